@@ -1,12 +1,12 @@
-/** `npm run bench`: measures this relay beside its peers and prints what each of its goals came to. */
+/** `npm run bench`: measures this relay and its peers, and prints the results of each goal. */
 import { parseArgs } from 'node:util';
 import { installPeers } from './lib/install.ts';
 import { printed } from './lib/print.ts';
-import { machine, writeSection } from './lib/readme.ts';
+import { machine, writeSection } from './lib/figures.ts';
 import { isMet, type Report } from './lib/report.ts';
 import { PACE, QUICK, type Run } from './lib/rounds.ts';
 
-/** Loaded only after the peers are installed. */
+/** Imported only after the peers are installed. */
 const SUITES: Readonly<Record<string, () => Promise<(run: Run) => Promise<Report>>>> = {
   query: async () => (await import('./suites/query.ts')).query,
   fanout: async () => (await import('./suites/fanout.ts')).fanout,
@@ -24,7 +24,7 @@ Suites: ${Object.keys(SUITES).join(', ')}; all, when none is named.
   --rounds n   rounds (${PACE.rounds}), of which the median counts
   --ms n       length of one timed part (${PACE.timedMs})
   --json       one JSON text instead of tables
-  --write      keep the figures: each suite's section of README.md, and the plots of growth
+  --write      keep the figures: each suite's section of docs/performance.md, and the plots of growth
 `;
 
 const say = (text: string): void => {
@@ -79,7 +79,7 @@ function machineReadable(reports: readonly Report[], { pace, quick }: Run): obje
   return { machine: machine(), node: process.version, pace, quick, reports, goals };
 }
 
-/** Growth keeps its own, axis by axis. */
+/** The suite `growth` writes its own results, axis by axis. */
 async function keep(report: Report, { pace }: Run): Promise<void> {
   if (report.suite === 'growth') return;
   const text = printed({ ...report, suite: '' }).replace(/^## *\n+/, '');

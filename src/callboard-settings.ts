@@ -55,3 +55,6 @@ export function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { 
     ...(total === null ? {} : { bytes: total }),
   };
 }
+
+/** Nobody can authenticate. */
+export const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issuer: null, audience: null };

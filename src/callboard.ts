@@ -5,8 +5,8 @@ import { createMemoryBackend } from './backends/memory/backend.ts';
 import { readTarget, secretsOf } from './backends/redis/target.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
-import { historyLimitsOf, sharesOf, type Settings } from './callboard-settings.ts';
-import type { AuthConfig, Config, RedisConfig } from './config.ts';
+import { historyLimitsOf, NO_AUTH, sharesOf, type Settings } from './callboard-settings.ts';
+import type { Config, RedisConfig } from './config.ts';
 import { parseAdminToken } from './core/auth/admin-token.ts';
 import { defaultPolicy, type Policy } from './core/auth/policy.ts';
 import { compilePolicy } from './core/auth/rules.ts';
@@ -169,8 +169,6 @@ function compose(options: CallboardOptions, place: Place): Callboard {
   });
   return assemble({ core, backend, authenticator, faces, meter, basePath });
 }
-
-const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issuer: null, audience: null };
 
 type SpillParts = { readonly clock: Clock; readonly log: Log; readonly crypto: Crypto; readonly shares: Shares };
 

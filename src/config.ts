@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { authOf, type AuthConfig } from './config-auth.ts';
 import { collectGiven, type Environment, type Given } from './config-given.ts';
 import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/admin-token.ts';
 import type { PolicyFile } from './core/auth/rules.ts';
@@ -8,24 +8,18 @@ import { shareBounds, type ShareBounds } from './core/shares/bounds.ts';
 import { parsePolicyFile } from './policy-file.ts';
 import {
   DIRECT_ONLY,
+  JWKS_ONLY,
   PREFIX,
   SETTINGS,
   SHARED_ONLY,
   isSettingName,
   type SettingName,
-  type Settings,
+  type SettingValues,
 } from './settings.ts';
 import { settingOfFile } from './settings-files.ts';
 import { boundsGiven, shareDefaults, shareFaults } from './settings-shares.ts';
 
-export type AuthConfig = {
-  /** Each is a bare token or `name=token`. */
-  readonly adminTokens: readonly string[];
-  readonly secret: string | null;
-  readonly jwksUrl: string | null;
-  readonly issuer: string | null;
-  readonly audience: string | null;
-};
+export type { AuthConfig } from './config-auth.ts';
 
 /** The Redis that the nodes of a deployment share. */
 export type RedisConfig = {
@@ -75,13 +69,13 @@ export type Config = {
   readonly spillDir: string | null;
   readonly allowedOrigins: readonly string[];
   readonly trustProxy: boolean;
-  readonly introspection: Settings['INTROSPECTION'];
+  readonly introspection: SettingValues['INTROSPECTION'];
   /**
    * False switches off the fast path: shortcuts for known documents, and work shared by many subscribers. Responses
    * have the same bytes.
    */
   readonly fastPath: boolean;
-  readonly logLevel: Settings['LOG_LEVEL'];
+  readonly logLevel: SettingValues['LOG_LEVEL'];
   /**
    * Sentences for the log about variables with the prefix that are not settings, and settings without effect in this
    * mode.
@@ -189,22 +183,18 @@ function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Given>): s
     .filter((key) => key.startsWith(PREFIX) && !isSettingName(key.slice(PREFIX.length)))
     .filter((key) => settingOfFile(key.slice(PREFIX.length)) === null)
     .map((key) => `${key} is not a setting and was ignored.`);
-  return [...idle, ...strange];
+  const unread = given.has('JWKS_URL') ? [] : JWKS_ONLY.filter((name) => given.has(name));
+  const without = unread.map((name) => `${given.get(name)?.shownAs} has no effect without ${PREFIX}JWKS_URL.`);
+  return [...idle, ...without, ...strange];
 }
 
-function toConfig(settings: Settings, policy: PolicyFile | null, warnings: readonly string[]): Config {
+function toConfig(settings: SettingValues, policy: PolicyFile | null, warnings: readonly string[]): Config {
   const generated = settings.ADMIN_TOKEN.length === 0 && !settings.SECRET && !settings.JWKS_URL;
   return {
     host: settings.HOST,
     port: settings.PORT,
     basePath: settings.BASE_PATH,
-    auth: {
-      adminTokens: generated ? [randomBytes(24).toString('base64url')] : settings.ADMIN_TOKEN,
-      secret: generated ? randomBytes(32).toString('base64url') : (settings.SECRET ?? null),
-      jwksUrl: settings.JWKS_URL ?? null,
-      issuer: settings.ISSUER ?? null,
-      audience: settings.AUDIENCE ?? null,
-    },
+    auth: authOf(settings, generated),
     generated,
     redis: redisOf(settings),
     nodeId: settings.NODE_ID ?? null,
@@ -230,7 +220,7 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
   };
 }
 
-function redisOf(settings: Settings): RedisConfig | null {
+function redisOf(settings: SettingValues): RedisConfig | null {
   if (settings.REDIS_URL === undefined) return null;
   return {
     url: settings.REDIS_URL,

@@ -14,12 +14,7 @@ export {
 export { readConfig, type AuthConfig, type Config, type RedisConfig } from './config.ts';
 export { signToken, type TokenRequest } from './http/token.ts';
 export { CallboardError, type Code, type ErrorDetails, type InputError as Fault } from './core/errors.ts';
-export type {
-  AdmissionScope,
-  InvocationTarget as Deed,
-  Policy,
-  PolicyDecision as Verdict,
-} from './core/auth/policy.ts';
+export type { AdmissionScope, InvocationTarget, Policy, PolicyDecision } from './core/auth/policy.ts';
 export type { AdminPrincipal, Authenticator, Principal, Scope, UserPrincipal } from './core/auth/principal.ts';
 export type { PolicyFile, PolicyRule, PolicyScope } from './core/auth/rules.ts';
 export type { Backend, Capabilities } from './core/backend.ts';

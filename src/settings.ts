@@ -48,6 +48,9 @@ export const SETTINGS = z.object({
   JWKS_URL: url.optional(),
   ISSUER: z.string().optional(),
   AUDIENCE: z.string().optional(),
+  USER_CLAIM: z.string().min(1).optional(),
+  SCOPE_CLAIM: z.string().min(1).optional(),
+  SCOPE_PREFIX: z.string().default(''),
   REDIS_URL: redisUrl.optional(),
   PARTITIONS: whole(1, 1024).default(1),
   DURABILITY: z.enum(['memory', 'aof_everysec', 'aof_always']).optional(),
@@ -83,8 +86,8 @@ export const SETTINGS = z.object({
     .default('info'),
 });
 
-export type Settings = z.infer<typeof SETTINGS>;
-export type SettingName = keyof Settings;
+export type SettingValues = z.infer<typeof SETTINGS>;
+export type SettingName = keyof SettingValues;
 
 export function isSettingName(name: string): name is SettingName {
   return Object.hasOwn(SETTINGS.shape, name);
@@ -99,6 +102,9 @@ export const SWITCHES: ReadonlySet<SettingName> = new Set([
   'STRICT_MIGRATION',
   'FAST_PATH',
 ]);
+
+/** Settings that have an effect only with JWKS_URL. */
+export const JWKS_ONLY: readonly SettingName[] = ['USER_CLAIM', 'SCOPE_CLAIM', 'SCOPE_PREFIX'];
 
 /** Settings that have an effect only with REDIS_URL. */
 export const SHARED_ONLY: readonly SettingName[] = [

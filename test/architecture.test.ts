@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { findCycle, importsOf, listSource, readSource, type SourceFile } from './architecture/imports.ts';
 import { ROOMS, refusalOf, refusals, roomOf, strangeName } from './architecture/rules.ts';
+import { SHARED_NAMES, sharedTypeNames } from './architecture/type-names.ts';
 
 const LINES_MAX = 250;
 const files = readSource();
 const inRing = (ring: string): readonly SourceFile[] => files.filter(({ path }) => path.startsWith(ring));
 
 describe('the sources', () => {
-  it('are read whole', () => {
+  it('are all read', () => {
     expect(files.length).toBeGreaterThan(50);
     expect(files.find(({ path }) => path === 'callboard.ts')?.own).toContain('core/create.ts');
   });
@@ -66,10 +67,30 @@ describe('the sources', () => {
   });
 });
 
+describe('the exported types of src', () => {
+  it('have names of their own, but for those listed with a reason', () => {
+    const shared = [...sharedTypeNames(files)].filter(([name]) => !Object.hasOwn(SHARED_NAMES, name));
+    expect(shared.map(([name, paths]) => `${name}: ${paths.join(', ')}`)).toEqual([]);
+  });
+
+  it('are listed only while two files export the name', () => {
+    const shared = sharedTypeNames(files);
+    expect(Object.keys(SHARED_NAMES).filter((name) => !shared.has(name))).toEqual([]);
+  });
+
+  it('are found in every form', () => {
+    const file = (path: string, text: string): SourceFile => ({ path, text, own: [], foreign: [] });
+    const text = ['type A = 1;', 'interface B {}', 'class C {}', 'abstract class D {}'].map((line) => `export ${line}`);
+    const found = sharedTypeNames([file('x.ts', text.join('\n')), file('y.ts', text.reverse().join('\n'))]);
+    expect([...found.keys()].sort()).toEqual(['A', 'B', 'C', 'D']);
+    expect(sharedTypeNames([file('x.ts', 'type A = 1;'), file('y.ts', 'export type A = 1;')]).size).toBe(0);
+  });
+});
+
 describe('the programs in faults', () => {
   const programs = readSource('faults');
 
-  it('are read, and reach each other, the sources and the kits of tests alone', () => {
+  it('are all read, and import only each other, the sources and the test kits', () => {
     expect(programs.length).toBeGreaterThan(20);
     const strange = programs.flatMap(({ path, own }) =>
       own.filter((to) => !/^(\.\.\/(src|test)\/|[a-z]+\/)/.test(to)).map((to) => `${path}: ${to}`),

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const generated = readFileSync(new URL('../src/generated/rest.ts', import.meta.url), 'utf8');
 
-it('the generated files are those that the schema and the REST documents give', async () => {
+it('the generated files are up to date with the schema and the REST documents', async () => {
   const codegen = promisify(execFile)('node_modules/.bin/graphql-codegen', ['--config', 'codegen.ts', '--check'], {
     cwd: root,
   });
@@ -15,7 +15,7 @@ it('the generated files are those that the schema and the REST documents give', 
   await expect(codegen).resolves.toMatchObject({ stdout: expect.not.stringContaining('stale') });
 }, 60_000);
 
-it('the generated types speak the words of REST, not the names of GraphQL', () => {
+it('the generated types use the words of REST, not the names of GraphQL', () => {
   expect(generated).toContain("| 'late_result'");
   expect(generated).not.toContain("'LATE_RESULT'");
 });

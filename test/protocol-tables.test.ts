@@ -7,7 +7,7 @@ import { DOWN, UP } from '../src/protocol/frames.ts';
 
 const text = readFileSync(join(import.meta.dirname, '..', 'PROTOCOL.md'), 'utf8');
 
-/** The rows of the table that begins with these columns: their cells, without the marks of code. */
+/** The rows of the table that begins with these columns: their cells, without code marks. */
 function tableOf(...columns: readonly string[]): readonly (readonly string[])[] {
   const cellsOf = (line: string): string[] =>
     line
@@ -29,17 +29,18 @@ function tableOf(...columns: readonly string[]): readonly (readonly string[])[] 
 describe('the table of error codes', () => {
   const rows = tableOf('code', 'status', 'from', 'again', 'meaning');
 
-  test('is that of the sources: each code with its status, in order', () => {
+  test('equals that of the sources: each code with its status, in order', () => {
     const inText = rows.map(([code, status]) => [code, Number(status)]);
     expect(inText).toEqual(Object.entries(CODES));
   });
 
-  test('says of each who sends it, whether sending again helps, and what it means', () => {
+  test('states for each code who sends it, whether a retry helps, and what it means', () => {
     for (const [code, status, from, again, meaning] of rows) {
       expect([code, ['request', 'end', 'client', 'host']]).toEqual([code, expect.arrayContaining([from])]);
       expect([code, ['no', 'later', 'new id', 'unsure']]).toEqual([code, expect.arrayContaining([again])]);
       expect([code, meaning]).toEqual([code, expect.stringMatching(/^.{10,}\.$/)]);
-      // What proves that nothing ran is never doubtful, and what is reported by a client stands inside an answer.
+      // A code that proves that nothing ran is never marked as doubtful, and a code that a client reports occurs only
+      // inside an answer.
       if (CLIENT_REFUSALS.some((refusal) => refusal === code)) expect([code, from, again]).not.toContain('unsure');
       if (from === 'client') expect([code, status]).toEqual([code, '200']);
     }
@@ -47,9 +48,9 @@ describe('the table of error codes', () => {
   });
 });
 
-test('the table of close codes is that of the sources', () => {
+test('the table of close codes equals that of the sources', () => {
   const words = { yes: 'yes', renew: 'new token', no: 'no' } as const;
-  const inText = tableOf('code', 'reason', 'come back?', 'meaning').map(([code, reason, back]) => [
+  const inText = tableOf('code', 'reason', 'reconnect?', 'meaning').map(([code, reason, back]) => [
     reason,
     Number(code),
     back,
@@ -58,7 +59,7 @@ test('the table of close codes is that of the sources', () => {
   expect(inText).toEqual(inSources);
 });
 
-test('every frame is described', () => {
+test('every frame is documented', () => {
   const described = new Set([...text.matchAll(/^ {2}type: '(\w+)';$/gm)].map(([, type]) => type));
   const frames = new Set([...Object.keys(UP), ...Object.keys(DOWN)]);
   expect(described).toEqual(frames);

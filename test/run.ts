@@ -1,9 +1,15 @@
-/** `npm test`: sees to the programs that tests need, runs every test once, and ends with the count as `N passed, N failed`. */
+/**
+ * `npm test`: checks for the programs that tests need, runs every test once, and ends with the count as `N passed, N
+ * failed`.
+ */
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A program that tests start: the variable that names one, where it is looked for else, and its Debian package. Another is another row. */
+/**
+ * A program that tests start: the variable that names one, the default places, and its Debian package. Add a row for
+ * another program.
+ */
 type Need = { readonly variable: string; readonly places: readonly string[]; readonly debian: string };
 const NEEDS: readonly Need[] = [
   {
@@ -16,13 +22,13 @@ const NEEDS: readonly Need[] = [
     places: ['/usr/bin/redis-server', '/usr/local/bin/redis-server'],
     debian: 'redis-server',
   },
-  // The demo prints commands to try, and its test tries them.
+  // The demo prints commands to try, and its test runs them.
   { variable: 'CALLBOARD_TEST_CURL', places: ['/usr/bin/curl', '/usr/local/bin/curl'], debian: 'curl' },
 ];
 
 const ROOT = join(import.meta.dirname, '..');
 const REPORT = join(ROOT, '.cache', 'test-report.json');
-/** Where a script finds the count again. */
+/** Where a script finds the counts. */
 const COUNT = join(ROOT, '.cache', 'test-count.txt');
 
 const write = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -54,7 +60,7 @@ function install(missing: readonly Need[]): void {
 
 type Suite = { readonly status: string; readonly assertionResults: readonly { readonly status: string }[] };
 
-/** A file that could not even be loaded holds no test, and counts as one that failed. */
+/** A file that could not be loaded contains no test, and counts as a failed one. */
 function count(suites: readonly Suite[]): { readonly passed: number; readonly failed: number } {
   const of = (status: string): number =>
     suites.flatMap(({ assertionResults }) => assertionResults).filter((test) => test.status === status).length;

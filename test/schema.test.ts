@@ -27,11 +27,11 @@ const pages: readonly GraphQLObjectType[] = types
   .filter(({ name }) => name.endsWith('Connection'));
 
 describe('the schema', () => {
-  it('is the one that is committed in schema.graphql', () => {
+  it('equals the committed schema.graphql', () => {
     expect(printedSchema()).toBe(readFileSync(new URL('../schema.graphql', import.meta.url), 'utf8'));
   });
 
-  it('is valid, and so is the one for wire words', () => {
+  it('is valid, and so is the one for REST words', () => {
     expect(validateSchema(schema)).toEqual([]);
     expect(validateSchema(restSchema)).toEqual([]);
     expect(restSchema.getType('ConnectionStatus')).not.toBe(schema.getType('ConnectionStatus'));
@@ -57,7 +57,7 @@ describe('the schema', () => {
     expect(mute).toEqual([]);
   });
 
-  it('says a unit wherever a name ends in Ms, and nothing that is a time is a plain number', () => {
+  it('states a unit for every name that ends in Ms, and has no time as a plain number', () => {
     const fields = types
       .filter((type) => isObjectType(type) || isInputObjectType(type))
       .flatMap((type) => Object.values(type.getFields()));
@@ -67,7 +67,7 @@ describe('the schema', () => {
     }
   });
 
-  it('holds no payload in what describes delivery, waiting or an alert', () => {
+  it('has no payload in types of delivery, waits or alerts', () => {
     for (const name of [
       'DeliveryRecord',
       'PendingRpc',
@@ -83,7 +83,7 @@ describe('the schema', () => {
     }
   });
 
-  it('finds things by their natural keys and has no node(id)', () => {
+  it('looks rows up by their natural keys and has no node(id)', () => {
     expect(Object.keys(schema.getQueryType()?.getFields() ?? {}).sort()).toEqual([
       'actions',
       'browserWindow',
@@ -114,7 +114,7 @@ describe('the schema', () => {
   });
 });
 
-describe('semantics of the interface, in the words of the types that they concern', () => {
+describe('semantics of the interface, in the descriptions of their types', () => {
   const said = (name: string): string => schema.getType(name)?.description ?? '';
 
   it('an advertisement is capability, never authorization', () => {
@@ -129,20 +129,20 @@ describe('semantics of the interface, in the words of the types that they concer
     expect(said('PendingRpc')).toMatch(/has not been resolved\. Nothing more is shown/);
   });
 
-  it('sightings speak of ingestion, not of execution', () => {
+  it('sightings concern ingestion, not execution', () => {
     expect(said('DedupSighting')).toMatch(/server ingested.*not say how often the client executed/);
   });
 
-  it('deduplication describes ingestion, not execution', () => {
+  it('deduplication concerns ingestion, not execution', () => {
     expect(said('DedupStats')).toMatch(/what the server ingested, and does not say how often any client executed/);
     expect(said('IngestVerdict')).toMatch(/neither says that anybody acted on it/);
   });
 
-  it('delivery never means that something outside is complete', () => {
+  it('delivery never means that an external effect is complete', () => {
     expect(said('DeliveryRecord')).toMatch(/no field of it ever means that an effect outside the client is complete/);
   });
 
-  it('a task on a worker is a current assignment in the registry, and no more', () => {
+  it('a task on a worker is only a current assignment in the registry', () => {
     for (const name of ['ExecutionContext', 'Workers'])
       expect(said(name)).toMatch(
         /neither that a durable job system owns the task nor that any effect of it is complete/,
@@ -204,7 +204,7 @@ describe('every listing', () => {
     }
   });
 
-  it('that is not paged says its bound or has a completeness beside it', () => {
+  it('without pages states its bound or has a completeness beside it', () => {
     const bare: string[] = [];
     for (const type of types.filter(isObjectType)) {
       if (type.name.endsWith('Connection')) continue;
@@ -220,7 +220,7 @@ describe('every listing', () => {
 });
 
 describe('enums', () => {
-  it('hold the wire word as their internal value', () => {
+  it('have the REST word as their internal value', () => {
     const enums = types.filter(isEnumType);
     expect(enums.length).toBeGreaterThan(15);
     for (const type of enums) {

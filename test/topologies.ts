@@ -1,12 +1,15 @@
-/** `direct`: one relay over memory. `shared-one`: one over Redis. `shared-two`: two over one Redis, one that is called, one for clients. */
+/**
+ * `direct`: one relay over memory. `shared-one`: one over Redis. `shared-two`: two over one Redis, one that is called
+ * and one for clients.
+ */
 export type Topology = 'direct' | 'shared-one' | 'shared-two';
 const ALL: readonly Topology[] = ['direct', 'shared-one', 'shared-two'];
 
-/** What a run goes through: all of them, or those that CALLBOARD_TEST_TOPOLOGY names, separated by commas. */
+/** The topologies of a run: all, or those in CALLBOARD_TEST_TOPOLOGY, separated by commas. */
 const chosen = process.env['CALLBOARD_TEST_TOPOLOGY']?.split(',') ?? ALL;
 export const TOPOLOGIES = ALL.filter((topology) => chosen.includes(topology));
 
-/** Where the tests of the faces are: those that open what a relay is made of do so by the run's topology. */
+/** The tests of the interfaces, which open relays by the run's topology. */
 export const INTEGRATION: readonly string[] = [
   ...['test/relay', 'test/gateway', 'test/graphql', 'test/rest', 'test/http', 'test/browser'].map(
     (folder) => `${folder}/*.test.ts`,
@@ -15,8 +18,8 @@ export const INTEGRATION: readonly string[] = [
 ];
 
 /**
- * What one relay over Redis runs of them: where it matters that caller and client meet on one node, which then writes to itself and hears itself.
- * Everything else goes through the same acts and reads as with two relays, and is run there.
+ * The tests that run with one relay over Redis: those in which it matters that caller and client are on one node, which
+ * then sends messages to itself. All others use the same acts and reads with two relays, and run there.
  */
 export const ONE_RELAY: readonly string[] = [
   ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),
@@ -25,7 +28,7 @@ export const ONE_RELAY: readonly string[] = [
   ...['test/http/life.test.ts', 'test/clients/with-relay.test.ts', 'test/clients/leaving-with-relay.test.ts'],
 ];
 
-/** Those of them that have a reason to run in direct mode alone. */
+/** Those that must run in direct mode only. */
 export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
   {
     files: ['test/relay/observation.test.ts'],
@@ -86,5 +89,6 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     files: ['test/http/light.test.ts', 'test/http/process.test.ts'],
     reason: 'starts processes whose mode it chooses itself',
   },
+  { files: ['test/http/key-set.test.ts'], reason: 'tries keys, which do not depend on the store' },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
 ];

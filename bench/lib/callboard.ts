@@ -1,4 +1,4 @@
-/** How benchmarks reach the relay that they start: its credentials, its tokens. */
+/** How benchmarks reach the relay that they start: its credentials and tokens. */
 import { signToken } from '../../src/http/token.ts';
 import { startChild, type Child } from './processes.ts';
 
@@ -7,7 +7,7 @@ const SECRET = 'a secret of the benchmark, long enough for HS256';
 
 export type Relay = Child & { readonly url: string; readonly link: string };
 
-/** `env`: further settings, as CALLBOARD_ variables. `kept`: as of servers/callboard.ts. */
+/** `env`: further settings, as CALLBOARD_ variables. `kept`: see servers/callboard.ts. */
 export async function startRelay(
   env: Readonly<Record<string, string>> = {},
   { execArgv = [], kept = true }: { readonly execArgv?: readonly string[]; readonly kept?: boolean } = {},
@@ -22,7 +22,7 @@ export function userToken(user: string, ...scopes: string[]): Promise<string> {
   return signToken({ secret: SECRET, user, scopes, ttlSeconds: 24 * 3600, now: Date.now() });
 }
 
-/** Asks for JSON and throws for any answer but a good one. */
+/** Requests JSON and throws unless the answer is successful. */
 export async function askJson(url: string, { token, method = 'GET', body }: JsonRequest): Promise<unknown> {
   const response = await fetch(url, {
     method,

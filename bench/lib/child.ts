@@ -1,16 +1,19 @@
-/** The other end of `processes.ts`: a process that runs one server or one load and does what it is asked over its IPC channel. */
+/**
+ * The child's side of `processes.ts`: a process that runs one server or one load and answers requests over its IPC
+ * channel.
+ */
 import { pathToFileURL } from 'node:url';
 
-/** What a process can be asked, by name. Whatever is given and answered is JSON. */
+/** The requests that a process answers, by name. Arguments and answers are JSON. */
 export type Acts = Readonly<Record<string, (given: unknown) => unknown>>;
 
 /** What a module under `servers/` or `loads/` exports as `start`. */
 export type Start = (options: unknown) => Promise<Started>;
 
 export type Started = {
-  /** Where it listens, if it does. */
+  /** The port that it listens on, if any. */
   readonly port?: number;
-  /** What is worth saying about this run of it, as the version of a peer. */
+  /** A remark about this run for the report, such as the version of a peer. */
   readonly note?: string;
   readonly acts?: Acts;
 };
@@ -18,12 +21,12 @@ export type Started = {
 type Asked = { readonly id: number; readonly act: string; readonly given: unknown };
 
 const OWN: Acts = {
-  /** Microseconds of CPU, user and system, since the process began. */
+  /** Microseconds of CPU, user and system, since the process started. */
   cpu() {
     const { user, system } = process.cpuUsage();
     return user + system;
   },
-  /** Bytes, after collections where the process was started with `--expose-gc`. */
+  /** Bytes, after garbage collection if the process was started with `--expose-gc`. */
   async memory() {
     for (let i = 0; i < 4 && globalThis.gc; i++) {
       await globalThis.gc({ type: 'major', execution: 'async' });
@@ -52,7 +55,7 @@ async function run(file: string): Promise<void> {
     }
   };
   process.on('message', (asked: Asked) => void answer(asked));
-  // Whoever started this is gone: nobody could end it any more.
+  // The parent process is gone, so nobody could end this one.
   process.on('disconnect', () => process.exit());
 }
 

@@ -1,18 +1,24 @@
 import { z } from 'zod';
 import { quantile } from './numbers.ts';
 
-export const DRIVE = z.object({ inFlight: z.number(), ms: z.number() });
+/** `calls`: how many to begin at most; by default as many as the time allows. */
+export const DRIVE = z.object({ inFlight: z.number(), ms: z.number(), calls: z.number().default(Infinity) });
 
 const LATENCIES = 1_000_000;
 
-/** Keeps so many calls in flight for so long; counts those that came back, the last ones after the time too. */
-export async function drive(call: () => Promise<unknown>, { inFlight, ms }: z.infer<typeof DRIVE>) {
+/**
+ * Keeps this many calls in flight for this long, or until `calls` were made. Counts the calls that returned, including
+ * those that return after the time.
+ */
+export async function drive(call: () => Promise<unknown>, { inFlight, ms, calls }: z.infer<typeof DRIVE>) {
   const latencies = new Float64Array(LATENCIES);
   let count = 0;
+  let begun = 0;
   const began = performance.now();
   const until = began + ms;
   const lane = async (): Promise<void> => {
     for (let at = performance.now(); at < until;) {
+      if (begun++ >= calls) return;
       await call();
       const now = performance.now();
       latencies[count++ % LATENCIES] = now - at;

@@ -1,6 +1,7 @@
-/** Paths whose calls are on record in Redis before they are answered; each has a Redis of its own. */
+/** Paths whose calls are recorded in Redis before they are answered. Each path has a Redis of its own. */
 import { startChild } from './processes.ts';
-import { openRedis, type BenchRedis } from './redis.ts';
+import type { Sample } from './numbers.ts';
+import { EVERYSEC, openRedis, type BenchRedis, type RedisUsage } from './redis.ts';
 import { CALLS, IN_FLIGHT, PAYLOAD } from './rpc.ts';
 import { httpCalls, overHttp, type RpcContender, type RpcPath } from './rpc-paths.ts';
 
@@ -37,7 +38,7 @@ async function handmade(stack: AsyncDisposableStack, mode: 'naive' | 'auto'): Pr
   return withRedis(redis, await httpCalls(stack, { port: relay.port, requests, cpu: () => relay.cpu(), sample }));
 }
 
-/** It has no relay: caller and worker meet in Redis. */
+/** This path has no relay: caller and worker communicate through Redis. */
 async function bullmq(stack: AsyncDisposableStack): Promise<RpcPath> {
   const redis = stack.use(await openRedis([...REDIS_FOR_BULLMQ]));
   stack.use(await startChild('loads/bullmq-worker.ts', { options: { port: redis.port } }));
@@ -50,25 +51,23 @@ async function bullmq(stack: AsyncDisposableStack): Promise<RpcPath> {
   });
 }
 
-const REDIS_FOR_BULLMQ = [
-  '--save',
-  '',
-  '--appendonly',
-  'yes',
-  '--appendfsync',
-  'everysec',
-  '--maxmemory-policy',
-  'noeviction',
-];
+export const REDIS_FOR_BULLMQ = [...EVERYSEC, '--maxmemory-policy', 'noeviction'];
 
-/** The same path with the CPU of its Redis for each call. */
+/** The same path with what its Redis used for each call. */
 function withRedis(redis: BenchRedis, path: RpcPath): RpcPath {
+  return { drive: (ms) => counted(redis, () => path.drive(ms)) };
+}
+
+/** What was measured, with what Redis used for each call of it. */
+export async function counted(redis: BenchRedis, measure: () => Promise<Sample>): Promise<Sample> {
+  const before = await redis.usage();
+  const sample = await measure();
+  const after = await redis.usage();
+  const each = (of: (usage: RedisUsage) => number): number => (of(after) - of(before)) / (sample['calls'] ?? NaN);
   return {
-    async drive(ms) {
-      const before = await redis.cpu();
-      const sample = await path.drive(ms);
-      const used = (await redis.cpu()) - before;
-      return { ...sample, redis: used / (sample['calls'] ?? NaN) };
-    },
+    ...sample,
+    redis: each(({ cpu }) => cpu),
+    commands: each(({ commands }) => commands),
+    log: each(({ log }) => log),
   };
 }

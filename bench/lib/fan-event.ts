@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The field names are those of the relay's `SiteEvent`, for the peers too. */
+/** The field names are those of the relay's `SiteEvent`, also for the peers. */
 export const FAN_EVENT = z.object({
   messageId: z.string(),
   name: z.string(),
@@ -11,14 +11,14 @@ export type FanEvent = z.infer<typeof FAN_EVENT>;
 export const FAN_EVENTS = z.array(FAN_EVENT);
 
 export const EVENT_NAME = 'site_changed';
-/** Stands once in each event, so that a reader counts events whatever frames they come in. */
+/** Occurs once in each event, so that a reader can count events whatever the frames. */
 export const MARKER = '`';
 
-/** `n` makes it one of its own; its length does not depend on `n`. */
+/** `n` makes the event unique; its length does not depend on `n`. */
 export function fanEvent(n: number, chars: number): FanEvent {
   const data = MARKER.padEnd(Math.max(1, chars), 'x');
   return { messageId: `event-${1e9 + n}`, name: EVENT_NAME, publishedAt: '2026-01-01T00:00:00.000Z', data };
 }
 
-/** What a peer's subscription yields; the relay's own has the same names. */
+/** What a peer's subscription yields; the relay's subscription has the same names. */
 export const FAN_QUERY = `subscription Events($id: ID!) { siteEvents(sessionId: $id) { messageId name publishedAt data } }`;

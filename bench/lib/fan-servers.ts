@@ -5,11 +5,11 @@ import { startChild, type Child } from './processes.ts';
 import type { RowKind } from './report.ts';
 import { eventSourceStream, graphqlStream, openSite, streamRequest, type Viewer } from './site.ts';
 
-/** A server that runs, and what the load must know to open streams there and to publish. */
+/** A running server, and what the load needs to open streams there and to publish. */
 export type FanServer = {
   readonly child: Child;
   readonly requests: readonly string[];
-  /** Hex, sent on each stream once it was heard of. */
+  /** Hex, sent on each stream after its first data arrived. */
   readonly answer: string;
   readonly door: {
     readonly port: number;
@@ -74,7 +74,7 @@ function peer(kind: RowKind, name: string, { module, request, mode = '', answer 
   };
 }
 
-/** Each viewer has a session and a token of its own. Events enter by the documented door, `POST /ingest`. */
+/** Each viewer has a session and a token of its own. Events are ingested by `POST /ingest`. */
 function relay(name: string, requestOf: (viewer: Viewer) => string): FanContender {
   return {
     name,

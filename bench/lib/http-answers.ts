@@ -1,18 +1,20 @@
-/** Finds where HTTP/1.1 answers end in the bytes of one connection. */
+/** Finds the ends of HTTP/1.1 responses in the bytes of one connection. */
 const END = Buffer.from('\r\n\r\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
-/** Takes the first `length` bytes of `buffer`, which may be used again afterwards. */
+/** Reads the first `length` bytes of `buffer`, which the caller may reuse afterwards. */
 export type AnswerReader = (buffer: Uint8Array, length: number) => void;
 
-/** Calls `onAnswer` at the end of each answer with the bytes of its body (chunks counted as sent) and its status. */
+/**
+ * Calls `onAnswer` at the end of each response with its status and the bytes of its body (chunked encoding included).
+ */
 export function createAnswerReader(onAnswer: (bytes: number, status: number) => void): AnswerReader {
-  /** What of a head came so far; null: a body is being read. */
+  /** The part of a head that has arrived so far; null while a body is read. */
   let head: Buffer | null = Buffer.alloc(0);
   let left = 0;
   let size = 0;
   let status = 0;
-  /** The last bytes of a chunked body; null: its length is known. */
+  /** The last bytes of a chunked body; null if its length is known. */
   let tail: Buffer | null = null;
   const ended = (): void => {
     head = Buffer.alloc(0);
@@ -37,7 +39,7 @@ export function createAnswerReader(onAnswer: (bytes: number, status: number) => 
     const all = head.length === 0 ? bytes : Buffer.concat([head, bytes]);
     const at = all.indexOf(END);
     if (at < 0) {
-      // The bytes belong to a buffer that is used again.
+      // The buffer will be reused, so the bytes are copied.
       head = Buffer.from(all);
       return;
     }

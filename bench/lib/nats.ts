@@ -8,7 +8,7 @@ export type NatsServer = AsyncDisposable & { readonly port: number; cpu(): Promi
 const TICK_US = 10_000;
 const TRIES = 100;
 
-/** The `nats-server` of this machine, if it has one; throws otherwise. */
+/** The path of `nats-server` on this machine; throws if there is none. */
 export async function natsServer(): Promise<NatsServer> {
   if (spawnSync('nats-server', ['--version'], { stdio: 'ignore' }).status !== 0)
     throw new Error('no nats-server found here');
@@ -17,7 +17,7 @@ export async function natsServer(): Promise<NatsServer> {
   await reachable(port);
   return {
     port,
-    /** By the system's accounting, in steps of 10 ms: it is not a process of ours that could be asked. */
+    /** From the system's accounting, in steps of 10 ms, because this process cannot be asked. */
     async cpu() {
       const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
       return (Number(fields[11]) + Number(fields[12])) * TICK_US;

@@ -14,12 +14,12 @@ export function medians(rounds: readonly Sample[]): Sample {
   return Object.fromEntries(keys.map((key) => [key, median(rounds.map((round) => round[key] ?? NaN))]));
 }
 
-/** The value that so much (0 to 1) of the sorted values do not exceed. */
+/** The quantile `q` (0 to 1) of sorted values. */
 export function quantile(sorted: Float64Array, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }
 
-/** As few digits as tell it apart: 0.85, 4.7, 130, 14285. */
+/** Formats a number with as few digits as distinguish it: 0.85, 4.7, 130, 14285. */
 export function shown(value: number | undefined): string {
   if (value === undefined || !Number.isFinite(value)) return '';
   const size = Math.abs(value);

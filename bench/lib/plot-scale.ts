@@ -1,16 +1,16 @@
-/** One axis of a plot: where values lie on it and which of them are written. */
+/** One axis of a plot: the position of a value, and the values with labels. */
 export type Scale = {
   readonly ticks: readonly number[];
-  /** 0 at its beginning, 1 at its end. */
+  /** 0 at the start of the axis, 1 at its end. */
   at(value: number): number;
 };
 
 const STEPS = [1, 2, 5] as const;
-/** Decades up to which the steps between them are written too. */
+/** Up to this many decades, the steps between decades have labels too. */
 const FEW_DECADES = 2;
 const LINEAR_TICKS = 5;
 
-/** From the step at or below the least of the values to the one at or above the greatest. Values are above 0. */
+/** From the step at or below the smallest value to the one at or above the largest. Values are above 0. */
 export function logScale(values: readonly number[]): Scale {
   const low = stepBelow(Math.min(...values));
   const high = Math.max(stepAbove(Math.max(...values)), low * 10);
@@ -24,7 +24,7 @@ export function logScale(values: readonly number[]): Scale {
   return { ticks: ticks.filter(within), at: (value) => (Math.log10(value) - from) / (to - from) };
 }
 
-/** From 0 to a round number at or above the greatest of the values. */
+/** From 0 to a round number at or above the largest value. */
 export function linearScale(values: readonly number[]): Scale {
   const greatest = Math.max(...values, Number.MIN_VALUE);
   const size = 10 ** Math.floor(Math.log10(greatest / LINEAR_TICKS));
@@ -34,7 +34,7 @@ export function linearScale(values: readonly number[]): Scale {
   return { ticks, at: (value) => value / (count * step) };
 }
 
-/** Just these places, evenly apart: for a few sizes that are no decades. */
+/** Exactly these positions, evenly spaced: for a few sizes that are not decades. */
 export function placesScale(values: readonly number[]): Scale {
   const places = [...new Set(values)].sort((a, b) => a - b);
   return { ticks: places, at: (value) => (places.indexOf(value) + 0.5) / places.length };

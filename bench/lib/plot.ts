@@ -1,7 +1,10 @@
-/** Draws curves as SVG text that needs nothing beside it and reads on light and on dark ground. */
+/** Draws curves as a self-contained SVG that is readable on light and on dark backgrounds. */
 import { linearScale, logScale, placesScale, type Scale } from './plot-scale.ts';
 
-/** Points with a value that is not finite are left out. `dashed`: for what is of another kind than the rest; `ink`: the number of its colour and mark, its place among the lines unless given. */
+/**
+ * Points whose value is not finite are left out. `dashed`: for a curve of another kind. `ink`: the index of its colour
+ * and mark; by default, its index among the lines.
+ */
 export type PlotLine = {
   readonly name: string;
   readonly points: readonly (readonly [x: number, y: number])[];
@@ -13,7 +16,7 @@ export type Plot = {
   readonly title: string;
   readonly xLabel: string;
   readonly yLabel: string;
-  /** `places`: the values of x evenly apart. */
+  /** `places`: the x values, evenly spaced. */
   readonly xKind: 'log' | 'places';
   readonly yKind: 'log' | 'linear';
   readonly lines: readonly PlotLine[];
@@ -23,7 +26,7 @@ const WIDTH = 720;
 const [LEFT, RIGHT, BOTTOM, TOP] = [76, 36, 56, 44];
 const [INNER_HEIGHT, LEGEND_ROW, LEGEND_COLUMNS] = [260, 20, 2];
 
-/** Told apart by those who see colours otherwise, too; each with a mark of its own. */
+/** Colours that colour-blind readers can distinguish, each with its own mark. */
 const INKS = [
   { light: '#0067a6', dark: '#5ab4f0' },
   { light: '#c24e00', dark: '#ff9d57' },

@@ -1,7 +1,7 @@
 import { shown } from './numbers.ts';
 import { isMet, type Goal, type Report, type Row, type Table } from './report.ts';
 
-/** A report as markdown, which also reads well on a terminal. */
+/** A report as Markdown that is also readable on a terminal. */
 export function printed({ suite, tables, goals, notes }: Report): string {
   const parts = [
     `## ${suite}`,
@@ -24,7 +24,7 @@ function rowsOf({ columns, rows }: Table): string[][] {
   ]);
 }
 
-/** Each row of ours as a multiple of every limit and peer, by the table's column. */
+/** Each of the relay's rows as a multiple of every limit and peer, by the table's column. */
 function comparison({ by, rows, columns }: Table): string {
   const others = rows.filter(({ kind, values }) => kind !== 'own' && values);
   const own = rows.filter(({ kind, values }) => kind === 'own' && values);

@@ -1,4 +1,4 @@
-/** Processes of a benchmark: each server and each load is one, asked over IPC. */
+/** Processes of a benchmark: each server and each load is a process that answers requests over IPC. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -8,18 +8,18 @@ export type Memory = { readonly rss: number; readonly heap: number; readonly ext
 /** A process that runs a module of `servers/` or `loads/`. */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** Where it listens; 0 where it does not. */
+  /** The port that it listens on; 0 if it does not listen. */
   readonly port: number;
   readonly note: string;
-  /** Rejects with what the act threw, when it takes too long, or when the process ends first. */
+  /** Rejects with the error of the request, when it takes too long, or when the process ends first. */
   ask<T>(act: string, given: unknown, answer: z.ZodType<T>): Promise<T>;
-  /** Microseconds of CPU, user and system, since it began, by its own accounting. */
+  /** Microseconds of CPU, user and system, since the process started, by its own accounting. */
   cpu(): Promise<number>;
   memory(): Promise<Memory>;
 }
 
 export type ChildOptions = {
-  /** Given to the module's `start`. */
+  /** Passed to the module's `start`. */
   readonly options?: unknown;
   readonly execArgv?: readonly string[];
 };
@@ -29,10 +29,13 @@ const SAID = z.object({ port: z.number().default(0), note: z.string().default(''
 const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number() });
 const ANSWER = z.object({ id: z.number(), answer: z.unknown(), error: z.string().optional() });
 const START_MS = 60_000;
-/** Longer than any act takes: what hangs shall cost its row and not the run. */
+/** Longer than any request takes: a hanging process fails its row and not the whole run. */
 const ANSWER_MS = 90_000;
 
-/** Starts `module` (a path relative to `bench/`) in a process of its own and resolves once it is up. What it prints on stdout is dropped. */
+/**
+ * Starts `module` (a path relative to `bench/`) in a process of its own and resolves when it is ready. Its stdout is
+ * dropped.
+ */
 export async function startChild(module: string, { options, execArgv = [] }: ChildOptions = {}): Promise<Child> {
   const file = fileURLToPath(new URL(`../${module}`, import.meta.url));
   const process = fork(ENTRY, [file], { execArgv: [...execArgv], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });

@@ -1,4 +1,7 @@
-/** Starts the reader of streams: in C where there is a compiler, since it must not be what limits the server. */
+/**
+ * Starts the reader of event streams. It is written in C if a compiler is available, because it must not be slower than
+ * the server.
+ */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,20 +14,20 @@ export type ReaderOptions = {
   readonly streams: number;
   /** Raw requests, used in turn. */
   readonly requests: readonly string[];
-  /** Hex of what is sent once a stream was first heard of; empty for nothing. */
+  /** Hex of the bytes that are sent after the first data of a stream; empty: none. */
   readonly answer: string;
-  /** A character that stands once in each event, and nowhere else. */
+  /** A character that occurs once in each event and nowhere else. */
   readonly marker: string;
 };
 
-/** What many open streams have heard so far. */
+/** What many open streams have received so far. */
 export interface Reader extends AsyncDisposable {
   readonly events: number;
   readonly bytes: number;
   readonly gone: number;
-  /** Resolves when so many events have come; rejects when nothing came for `STALL_MS` before that. */
+  /** Resolves when this many events have arrived; rejects when nothing arrives for `STALL_MS` before that. */
   until(events: number): Promise<void>;
-  /** Resolves when nothing has come for a while. */
+  /** Resolves when nothing has arrived for a while. */
   quiet(): Promise<void>;
 }
 
@@ -32,7 +35,7 @@ const STALL_MS = 8_000;
 const QUIET_MS = 120;
 const OPEN_MS = 60_000;
 
-/** The command that runs the reader, and whether it is the one in C. */
+/** The command that runs the reader, and whether it is the C program. */
 export function readerCommand(): { readonly command: readonly string[]; readonly native: boolean } {
   const source = fileURLToPath(new URL('../loads/reader.c', import.meta.url));
   const folder = fileURLToPath(new URL('../.cache/', import.meta.url));
@@ -43,7 +46,7 @@ export function readerCommand(): { readonly command: readonly string[]; readonly
   return { command: [process.execPath, fileURLToPath(new URL('../loads/reader.ts', import.meta.url))], native: false };
 }
 
-/** Resolves when every stream is open and has heard something. */
+/** Resolves when every stream is open and has received data. */
 export async function openReader(command: readonly string[], options: ReaderOptions): Promise<Reader> {
   const { port, streams, requests, answer, marker } = options;
   const folder = mkdtempSync(join(tmpdir(), 'callboard-bench-'));

@@ -1,17 +1,35 @@
 import { Redis } from 'ioredis';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 
-/** A Redis of a benchmark's own, which logs each write and syncs once a second. */
+/** A Redis for one benchmark, which logs each write and syncs once a second. */
 export type BenchRedis = AsyncDisposable & {
   readonly url: string;
   readonly port: number;
-  /** Microseconds of CPU, user and system, since it began, by its own accounting. */
+  /** Microseconds of CPU, user and system, since it started, by its own accounting. */
   cpu(): Promise<number>;
-  /** Commands that it has run since it began. */
-  commands(): Promise<number>;
+  /** Its resource use since it started, by its own accounting. */
+  usage(): Promise<RedisUsage>;
 };
 
-export const EVERYSEC = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'] as const;
+export type RedisUsage = {
+  /** Microseconds, user and system. */
+  readonly cpu: number;
+  /** Commands, those of scripts and functions too. The calls of scripts themselves and INFO are left out. */
+  readonly commands: number;
+  /** Bytes of its append-only log. */
+  readonly log: number;
+  /** Bytes of its data set. */
+  readonly data: number;
+};
+
+/** The log is never rewritten, so that its growth is what was written to it. */
+export const EVERYSEC = [
+  ...['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'],
+  ...['--auto-aof-rewrite-percentage', '0'],
+] as const;
+
+/** What carries other commands, and what the benchmark itself asks. */
+const NOT_COUNTED = /^(eval|evalsha|fcall|info|config|hello|client)\b/;
 
 export async function openRedis(args: readonly string[] = EVERYSEC): Promise<BenchRedis> {
   const server: RedisServer = await startRedis(args);
@@ -25,7 +43,19 @@ export async function openRedis(args: readonly string[] = EVERYSEC): Promise<Ben
       const [user, system] = [await field('cpu', 'used_cpu_user'), await field('cpu', 'used_cpu_sys')];
       return (user + system) * 1e6;
     },
-    commands: () => field('stats', 'total_commands_processed'),
+    async usage() {
+      const info = await hand.info('everything');
+      const at = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1] ?? NaN);
+      const counted = [...info.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)].filter(
+        ([, name = '']) => !NOT_COUNTED.test(name),
+      );
+      return {
+        cpu: (at('used_cpu_user') + at('used_cpu_sys')) * 1e6,
+        commands: counted.reduce((sum, [, , calls]) => sum + Number(calls), 0),
+        log: at('aof_current_size'),
+        data: at('used_memory_dataset'),
+      };
+    },
     async [Symbol.asyncDispose]() {
       hand.disconnect();
       await server.stop();

@@ -1,9 +1,9 @@
 import type { Sample } from './numbers.ts';
 
-/** `limit`: what nobody can beat here; `own`: this relay, by one of its doors. */
+/** `limit`: the best possible result here. `own`: this relay, over one of its interfaces. */
 export type RowKind = 'limit' | 'peer' | 'own';
 
-/** `values` by column; null: it could not run, and `note` says why. */
+/** `values` by column; null if it could not run, and `note` says why. */
 export type Row = {
   readonly name: string;
   readonly kind: RowKind;
@@ -11,18 +11,18 @@ export type Row = {
   readonly note: string;
 };
 
-/** A column is worse when it is larger, unless `more` is better. */
+/** Larger values are worse, unless `more` is set. */
 export type Column = { readonly key: string; readonly label: string; readonly more?: boolean };
 
 export type Table = {
   readonly title: string;
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
-  /** The column by which rows are compared with each other. */
+  /** The column by which rows are compared. */
   readonly by: string;
 };
 
-/** One goal of the design beside what was measured. `measured` is null where a row of it could not run. */
+/** A goal of the design and the measured value; `measured` is null if one of its rows could not run. */
 export type Goal = {
   readonly text: string;
   readonly measured: number | null;
@@ -30,12 +30,12 @@ export type Goal = {
   readonly bound: number;
 };
 
-/** What one suite found. */
+/** The result of one suite. */
 export type Report = {
   readonly suite: string;
   readonly tables: readonly Table[];
   readonly goals: readonly Goal[];
-  /** What a reader must know to read it. */
+  /** What a reader needs to know to understand the table. */
   readonly notes: readonly string[];
 };
 
@@ -44,12 +44,12 @@ export function isMet({ measured, at, bound }: Goal): boolean | null {
   return at === 'most' ? measured <= bound : measured >= bound;
 }
 
-/** The value of a row, or null where it is missing or could not run. */
+/** The value of a row; null if it is missing or could not run. */
 export function valueOf({ rows }: Table, name: string, column: string): number | null {
   return rows.find((row) => row.name === name)?.values?.[column] ?? null;
 }
 
-/** How many times the one value is the other. */
+/** The ratio of the two values. */
 export function ratio(of: number | null, to: number | null): number | null {
   return of === null || to === null ? null : of / to;
 }

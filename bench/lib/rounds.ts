@@ -1,4 +1,4 @@
-/** Rounds that alternate between those compared, so that whatever else the machine does meets them all alike. */
+/** Alternates between the contenders in rounds, so that other load on the machine affects all of them alike. */
 import { medians, type Sample } from './numbers.ts';
 import type { Row, RowKind } from './report.ts';
 
@@ -8,19 +8,19 @@ export type Pace = { readonly rounds: number; readonly warmMs: number; readonly 
 export const PACE: Pace = { rounds: 3, warmMs: 4000, timedMs: 1200 };
 export const QUICK: Pace = { rounds: 1, warmMs: 300, timedMs: 500 };
 
-/** What a suite is run with. */
+/** The options of a suite's run. */
 export type Run = {
   readonly pace: Pace;
   readonly quick: boolean;
-  /** Whether what a suite keeps in this folder is to be written anew. */
+  /** Whether to write the suite's results into this folder. */
   readonly write: boolean;
-  /** Whether a row of this name is wanted. */
+  /** Whether to measure the row of this name. */
   wanted(name: string): boolean;
-  /** Tells whoever waits what is under way. */
+  /** Reports progress to the user. */
   say(text: string): void;
 };
 
-/** One of those compared. `prepare` starts it and may fail: then the row says so. */
+/** One contender. `prepare` starts it and may fail; its row then gives the reason. */
 export type Contender<T> = {
   readonly name: string;
   readonly kind: RowKind;
@@ -29,7 +29,7 @@ export type Contender<T> = {
 
 export type Ready<T> = { readonly contender: Contender<T>; readonly it: T; readonly note: string };
 
-/** What each measured, in the order of the contenders; a contender that failed keeps its row, with the reason. */
+/** The measurements in the order of the contenders. A contender that failed keeps its row, with the reason. */
 export class Results {
   readonly #rounds = new Map<string, Sample[]>();
   readonly #failed = new Map<string, string>();
@@ -61,7 +61,8 @@ export class Results {
 }
 
 /**
- * Runs `measure` for each of them in turn, `rounds` times over, beginning with another one each round. One that fails is measured no more.
+ * Runs `measure` for each contender in turn, `rounds` times, each round starting with another one. A contender that
+ * fails is not measured again.
  */
 export async function alternate<T extends { readonly name: string }>(
   all: readonly T[],

@@ -1,4 +1,4 @@
-/** Ways from a caller over a relay to a client and back, each of processes of its own. */
+/** Paths of a call from a caller over a relay to a client and back, each made of separate processes. */
 import { z } from 'zod';
 import { startRelay, userToken } from './callboard.ts';
 import { natsServer } from './nats.ts';
@@ -8,7 +8,7 @@ import type { RowKind } from './report.ts';
 import { ACTION, CALLS, CLIENT_IDS, IN_FLIGHT, PAYLOAD, USER, type End } from './rpc.ts';
 import { HTTP_RUN } from '../loads/http.ts';
 
-/** One path that runs: calls for so long, and what was counted meanwhile. */
+/** A running path: makes calls for some time and returns its measurements. */
 export type RpcPath = { drive(ms: number): Promise<Sample> };
 
 export type RpcContender = {
@@ -67,14 +67,14 @@ function own(name: string, kind: Kind): RpcContender {
   };
 }
 
-/** Client and caller on their links. */
+/** Starts client and caller on their links. */
 async function ends(stack: AsyncDisposableStack, { end, cpu }: { end: End; cpu: Cpu }): Promise<RpcPath> {
   stack.use(await startChild('loads/rpc-client.ts', { options: end }));
   const caller = stack.use(await startChild('loads/rpc-caller.ts', { options: end }));
   return driven(cpu, (ms) => caller.ask('drive', { inFlight: IN_FLIGHT, ms }, CALLS));
 }
 
-/** A relay of ours with HTTP callers, over whatever it keeps its records in. `env`: further settings. */
+/** A callboard relay with HTTP callers, over any backend. `env`: further settings. */
 export async function overHttp(
   stack: AsyncDisposableStack,
   env: Readonly<Record<string, string>> = {},

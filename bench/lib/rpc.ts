@@ -1,4 +1,4 @@
-/** What is called in the suites of calls: an action that gives back what it is given. */
+/** The call that the call suites make: an action that returns its params. */
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 
@@ -9,18 +9,28 @@ export const IN_FLIGHT = 64;
 export const PAYLOAD = { text: 'p'.repeat(189) } as const;
 export const PAYLOAD_TEXT = JSON.stringify(PAYLOAD);
 
-/** Clients of a relay that take the calls in turn: a link has at most 32 unfinished. */
-export const CLIENT_IDS: readonly string[] = ['c0', 'c1'];
+/** The clients that share the calls: a link has at most 32 unfinished commands. */
+export const CLIENT_IDS: readonly string[] = clientIds(2);
 
-/** How an end speaks to its relay. `bare`: the relay's protocol by hand; `library`: by its own client. */
+export function clientIds(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, i) => `c${i}`);
+}
+
+/**
+ * How an endpoint speaks to its relay. `bare`: the protocol written by hand. `library`: the relay's own client library.
+ */
 export const END = z.object({
   kind: z.enum(['ws', 'lines', 'echo', 'socket.io', 'nats', 'bare', 'library']),
   port: z.number(),
   token: z.string().default(''),
+  /** How many clients take the calls in turn, where there can be several. */
+  clients: z.number().optional(),
+  /** Whether bare callers choose the ids of their commands. */
+  ownIds: z.boolean().optional(),
 });
 export type End = z.infer<typeof END>;
 
-/** Calls that came back. Milliseconds. */
+/** The results of the calls that returned. Times in milliseconds. */
 export const CALLS = z.object({ count: z.number(), ms: z.number(), p50: z.number(), p99: z.number() });
 
 export function openSocket(url: string, protocol?: string): Promise<WebSocket> {
@@ -31,7 +41,7 @@ export function openSocket(url: string, protocol?: string): Promise<WebSocket> {
   });
 }
 
-/** Sends so that all messages of one tick leave in one write. */
+/** Sends frames so that all of one tick are written together. */
 export function corked(socket: WebSocket): (text: string) => void {
   let armed = false;
   return (text) => {
@@ -54,13 +64,13 @@ function isCorkable(value: unknown): value is Corkable {
   return typeof value === 'object' && value !== null && 'cork' in value && 'uncork' in value;
 }
 
-/** `<id>|<payload>`: the payload's text is never looked into. */
+/** `<id>|<payload>`: the payload is never parsed. */
 export function splitLine(text: string): readonly [id: string, payload: string] {
   const at = text.indexOf('|');
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** The header and the payload's text of a frame of the relay's. */
+/** The header and the payload text of a frame of the relay. */
 export function splitFrame(text: string): readonly [header: unknown, payload: string] {
   const at = text.indexOf('\n');
   return at < 0 ? [JSON.parse(text), ''] : [JSON.parse(text.slice(0, at)), text.slice(at + 1)];

@@ -1,4 +1,4 @@
-/** A site of the relay with viewers who may listen. */
+/** A site of the relay, with sessions for its viewers. */
 import { z } from 'zod';
 import { askJson, userToken, type Relay } from './callboard.ts';
 import { EVENT_NAME, FAN_QUERY } from './fan-event.ts';
@@ -7,12 +7,12 @@ import { startChild } from './processes.ts';
 export type Viewer = { readonly sessionId: string; readonly token: string };
 export type Site = { readonly ownerToken: string; readonly viewers: readonly Viewer[] };
 
-/** A relay's bounds: sessions of a site at once, and streams of one grant. */
+/** The relay's bounds: sessions of one site, and streams of one grant. */
 const SESSIONS = 1000;
 const STREAMS_PER_GRANT = 10;
 const AT_ONCE = 25;
 
-/** A host that is connected, its site, and sessions enough for so many streams; as far as possible one for each. */
+/** A connected host, its site, and enough sessions for this many streams, if possible one for each. */
 export async function openSite(relay: Relay, streams: number, stack: AsyncDisposableStack): Promise<Site> {
   if (streams > SESSIONS * STREAMS_PER_GRANT)
     throw new Error(`A site has at most ${SESSIONS * STREAMS_PER_GRANT} streams.`);
@@ -42,12 +42,12 @@ export function graphqlStream({ sessionId, token }: Viewer): string {
   return streamRequest(sessionId, token);
 }
 
-/** The request of a viewer for the plain stream that a browser's EventSource reads. */
+/** A viewer's request for the plain stream that a browser's EventSource reads. */
 export function eventSourceStream({ sessionId, token }: Viewer): string {
   return `GET /site-sessions/${sessionId}/events HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 }
 
-/** The same subscription at a peer. */
+/** The same subscription for a peer. */
 export function streamRequest(sessionId: string, token: string | null, path = '/graphql'): string {
   const body = JSON.stringify({ query: FAN_QUERY, variables: { id: sessionId } });
   const bearer = token === null ? '' : `Authorization: Bearer ${token}\r\n`;

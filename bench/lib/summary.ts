@@ -1,7 +1,7 @@
 /** The query of the suites: one user's summary, its connections and their actions. */
 import { z } from 'zod';
 
-/** Users that are asked for, with how many connections each has. */
+/** The users of the query, and how many connections each has. */
 export const USERS = { u100: 100, u10: 10 } as const;
 export type UserName = keyof typeof USERS;
 export const USER_NAMES: readonly UserName[] = ['u100', 'u10'];
@@ -39,7 +39,7 @@ export const SUMMARY = `query UserSummary($id: ID!) {
   }
 }`;
 
-/** What the k-th action of a client is advertised as. */
+/** The advertisement of a client's k-th action. */
 export function action(k: number): { readonly name: string; readonly summary: string } {
   return { name: `board.action${k}`, summary: `Does thing number ${k} for a caller` };
 }
@@ -66,7 +66,7 @@ const USER = z.object({
   completeness: z.object({ complete: z.boolean() }),
 });
 
-/** What the relay answered, which its peers serve from memory. */
+/** The relay's answer, which its peers serve from memory. */
 export type User = z.infer<typeof USER>;
 export const ANSWER = z.object({ data: z.object({ user: USER }) });
 export const SEED = z.object({ users: z.record(z.string(), USER), mode: z.string().default('') });

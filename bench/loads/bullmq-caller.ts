@@ -4,7 +4,7 @@ import type { Started } from '../lib/child.ts';
 import { drive, DRIVE } from '../lib/drive.ts';
 import { PAYLOAD } from '../lib/rpc.ts';
 
-/** The caller end: adds a job and waits until it is finished. */
+/** The caller: adds a job and waits until it is finished. */
 export async function start(given: unknown): Promise<Started> {
   const { port } = z.object({ port: z.number() }).parse(given);
   const connection = { port, host: '127.0.0.1' };

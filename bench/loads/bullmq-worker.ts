@@ -3,10 +3,15 @@ import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
 import { IN_FLIGHT } from '../lib/rpc.ts';
 
-/** The client end: a worker that gives back what it is given. */
+/** The client: a worker that returns its input. */
 export async function start(given: unknown): Promise<Started> {
   const { port } = z.object({ port: z.number() }).parse(given);
   const work = async ({ data }: { data: unknown }): Promise<object> => ({ ok: data });
-  await new Worker('calls', work, { connection: { port, host: '127.0.0.1' }, concurrency: IN_FLIGHT }).waitUntilReady();
-  return {};
+  const worker = new Worker('calls', work, { connection: { port, host: '127.0.0.1' }, concurrency: IN_FLIGHT });
+  await worker.waitUntilReady();
+  const setConcurrency = (given: unknown): null => {
+    worker.concurrency = z.number().parse(given);
+    return null;
+  };
+  return { acts: { concurrency: setConcurrency } };
 }

@@ -6,7 +6,7 @@ import { fanEvent, type FanEvent } from '../lib/fan-event.ts';
 import { createAnswerReader } from '../lib/http-answers.ts';
 import { openReader, type Reader } from '../lib/reader.ts';
 
-/** The door by which events enter. `form`: how they are written there. */
+/** The endpoint for events. `form`: how they are encoded there. */
 const DOOR = z.object({ port: z.number(), path: z.string(), token: z.string(), form: z.enum(['ingest', 'plain']) });
 const OPEN = z.object({
   command: z.array(z.string()),
@@ -16,7 +16,7 @@ const OPEN = z.object({
   answer: z.string(),
   marker: z.string(),
   door: DOOR,
-  /** Bytes that one event alone shall take on the wire. */
+  /** The expected bytes of one event on the wire. */
   wireBytes: z.number(),
 });
 const PHASE = z.object({ name: z.string(), window: z.number(), batch: z.number(), ms: z.number() });
@@ -25,7 +25,9 @@ export const OPENED = z.object({ wireBytes: z.number(), sample: z.string() });
 /** `frames`: events that arrived, over all streams. */
 export const PHASE_RUN = z.object({ frames: z.number(), ms: z.number(), lost: z.number() });
 
-/** A publisher goes on when this share of what it waits for has arrived: a few slow streams shall not stop the others. */
+/**
+ * A publisher continues when this share of its events has arrived, so that a few slow streams do not stop the others.
+ */
 const ENOUGH = 0.97;
 
 type DoorAt = z.infer<typeof DOOR>;
@@ -81,7 +83,7 @@ async function run(
   { window, batch, ms }: Omit<z.infer<typeof PHASE>, 'name'>,
 ) {
   await reader.quiet();
-  // Opened anew each time: servers close connections that were idle while the others had their turn.
+  // Opened for each run, because servers close connections that were idle during the other runs.
   using door = openDoor(at);
   const base = reader.events;
   const began = performance.now();
@@ -99,7 +101,7 @@ async function run(
   return { frames, ms: (took * frames) / inTime, lost: streams * sent - frames };
 }
 
-/** Posts over one kept connection; resolves with the answer. */
+/** Posts over one kept connection and resolves with the answer. */
 function openDoor({ port, path, token, form }: DoorAt): Door {
   let waiting: PromiseWithResolvers<void> | null = null;
   const read = createAnswerReader((_, status) => {
@@ -130,7 +132,7 @@ function ingested({ messageId, name, data }: FanEvent): object {
 
 type Stream = Pick<z.infer<typeof OPEN>, 'port' | 'requests' | 'answer' | 'marker'>;
 
-/** The shortest of some texts in which one stream hears of one event: what else may come in between, as a ping, makes them longer. */
+/** The shortest text in which one stream receives one event: pings in between would make it longer. */
 async function sampleOf(at: DoorAt, chars: number, { port, requests, answer, marker }: Stream): Promise<string> {
   const texts: string[] = [];
   let text = '';

@@ -1,4 +1,4 @@
-/** Clients of several users in one process, each of which gives back what it is given. */
+/** Clients of several users in one process. Each returns its params. */
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
 import { END } from '../lib/rpc.ts';

@@ -1,11 +1,11 @@
-/** Fills a relay with events by its documented door, `POST /ingest`, in batches. */
+/** Fills a relay with events over `POST /ingest`, in batches. */
 import { Agent, request, type RequestOptions } from 'node:http';
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
 
 const FILL = z.object({ port: z.number(), token: z.string(), event: z.unknown(), count: z.number() });
 
-/** The bound of the door on one batch. */
+/** The most events that one request may contain. */
 const BATCH = 100;
 const LANES = 4;
 
@@ -13,7 +13,7 @@ export async function start(): Promise<Started> {
   return { acts: { fill: (given) => fill(FILL.parse(given)) } };
 }
 
-/** Has the event retained so many times; the relay gives each an id of its own. */
+/** Ingests the event this many times; the relay gives each an id. */
 async function fill({ port, token, event, count }: z.infer<typeof FILL>): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: LANES });
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };

@@ -1,6 +1,6 @@
 /**
- * Requests over kept connections, each sent again as soon as it is answered. Requests are bytes made beforehand and answers are read only as
- * far as finding their end needs, so that the load costs less than what it measures.
+ * Sends requests over kept connections, each again as soon as it is answered. The requests are prepared bytes, and
+ * responses are parsed only as far as their ends require, so that the load costs less than the server.
  */
 import { connect, type Socket } from 'node:net';
 import { z } from 'zod';
@@ -10,7 +10,7 @@ import { createAnswerReader } from '../lib/http-answers.ts';
 
 const RUN = z.object({ port: z.number(), requests: z.array(z.string()), connections: z.number(), ms: z.number() });
 
-/** What one run found. Milliseconds; `count` holds every answer, those after the time too. */
+/** The result of one run. Times in milliseconds. `count` includes answers after the time. */
 export const HTTP_RUN = z.object({
   count: z.number(),
   ms: z.number(),
@@ -75,7 +75,7 @@ function run({ port, requests, connections, ms }: z.infer<typeof RUN>): Promise<
   return promise.finally(() => sockets.forEach((socket) => socket.destroy()));
 }
 
-/** The answer to the first request, head and all. */
+/** The first response, including its head. */
 function once({ port, requests }: z.infer<typeof ONCE>): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const parts: Buffer[] = [];

@@ -1,4 +1,4 @@
-/** What `reader.c` does, where there is no C compiler: it reads slower, and then it may be the reader that is measured. */
+/** The reader of streams without a C compiler. It is slower than `reader.c`, so it may itself limit the measurement. */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 

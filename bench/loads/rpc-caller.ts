@@ -1,4 +1,5 @@
-/** The caller end: keeps so many calls in flight. */
+/** The caller: keeps this many calls in flight. */
+import { randomUUID } from 'node:crypto';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { io } from 'socket.io-client';
 import { createLinkCaller } from '../../src/clients/caller/index.ts';
@@ -7,6 +8,7 @@ import { drive, DRIVE } from '../lib/drive.ts';
 import {
   ACTION,
   CLIENT_IDS,
+  clientIds,
   corked,
   END,
   openSocket,
@@ -19,7 +21,7 @@ import {
 } from '../lib/rpc.ts';
 import { PlainSocket } from './rpc-client.ts';
 
-/** Makes one call; resolves with what the client made of it. */
+/** Makes one call and resolves with the client's result. */
 type Call = () => Promise<unknown>;
 
 export async function start(given: unknown): Promise<Started> {
@@ -32,7 +34,7 @@ export async function start(given: unknown): Promise<Started> {
   return { acts: { drive: (asked) => drive(call, DRIVE.parse(asked)) } };
 }
 
-/** Calls that wait, by number. */
+/** Unanswered calls, by number. */
 function waiting() {
   const open = new Map<number, (result: unknown) => void>();
   let ids = 0;
@@ -88,7 +90,7 @@ const OPENERS: Readonly<Record<End['kind'], (end: End) => Promise<Call>>> = {
     const nats = await connectNats({ port });
     return async () => (await nats.request('rpc.c0', JSON.stringify(PAYLOAD), { timeout: 5_000 })).json();
   },
-  bare: ({ port, token }) => bare(`ws://127.0.0.1:${port}/connect`, token),
+  bare: (end) => bare(`ws://127.0.0.1:${end.port}/connect`, end),
   async library({ port, token }) {
     const caller = createLinkCaller({ url: `ws://127.0.0.1:${port}/connect`, token, WebSocket: PlainSocket });
     let turn = 0;
@@ -101,8 +103,13 @@ const OPENERS: Readonly<Record<End['kind'], (end: End) => Promise<Call>>> = {
   },
 };
 
-/** The relay's protocol, as a caller in another language would write it. */
-async function bare(url: string, token: string): Promise<Call> {
+/** The relay's protocol written by hand, as for a caller in another language. */
+async function bare(
+  url: string,
+  { token, clients = CLIENT_IDS.length, ownIds = false }: Omit<End, 'kind' | 'port'>,
+): Promise<Call> {
+  const ids = clientIds(clients);
+  const run = randomUUID();
   const socket = await openSocket(url, 'callboard.v1');
   const send = corked(socket);
   const { ask, answer } = waiting();
@@ -123,8 +130,11 @@ async function bare(url: string, token: string): Promise<Call> {
   await welcome.promise;
   return async () => {
     const result = await ask((n) => {
-      const client = CLIENT_IDS[n % CLIENT_IDS.length] ?? '';
-      send(`{"type":"invoke","ref":"${n}","client_id":"${client}","action":"${ACTION}"}\n${JSON.stringify(PAYLOAD)}`);
+      const client = ids[n % ids.length] ?? '';
+      const id = ownIds ? `,"command_id":"${run}-${n}"` : '';
+      send(
+        `{"type":"invoke","ref":"${n}","client_id":"${client}","action":"${ACTION}"${id}}\n${JSON.stringify(PAYLOAD)}`,
+      );
     });
     if (fault) throw fault;
     return result;

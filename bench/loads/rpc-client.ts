@@ -1,10 +1,10 @@
-/** The client end: gives back what it is given, as `{ "ok": params }`. */
+/** The client: returns its params. */
 import { connect as connectNats } from '@nats-io/transport-node';
 import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import type { Started } from '../lib/child.ts';
-import { ACTION, CLIENT_IDS, corked, END, openSocket, splitFrame, splitLine, type End } from '../lib/rpc.ts';
+import { ACTION, CLIENT_IDS, clientIds, corked, END, openSocket, splitFrame, splitLine, type End } from '../lib/rpc.ts';
 
 export async function start(given: unknown): Promise<Started> {
   const end = END.parse(given);
@@ -42,7 +42,8 @@ const OPENERS: Readonly<Record<End['kind'], (end: End) => Promise<unknown>>> = {
     });
     await nats.flush();
   },
-  bare: ({ port, token }) => Promise.all(CLIENT_IDS.map((id) => bare(`ws://127.0.0.1:${port}/connect`, token, id))),
+  bare: ({ port, token, clients = CLIENT_IDS.length }) =>
+    Promise.all(clientIds(clients).map((id) => bare(`ws://127.0.0.1:${port}/connect`, token, id))),
   library: ({ port, token }) =>
     Promise.all(CLIENT_IDS.map((id) => library(`ws://127.0.0.1:${port}/connect`, token, id))),
 };
@@ -64,7 +65,7 @@ async function bare(url: string, token: string, clientId: string): Promise<void>
   await welcome.promise;
 }
 
-/** `ws` in Node, since its own WebSocket would be what is measured. */
+/** Uses `ws`, because Node's own WebSocket would be the bottleneck. */
 export class PlainSocket extends WebSocket {
   constructor(url: string, protocols: string) {
     super(url, protocols, { perMessageDeflate: false });

@@ -1,4 +1,7 @@
-/** A whole relay in its own process, as `callboard serve` starts it: authentication, limits, masking and log as they are by default. */
+/**
+ * A complete relay in its own process, as `callboard serve` starts it, with default authentication, limits, masking and
+ * log.
+ */
 import { z } from 'zod';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { openCallboard, secretsIn, type Callboard } from '../../src/callboard.ts';
@@ -10,7 +13,7 @@ import { createCrypto } from '../../src/platform/crypto.ts';
 import { createLog } from '../../src/platform/log.ts';
 import type { Started } from '../lib/child.ts';
 
-/** `env`: further settings, as CALLBOARD_ variables. `kept` false: the texts of entities are written anew for each answer, as over Redis. */
+/** `env`: further settings, as CALLBOARD_ variables. `kept` false: the JSON cache is not used, as over Redis. */
 const OPTIONS = z
   .object({ env: z.record(z.string(), z.string()).default({}), kept: z.boolean().default(true) })
   .prefault({});
@@ -30,7 +33,7 @@ async function closed(callboard: Callboard): Promise<null> {
   return null;
 }
 
-/** A memory that says it is shared, so that what was read of it is taken to change at any time. */
+/** A memory backend that claims to be shared, so that entities that were read may change at any time. */
 function forgetful(log: Log): Backend {
   const { sha256 } = createCrypto('');
   const memory = createMemoryBackend({ clock: systemClock, log, sha256 });

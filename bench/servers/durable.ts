@@ -1,6 +1,7 @@
 /**
- * The plain relay for HTTP callers with a record of each call in Redis, as one writes it at first: a history stream, a hash with the state, and
- * the client's mailbox. `mode`: `naive` awaits command after command; `auto` sends those of one step together, by ioredis' own pipelining.
+ * A minimal relay for HTTP callers that records each call in Redis in the obvious way: a history stream, a hash with
+ * the state, and the client's mailbox. `mode`: `naive` awaits each command; `auto` lets ioredis pipeline those of one
+ * step.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Redis } from 'ioredis';

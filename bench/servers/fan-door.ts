@@ -1,8 +1,8 @@
-/** The door by which events enter a peer: POST of a JSON array, as the relay's own door is one. */
+/** The endpoint at which a peer receives events: POST of a JSON array, like the relay's. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FAN_EVENTS, type FanEvent } from '../lib/fan-event.ts';
 
-/** Answers `POST /publish`; false: it was something else. */
+/** Handles `POST /publish`; false: it was another request. */
 export function publishes(
   request: IncomingMessage,
   response: ServerResponse,

@@ -1,4 +1,4 @@
-/** The least that Node can do: one chunk made per event (`mode` empty) or per tick (`merged`), written to each socket. */
+/** The minimum that Node can do: one chunk per event (`mode` empty) or per tick (`merged`), written to each socket. */
 import type { Socket } from 'node:net';
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';

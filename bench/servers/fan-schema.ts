@@ -16,7 +16,7 @@ const SDL = /* GraphQL */ `
   }
 `;
 
-/** A schema with a subscription and what publishes to it, as Yoga's own helpers make them. */
+/** A schema with a subscription and its publisher, built with Yoga's own helpers. */
 export function fanSchema() {
   const bus = createPubSub<{ events: [event: FanEvent] }>();
   const siteEvents = { subscribe: () => bus.subscribe('events'), resolve: (event: FanEvent) => event };

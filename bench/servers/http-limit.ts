@@ -1,4 +1,7 @@
-/** The least that node:http can do for the query: read the body, pick by a variable, answer. `mode`: `buffer` or `object`. */
+/**
+ * The minimum that node:http can do for the query: read the body, choose by a variable, answer. `mode`: `buffer` or
+ * `object`.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';

@@ -3,7 +3,7 @@ import { Server, type Socket } from 'socket.io';
 import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';
 
-/** A caller's `call` goes to the client that registered, and its acknowledgement back. */
+/** Forwards a caller's `call` to the registered client, and returns its acknowledgement. */
 export async function start(): Promise<Started> {
   const server = createServer();
   const io = new Server(server, { transports: ['websocket'], perMessageDeflate: false, serveClient: false });

@@ -1,6 +1,6 @@
 /**
- * A relay of nothing but `ws` and a map, with no check, record or bound. `mode`: empty parses and writes anew what passes; `lines` forwards the
- * payload's text and corks writes per tick; `echo` is one hop, without a client.
+ * A relay of only `ws` and a map, without checks, records or bounds. `mode`: `empty` parses and serializes each
+ * message; `lines` forwards the payload text and corks writes per tick; `echo` is one hop, without a client.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { WebSocketServer, type WebSocket } from 'ws';
@@ -11,7 +11,7 @@ import { corked, splitLine } from '../lib/rpc.ts';
 
 const OPTIONS = z.object({ mode: z.enum(['', 'lines', 'echo']).default('') });
 
-/** A relay by what it does with its sockets. */
+/** A relay, defined by what it does with its sockets. */
 type Relay = {
   client(socket: WebSocket): void;
   caller(socket: WebSocket): void;

@@ -1,4 +1,4 @@
-/** `mode`: empty for Yoga as it comes, `jit` for Yoga with its jit plugin. */
+/** `mode`: empty for plain Yoga, `jit` for Yoga with its jit plugin. */
 import { useGraphQlJit } from '@envelop/graphql-jit';
 import { createYoga } from 'graphql-yoga';
 import type { Started } from '../lib/child.ts';

@@ -1,18 +1,18 @@
-/** What a growth axis found: cost by size, as a table, as goals and as a plot. */
+/** The result of one growth axis: cost by size, as a table, as goals and as a plot. */
 import type { Plot } from '../lib/plot.ts';
 import { valueOf, type Goal, type Row, type Table } from '../lib/report.ts';
 import type { Results } from '../lib/rounds.ts';
 
-/** What must cost by the page costs at the greatest size at most so many times what it costs at the least. */
+/** The factor by which a cost per page may grow from the smallest to the largest size. */
 export const BY_PAGE = 1.5;
 
-/** How the key of a cost in Redis ends, after that of the same cost in the relay. */
+/** The suffix of the key of a cost in Redis, after the key of the same cost in the relay. */
 export const OF_REDIS = '.redis';
 
-/** `bound`: times its cost at the first size that it may cost at the last; null where a growth says nothing. */
+/** `bound`: the factor by which the cost may grow from the first to the last size; null if growth is not judged. */
 export type Curve = { readonly key: string; readonly label: string; readonly bound: number | null };
 
-/** One axis that was measured: its rows are sizes. `file`: the name of its plot. */
+/** One measured axis; its rows are sizes. `file`: the name of its plot. */
 export type Axis = {
   readonly file: string;
   readonly title: string;
@@ -23,11 +23,11 @@ export type Axis = {
   readonly sizes: readonly number[];
   readonly curves: readonly Curve[];
   readonly rows: readonly Row[];
-  /** Only in the table: no costs, as a rate. */
+  /** Shown in the table only: a rate, for example, is not a cost. */
   readonly beside?: readonly Omit<Curve, 'bound'>[];
 };
 
-/** The rows of an axis out of what was measured under each size's name. */
+/** The rows of an axis, from the measurements by the name of each size. */
 export function rowsOf(sizes: readonly number[], results: Results): Row[] {
   return sizes.map((size) => results.row({ name: nameOf(size), kind: 'own' }));
 }
@@ -43,7 +43,7 @@ export function tableOf({ title, xLabel, yLabel, curves, rows, beside = [] }: Ax
   return { title: `${title} (${yLabel}, by ${xLabel})`, columns: [...costs, ...more], rows, by };
 }
 
-/** A verdict for each curve: times its cost at the first size. */
+/** The verdict for each curve: its last cost as a multiple of its first. */
 export function goalsOf(axis: Axis): Goal[] {
   return axis.curves.flatMap(({ key, label, bound }) => {
     if (bound === null) return [];

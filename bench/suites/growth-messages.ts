@@ -1,4 +1,4 @@
-/** A page of history and one ingestion, as more and more messages of a stream are retained. */
+/** A page of history and one ingestion, as the number of retained messages of a stream grows. */
 import { z } from 'zod';
 import { askJson, userToken, type Relay } from '../lib/callboard.ts';
 import { startChild } from '../lib/processes.ts';
@@ -26,10 +26,10 @@ const EVENT = {
   payload: { name: 'board_changed', data: 'x'.repeat(64) },
 } as const;
 
-/** Bounds on history that keep all of it. */
+/** History bounds that retain everything. */
 const ROOM = { CALLBOARD_STREAM_MAX_MESSAGES: '5000000', CALLBOARD_HISTORY_MAX_BYTES: String(8 * 2 ** 30) };
 const HEAP = ['--max-old-space-size=6144'];
-/** Messages that one act of filling brings, well within the time an act may take. */
+/** How many messages one fill request ingests, well within the time that a request may take. */
 const PART = 100_000;
 
 const PAGE_QUERY = `query Page($stream: String!, $first: Int!, $after: String, $afterTime: DateTime) {

@@ -1,4 +1,4 @@
-/** Relays of growing content that are asked the same: one process a size, asked in turn. */
+/** Relays of growing content that receive the same requests: one process for each size, in turn. */
 import { z } from 'zod';
 import { startRelay, type Relay } from '../lib/callboard.ts';
 import type { Sample } from '../lib/numbers.ts';
@@ -10,10 +10,10 @@ import { nameOf } from './growth-axis.ts';
 
 export type Backing = 'memory' | 'redis';
 
-/** One kind of request that is timed. `good`: whether an answer is the one that is meant. */
+/** One kind of timed request. `good`: whether an answer is the expected one. */
 export type Op = { readonly key: string; readonly requests: readonly string[]; good(answer: string): boolean };
 
-/** A relay that holds so much, and what it is asked. */
+/** A relay with this much content, and its requests. */
 export type Place = {
   readonly name: string;
   readonly relay: Relay;
@@ -31,7 +31,7 @@ export type OpenOptions = {
   readonly execArgv?: readonly string[];
 };
 
-/** A relay, over a Redis of its own where it is asked for. */
+/** A relay, with a Redis of its own if requested. */
 export async function openPlace(
   stack: AsyncDisposableStack,
   { backing, env = {}, execArgv = [] }: OpenOptions,
@@ -42,7 +42,7 @@ export async function openPlace(
   return { relay: stack.use(await startRelay({ ...shared, ...env }, { execArgv })), redis };
 }
 
-/** Makes a place of each size, all at once; a size that fails keeps its row. */
+/** Creates a relay of each size, all at once; a size that fails keeps its row. */
 export async function makePlaces<T>(
   sizes: readonly number[],
   results: Results,
@@ -61,7 +61,10 @@ export async function makePlaces<T>(
   return made.flat();
 }
 
-/** Times each operation at all places in turn before the next operation, so that one which adds content comes last. */
+/**
+ * Times each operation at all relays in turn before the next operation, so that an operation that adds content comes
+ * last.
+ */
 export async function timePlaces(run: Run, places: readonly Place[], results: Results): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const load = stack.use(await startChild('loads/http.ts'));
@@ -84,7 +87,7 @@ export async function timePlaces(run: Run, places: readonly Place[], results: Re
   for (const [name, sample] of found) results.add(name, sample);
 }
 
-/** Throws unless the answer is the one that is meant. */
+/** Throws unless the answer is the expected one. */
 async function checked(load: Child, { relay, ops }: Place, key: string): Promise<Sample> {
   const op = ops.find((one) => one.key === key);
   const answer = await load.ask('once', { port: relay.port, requests: op?.requests ?? [] }, z.string());
@@ -103,7 +106,7 @@ async function timed(load: Child, { relay, redis, ops }: Place, { key, ms }: Par
   return { [key]: used / count, ...(ofRedis === null ? {} : { [`${key}.redis`]: ofRedis / count }) };
 }
 
-/** A request of GraphQL, written out. */
+/** The bytes of a GraphQL request. */
 export function graphqlRequest(token: string, body: object): string {
   return postRequest('/graphql', token, body);
 }
@@ -114,7 +117,7 @@ export function postRequest(path: string, token: string, given: object): string 
   return `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n${type}\r\n${body}`;
 }
 
-/** How often a text stands in another. */
+/** How many times a text occurs in another. */
 export function timesIn(text: string, part: string): number {
   return text.split(part).length - 1;
 }

@@ -1,4 +1,4 @@
-/** What is asked of relays with more and more connections, or users: always the same page, user and call. */
+/** Requests to relays with growing numbers of connections or users: always the same page, user and call. */
 import { z } from 'zod';
 import { ADMIN_TOKEN, askJson, userToken, type Relay } from '../lib/callboard.ts';
 import { connectionsWithin } from '../lib/files.ts';
@@ -20,10 +20,10 @@ import {
 } from './growth-places.ts';
 
 const PAGE = 50;
-/** Links that one process of clients holds. */
+/** The links that one client process holds. */
 const LINKS_PER_HOLDER = 5_000;
 const USER_LINKS = 10;
-/** Connections of the axis by users. */
+/** The number of users for each size of the connections axis. */
 const SPREAD = 10_000;
 
 const LISTING = `query Listing($first: Int!, $after: String) {
@@ -39,10 +39,10 @@ const USERS = `query Users($first: Int!, $after: String) {
   }
 }`;
 
-/** A population: so many links, besides those of the user that is asked for, over so many users. */
+/** A population: this many links over this many users, besides those of the requested user. */
 type Population = { readonly links: number; readonly users: number };
 
-/** There the least size has fewer users than a page of them. */
+/** With fewer users, the smallest size would not fill a page of them. */
 function withoutUsers(place: Place): Place {
   return { ...place, ops: place.ops.filter(({ key }) => key !== USERS_PAGE.key) };
 }
@@ -63,7 +63,7 @@ export async function byConnections(run: Run, backing: Backing): Promise<Axis> {
   return axis({ file: `connections-${backing}`, what: 'connections', backing, sizes, results });
 }
 
-/** The same connections, but of more and more users. */
+/** The same connections, over a growing number of users. */
 export async function byUsers(run: Run): Promise<Axis> {
   const [sizes, links] = run.quick ? [[20, 100], 1_000] : [[20, 100, 1_000, 10_000], SPREAD];
   const results = new Results();
@@ -126,7 +126,7 @@ function client(token: string, clientId: string) {
   return { token, clientId, instanceId: `i-${clientId}`, payload };
 }
 
-/** Half of the users stand before the one that is asked for, half after it. */
+/** Half of the users sort before the requested one, half after it. */
 async function population({ links, users }: Population): Promise<Client[]> {
   const name = (i: number): string => `${i % 2 === 0 ? 't' : 'v'}-${String(i).padStart(6, '0')}`;
   const tokens = await Promise.all(Array.from({ length: users }, (_, i) => userToken(name(i), 'connect')));
@@ -176,7 +176,7 @@ const PAGE_INFO = z.object({ pageInfo: z.object({ endCursor: z.string() }) });
 const LISTED = z.object({ data: z.record(z.string(), PAGE_INFO) });
 const FAR = 1000;
 
-/** The cursor after so many rows of a listing. */
+/** The cursor after this many rows of a listing. */
 async function cursorAt(relay: Relay, query: string, rows: number): Promise<string | null> {
   let after: string | null = null;
   for (let left = rows; left > 0; left -= FAR) {

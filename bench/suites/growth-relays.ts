@@ -1,4 +1,4 @@
-/** Calls over one Redis by more and more relays, and over more and more masters. */
+/** Calls over one Redis with a growing number of relays, and over a growing number of masters. */
 import { Redis } from 'ioredis';
 import { startRedisCluster } from '../../test/kit/redis-cluster.ts';
 import { startRelay, userToken, type Relay } from '../lib/callboard.ts';
@@ -8,7 +8,7 @@ import { openRedis } from '../lib/redis.ts';
 import { alternate, Results, type Run } from '../lib/rounds.ts';
 import { ACTION, CLIENT_IDS, PAYLOAD, type End } from '../lib/rpc.ts';
 import { HTTP_RUN } from '../loads/http.ts';
-import { nameOf, rowsOf, type Axis, type Curve } from './growth-axis.ts';
+import { BY_PAGE, nameOf, rowsOf, type Axis, type Curve } from './growth-axis.ts';
 import { makePlaces, postRequest } from './growth-places.ts';
 
 const IN_FLIGHT = 48;
@@ -16,10 +16,12 @@ const SHORTER = 0.6;
 /** Users whose clients are called, over the partitions. */
 const USERS = 6;
 const PARTITIONS = 6;
+/** Times the CPU of one relay that the relays may take together for a call. */
+const RELAYS_BOUND = 1.3;
 
-/** CPU of all the Redis processes so far, in us. */
+/** CPU of all the Redis processes so far, in microseconds. */
 type Cpu = () => Promise<number>;
-/** Which relay's door the calls to a relay's clients take: its own, or the next one's. */
+/** Which relay receives the calls for a relay's clients: the same one, or the next one. */
 type Way = 'near' | 'far';
 
 type Group = {
@@ -64,12 +66,11 @@ export async function byMasters(run: Run): Promise<Axis> {
 
 type Found = Pick<Axis, 'file' | 'title' | 'xLabel' | 'sizes'> & { readonly results: Results };
 
-/** Costs of calls that take another way are shown, since hops between relays are what they are for. */
+/** The costs of calls between relays are shown, because they are the purpose of this axis. */
 function axis({ results, ...of }: Found): Axis {
-  const bound = 1.5;
   const near: readonly Curve[] = [
-    { key: 'near', label: 'client of the same relay, relays', bound },
-    { key: 'near.redis', label: 'client of the same relay, Redis', bound },
+    { key: 'near', label: 'client of the same relay, relays', bound: RELAYS_BOUND },
+    { key: 'near.redis', label: 'client of the same relay, Redis', bound: BY_PAGE },
   ];
   const far: readonly Curve[] = [
     { key: 'far', label: 'client of the next relay, relays', bound: null },
@@ -133,7 +134,7 @@ async function timeAll(run: Run, groups: readonly Group[], { results, ways }: Ti
 
 type Part = { readonly way: Way; readonly ms: number };
 
-/** All relays are called at once, with the same number of calls in flight over all of them. */
+/** All relays are called at once, with the same total number of calls in flight. */
 async function timed(load: Child, { relays, calls, redis }: Group, { way, ms }: Part): Promise<Sample> {
   const cpu = async (): Promise<number> => (await Promise.all(relays.map((relay) => relay.cpu()))).reduce(sum, 0);
   const before = { relays: await cpu(), redis: await redis() };

@@ -1,4 +1,4 @@
-/** CPU for each frame of `siteEvents`, as more and more streams are open. */
+/** CPU for each frame of `siteEvents`, as the number of open streams grows. */
 import { MARKER } from '../lib/fan-event.ts';
 import { connectionsWithin } from '../lib/files.ts';
 import { startRelay, type Relay } from '../lib/callboard.ts';
@@ -14,7 +14,7 @@ import { makePlaces } from './growth-places.ts';
 const WIRE_BYTES = 240;
 const SIZES = [10, 100, 1_000, 5_000];
 const SHORTER = 0.5;
-/** Events are published one at a time, so that each is written by itself; ten at once share their writes. */
+/** Events are published one at a time, so that each is written separately; ten at once would share their writes. */
 const PHASES = [
   { key: 'one', label: 'one event at a time', window: 1, batch: 1 },
   { key: 'ten', label: 'ten events at once', window: 1, batch: 10 },

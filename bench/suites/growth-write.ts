@@ -1,9 +1,9 @@
-/** Keeps what the suite found: figures and plots in `growth/`, and tables between two marks of the README. */
+/** Writes the suite's results: figures and plots in `growth/`, and tables between two markers of docs/performance.md. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { format } from 'prettier';
 import { plotted } from '../lib/plot.ts';
 import { printed } from '../lib/print.ts';
-import { STYLE, writeSection } from '../lib/readme.ts';
+import { STYLE, writeSection } from '../lib/figures.ts';
 import { goalsOf, plotOf, tableOf, type Axis } from './growth-axis.ts';
 
 const FOLDER = new URL('../growth/', import.meta.url);
@@ -12,7 +12,10 @@ const FIGURES = new URL('figures.json', FOLDER);
 /** `order`: the names of all axes. */
 export type Found = { readonly axes: readonly Axis[]; readonly order: readonly string[]; readonly rounds: number };
 
-/** Writes the plots and the section; axes that were not measured this time keep what was found before. Throws where the README has no marks for it. */
+/**
+ * Writes the plots and the section. Axes that were not measured this time keep their earlier results. Throws if the
+ * page has no markers for it.
+ */
 export async function writeGrowth({ axes, order, rounds }: Found): Promise<void> {
   const known = new Map([...(await figures()), ...axes].map((axis) => [axis.file, axis]));
   const all = order.flatMap((file) => known.get(file) ?? []);
@@ -22,7 +25,7 @@ export async function writeGrowth({ axes, order, rounds }: Found): Promise<void>
   await writeSection('growth', { how: `${rounds} rounds`, text: sectionOf(all) });
 }
 
-/** What an earlier run wrote. */
+/** The results that an earlier run wrote. */
 async function figures(): Promise<readonly Axis[]> {
   try {
     return JSON.parse(await readFile(FIGURES, 'utf8')) as readonly Axis[];
@@ -32,7 +35,7 @@ async function figures(): Promise<readonly Axis[]> {
 }
 
 function sectionOf(axes: readonly Axis[]): string {
-  const images = axes.map(({ file, title }) => `![${title}](growth/${file}.svg)`);
+  const images = axes.map(({ file, title }) => `![${title}](../bench/growth/${file}.svg)`);
   const found = printed({ suite: '', tables: axes.map(tableOf), goals: axes.flatMap(goalsOf), notes: [] });
   return [...images, found.replace(/^## *\n+/, '')].join('\n\n');
 }

@@ -1,15 +1,16 @@
-/** What grows with what: each cost as a curve over the size of something that it should not depend on. */
+/** How costs grow: each cost as a curve over a size on which it should not depend. */
 import { connectionsWithin } from '../lib/files.ts';
 import { reasonOf, type Run } from '../lib/rounds.ts';
 import type { Report } from '../lib/report.ts';
 import { goalsOf, nameOf, tableOf, type Axis } from './growth-axis.ts';
+import { byEnded } from './growth-ended.ts';
 import { byMessages } from './growth-messages.ts';
 import { byConnections, byUsers } from './growth-population.ts';
 import { byMasters, byRelays } from './growth-relays.ts';
 import { byStreams } from './growth-streams.ts';
 import { writeGrowth } from './growth-write.ts';
 
-/** Their names are what `--only` asks for. */
+/** `--only` selects by these names. */
 const AXES: readonly (readonly [string, (run: Run) => Promise<Axis>])[] = [
   ['connections-memory', (run) => byConnections(run, 'memory')],
   ['connections-redis', (run) => byConnections(run, 'redis')],
@@ -19,6 +20,7 @@ const AXES: readonly (readonly [string, (run: Run) => Promise<Axis>])[] = [
   ['subscribers', byStreams],
   ['relays', byRelays],
   ['masters', byMasters],
+  ['ended', byEnded],
 ];
 
 export async function growth(run: Run): Promise<Report> {

@@ -9,6 +9,8 @@ export interface Load extends AsyncDisposable {
   readonly wrong: readonly string[];
   /** Adds to `wrong`, unless it is full. */
   note(problem: string): void;
+  /** Begins no more calls, and resolves when those begun have ended. */
+  finish(): Promise<void>;
   /** Makes so many calls, some at a time, and resolves when all of them ended. */
   make(count: number): Promise<void>;
 }
@@ -37,7 +39,7 @@ export async function openLoad(relay: Relay, rate: number): Promise<Load> {
     });
   const users = await Promise.all(Array.from({ length: USERS }, (_, i) => openUser(relay, `user-${i}`, fetch)));
   let calls = 0;
-  let open = 0;
+  const open = new Set<Promise<void>>();
   const wrong: string[] = [];
   const began = performance.now();
   const note = (problem: string): void => {
@@ -46,15 +48,17 @@ export async function openLoad(relay: Relay, rate: number): Promise<Load> {
   const call = async (n: number): Promise<void> => {
     const user = users[n % USERS];
     if (!user) return;
-    open++;
     const filler = 'f'.repeat(n % 100 < LARGE ? LARGE_BYTES : SMALL_BYTES);
     const problem = await user.call(n, filler, n % 100 >= 100 - OVER_HTTP);
     if (problem !== null) note(problem);
-    open--;
+  };
+  const begin = (): void => {
+    const made = call(calls++).finally(() => open.delete(made));
+    open.add(made);
   };
   const timer = setInterval(() => {
     const due = Math.floor(((performance.now() - began) / 1000) * rate);
-    while (calls < due && open < OPEN_MAX) void call(calls++);
+    while (calls < due && open.size < OPEN_MAX) begin();
   }, TICK_MS);
   return {
     get calls() {
@@ -65,6 +69,10 @@ export async function openLoad(relay: Relay, rate: number): Promise<Load> {
     },
     wrong,
     note,
+    async finish() {
+      clearInterval(timer);
+      await Promise.all(open);
+    },
     async make(count) {
       const last = calls + count;
       const lane = async (): Promise<void> => {

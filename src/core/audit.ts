@@ -1,3 +1,4 @@
+/** Writes the audit log: one line for each operation of an administrator, before the operation. */
 import { subjectOf, type Principal } from './auth/principal.ts';
 import type { Log } from './log.ts';
 
@@ -11,13 +12,13 @@ const AUDIT_MESSAGES = {
 export type AuditedAction = keyof typeof AUDIT_MESSAGES;
 
 /**
- * Writes one audit line: the principal (`requester`), the operation (`deed`) and its object. Call it before the operation, so
+ * Writes one audit line: the principal (`requester`), the operation (`action`) and its object. Call it before the operation, so
  * that no operation goes unrecorded. `fields` identify the object by its ids and never hold a payload or a token.
  */
 export function audit(
   log: Log,
   requester: Principal,
-  { deed, ...fields }: { readonly deed: AuditedAction } & Readonly<Record<string, string | number | null>>,
+  { action, ...fields }: { readonly action: AuditedAction } & Readonly<Record<string, string | number | null>>,
 ): void {
-  log.info({ audit: deed, requester: subjectOf(requester), ...fields }, AUDIT_MESSAGES[deed]);
+  log.info({ audit: action, requester: subjectOf(requester), ...fields }, AUDIT_MESSAGES[action]);
 }

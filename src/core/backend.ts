@@ -1,3 +1,4 @@
+/** What a backend consists of: one port for each kind of state. Types only. */
 import type { Bus } from './bus.ts';
 import type { ConnectionStore } from './connections/store.ts';
 import type { ContextStore } from './contexts/store.ts';

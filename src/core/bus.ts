@@ -1,3 +1,4 @@
+/** The port for live hints: publish and subscribe, at most once. Nothing may depend on the arrival of a hint. */
 import type { Cancel } from './clock.ts';
 import type { Connection, DisconnectCause } from './connections/connection.ts';
 import type { CommandKey } from './ids.ts';
@@ -38,7 +39,7 @@ export type Topics = {
  */
 export interface Bus {
   /** False if no topic of this kind has a listener now, so the caller may skip publishing. */
-  hears(kind: 'command'): boolean;
+  hasSubscribers(kind: 'command'): boolean;
   publish<T extends keyof Topics & string>(topic: T, event: Topics[T]): void;
   subscribe<T extends keyof Topics & string>(topic: T, listener: (event: Topics[T]) => void): Cancel;
 }

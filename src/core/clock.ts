@@ -1,3 +1,5 @@
+/** Time as a port, so that tests control it. */
+
 /** Cancels the timer or the listener that it was returned for. Idempotent. */
 export type Cancel = () => void;
 

@@ -168,7 +168,7 @@ export interface Rpc {
   ): MaybePromise<readonly Summary<PendingRpc>[]>;
   ofCommands(keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingRpc[])[]>;
   /**
-   * Emits the current state first, then an event each time the oldest wait exceeds `olderThanMs` or all waits are below
+   * Emits the current state first, then an event each time the oldest wait reaches `olderThanMs` or all waits are below
    * it again.
    */
   alerts(requester: Requester, olderThanMs: number, userId: string | null): Subscription<PendingRpcAlert>;

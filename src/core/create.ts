@@ -49,7 +49,7 @@ export function createCore(given: Omit<Deps, 'readTurns'>): Core {
     rpc: createRpc(calls),
     sites: createSites(calls),
     delivery: createDeliveries(deps, dispatcher),
-    links: createLinks({ deps, dispatcher, acts, outbox, isDraining }),
+    links: createLinks({ deps, dispatcher, acts, retryQueue: outbox, isDraining }),
     ...life,
     get draining() {
       return isDraining();

@@ -1,3 +1,4 @@
+/** Signed cursors, and pages of listings made with them. */
 import type { Crypto } from './crypto.ts';
 import { fail, invalid } from './errors.ts';
 import { canonicalJson } from './json.ts';

@@ -1,3 +1,4 @@
+/** CallboardError, the only error that core throws on purpose, and helpers that throw it. */
 import { statusOf, type Code } from '../protocol/codes.ts';
 
 export { CODES, isCode, type Code } from '../protocol/codes.ts';
@@ -40,6 +41,7 @@ export type TokenFault =
   | 'audience'
   | 'claims'
   | 'subject'
+  | 'email_unverified'
   | 'grant'
   | 'ticket';
 
@@ -73,11 +75,20 @@ export function fail(code: Code, message: string, details?: ErrorDetails): never
  * which it is.
  */
 export function notFound(): never {
-  throw new CallboardError('not_found', 'There is no such thing, or it is not yours.');
+  throw notFoundError();
+}
+
+export function notFoundError(): CallboardError {
+  return new CallboardError('not_found', 'There is no such thing, or it is not yours.');
 }
 
 export function invalid(parameter: string, detail: string): never {
   throw new CallboardError('invalid_argument', `${parameter}: ${detail}`, { errors: [{ parameter, detail }] });
+}
+
+/** The message of every error with the code `internal` that a requester sees. `id` is also in the log, with the cause. */
+export function internalMessage(id: string): string {
+  return `The relay failed; its log has the cause under the id ${id}.`;
 }
 
 /** Whether the store did not answer, so that the operation can be retried. */

@@ -1,3 +1,4 @@
+/** The forms of ids, and their checks. */
 import { fail, invalid } from './errors.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS, USER_GIVEN_CHARS, USER_MAX_CHARS } from './limits.ts';
 
@@ -21,9 +22,13 @@ export function id(parameter: string, text: string): string {
   return ID.test(text) ? text : invalid(parameter, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
 }
 
+export function isTrace(text: string): boolean {
+  return text.length <= TRACE_MAX_CHARS && !CONTROL.test(text);
+}
+
 /** The id of a trace or a span from another tracing system. Throws `invalid_argument` naming the parameter. */
 export function trace(parameter: string, text: string): string {
-  if (text.length <= TRACE_MAX_CHARS && !CONTROL.test(text)) return text;
+  if (isTrace(text)) return text;
   return invalid(parameter, `expected at most ${TRACE_MAX_CHARS} characters without control characters`);
 }
 
@@ -42,6 +47,9 @@ export function suffixSegments(text: string): readonly string[] | null {
   return segments.length <= STREAM_SUFFIX_SEGMENTS ? segments : null;
 }
 
+/** Users that are in canonical form for sure: ASCII without `/`, space and control characters, and in lower case. */
+const PLAIN_USER = /^[a-z0-9_.:@~+-]{1,128}$/;
+
 const USER_FORM = 'A user is 1 to 128 characters without control characters and without "/".';
 
 /**
@@ -50,6 +58,7 @@ const USER_FORM = 'A user is 1 to 128 characters without control characters and 
  * the given text is longer than 512 characters, which is checked first.
  */
 export function canonicalUser(text: string): string {
+  if (PLAIN_USER.test(text)) return text;
   if (text.length > USER_GIVEN_CHARS) fail('invalid_user', USER_FORM);
   const tidy = text.normalize('NFC').trim();
   // A lower-case letter may compose with the character that follows it, so the text is normalized again.

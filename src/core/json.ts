@@ -22,7 +22,7 @@ export {
   type JsonText,
   type Members,
 } from '../protocol/json.ts';
-export { inOneLine, RawJson, writeJson } from '../protocol/json-value.ts';
+export { inOneLine, isRecord, RawJson, writeJson } from '../protocol/json-value.ts';
 
 /** A parsed JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };

@@ -126,6 +126,8 @@ export const RESERVATIONS_PER_SCOPE = 10_000;
 export const CONNECT_WITHIN_MS = { default: 0, min: 0, max: 300_000 } as const;
 export const RESPOND_WITHIN_MS = { default: 30_000, min: 1_000, max: 300_000 } as const;
 export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as const;
+/** The bound of an alert about pending RPCs: from the interval of its checks to the longest life of a command. */
+export const OLDER_THAN_MS = { default: 30_000, min: 1_000, max: 600_000 } as const;
 /**
  * The idempotency window: how long an ended command's record, or at least its mark, is kept. Its default, and the range
  * of the setting.

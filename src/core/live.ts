@@ -1,3 +1,4 @@
+/** Live sequences of events: subscriptions, the queue behind each, and how several requesters share one. */
 import type { Cancel } from './clock.ts';
 import type { CallboardError } from './errors.ts';
 import { SUBSCRIPTION_QUEUE } from './limits.ts';
@@ -35,7 +36,7 @@ export type SharedSubscription<T> = {
    * Calls `push` with each event from now on until cancelled. The subscription belongs to no requester and may outlive
    * each of them.
    */
-  readonly hear: (push: (event: T) => void) => Cancel;
+  readonly listen: (push: (event: T) => void) => Cancel;
   readonly lifetime: Lifetime;
 };
 

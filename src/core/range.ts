@@ -1,15 +1,18 @@
 import { invalid } from './errors.ts';
 
+type Range = { readonly default: number; readonly min: number; readonly max: number };
+
+/** Whether the value is absent, or an integer in the range. */
+export function isWithin(value: number | null | undefined, { min, max }: Range): boolean {
+  return value === null || value === undefined || (Number.isInteger(value) && value >= min && value <= max);
+}
+
 /**
  * Returns the value, or the default if it is absent. Throws `invalid_argument` naming the parameter unless it is an
  * integer in the range.
  */
-export function within(
-  parameter: string,
-  value: number | null | undefined,
-  range: { readonly default: number; readonly min: number; readonly max: number },
-): number {
-  const given = value ?? range.default;
-  const good = Number.isInteger(given) && given >= range.min && given <= range.max;
-  return good ? given : invalid(parameter, `expected ${range.min} to ${range.max}`);
+export function within(parameter: string, value: number | null | undefined, range: Range): number {
+  return isWithin(value, range)
+    ? (value ?? range.default)
+    : invalid(parameter, `expected ${range.min} to ${range.max}`);
 }

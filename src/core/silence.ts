@@ -1,3 +1,4 @@
+/** Lists the silent nodes, whose rows may be out of date, so that answers can report them as gaps. */
 import type { NodeStore } from './delivery/nodes.ts';
 import type { Deps } from './deps.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
@@ -5,13 +6,13 @@ import type { EvidenceSource, ObservedSource, Scan } from './page.ts';
 
 const NONE: readonly ObservedSource[] = [];
 /** How long the list of silent nodes is cached: far less than the time after which a node is silent. */
-const LOOK_MS = 250;
+const CACHE_MS = 250;
 
-type Asking = Pick<Deps, 'backend' | 'clock'>;
-type Look = { readonly at: number; nodes: MaybePromise<readonly string[]> };
+type SilenceDeps = Pick<Deps, 'backend' | 'clock'>;
+type CachedNodes = { readonly at: number; nodes: MaybePromise<readonly string[]> };
 
 /** The latest result of each store, or the request that is under way. */
-const looks = new WeakMap<NodeStore, Look>();
+const cache = new WeakMap<NodeStore, CachedNodes>();
 
 /**
  * The gaps of an answer that silent nodes cause: one source for each silent node, with `observed` 0, since the rows of
@@ -19,7 +20,7 @@ const looks = new WeakMap<NodeStore, Look>();
  * silent. The answer is at most LOOK_MS old. Throws as the store does.
  */
 export function silentSources(
-  { backend, clock }: Asking,
+  { backend, clock }: SilenceDeps,
   source: EvidenceSource,
   nodeId: string | null = null,
 ): MaybePromise<readonly ObservedSource[]> {
@@ -29,23 +30,23 @@ export function silentSources(
     return nodes
       .filter((silent) => nodeId === null || silent === nodeId)
       .map((silent): ObservedSource => {
-        const seen = { complete: false, observed: 0, limit: null, reason: 'node_silent' } as const;
-        return { source, nodeId: silent, ...seen, asOf };
+        const gap = { complete: false, observed: 0, limit: null, reason: 'node_silent' } as const;
+        return { source, nodeId: silent, ...gap, asOf };
       });
   });
 }
 
 function silentNodes(store: NodeStore, now: number): MaybePromise<readonly string[]> {
-  const last = looks.get(store);
-  if (last && now >= last.at && now - last.at < LOOK_MS) return last.nodes;
+  const last = cache.get(store);
+  if (last && now >= last.at && now - last.at < CACHE_MS) return last.nodes;
   const found = store.silent();
-  const look: Look = { at: now, nodes: found };
-  looks.set(store, look);
+  const cached: CachedNodes = { at: now, nodes: found };
+  cache.set(store, cached);
   if (!(found instanceof Promise)) return found;
-  return (look.nodes = found.then(
-    (nodes) => (look.nodes = nodes),
+  return (cached.nodes = found.then(
+    (nodes) => (cached.nodes = nodes),
     (error: unknown) => {
-      if (looks.get(store) === look) looks.delete(store);
+      if (cache.get(store) === cached) cache.delete(store);
       throw error;
     },
   ));

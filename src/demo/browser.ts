@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Writable } from 'node:stream';
-import type { Run } from './keeper.ts';
+import type { SupervisedRun } from './keeper.ts';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome', 'microsoft-edge'];
 const PLACES = [
@@ -40,7 +40,7 @@ export function findBrowser(path: string | undefined): string | null {
 }
 
 /** Opens a page in a headless browser with a temporary profile, which is removed when the browser ends. */
-export function startBrowser(program: string, url: string): Run {
+export function startBrowser(program: string, url: string): SupervisedRun {
   const profile = mkdtempSync(join(tmpdir(), 'callboard-demo-'));
   const args = [...ARGS, `--user-data-dir=${profile}`, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), url];
   // A process group of its own: Ctrl-C reaches only the demo, which then ends the browser.

@@ -9,7 +9,7 @@ import type { RuntimeOptions } from '../clients/runtime/index.ts';
 export type Habit = 'deploys' | 'drops' | 'sleeps' | 'falls';
 
 /** One client in a separate process. */
-export type Member = {
+export type CastMember = {
   readonly userId: string;
   readonly clientId: string;
   readonly clientType: RuntimeOptions['clientType'];
@@ -18,7 +18,7 @@ export type Member = {
   readonly about: string;
 };
 
-export const CAST: readonly Member[] = [
+export const CAST: readonly CastMember[] = [
   {
     userId: 'alice',
     clientId: 'ops-console',
@@ -52,6 +52,6 @@ export const CAST: readonly Member[] = [
 /** The client that runs in a web page. */
 export const PAGE = { userId: 'carol', clientId: 'page', clientType: 'browser' } as const;
 
-export function memberOf(clientId: string): Member | undefined {
+export function memberOf(clientId: string): CastMember | undefined {
   return CAST.find((member) => member.clientId === clientId);
 }

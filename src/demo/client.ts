@@ -1,6 +1,6 @@
 /** The program of one client process, which the demo starts with `fork`. Its configuration arrives as messages. */
 import { createRuntime, type Runtime } from '../clients/runtime/index.ts';
-import { memberOf, type Habit, type Member } from './cast.ts';
+import { memberOf, type Habit, type CastMember } from './cast.ts';
 import { flakySocket } from './flaky-socket.ts';
 import { readMessageToClient, type MessageFromClient, type Start } from './messages.ts';
 import { pauseAt, roughly, type Pause } from './pause.ts';
@@ -14,7 +14,7 @@ const FALLS_AFTER_MS = 45_000;
 /** How long running handlers may take before the process exits. */
 const EXIT_MS = 1_500;
 
-type Part = { readonly member: Member; readonly start: Start; readonly role: Role; readonly pause: Pause };
+type Part = { readonly member: CastMember; readonly start: Start; readonly role: Role; readonly pause: Pause };
 
 const stopping = new AbortController();
 let runtime: Runtime | null = null;

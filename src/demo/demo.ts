@@ -8,7 +8,7 @@ import { signToken } from '../http/token.ts';
 import { createLog } from '../platform/log.ts';
 import { startBoard, type Board, type BoardPage } from './board/start.ts';
 import { findBrowser, startBrowser } from './browser.ts';
-import { CAST, PAGE, type Member } from './cast.ts';
+import { CAST, PAGE, type CastMember } from './cast.ts';
 import { greeting, type PagePlan } from './greeting.ts';
 import { Keeper } from './keeper.ts';
 import { startPageServer, type PageServer } from './page.ts';
@@ -144,7 +144,7 @@ type MemberStage = {
   readonly log: Log;
 };
 
-function startMember(member: Member, { relay, ...stage }: MemberStage): Keeper<ClientRun> {
+function startMember(member: CastMember, { relay, ...stage }: MemberStage): Keeper<ClientRun> {
   const { url, token } = relay;
   const keeper = new Keeper(() => startClient({ ...stage, member, url: connectUrl(url), token }));
   if (member.habit === 'deploys') void deploy(keeper, stage.tempo);

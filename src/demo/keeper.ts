@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** One run of a supervised program. `end` asks the program to stop, kills it if necessary, and never rejects. */
-export type Run = { readonly ended: Promise<void>; end(): Promise<void> };
+export type SupervisedRun = { readonly ended: Promise<void>; end(): Promise<void> };
 
 /** Times are milliseconds. `sleep` rejects when the signal is aborted. */
 export type KeeperClock = { now(): number; sleep(ms: number, signal: AbortSignal): Promise<void> };
@@ -18,7 +18,7 @@ const BACKOFF_CAP_MS = 30_000;
 const STABLE_MS = 10_000;
 
 /** Keeps one run going. A run that ends by itself is started again, with exponential backoff while runs stay short. */
-export class Keeper<R extends Run> implements AsyncDisposable {
+export class Keeper<R extends SupervisedRun> implements AsyncDisposable {
   readonly #start: () => R;
   readonly #clock: KeeperClock;
   readonly #live = new Set<R>();

@@ -2,12 +2,12 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { extname } from 'node:path';
 import type { Log } from '../core/log.ts';
-import type { Member } from './cast.ts';
-import type { Run } from './keeper.ts';
+import type { CastMember } from './cast.ts';
+import type { SupervisedRun } from './keeper.ts';
 import { readMessageFromClient, type MessageToClient } from './messages.ts';
 
 export type ClientProcessOptions = {
-  readonly member: Member;
+  readonly member: CastMember;
   /** The relay's `/connect`. */
   readonly url: string;
   readonly tempo: number;
@@ -19,7 +19,7 @@ export type ClientProcessOptions = {
 };
 
 /** `connected` resolves after the client's first `welcome`; it may never resolve. */
-export type ClientRun = Run & { readonly connected: Promise<void> };
+export type ClientRun = SupervisedRun & { readonly connected: Promise<void> };
 
 /** The extension is that of this file: TypeScript in the development tree, JavaScript in the package. */
 const PROGRAM = new URL(`./client${extname(import.meta.filename)}`, import.meta.url);

@@ -8,7 +8,7 @@ import { connectUrl, type Relay } from './relay.ts';
 import { ALICE } from './scenes/alice.ts';
 import { BOB } from './scenes/bob.ts';
 import { CAROL } from './scenes/carol.ts';
-import type { Scene, Stage } from './scenes/scene.ts';
+import type { Scene, SceneContext } from './scenes/scene.ts';
 
 export type TrafficOptions = {
   readonly relay: Relay;
@@ -28,7 +28,7 @@ export function startTraffic(options: TrafficOptions): AsyncDisposable {
   const stopping = new AbortController();
   const { signal } = stopping;
   const callers = createCallers(options.relay);
-  const stage: Stage = {
+  const stage: SceneContext = {
     caller: (userId) => callers.get(userId) ?? neverCast(userId),
     ingest: createIngest(options.relay, signal),
     pause: pauseAt(tempo),
@@ -76,7 +76,7 @@ async function playAll({ play, beat, isFull }: Play): Promise<never> {
 }
 
 /** A refusal (CallerError) is expected. Any other error is a fault of the demo and is logged. */
-async function playScene(scene: Scene, stage: Stage, log: Log): Promise<void> {
+async function playScene(scene: Scene, stage: SceneContext, log: Log): Promise<void> {
   try {
     await scene(stage);
   } catch (error) {

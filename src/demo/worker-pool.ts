@@ -3,7 +3,7 @@ import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.t
 import type { Place } from './place.ts';
 import { deskContexts, deskWindow, emptied, isEmpty, openDesk, type Desk, type Worker } from './worker-desk.ts';
 
-export type Task = { readonly taskId: string; readonly signal: AbortSignal };
+export type WorkerTask = { readonly taskId: string; readonly signal: AbortSignal };
 
 export type WorkerPoolOptions = {
   readonly windows: number;
@@ -16,7 +16,7 @@ export interface WorkerPool extends Place {
    * Waits for an idle worker, assigns the task to it and runs `work`. Settles like `work`. Rejects with the signal's
    * reason if the signal is aborted before a worker is idle; `work` is then not called.
    */
-  run<T>(task: Task, work: () => Promise<T>): Promise<T>;
+  run<T>(task: WorkerTask, work: () => Promise<T>): Promise<T>;
   /**
    * Drains the oldest window: assigns no more tasks to it, waits until it has none, awaits `rest`, and replaces it with
    * a new window. Rejects if `rest` rejects; the window is then still draining.
@@ -53,7 +53,7 @@ class DeskPool implements WorkerPool {
     this.#changed = listener;
   }
 
-  async run<T>(task: Task, work: () => Promise<T>): Promise<T> {
+  async run<T>(task: WorkerTask, work: () => Promise<T>): Promise<T> {
     const worker = await this.#assign(task);
     this.#changed();
     try {
@@ -80,7 +80,7 @@ class DeskPool implements WorkerPool {
   }
 
   /** Sets `taskId` at the moment a worker is found, so that no other task gets the same worker. */
-  #assign({ taskId, signal }: Task): Promise<Worker> {
+  #assign({ taskId, signal }: WorkerTask): Promise<Worker> {
     const { promise, resolve, reject } = Promise.withResolvers<Worker>();
     const take = (worker: Worker): void => {
       signal.removeEventListener('abort', giveUp);

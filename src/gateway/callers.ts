@@ -5,11 +5,10 @@
 import { requireScope, type Principal } from '../core/auth/principal.ts';
 import { ChurnMap } from '../core/churn.ts';
 import type { Core, HangUp, Invocation, OnStage } from '../core/core.ts';
-import { invalid, notFound } from '../core/errors.ts';
+import { invalid, notFound, notFoundError } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { CALLER_UNANSWERED } from '../core/limits.ts';
 import { endOf } from '../core/rpc/ended.ts';
-import { thenDo, orElse, type MaybePromise } from '../core/maybe-promise.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import type { FrameLimits } from './frame-limits.ts';
 import { payloadOf } from './payload.ts';
@@ -42,6 +41,9 @@ class AbortFlag implements HangUp {
   }
 }
 
+/** `fail` answers the request with an error. */
+type Asking = { readonly signal: AbortFlag; readonly fail: (error: unknown) => void };
+
 /** The unanswered requests of one caller's link. Ending a request ends its wait, never its command. */
 export class Callers {
   readonly #options: CallersOptions;
@@ -69,27 +71,27 @@ export class Callers {
     return false;
   }
 
-  /** Throws or rejects with a CallboardError from core, or with BadPayload. */
-  take(frame: CallerFrame, requester: Principal): MaybePromise<unknown> {
+  /** `failed` is called with a CallboardError from core, or with BadPayload, unless the caller left. Never throws. */
+  take(frame: CallerFrame, requester: Principal, failed: (error: unknown) => void): void {
     const signal = new AbortFlag();
     this.#unanswered.set(frame.ref, signal);
-    const answered = (): void => {
-      if (this.#unanswered.get(frame.ref) === signal) this.#unanswered.delete(frame.ref);
+    const fail = (error: unknown): void => {
+      this.#answered(frame.ref, signal);
+      // A caller that left gets no answer.
+      if (!signal.aborted) failed(error);
     };
-    return orElse(
-      () => thenDo(this.#handle(frame, requester, signal), answered),
-      (error) => {
-        answered();
-        // A caller that left gets no answer.
-        if (!signal.aborted) throw error;
-      },
-    );
+    try {
+      requireScope(requester, 'invoke');
+      if (frame.type === 'invoke') this.#invoke(frame, requester, { signal, fail });
+      else if (frame.type === 'await') this.#await(frame, requester, { signal, fail });
+      else this.#cancel(frame, requester, { signal, fail });
+    } catch (error) {
+      fail(error);
+    }
   }
 
-  #handle(frame: CallerFrame, requester: Principal, signal: AbortFlag): MaybePromise<unknown> {
-    requireScope(requester, 'invoke');
-    if (frame.type === 'invoke') return this.#invoke(frame, requester, signal);
-    return frame.type === 'await' ? this.#await(frame, requester, signal) : this.#cancel(frame, requester);
+  #answered(ref: string, signal: AbortFlag): void {
+    if (this.#unanswered.get(ref) === signal) this.#unanswered.delete(ref);
   }
 
   /** Ends the wait of this ref without an answer. The ref can then be used again. */
@@ -105,10 +107,10 @@ export class Callers {
     for (const signal of this.#unanswered.values()) signal.abort();
   }
 
-  #invoke(frame: Invoke, requester: Principal, signal: AbortFlag): Promise<void> {
-    const { core } = this.#options;
+  #invoke(frame: Invoke, requester: Principal, asking: Asking): void {
+    const { core, writer } = this.#options;
     const params = payloadOf(frame);
-    const sendStage = stageSender(this.#options.writer, frame);
+    const sendStage = stageSender(writer, frame);
     const invoked = core.rpc.invoke(requester, {
       userId: userOf(frame, requester),
       clientId: frame.client_id,
@@ -121,32 +123,56 @@ export class Callers {
       respondWithinMs: frame.respond_within_ms,
       traceId: frame.trace_id,
       parentSpanId: frame.parent_span_id,
-      signal,
-      ...listening(frame, sendStage),
+      signal: asking.signal,
+      // A request for the first stage only does not listen for later stages.
+      onAdmitted: frame.stages === 'first' ? sendStage : undefined,
+      onStage: frame.stages === 'first' ? undefined : sendStage,
     });
-    return invoked.then((invocation) => {
-      if (!signal.aborted) this.#answer(frame, invocation, sendStage);
-    });
+    this.#answerWith(frame, invoked, asking, sendStage);
   }
 
-  async #await(frame: Await, requester: Principal, signal: AbortFlag): Promise<void> {
+  #await(frame: Await, requester: Principal, asking: Asking): void {
     const { core, writer } = this.#options;
     const sendStage = stageSender(writer, frame);
     const request = {
       ...keyOf(frame, requester),
       waitFor: frame.wait_for,
       withinMs: frame.within_ms,
-      signal,
-      ...listening(frame, sendStage),
+      signal: asking.signal,
+      onAdmitted: frame.stages === 'first' ? sendStage : undefined,
+      onStage: frame.stages === 'first' ? undefined : sendStage,
     };
-    const invocation = (await core.rpc.await(requester, request)) ?? notFound();
-    if (!signal.aborted) this.#answer(frame, invocation, sendStage);
+    this.#answerWith(frame, core.rpc.await(requester, request), asking, sendStage);
   }
 
-  async #cancel(frame: Cancel, requester: Principal): Promise<void> {
+  #cancel(frame: Cancel, requester: Principal, { signal, fail }: Asking): void {
     const { core, writer } = this.#options;
-    const receipt = (await core.rpc.cancel(requester, keyOf(frame, requester), frame.reason ?? null)) ?? notFound();
-    writer.send({ type: 'receipt', ref: frame.ref, command_id: receipt.commandId, state: receipt.state });
+    core.rpc
+      .cancel(requester, keyOf(frame, requester), frame.reason ?? null)
+      .then((receipt) => {
+        const { commandId, state } = receipt ?? notFound();
+        writer.send({ type: 'receipt', ref: frame.ref, command_id: commandId, state });
+        this.#answered(frame.ref, signal);
+      })
+      .catch(fail);
+  }
+
+  /** Answers once the wait is over. One reaction for both outcomes, because each further promise costs every call. */
+  #answerWith(
+    frame: Invoke | Await,
+    asked: Promise<Invocation | null>,
+    { signal, fail }: Asking,
+    sendStage: OnStage | undefined,
+  ): void {
+    asked.then((invocation) => {
+      if (invocation === null) return fail(notFoundError());
+      try {
+        this.#answered(frame.ref, signal);
+        if (!signal.aborted) this.#answer(frame, invocation, sendStage);
+      } catch (error) {
+        fail(error);
+      }
+    }, fail);
   }
 
   #answer(frame: Invoke | Await, invocation: Invocation, sendStage: OnStage | undefined): void {
@@ -184,11 +210,6 @@ function stageSender(writer: FrameWriter, { ref, stages }: Invoke | Await): OnSt
     lastSent = stage;
     writer.send({ type: 'stage', ref, command_id: commandId, stage });
   };
-}
-
-/** A request for the first stage only needs `onAdmitted`, so it does not listen for later stages. */
-function listening({ stages }: Invoke | Await, sendStage: OnStage | undefined) {
-  return stages === 'first' ? { onAdmitted: sendStage } : { onStage: sendStage };
 }
 
 function keyOf(frame: Await | Cancel, requester: Principal): CommandKey {

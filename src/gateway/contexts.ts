@@ -1,6 +1,6 @@
 /** Parses the payload of a `report` frame: contexts and windows. */
 import type { ReportedContext, ReportedWindow } from '../core/contexts/context.ts';
-import type { Report, ReportPart } from '../core/contexts/store.ts';
+import type { ContextReport, ReportPart } from '../core/contexts/store.ts';
 import { invalid } from '../core/errors.ts';
 import { id } from '../core/ids.ts';
 import { checkedJson, utf8Length, type JsonText, type Members } from '../core/json.ts';
@@ -19,7 +19,7 @@ const ROWS = 2 * CLIENT_CONTEXTS;
  * Reads the payload of `report`, all or nothing. Throws `invalid_argument` naming the member. Unknown members are
  * ignored.
  */
-export function readReport(payload: string | null): Report {
+export function readReport(payload: string | null): ContextReport {
   const json = payload === null ? null : checkedJson(payload);
   if (json === null) return invalid('payload', 'expected JSON that is not nested too deeply');
   const members = objectOf('payload', json);

@@ -9,36 +9,97 @@ const FINAL_TEXT = 0x81;
  */
 const SHORT = 125;
 const MEDIUM = 0xffff;
+const NEWLINE = 0x0a;
+/**
+ * Room behind the frames, in bytes. With it, a text that does not fit is cut off only after more bytes than it has
+ * characters (a character takes at most four bytes), so `write` always tells ASCII from other text.
+ */
+const SLACK = 4;
+
+/** The two parts of each frame, one after another: its header line, and its payload or null. */
+export type FrameParts = readonly (string | null)[];
 
 /**
- * Encodes the texts as consecutive WebSocket messages in one buffer, so the frames of one turn cost one write and no
- * object per message. For connections without extensions. A lone surrogate becomes U+FFFD, as in any UTF-8.
+ * Encodes frames as consecutive WebSocket messages in one buffer, so the frames of one turn cost one write and no object
+ * per message, and header and payload are not joined before. For connections without extensions. A lone surrogate
+ * becomes U+FFFD, as in any UTF-8.
  */
-export function encodeTexts(texts: readonly string[]): Buffer {
+export function encodeFrames(parts: FrameParts): Buffer {
+  return encodeAscii(parts) ?? encodeAny(parts);
+}
+
+/** Null if a text has characters beyond ASCII: then lengths in bytes are not those in characters. */
+function encodeAscii(parts: FrameParts): Buffer | null {
   let total = 0;
-  const lengths = texts.map((text) => {
-    const length = Buffer.byteLength(text);
-    total += length + (length <= SHORT ? 2 : length <= MEDIUM ? 4 : 10);
-    return length;
-  });
+  for (let i = 0; i < parts.length; i += 2) {
+    const length = lengthOf(parts[i] ?? '', parts[i + 1] ?? null, charsOf);
+    total += headLength(length) + length;
+  }
+  const bytes = Buffer.allocUnsafe(total + SLACK);
+  let at = 0;
+  for (let i = 0; i < parts.length; i += 2) {
+    const header = parts[i] ?? '';
+    const payload = parts[i + 1] ?? null;
+    at = writeHead(bytes, at, lengthOf(header, payload, charsOf));
+    if (bytes.write(header, at, 'utf8') !== header.length) return null;
+    at += header.length;
+    if (payload === null) continue;
+    bytes[at++] = NEWLINE;
+    if (bytes.write(payload, at, 'utf8') !== payload.length) return null;
+    at += payload.length;
+  }
+  return bytes.subarray(0, total);
+}
+
+function encodeAny(parts: FrameParts): Buffer {
+  const lengths: number[] = [];
+  let total = 0;
+  for (let i = 0; i < parts.length; i += 2) {
+    const length = lengthOf(parts[i] ?? '', parts[i + 1] ?? null, bytesOf);
+    lengths.push(length);
+    total += headLength(length) + length;
+  }
   const bytes = Buffer.allocUnsafe(total);
   let at = 0;
-  texts.forEach((text, i) => {
-    at = writeHead(bytes, at, lengths[i] ?? 0);
-    at += bytes.write(text, at, 'utf8');
-  });
+  for (let i = 0; i < parts.length; i += 2) {
+    const payload = parts[i + 1] ?? null;
+    at = writeHead(bytes, at, lengths[i >> 1] ?? 0);
+    at += bytes.write(parts[i] ?? '', at, 'utf8');
+    if (payload === null) continue;
+    bytes[at++] = NEWLINE;
+    at += bytes.write(payload, at, 'utf8');
+  }
   return bytes;
 }
 
-/** Returns the offset at which the payload begins. */
+function lengthOf(header: string, payload: string | null, measure: (text: string) => number): number {
+  return measure(header) + (payload === null ? 0 : 1 + measure(payload));
+}
+
+function charsOf(text: string): number {
+  return text.length;
+}
+
+function bytesOf(text: string): number {
+  return Buffer.byteLength(text);
+}
+
+function headLength(length: number): number {
+  return length <= SHORT ? 2 : length <= MEDIUM ? 4 : 10;
+}
+
+/** Returns the offset at which the message begins. */
 function writeHead(bytes: Buffer, start: number, length: number): number {
   bytes[start] = FINAL_TEXT;
-  if (length <= SHORT) return bytes.writeUInt8(length, start + 1);
-  if (length <= MEDIUM) {
+  if (length <= SHORT) bytes[start + 1] = length;
+  else if (length <= MEDIUM) {
     bytes[start + 1] = 126;
-    return bytes.writeUInt16BE(length, start + 2);
+    bytes[start + 2] = length >> 8;
+    bytes[start + 3] = length & 0xff;
+  } else {
+    bytes[start + 1] = 127;
+    bytes.writeUInt32BE(0, start + 2);
+    bytes.writeUInt32BE(length, start + 6);
   }
-  bytes[start + 1] = 127;
-  bytes.writeUInt32BE(0, start + 2);
-  return bytes.writeUInt32BE(length, start + 6);
+  return start + headLength(length);
 }

@@ -1,7 +1,7 @@
 /** Collects the frames that one link sends in a turn of the event loop, and writes them together. */
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
-import { encodeTexts } from './encode.ts';
+import { encodeFrames } from './encode.ts';
 
 export interface Flushable {
   flush(): void;
@@ -31,7 +31,8 @@ export class FrameBuffer implements Flushable {
   readonly #ws: WebSocket;
   readonly #socket: Duplex;
   readonly #turnEnd: TurnEnd;
-  #frames: string[] | null = null;
+  /** As `FrameParts`. */
+  #parts: (string | null)[] | null = null;
   #chars = 0;
 
   constructor(ws: WebSocket, socket: Duplex, turnEnd: TurnEnd) {
@@ -45,24 +46,24 @@ export class FrameBuffer implements Flushable {
     return this.#ws.bufferedAmount + this.#chars;
   }
 
-  push(frame: string): void {
-    this.#chars += frame.length;
-    if (this.#frames) return void this.#frames.push(frame);
-    this.#frames = [frame];
+  push(header: string, payload: string | null): void {
+    this.#chars += header.length + (payload === null ? 0 : payload.length + 1);
+    if (this.#parts) return void this.#parts.push(header, payload);
+    this.#parts = [header, payload];
     this.#turnEnd.add(this);
   }
 
   /** Writes all frames now. Drops them if the socket is closing or closed: its close event tells the link. */
   flush(): void {
-    const frames = this.#frames;
-    this.#frames = null;
+    const parts = this.#parts;
+    this.#parts = null;
     this.#chars = 0;
-    if (!frames || this.#ws.readyState !== WebSocket.OPEN || !this.#socket.writable) return;
+    if (!parts || this.#ws.readyState !== WebSocket.OPEN || !this.#socket.writable) return;
     // Bypasses `ws`, which would create two chunks and a callback for each frame. Compression is off, so `ws` itself
     // queues nothing. Corked, because otherwise a large write that the kernel accepts at once emits no `drain`, for
     // which the link waits.
     this.#socket.cork();
-    this.#socket.write(encodeTexts(frames));
+    this.#socket.write(encodeFrames(parts));
     this.#socket.uncork();
   }
 }

@@ -2,7 +2,7 @@
 import type { Clock } from '../core/clock.ts';
 import { FRAME_BURST, FRAME_RATE, IN_FLIGHT } from '../core/limits.ts';
 import { BadFrames, Bucket, type Allowance } from './rate.ts';
-import type { About } from './refusal.ts';
+import type { OffendingFrame } from './refusal.ts';
 import type { FrameWriter } from './frame-writer.ts';
 
 const UNSOLICITED: Allowance = { perSecond: FRAME_RATE, burst: FRAME_BURST };
@@ -29,12 +29,12 @@ export class FrameLimits {
   }
 
   /** Counts an unsolicited frame. False: the frame was refused and must not be handled. */
-  countUnsolicited(about: About): boolean {
+  countUnsolicited(about: OffendingFrame): boolean {
     return this.#take((this.#countUnsolicited ??= new Bucket(this.#clock, UNSOLICITED)), about);
   }
 
   /** Counts a progress frame of a command in flight. False: the frame was refused and must not be handled. */
-  countProgress(about: About): boolean {
+  countProgress(about: OffendingFrame): boolean {
     return this.#take((this.#countProgress ??= new Bucket(this.#clock, PROGRESS)), about);
   }
 
@@ -42,14 +42,14 @@ export class FrameLimits {
    * Refuses a frame that is malformed or not allowed here, with `detail` as the reason; too many of them close the
    * link.
    */
-  refuseBadFrame(detail: string, about: About): void {
+  refuseBadFrame(detail: string, about: OffendingFrame): void {
     if (!this.countUnsolicited(about)) return;
     this.#writer.refuse({ code: 'invalid_argument', message: detail }, about);
     this.#bad ??= new BadFrames(this.#clock);
     if (this.#bad.add()) this.#writer.close('protocol_error');
   }
 
-  #take(bucket: Bucket, about: About): boolean {
+  #take(bucket: Bucket, about: OffendingFrame): boolean {
     const taken = bucket.take();
     if (taken === 'ok') return true;
     const retryAfterMs = bucket.retryAfterMs;

@@ -13,9 +13,9 @@ import type { FrameLimits } from './frame-limits.ts';
 import { readReport } from './contexts.ts';
 import { readAdvertisement } from './hello.ts';
 import { admit, type HelloFrame, type LinkKind, type Handshake } from './handshake.ts';
-import type { LinkParts } from './parts.ts';
+import type { GatewayParts } from './parts.ts';
 import { BadPayload } from './payload.ts';
-import { aboutFrame, refusalOf, type About } from './refusal.ts';
+import { aboutFrame, refusalOf, type OffendingFrame } from './refusal.ts';
 import type { ReportFrame, Reports } from './reports.ts';
 import { takeSite, type SiteFrame } from './sites.ts';
 import type { FrameWriter } from './frame-writer.ts';
@@ -31,14 +31,14 @@ export type FrameRouterOutputs = {
 
 /** `address`: the peer's address. */
 export type FrameRouterParts = {
-  readonly parts: LinkParts;
+  readonly parts: GatewayParts;
   readonly outputs: FrameRouterOutputs;
   readonly address: string;
 };
 
 /** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
 export class FrameRouter {
-  readonly #parts: LinkParts;
+  readonly #parts: GatewayParts;
   readonly #outputs: FrameRouterOutputs;
   readonly #address: string;
   /** Created with the first request: most client links never send one. */
@@ -160,7 +160,7 @@ export class FrameRouter {
 
   #request(frame: CallerFrame): void {
     const callers = this.#ensureCallers();
-    if (callers.allows(frame)) this.#run(frame, () => callers.take(frame, this.#principal));
+    if (callers.allows(frame)) callers.take(frame, this.#principal, (error) => this.#failed(error, frame));
   }
 
   #report(frame: ReportFrame): void {
@@ -216,7 +216,7 @@ export class FrameRouter {
     return this.#clientSession(otherwise);
   }
 
-  #run(about: About | UpFrame, work: () => MaybePromise<unknown>): void {
+  #run(about: OffendingFrame | UpFrame, work: () => MaybePromise<unknown>): void {
     try {
       const done = work();
       if (done instanceof Promise) done.catch((error: unknown) => this.#failed(error, about));
@@ -225,7 +225,7 @@ export class FrameRouter {
     }
   }
 
-  #failed(error: unknown, of: About | UpFrame): void {
+  #failed(error: unknown, of: OffendingFrame | UpFrame): void {
     const { writer, limits } = this.#outputs;
     const about = 'type' in of ? aboutFrame(of) : of;
     if (error instanceof BadPayload) limits.refuseBadFrame(error.message, about);

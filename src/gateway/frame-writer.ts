@@ -6,10 +6,10 @@ import type { Metrics } from '../core/metrics.ts';
 import { CLOSE, type CloseReason } from '../protocol/close.ts';
 import { joinFrame } from '../protocol/frame.ts';
 import type { DownHeader } from '../protocol/frames.ts';
-import { writeDown } from '../protocol/write.ts';
+import { writeHeader } from '../protocol/write.ts';
 import { byeFor } from './close.ts';
 import { FrameBuffer, type TurnEnd } from './frame-buffer.ts';
-import { refusedFrame, type About, type Refusal } from './refusal.ts';
+import { refusedFrame, type OffendingFrame, type Refusal } from './refusal.ts';
 import type { LinkSocket } from './socket.ts';
 
 export type FrameWriterOptions = {
@@ -59,11 +59,11 @@ export class FrameWriter {
 
   send(header: DownHeader, payload: JsonText | null = null): void {
     if (!this.#open) return;
-    this.#buffer.push(writeDown(header, payload));
+    this.#buffer.push(writeHeader(header), payload);
     if (this.#buffer.backlog > BACK_PRESSURE_CLOSE_BYTES) this.close('back_pressure');
   }
 
-  refuse(refusal: Refusal, about: About): void {
+  refuse(refusal: Refusal, about: OffendingFrame): void {
     if (!this.#open) return;
     this.#metrics.count('frames_refused', refusal.code);
     this.send(refusedFrame(refusal, about));
@@ -85,7 +85,7 @@ export class FrameWriter {
     if (!this.#open) return;
     this.#open = false;
     this.#owner.closing(reason);
-    this.#buffer.push(joinFrame(byeFor(reason)));
+    this.#buffer.push(joinFrame(byeFor(reason)), null);
     this.#buffer.flush();
     this.#ws.close(CLOSE[reason].code, reason);
   }

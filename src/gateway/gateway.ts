@@ -17,7 +17,7 @@ import { offersSubprotocol, rejectUpgrade, type UpgradeRefusal } from './reject-
 import { Link } from './link.ts';
 import { originAllowed, type OriginRule } from '../web/origin-rule.ts';
 import { createTurnEnd } from './frame-buffer.ts';
-import type { LinkParts, OpenLink } from './parts.ts';
+import type { GatewayParts, OpenLink } from './parts.ts';
 import { BEAT_MS } from './heartbeat.ts';
 import { createSocketServer } from './socket.ts';
 
@@ -70,7 +70,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     links.delete(link);
     if (closing && links.size === 0) allGone.resolve();
   };
-  const parts: LinkParts = {
+  const parts: GatewayParts = {
     onWelcome() {},
     inbound: new ByteRates(clock, INBOUND_BYTES_PER_SECOND),
     ...options,

@@ -10,6 +10,7 @@ import type { Core } from '../core/core.ts';
 import type { ClientLink, LinkSession } from '../core/delivery/link.ts';
 import { fail, invalid } from '../core/errors.ts';
 import { DEAD_MS, IN_FLIGHT, MAX_FRAME_BYTES, PING_MS } from '../core/limits.ts';
+import type { ByteRates } from '../core/shares/byte-rate.ts';
 import { holderOf } from '../core/shares/holders.ts';
 import type { Holdings } from '../core/shares/shares.ts';
 import type { DownHeader, UpFrame } from '../protocol/frames.ts';
@@ -26,8 +27,16 @@ export type Handshake = {
   readonly welcome: DownHeader;
 };
 
-/** `address`: the peer's address. */
-type HandshakeParts = { readonly core: Core; readonly authenticator: Authenticator; readonly address: string };
+type HandshakeParts = {
+  readonly core: Core;
+  readonly authenticator: Authenticator;
+  /** The inbound byte rates of users. */
+  readonly inbound: ByteRates;
+  /** The peer's address. */
+  readonly address: string;
+  /** Bytes that were received up to and including `hello`. The token's user is charged with them, even if refused. */
+  readonly helloBytes: number;
+};
 
 /**
  * Checks the token, then its scopes, then the fields of the hello, claims the link's share, and binds a client. Throws
@@ -35,12 +44,14 @@ type HandshakeParts = { readonly core: Core; readonly authenticator: Authenticat
  * only if the link opens.
  */
 export async function openLink(
-  { core, authenticator, address }: HandshakeParts,
+  { core, authenticator, inbound, address, helloBytes }: HandshakeParts,
   hello: HelloFrame,
   link: ClientLink,
 ): Promise<Handshake> {
   const kind = kindOf(hello);
-  const principal = admit(await authenticator.authenticate(hello.token, address), kind);
+  const authenticated = await authenticator.authenticate(hello.token, address);
+  if (authenticated?.kind === 'user') inbound.of(authenticated.userId).charge(helloBytes);
+  const principal = admit(authenticated, kind);
   const { metadata, actions } = readAdvertisement(hello.payload);
   if (kind === 'caller') {
     if (core.draining) fail('draining', 'This node takes no new links.');

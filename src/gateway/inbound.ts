@@ -16,12 +16,17 @@ export type InboundOptions = {
 /**
  * Holds a link to its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
  * back pressure on the connection slows the peer and no frame is lost. Frames that were read before the pause are still
- * handled.
+ * handled. The paused links of a user resume one after the other: a link that resumes charges the size of its last frame
+ * in advance. If all of them resumed together, their frames would arrive together and stall the event loop.
  */
 export class Inbound {
   readonly #options: InboundOptions;
   #cancel: Cancel | null = null;
   #over = false;
+  /** The bytes of the last frame. */
+  #last = 0;
+  /** Bytes that were charged in advance for the next frame. */
+  #reserved = 0;
 
   constructor(options: InboundOptions) {
     this.#options = options;
@@ -34,7 +39,9 @@ export class Inbound {
 
   /** Charges a received frame, in bytes, and pauses reading if the rate is exceeded. */
   charge(bytes: number): void {
-    const wait = this.#options.held.rate.charge(bytes);
+    const wait = this.#options.held.rate.charge(bytes - this.#reserved);
+    this.#last = bytes;
+    this.#reserved = 0;
     if (wait > 0 && !this.#over && this.#cancel === null) this.#pause(wait);
   }
 
@@ -49,6 +56,8 @@ export class Inbound {
   /** Resumes reading for good and releases the user's rate. Call it once, when the socket is gone. */
   release(): void {
     this.readOn();
+    this.#options.held.rate.charge(-this.#reserved);
+    this.#reserved = 0;
     this.#options.held.release();
   }
 
@@ -61,9 +70,15 @@ export class Inbound {
 
   /** Resumes, unless other links of the user have used up the rate in the meantime: then it waits again. */
   #look(): void {
-    const wait = this.#options.held.rate.charge(0);
-    if (wait > 0) this.#cancel = this.#options.clock.after(wait, () => this.#look());
-    else this.#resume();
+    const { rate } = this.#options.held;
+    const wait = rate.charge(0);
+    if (wait > 0) {
+      this.#cancel = this.#options.clock.after(wait, () => this.#look());
+      return;
+    }
+    this.#reserved = this.#last;
+    rate.charge(this.#reserved);
+    this.#resume();
   }
 
   #resume(): void {

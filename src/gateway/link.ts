@@ -12,9 +12,9 @@ import { FrameLimits } from './frame-limits.ts';
 import { FrameRouter } from './frame-router.ts';
 import { Inbound } from './inbound.ts';
 import { openLink, type HelloFrame, type Handshake } from './handshake.ts';
-import type { LinkParts, OpenLink } from './parts.ts';
+import type { GatewayParts, OpenLink } from './parts.ts';
 import { Heartbeat } from './heartbeat.ts';
-import { aboutFrame, refusalOf, type About } from './refusal.ts';
+import { aboutFrame, refusalOf, type OffendingFrame } from './refusal.ts';
 import { Reports } from './reports.ts';
 import type { LinkSocket, SocketHandler } from './socket.ts';
 import { FrameWriter, type FrameWriterOwner } from './frame-writer.ts';
@@ -27,12 +27,14 @@ export type LinkOrigin = { readonly socket: Duplex; readonly address: string };
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. No received frame makes it throw. */
 export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLinkOwner {
-  readonly #parts: LinkParts;
+  readonly #parts: GatewayParts;
   readonly #socket: Duplex;
   readonly #address: string;
   readonly #ws: LinkSocket;
   /** The byte rate of the user; null before `welcome` and for an administrator. */
   #inbound: Inbound | null = null;
+  /** Bytes that were received and are charged to nobody yet, because the user is not known before `hello` is checked. */
+  #uncharged = 0;
   readonly #writer: FrameWriter;
   readonly #limits: FrameLimits;
   readonly #reports: Reports;
@@ -46,7 +48,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   /** Must settle before the link reports itself done: the opening, or the recording of its end. */
   #pending: Promise<void> | null = null;
 
-  constructor(ws: LinkSocket, { socket, address }: LinkOrigin, parts: LinkParts) {
+  constructor(ws: LinkSocket, { socket, address }: LinkOrigin, parts: GatewayParts) {
     const { clock, metrics, turnEnd } = parts;
     this.#parts = parts;
     this.#ws = ws;
@@ -80,7 +82,9 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   }
 
   message(data: RawData, isBinary: boolean): void {
-    this.#inbound?.charge(Buffer.isBuffer(data) ? data.length : data.toString().length);
+    const bytes = Buffer.isBuffer(data) ? data.length : data.toString().length;
+    if (this.#inbound) this.#inbound.charge(bytes);
+    else this.#uncharged += bytes;
     try {
       this.#receive(data.toString(), isBinary);
     } catch (error) {
@@ -154,7 +158,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   }
 
   /** Before `hello` is accepted, one bad frame closes the link. */
-  #refuseBadFrame(detail: string, about: About): void {
+  #refuseBadFrame(detail: string, about: OffendingFrame): void {
     this.#limits.refuseBadFrame(detail, about);
     if (this.#phase === 'hello') this.close('protocol_error');
   }
@@ -163,7 +167,9 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     this.#phase = 'opening';
     this.#stopHelloTimer();
     const link = new SocketLink(this.#writer, this.#reports, this);
-    this.#pending = openLink({ ...this.#parts, address: this.#address }, hello, link)
+    const helloBytes = this.#uncharged;
+    this.#uncharged = 0;
+    this.#pending = openLink({ ...this.#parts, address: this.#address, helloBytes }, hello, link)
       .then((opened) => this.#opened(opened))
       .catch((error: unknown) => this.#refused(error));
   }
@@ -178,6 +184,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
     this.#parts.onWelcome(this.#socket, opened.principal);
     this.#inbound = this.#limit(opened.principal);
+    this.#inbound?.charge(this.#uncharged);
     this.#writer.send(opened.welcome);
     opened.session?.begin();
     this.#pending = null;

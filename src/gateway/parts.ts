@@ -18,7 +18,7 @@ export interface OpenLink {
 }
 
 /** What all links of a gateway share. */
-export type LinkParts = {
+export type GatewayParts = {
   readonly core: Core;
   readonly authenticator: Authenticator;
   readonly log: Log;

@@ -1,6 +1,6 @@
 /** Turns errors into `refused` frames, with the fields that identify the refused frame. */
 import { randomUUID } from 'node:crypto';
-import { CallboardError, type Code } from '../core/errors.ts';
+import { CallboardError, internalMessage, type Code } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { MAX_ERROR_MESSAGE } from '../protocol/codes.ts';
@@ -24,13 +24,13 @@ export type Refusal = {
 };
 
 /** The frame that is refused, as far as it could be read. */
-export type About = {
+export type OffendingFrame = {
   readonly frame?: string | null | undefined;
   readonly ref?: string | null | undefined;
   readonly commandId?: string | null | undefined;
 };
 
-export function aboutFrame(frame: UpFrame): About {
+export function aboutFrame(frame: UpFrame): OffendingFrame {
   return {
     frame: frame.type,
     ref: 'ref' in frame ? frame.ref : null,
@@ -38,7 +38,7 @@ export function aboutFrame(frame: UpFrame): About {
   };
 }
 
-export function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal, about: About): DownHeader {
+export function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal, about: OffendingFrame): DownHeader {
   return {
     type: 'refused',
     code,
@@ -65,7 +65,7 @@ export function refusalOf(error: unknown, { log, metrics }: { readonly log: Log;
   const id = randomUUID();
   log.error({ err: error, id }, 'unexpected error while handling a frame');
   metrics.count('errors_masked');
-  return { code: 'internal', message: `Internal error; the relay logged it with the id ${id}.` };
+  return { code: 'internal', message: internalMessage(id) };
 }
 
 /** The first `max` UTF-16 units of the text. A lone surrogate, such as half a character at the cut, becomes U+FFFD. */

@@ -9,14 +9,14 @@ const PROBES: ReadonlySet<string | null> = new Set(['/healthz', '/readyz', '/met
 const PATH_MAX = 512;
 
 /** `requester` is set once the request is authenticated; the handlers fill in the notes. */
-export type Access = RequestNotes & { requester: Principal | null };
+export type AccessEntry = RequestNotes & { requester: Principal | null };
 
 /**
  * Writes one access log line when the response closes (for a stream: when it ends), with the command id, its outcome
  * and an error code if there are any. The line has no headers and no query, because a query may contain a ticket.
  */
-export function logAccess(visit: RequestInfo, log: Log): Access {
-  const access: Access = { requester: null, ...emptyNotes() };
+export function logAccess(visit: RequestInfo, log: Log): AccessEntry {
+  const access: AccessEntry = { requester: null, ...emptyNotes() };
   const started = performance.now();
   // Destructured here, because a stream may be open for days and the closure would keep the rest of the visit alive.
   const { id, method, path, address, response } = visit;

@@ -12,6 +12,7 @@ import type { Log } from '../core/log.ts';
 import { ByteRates } from '../core/shares/byte-rate.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { OriginRule } from '../web/origin-rule.ts';
+import { createSseStreams } from '../web/sse-streams.ts';
 import { createContext } from '../graphql/schema/context.ts';
 import { createGraphqlHandler } from '../graphql/http/handler.ts';
 import type { Introspection } from '../graphql/execution/limits.ts';
@@ -20,8 +21,7 @@ import { createPlans } from '../graphql/execution/plan.ts';
 import { schema, restSchema } from '../graphql/schema/schema.ts';
 import { descriptorLimit } from '../platform/descriptors.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { createRestHandler } from '../rest/handler.ts';
-import type { RestFace } from './doors.ts';
+import { createRestHandler, type RestHandler } from '../rest/handler.ts';
 import { createAuthenticateRequest } from './authenticate-request.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
@@ -72,15 +72,16 @@ export function createApp(options: AppOptions): App {
   const { core, log, meter, clock, basePath, origins, fastPath = true } = options;
   const guard = createTokenGuard({ clock, log, metrics: meter });
   const authenticator = guard.around(options.authenticator);
-  const endpoint = `${basePath}/graphql`;
+  const streams = createSseStreams({ clock: core.clock, direct: fastPath });
   const graphql = createGraphqlHandler({
     schema,
     core,
     log,
     metrics: meter,
     introspection: options.introspection,
-    endpoint,
+    basePath,
     fastPath,
+    streams,
   });
   const sockets = new Sockets({
     ...{ clock, log, metrics: meter, inAll: unauthenticatedSockets() },
@@ -97,7 +98,7 @@ export function createApp(options: AppOptions): App {
   meter.gauge('waiters', 'Pending RPCs: waits of callers for a command.', () => countWaiters(core));
   meterShares(meter, core.shares);
   const admission = createAuthenticateRequest(authenticator, sockets);
-  const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, guard, sockets, fastPath });
+  const siteEvents = createSiteEvents({ core, log, streams, admission, guard, sockets, fastPath });
   const rest = createRest(options);
   const front = createRequestHandler({
     ...options,
@@ -117,14 +118,14 @@ export function createApp(options: AppOptions): App {
       sockets.close();
       unread.close();
       const gone = Promise.all([gateway.closeAll('draining'), graphql.close()]);
+      streams.close();
       await Promise.race([gone, new Promise<void>((late) => clock.after(GOODBYE_MS, late))]);
     },
   };
 }
 
-/** Adds the base path again: the request handler passes paths without it, but the REST routes contain it. */
-function createRest({ core, log, meter, basePath, version, fastPath = true }: AppOptions): RestFace {
-  const door = createRestHandler({
+function createRest({ core, log, meter, basePath, version, fastPath = true }: AppOptions): RestHandler {
+  return createRestHandler({
     schema: restSchema,
     plans: createPlans(restSchema, { fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
@@ -133,13 +134,6 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Ap
     version,
     besides: [SITE_EVENTS_DESCRIPTION],
   });
-  return {
-    refuse: door.refuse,
-    get openapi() {
-      return door.openapi;
-    },
-    handle: (request, response, asked) => door.handle(request, response, { ...asked, path: basePath + asked.path }),
-  };
 }
 
 /** Unauthenticated sockets may use at most half of the process' file descriptors. */

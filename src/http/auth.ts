@@ -1,12 +1,13 @@
 import { createHash, hash, timingSafeEqual } from 'node:crypto';
-import { createRemoteJWKSet, decodeProtectedHeader, errors, jwtVerify } from 'jose';
-import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
+import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
+import type { JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
 import { parseAdminToken } from '../core/auth/admin-token.ts';
-import type { AdminPrincipal, Authenticator, Principal, Scope } from '../core/auth/principal.ts';
+import type { AdminPrincipal, Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
-import { isCanonicalUser } from '../core/ids.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
+import { DEFAULT_CLAIMS, principalOf, TOLERANCE_SECONDS, type ClaimRules } from './claims.ts';
+import { createKeySet, type KeySet } from './key-set.ts';
 import { createTtlCache, type TtlCache } from './ttl-cache.ts';
 
 export type AuthOptions = {
@@ -19,6 +20,12 @@ export type AuthOptions = {
   /** If set, every JWT must have this issuer and audience, whichever key signed it. */
   readonly issuer: string | null;
   readonly audience: string | null;
+  /** For tokens of the key set: the claim with the user's id. Default: `sub`. */
+  readonly userClaim?: string | null;
+  /** For tokens of the key set: the claim with the scopes. Default: the first of `scope`, `scp` and `permissions`. */
+  readonly scopeClaim?: string | null;
+  /** For tokens of the key set: what the names of scopes begin with. */
+  readonly scopePrefix?: string;
   readonly clock: Clock;
 };
 
@@ -28,6 +35,8 @@ export interface BearerAuthenticator extends Authenticator {
    * null otherwise. Does no costly verification.
    */
   recall(token: string): MaybePromise<Principal | null>;
+  /** Throws `store_unavailable` with `reason` if tokens cannot be verified for want of keys. Absent: always ready. */
+  ready?(): MaybePromise<void>;
 }
 
 const ASYMMETRIC = [
@@ -43,13 +52,16 @@ const ASYMMETRIC = [
   'EdDSA',
   'Ed25519',
 ];
-const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host']);
 const TOKEN_MAX_CHARS = 8192;
 /** How long a verified token is cached, in milliseconds; never beyond its own expiry. */
 const BELIEVED_MS = 60_000;
 const BELIEVED_TOKENS = 10_000;
 
-type KeySource = { readonly algorithms: string[]; readonly key: Uint8Array | JWTVerifyGetKey };
+type KeySource = {
+  readonly algorithms: string[];
+  readonly key: Uint8Array | JWTVerifyGetKey;
+  readonly claims: ClaimRules;
+};
 
 /**
  * Implements core's Authenticator with configured administrator tokens and JWTs. Configured tokens are compared first,
@@ -58,7 +70,8 @@ type KeySource = { readonly algorithms: string[]; readonly key: Uint8Array | JWT
 export function createAuthenticator(options: AuthOptions): BearerAuthenticator {
   const believed = createTtlCache<Principal>({ clock: options.clock, size: BELIEVED_TOKENS, ms: BELIEVED_MS });
   const admin = createAdminCheck(options.adminTokens);
-  const sources = keySources(options);
+  const keySet = options.jwksUrl === null ? null : createKeySet(options.jwksUrl, options.clock);
+  const sources = keySources(options, keySet);
   const recall = (token: string): Principal | null => {
     if (token.length > TOKEN_MAX_CHARS) return null;
     const known = believedOf(believed, token, options.clock);
@@ -74,10 +87,11 @@ export function createAuthenticator(options: AuthOptions): BearerAuthenticator {
       if (token.length > TOKEN_MAX_CHARS) badToken('malformed', 'The token is too long.');
       const known = recall(token);
       if (known) return known;
-      const principal = principalOf(await verifyJwt(token, sources, options));
+      const principal = await verifyJwt(token, sources, options);
       believed.set(hash('sha256', token, 'base64'), principal);
       return principal;
     },
+    ready: () => keySet?.ready(),
   };
 }
 
@@ -108,31 +122,37 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-function keySources({ secret, jwksUrl }: AuthOptions): readonly KeySource[] {
+function keySources(options: AuthOptions, keySet: KeySet | null): readonly KeySource[] {
+  const { secret, userClaim, scopeClaim, scopePrefix } = options;
   const sources: KeySource[] = [];
-  if (secret !== null) sources.push({ algorithms: ['HS256'], key: new TextEncoder().encode(secret) });
-  if (jwksUrl !== null) {
-    const key = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: 5000 });
-    sources.push({ algorithms: ASYMMETRIC, key });
-  }
+  if (secret !== null)
+    sources.push({ algorithms: ['HS256'], key: new TextEncoder().encode(secret), claims: DEFAULT_CLAIMS });
+  const claims: ClaimRules = {
+    user: userClaim ?? DEFAULT_CLAIMS.user,
+    scopes: scopeClaim ? [scopeClaim] : DEFAULT_CLAIMS.scopes,
+    prefix: scopePrefix ?? DEFAULT_CLAIMS.prefix,
+  };
+  if (keySet !== null) sources.push({ algorithms: ASYMMETRIC, key: keySet.key, claims });
   return sources;
 }
 
 /** The algorithm in the header only selects a key source; the source then accepts its own algorithms only. */
-async function verifyJwt(token: string, sources: readonly KeySource[], options: AuthOptions): Promise<JWTPayload> {
+async function verifyJwt(token: string, sources: readonly KeySource[], options: AuthOptions): Promise<Principal> {
   const algorithm = algorithmOf(token);
   const source = sources.find(({ algorithms }) => algorithms.includes(algorithm)) ?? badToken('algorithm');
   const rules: JWTVerifyOptions = {
     algorithms: source.algorithms,
     currentDate: new Date(options.clock.now()),
-    requiredClaims: ['exp', 'sub'],
+    clockTolerance: TOLERANCE_SECONDS,
+    requiredClaims: ['exp', source.claims.user],
     ...(options.issuer !== null && { issuer: options.issuer }),
     ...(options.audience !== null && { audience: options.audience }),
   };
   try {
-    const { key } = source;
-    return (typeof key === 'function' ? await jwtVerify(token, key, rules) : await jwtVerify(token, key, rules))
-      .payload;
+    const { key, claims } = source;
+    const verified =
+      typeof key === 'function' ? await jwtVerify(token, key, rules) : await jwtVerify(token, key, rules);
+    return principalOf(verified.payload, claims);
   } catch (error) {
     throw refusalOf(error);
   }
@@ -146,40 +166,16 @@ function algorithmOf(token: string): string {
   }
 }
 
-function principalOf(claims: JWTPayload): Principal {
-  const user = claims.sub ?? '';
-  if (!isCanonicalUser(user)) {
-    fail('invalid_user', 'The subject of the token is not a canonical user.', {
-      status: 401,
-      tokenFault: 'subject',
-    });
-  }
-  const names = typeof claims['scope'] === 'string' ? claims['scope'].split(' ') : [];
-  const expiresAt = Math.min((claims.exp ?? 0) * 1000, Number.MAX_SAFE_INTEGER);
-  if (names.includes('admin')) return { kind: 'admin', name: user, expiresAt };
-  return { kind: 'user', userId: user, scopes: new Set(names.filter(isScope)), expiresAt };
-}
-
-function isScope(name: string): name is Scope {
-  return SCOPES.has(name);
-}
-
 function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): never {
   fail('unauthenticated', detail, { tokenFault });
 }
 
-/**
- * An invalid token is the requester's fault (`unauthenticated`); an unavailable key set is not (`store_unavailable`).
- */
+/** An invalid token is the requester's fault; keys that cannot be fetched are not. */
 function refusalOf(error: unknown): CallboardError {
+  if (error instanceof CallboardError) return error;
   if (error instanceof errors.JWTExpired)
     return new CallboardError('unauthenticated', 'The token has expired.', { tokenFault: 'expired' });
-  if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError) || isFetchFailure(error)) {
-    return new CallboardError('store_unavailable', 'The keys that verify this token are unavailable at present.', {
-      tokenFault: 'keys_unavailable',
-      cause: error,
-    });
-  }
+  if (!(error instanceof errors.JOSEError)) throw error;
   const tokenFault = tokenFaultOf(error);
   return new CallboardError('unauthenticated', 'The token is not valid.', { tokenFault, cause: error });
 }
@@ -198,8 +194,3 @@ const FAULT_OF_CLAIM: ReadonlyMap<string, TokenFault> = new Map<string, TokenFau
   ['iss', 'issuer'],
   ['aud', 'audience'],
 ]);
-
-/** jose throws its base class when the response from the URL is not a key set. */
-function isFetchFailure(error: errors.JOSEError): boolean {
-  return error.code === 'ERR_JOSE_GENERIC' || error instanceof errors.JWKSInvalid;
-}

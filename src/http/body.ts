@@ -14,7 +14,7 @@ import type { MaybePromise } from '../core/maybe-promise.ts';
 export function readBody<T>(
   request: IncomingMessage,
   maxBytes: number,
-  { parse, unannounced }: ReadOptions<T>,
+  { parse, unannounced }: BodyOptions<T>,
 ): MaybePromise<T | undefined> {
   if (!mayHaveBody(request)) return undefined;
   const announced = Number(request.headers['content-length'] ?? 0);
@@ -27,7 +27,7 @@ export function readBody<T>(
   });
 }
 
-export type ReadOptions<T> = {
+export type BodyOptions<T> = {
   readonly parse: (bytes: Buffer) => T;
   readonly unannounced?: ((bytes: number) => void) | undefined;
 };

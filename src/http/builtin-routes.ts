@@ -1,19 +1,31 @@
 import { requireAdmin, type Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
 import type { Core } from '../core/core.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Meter } from '../platform/metrics.ts';
+import type { BearerAuthenticator } from './auth.ts';
 import { welcomePage } from './page.ts';
+import type { AccessEntry } from './access-log.ts';
 import { CLIENT_FILES, createClientFiles } from './static.ts';
 import type { RequestInfo } from './request-info.ts';
 
-/** A built-in route of the server. `open`: it needs no token, and pages of any origin may request it. */
+/** A route that neither GraphQL nor REST answers. */
 export type BuiltinRoute = {
-  readonly open: boolean;
-  handle(visit: RequestInfo, requester: Principal | null): Promise<void> | void;
+  /**
+   * `open`: it needs no token, and pages of any origin may request it. `bearer`: the request handler authenticates its
+   * requests. `own`: the route does so itself.
+   */
+  readonly authentication: 'open' | 'bearer' | 'own';
+  readonly methods: readonly string[];
+  /** The label under which its requests are counted. */
+  readonly label: 'house' | 'events';
+  /** `access.requester` is set for `bearer`; a route that authenticates sets it. */
+  handle(visit: RequestInfo, access: AccessEntry): MaybePromise<void>;
 };
 
 export type BuiltinRoutesOptions = {
   readonly core: Pick<Core, 'ready'>;
+  readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
   readonly meter: Pick<Meter, 'expose'>;
   /** Returns the OpenAPI document. Called at the first request for it. */
   readonly openapi: () => unknown;
@@ -22,26 +34,32 @@ export type BuiltinRoutesOptions = {
   readonly clientFiles: URL;
 };
 
-/** The built-in routes of the server by path. All are read-only (GET and HEAD). */
+const READING = ['GET', 'HEAD'];
+
+/** The built-in routes with a fixed path. All are read-only. */
 export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<string, BuiltinRoute> {
-  const { core, meter, openapi, basePath, clientFiles } = options;
+  const { core, authenticator, meter, openapi, basePath, clientFiles } = options;
   const client = createClientFiles(clientFiles);
   const page = welcomePage(basePath);
   let document: string | null = null;
   const routes: [string, BuiltinRoute][] = [
     ['/', open((visit) => sendPage(visit, page))],
     ['/healthz', open((visit) => send(visit, 200, '{"status":"ok"}'))],
-    ['/readyz', open((visit) => sendReadiness(visit, core))],
+    ['/readyz', open((visit) => sendReadiness(visit, [core, authenticator]))],
     ['/openapi.json', open((visit) => send(visit, 200, (document ??= JSON.stringify(openapi()))))],
-    ['/metrics', { open: false, handle: (visit, requester) => sendMetrics(visit, requester, meter) }],
-    ['/connect', { open: false, handle: refuseWithoutUpgrade }],
+    ['/metrics', bearer((visit, { requester }) => sendMetrics(visit, requester, meter))],
+    ['/connect', bearer(refuseWithoutUpgrade)],
     ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((visit) => client(visit, name))]),
   ];
   return new Map(routes);
 }
 
 function open(handle: BuiltinRoute['handle']): BuiltinRoute {
-  return { open: true, handle };
+  return { authentication: 'open', methods: READING, label: 'house', handle };
+}
+
+function bearer(handle: BuiltinRoute['handle']): BuiltinRoute {
+  return { authentication: 'bearer', methods: READING, label: 'house', handle };
 }
 
 function send({ response }: RequestInfo, status: number, json: string): void {
@@ -56,9 +74,9 @@ function sendPage({ response }: RequestInfo, { html, policy }: ReturnType<typeof
 }
 
 /** Load balancers read the status; the body names the error code, the exhausted share and what an operator must mend, if known. */
-async function sendReadiness(visit: RequestInfo, core: Pick<Core, 'ready'>): Promise<void> {
+async function sendReadiness(visit: RequestInfo, parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
   try {
-    await core.ready();
+    for (const part of parts) await part.ready?.();
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
     visit.response.setHeader('retry-after', '1');

@@ -4,7 +4,7 @@ import type { Principal } from '../core/auth/principal.ts';
 import type { CallboardError } from '../core/errors.ts';
 import type { JsonText } from '../core/json.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import type { Reply } from '../web/reply.ts';
+import type { HttpReply } from '../web/reply.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
 
 /** What the request handler needs of GraphQL. */
@@ -16,7 +16,7 @@ export interface GraphqlFace {
     asked: {
       readonly requester: Principal | null;
       readonly body: unknown;
-      readonly reply: Reply;
+      readonly reply: HttpReply;
       readonly notes: RequestNotes;
     },
   ): MaybePromise<void>;
@@ -37,7 +37,7 @@ export interface RestFace {
       readonly path: string;
       readonly query: string;
       readonly body: JsonText | undefined;
-      readonly reply: Reply;
+      readonly reply: HttpReply;
       readonly notes: RequestNotes;
     },
   ): MaybePromise<boolean>;

@@ -10,6 +10,7 @@ import type { BearerAuthenticator } from './auth.ts';
  */
 export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'holder'>): BearerAuthenticator {
   return {
+    ready: () => bearer.ready?.(),
     recall: (token) =>
       isGrantToken(token) ? orElse(() => sites.holder(token), nobodyWhereUnknown) : bearer.recall(token),
     authenticate: (token) => (token !== null && isGrantToken(token) ? sites.holder(token) : bearer.authenticate(token)),

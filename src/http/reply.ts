@@ -1,4 +1,4 @@
-import { sendJson, type Reply } from '../web/reply.ts';
+import { sendJson, type HttpReply } from '../web/reply.ts';
 import type { CallboardError } from '../core/errors.ts';
 import type { UnreadBytes } from './unread.ts';
 import type { RequestInfo } from './request-info.ts';
@@ -21,9 +21,12 @@ const HEAD: readonly string[] = HEADERS.flat();
 /**
  * Every response gets the default headers: `open` sets them one by one, `json` writes them together with the response.
  */
-export function createReply({ id, request: { socket }, response }: RequestInfo, { unread, refuse }: ReplyParts): Reply {
+export function createReply(
+  { id, request: { socket }, response }: RequestInfo,
+  { unread, refuse }: ReplyParts,
+): HttpReply {
   let opened = false;
-  const reply: Reply = {
+  const reply: HttpReply = {
     open() {
       if (opened || response.headersSent) return;
       opened = true;

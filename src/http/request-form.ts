@@ -1,5 +1,6 @@
 /** Checks that every request must pass before routing, and the refusals for requests that fail them. */
 import { fail } from '../core/errors.ts';
+import { GRAPHQL_PATH, STREAM_PATH } from '../graphql/http/request.ts';
 import type { UpgradeRefusal } from '../gateway/reject-upgrade.ts';
 import type { RequestInfo } from './request-info.ts';
 
@@ -43,15 +44,16 @@ export const NO_TUNNELS: UpgradeRefusal = {
 };
 
 export function isGraphql(path: string | null): boolean {
-  return path === '/graphql' || path === '/graphql/stream';
+  return path === GRAPHQL_PATH || path === STREAM_PATH;
 }
 
 export function isReading(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-export function requireReading({ method, response }: RequestInfo): void {
-  if (isReading(method)) return;
-  response.setHeader('allow', 'GET, HEAD');
-  fail('method_not_allowed', 'This path supports GET and HEAD only.');
+/** Refuses a method that the path does not have. */
+export function requireMethod({ method, response }: RequestInfo, methods: readonly string[]): void {
+  if (methods.includes(method)) return;
+  response.setHeader('allow', methods.join(', '));
+  fail('method_not_allowed', `This path supports ${methods.join(' and ')} only.`);
 }

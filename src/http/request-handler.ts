@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
-import { CallboardError, notFound } from '../core/errors.ts';
+import { CallboardError, internalMessage, notFound } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { ByteRates } from '../core/shares/byte-rate.ts';
@@ -12,10 +12,12 @@ import { rejectUpgrade } from '../gateway/reject-upgrade.ts';
 import { networkOf } from '../gateway/address.ts';
 import type { OriginRule } from '../web/origin-rule.ts';
 import { wantsPage } from '../graphql/http/graphiql.ts';
-import type { Reply } from '../web/reply.ts';
 import { createBodyReader } from '../graphql/http/request-bodies.ts';
+import type { HttpReply } from '../web/reply.ts';
+import { GRAPHQL_PATH } from '../graphql/http/request.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { logAccess, type Access } from './access-log.ts';
+import { logAccess, type AccessEntry } from './access-log.ts';
+import type { BearerAuthenticator } from './auth.ts';
 import type { AuthenticateRequest } from './authenticate-request.ts';
 import { createAnonymousGate } from './anonymous-rate.ts';
 import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
@@ -25,8 +27,8 @@ import { admitBody, rateOf } from './inbound.ts';
 import { createBuiltinRoutes, type BuiltinRoute } from './builtin-routes.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
 import { createReply } from './reply.ts';
-import { isGraphql, isReading, NO_TUNNELS, refuseExpectation, requireHost, requireReading } from './request-form.ts';
-import type { SiteEvents } from './site-events.ts';
+import { isGraphql, isReading, NO_TUNNELS, refuseExpectation, requireHost, requireMethod } from './request-form.ts';
+import { isSiteEvents } from './site-events.ts';
 import type { Sockets } from './sockets.ts';
 import type { UnreadBytes } from './unread.ts';
 import { pathOf, requestInfoOf, type RequestInfo } from './request-info.ts';
@@ -36,11 +38,13 @@ export type RequestHandlerOptions = {
   readonly log: Log;
   readonly meter: Meter;
   readonly randomId: () => string;
+  readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
   readonly admission: AuthenticateRequest;
   readonly graphql: GraphqlFace;
   readonly rest: RestFace;
   readonly gateway: GatewayFace;
-  readonly siteEvents: SiteEvents;
+  /** The route of every path for which `isSiteEvents` is true. */
+  readonly siteEvents: BuiltinRoute;
   readonly sockets: Sockets;
   readonly unread: UnreadBytes;
   readonly clock: Clock;
@@ -125,33 +129,38 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
   };
 }
 
-type Asked = { readonly access: Access; readonly reply: Reply };
+type Asked = { readonly access: AccessEntry; readonly reply: HttpReply };
 type Router = (visit: RequestInfo, asked: Asked) => MaybePromise<Door>;
 
 function createRouter(options: RequestHandlerOptions): Router {
   const { admission, siteEvents, origins } = options;
-  const house = createBuiltinRoutes({ ...options, openapi: () => options.rest.openapi });
+  const builtin = createBuiltinRoutes({ ...options, openapi: () => options.rest.openapi });
+  const routeOf = (path: string): BuiltinRoute | undefined =>
+    builtin.get(path) ?? (isSiteEvents(path) ? siteEvents : undefined);
   const answer = createDoors(options);
-  const enter = (visit: RequestInfo, asked: Asked, own: BuiltinRoute | undefined): MaybePromise<Door> =>
-    thenDo(own?.open ? null : admission(visit), (requester) => {
-      asked.access.requester = requester;
-      if (!own) options.unread.requireRoom(requester);
-      if (!own) return answer(visit, asked);
-      return thenDo(own.handle(visit, requester), () => 'house');
-    });
   return (visit, asked) => {
     const { request, path } = visit;
     requireHost(visit);
-    const own = path === null ? undefined : house.get(path);
+    const route = path === null ? undefined : routeOf(path);
     // These responses need the default headers now; all others send them together with the response (`reply.json`).
-    if (own || request.headers.origin !== undefined || path?.endsWith('/events')) asked.reply.open();
+    if (route || request.headers.origin !== undefined) asked.reply.open();
     if (crossOrigin(visit, origins)) return 'preflight';
     if (path === null) notFound();
-    if (own) requireReading(visit);
-    const page = own?.open || (path === '/graphql' && wantsPage(request));
-    if (!page) requireOwnPage(visit, origins);
-    return thenDo(siteEvents(visit, asked.access), (taken) => (taken ? 'events' : enter(visit, asked, own)));
+    if (route) requireMethod(visit, route.methods);
+    const isPage = route?.authentication === 'open' || (path === GRAPHQL_PATH && wantsPage(request));
+    if (!isPage) requireOwnPage(visit, origins);
+    if (route && route.authentication !== 'bearer') return answerBuiltin(route, visit, asked);
+    return thenDo(admission(visit), (requester) => {
+      asked.access.requester = requester;
+      if (route) return answerBuiltin(route, visit, asked);
+      options.unread.requireRoom(requester);
+      return answer(visit, asked);
+    });
   };
+}
+
+function answerBuiltin(route: BuiltinRoute, visit: RequestInfo, { access }: Asked): MaybePromise<Door> {
+  return thenDo(route.handle(visit, access), () => route.label);
 }
 
 /** Routes authenticated requests to GraphQL or REST. */
@@ -202,7 +211,7 @@ function explain(error: unknown, { id, path }: RequestInfo, { log, meter }: Requ
   if (error instanceof CallboardError) return error;
   meter.count('errors_masked');
   log.error({ id, path, error }, 'unexpected error');
-  return new CallboardError('internal', `Internal error; the relay logged it with the id ${id}.`);
+  return new CallboardError('internal', internalMessage(id));
 }
 
 function refuse(

@@ -25,21 +25,28 @@ export type RequestInfo = {
   readonly address: string;
 };
 
-/** Changes a request target in absolute form to origin form in `request.url`, which GraphQL's handlers read too. */
+/**
+ * Reads the request target. Leaves it in `request.url` in origin form and without the base path, which is handled here
+ * and nowhere else: handlers and routes know the paths below it.
+ */
 export function requestInfoOf(
   request: IncomingMessage,
   response: ServerResponse,
   options: RequestInfoOptions,
 ): RequestInfo {
-  request.url = originForm(request.url ?? '') ?? request.url;
-  const target = targetOf(request.url ?? '');
+  const { url = '' } = request;
+  const target = targetOf(url);
+  const path = target === null ? null : below(options.basePath, target.path);
+  const query = target?.query ?? '';
+  const asWritten = options.basePath === '' && url.startsWith('/');
+  if (path !== null && !asWritten) request.url = query === '' ? path : `${path}?${query}`;
   return {
     request,
     response,
     id: options.id,
     method: request.method ?? 'GET',
-    path: target === null ? null : below(options.basePath, target.path),
-    query: target?.query ?? '',
+    path,
+    query,
     address: addressOf(request, options.trustProxy),
   };
 }

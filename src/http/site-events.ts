@@ -1,32 +1,25 @@
-import type { Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
 import { inOneLine } from '../core/json.ts';
 import type { LiveEvent } from '../core/live.ts';
 import type { Log } from '../core/log.ts';
-import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { RedeemedTicket } from '../core/sites/api.ts';
 import type { SiteEvent } from '../core/sites/site.ts';
-import type { GraphqlHandler } from '../graphql/http/handler.ts';
 import { Chunk } from '../web/sse-chunk.ts';
 import { createGroups, type EventEncoder, type Groups } from '../web/sse-group.ts';
 import type { SseStream } from '../web/sse-stream.ts';
+import type { SseStreams } from '../web/sse-streams.ts';
 import type { AuthenticateRequest } from './authenticate-request.ts';
+import type { BuiltinRoute } from './builtin-routes.ts';
 import { eventFrame } from '../web/event-frame.ts';
 import type { Sockets } from './sockets.ts';
 import type { TokenGuard } from './token-guard.ts';
 import type { RequestInfo } from './request-info.ts';
 
-/**
- * Answers `GET /site-sessions/{session_id}/events` with a plain event stream, and sets `access.who` to the requester.
- * False: the request has another path, and no response was sent.
- */
-export type SiteEvents = (visit: RequestInfo, access: { requester: Principal | null }) => MaybePromise<boolean>;
-
 export type SiteEventsOptions = {
   readonly core: Pick<Core, 'sites'>;
   readonly log: Log;
-  readonly streams: GraphqlHandler['streams'];
+  readonly streams: SseStreams;
   readonly admission: AuthenticateRequest;
   readonly guard: TokenGuard;
   readonly sockets: Pick<Sockets, 'authenticated'>;
@@ -40,26 +33,25 @@ const DRAINING = new Chunk(closedFrame('draining'));
 const REPLACED = new Chunk(closedFrame('unauthenticated'));
 const PATH = /^\/site-sessions\/([^/]+)\/events$/;
 
-export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
+/** Whether a path is `/site-sessions/{session_id}/events`. */
+export function isSiteEvents(path: string): boolean {
+  return path.endsWith('/events') && PATH.test(path);
+}
+
+/** Answers `GET /site-sessions/{session_id}/events` with a plain event stream. Authenticates by token or by ticket. */
+export function createSiteEvents(options: SiteEventsOptions): BuiltinRoute {
   const groups = createGroups<SiteEvent>({ sharing: options.fastPath ?? true });
-  const open = async (
-    visit: RequestInfo,
-    sessionId: string,
-    access: { requester: Principal | null },
-  ): Promise<boolean> => {
-    if (visit.method !== 'GET') {
-      visit.response.setHeader('allow', 'GET');
-      fail('method_not_allowed', 'This path supports GET only.');
-    }
-    const query = new URLSearchParams(visit.query);
-    const holder = await holderOf(options, visit, { sessionId, ticket: query.get('ticket') });
-    access.requester = holder.principal;
-    await answer(options, visit, { holder, sessionId, names: namesOf(query) }, groups);
-    return true;
-  };
-  return (visit, access) => {
-    const sessionId = sessionOf(visit.path);
-    return sessionId === null ? false : open(visit, sessionId, access);
+  return {
+    authentication: 'own',
+    methods: ['GET'],
+    label: 'events',
+    async handle(visit, access) {
+      const sessionId = sessionOf(visit.path ?? '');
+      const query = new URLSearchParams(visit.query);
+      const holder = await holderOf(options, visit, { sessionId, ticket: query.get('ticket') });
+      access.requester = holder.principal;
+      await answer(options, visit, { holder, sessionId, names: namesOf(query) }, groups);
+    },
   };
 }
 
@@ -67,13 +59,9 @@ type Asked = { readonly holder: Holder; readonly sessionId: string; readonly nam
 /** `occupy` exists for a ticket only, which may have one open stream at a time. */
 type Holder = Pick<RedeemedTicket, 'principal'> & Partial<Pick<RedeemedTicket, 'occupy'>>;
 
-/**
- * The session id in the path; null for any other path. Throws `not_found` for an id with malformed percent-encoding.
- */
-function sessionOf(path: string | null): string | null {
-  if (!path?.startsWith('/site-sessions/')) return null;
-  const [, raw] = PATH.exec(path) ?? [];
-  if (raw === undefined) return null;
+/** The session id in the path. Throws `not_found` for malformed percent-encoding. */
+function sessionOf(path: string): string {
+  const [, raw = ''] = PATH.exec(path) ?? [];
   try {
     return decodeURIComponent(raw);
   } catch {
@@ -119,7 +107,7 @@ async function answer(
     place.leave = holder.occupy?.(() => place.replaced());
     place.release = streams.reserve(holder.principal);
     const shared = (await core.sites.listen(holder.principal, sessionId, names)) ?? notFound();
-    const wire = streams.plain(visit.response, { onClose: () => place.free(), expiresAt: null, lastChunk: DRAINING });
+    const wire = streams.open(visit.response, { onClose: () => place.free(), expiresAt: null, lastChunk: DRAINING });
     wire.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: sessionId }) }));
     groups.join({ shared, encoder: () => faceOf(options.log) }, { stream: wire, id: null, onEnd: nothing });
     place.taken(wire);

@@ -57,6 +57,7 @@ export function createTokenGuard({ clock, log, metrics }: TokenGuardOptions): To
   return {
     check,
     around: (authenticator) => ({
+      ready: () => authenticator.ready?.(),
       recall: (token) => authenticator.recall(token),
       async authenticate(token, address) {
         if (token === null) return null;

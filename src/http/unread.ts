@@ -20,9 +20,9 @@ export interface Writable {
 }
 
 /** The requester of a socket's last request; `requester` is null before authentication and for a request without a token. */
-export type Requester = { readonly requester: Principal | null };
+export type SocketRequester = { readonly requester: Principal | null };
 
-type Reader = { requester: Requester | null; holdings: Holdings | null; bytes: number };
+type Reader = { requester: SocketRequester | null; holdings: Holdings | null; bytes: number };
 
 export type UnreadOptions = {
   readonly shares: Shares;
@@ -62,7 +62,7 @@ export class UnreadBytes {
   }
 
   /** Sets the requester of a socket: a request arrived over it, or its link was welcomed. */
-  serves(socket: Writable, requester: Requester): void {
+  serves(socket: Writable, requester: SocketRequester): void {
     const reader = this.#readers.get(socket);
     if (reader) reader.requester = requester;
   }

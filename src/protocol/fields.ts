@@ -4,7 +4,7 @@
  * The kinds of header fields that a frame table may use. `?` after a kind marks an optional field. Both the check
  * (`checkFields`) and the type (`Fields`) are derived from one table, so the two cannot differ.
  */
-export type Kind =
+export type FieldKind =
   | 'id'
   | 'name'
   | 'user'
@@ -23,7 +23,7 @@ export type Kind =
   | 'title'
   | 'word'
   | 'count';
-export type Spec = Kind | `${Kind}?`;
+export type Spec = FieldKind | `${FieldKind}?`;
 export type Table = Readonly<Record<string, Spec>>;
 
 export const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'] as const;
@@ -57,7 +57,7 @@ type Values = {
 type ValueOf<K> = K extends keyof Values ? Values[K] : string;
 
 /** The header that a table describes. An optional member may be undefined: JSON.stringify omits it. */
-export type Fields<T extends Table> = {
+export type FieldsOf<T extends Table> = {
   readonly [F in keyof T as T[F] extends `${string}?` ? never : F]: ValueOf<T[F]>;
 } & {
   readonly [F in keyof T as T[F] extends `${string}?` ? F : never]?: T[F] extends `${infer K}?`
@@ -72,7 +72,7 @@ export const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
 
 export type Check = { readonly expected: string; test(value: unknown): boolean };
 
-const CHECKS: Readonly<Record<Kind, Check>> = {
+const CHECKS: Readonly<Record<FieldKind, Check>> = {
   id: { expected: '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -', test: (v) => typeof v === 'string' && ID.test(v) },
   name: {
     expected: 'a letter, then up to 127 of A-Z a-z 0-9 _ . : -',
@@ -110,21 +110,21 @@ function textOf(min: number, max: number): Check {
 }
 
 /** One field of a table with its check. */
-export type Member = { readonly field: string; readonly optional: boolean; readonly check: Check };
+export type FieldRule = { readonly field: string; readonly optional: boolean; readonly check: Check };
 
 /** A table as a list of members, cached so that its specs are not parsed again for each header. */
-export function membersOf(table: Table): readonly Member[] {
+export function membersOf(table: Table): readonly FieldRule[] {
   const known = MEMBERS.get(table);
   if (known) return known;
   const members = Object.entries(table).map(([field, spec]) => {
     const optional = spec.endsWith('?');
-    return { field, optional, check: CHECKS[(optional ? spec.slice(0, -1) : spec) as Kind] };
+    return { field, optional, check: CHECKS[(optional ? spec.slice(0, -1) : spec) as FieldKind] };
   });
   MEMBERS.set(table, members);
   return members;
 }
 
-const MEMBERS = new WeakMap<Table, readonly Member[]>();
+const MEMBERS = new WeakMap<Table, readonly FieldRule[]>();
 
 /**
  * Checks a header against its table. Fields that the table does not name are ignored, so that a newer peer may add
@@ -141,7 +141,7 @@ export function checkFields(table: Table, header: Readonly<Record<string, unknow
 }
 
 /** A description of what is wrong with this value of the field; null when the value is valid. */
-export function faultIn({ field, optional, check }: Member, value: unknown): string | null {
+export function faultIn({ field, optional, check }: FieldRule, value: unknown): string | null {
   if (value === undefined || value === null) return optional ? null : `${field}: required`;
   return check.test(value) ? null : `${field}: expected ${check.expected}`;
 }

@@ -1,4 +1,5 @@
 /** Splits a text frame into header and payload, and joins them. Knows no frame types. */
+import { isRecord } from './json-value.ts';
 import { ownSlice } from './json.ts';
 
 /**
@@ -47,9 +48,7 @@ export function faultOf(detail: string, frame: string | null, ref: string | null
 function parseObject(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
+    return isRecord(value) ? value : null;
   } catch {
     return null;
   }

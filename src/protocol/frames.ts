@@ -1,5 +1,6 @@
 /** The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` has those that the relay sends. */
-import { faultIn, ID, membersOf, type Fields, type Member, type Table } from './fields.ts';
+import { parseInvoke, parseReport } from './fast-frames.ts';
+import { faultIn, membersOf, type FieldsOf, type FieldRule, type Table } from './fields.ts';
 import { faultOf, splitFrame, type FrameFault, type RawFrame } from './frame.ts';
 
 /** Client or caller to relay. Only the frames in WITH_PAYLOAD may have a payload, the frame's second part. */
@@ -162,18 +163,18 @@ const DOWN_FORMS = formsOf(DOWN);
 export type UpType = keyof typeof UP;
 export type DownType = keyof typeof DOWN;
 type FrameOf<T extends Record<string, Table>> = {
-  [K in keyof T & string]: { readonly type: K; readonly payload: string | null } & Fields<T[K]>;
+  [K in keyof T & string]: { readonly type: K; readonly payload: string | null } & FieldsOf<T[K]>;
 }[keyof T & string];
 
 export type UpFrame = FrameOf<typeof UP>;
 export type DownFrame = FrameOf<typeof DOWN>;
 /** A header to send: a frame without its payload. */
-export type UpHeader = { [K in UpType]: { readonly type: K } & Fields<(typeof UP)[K]> }[UpType];
-export type DownHeader = { [K in DownType]: { readonly type: K } & Fields<(typeof DOWN)[K]> }[DownType];
+export type UpHeader = { [K in UpType]: { readonly type: K } & FieldsOf<(typeof UP)[K]> }[UpType];
+export type DownHeader = { [K in DownType]: { readonly type: K } & FieldsOf<(typeof DOWN)[K]> }[DownType];
 
 /** Returns a frame or a fault; never throws. The payload is not checked to be JSON: the code that uses it does that. */
 export function parseUp(text: string): UpFrame | FrameFault {
-  return (parseReport(text) ?? parse(UP_FORMS, text)) as UpFrame | FrameFault;
+  return (parseReport(text) ?? parseInvoke(text) ?? parse(UP_FORMS, text)) as UpFrame | FrameFault;
 }
 
 /** Like `parseUp`, for frames of the relay. */
@@ -185,33 +186,7 @@ export function isFault(frame: UpFrame | DownFrame | FrameFault): frame is Frame
   return 'fault' in frame;
 }
 
-const REPORT_HEADS = [
-  { type: 'ack', head: '{"type":"ack","command_id":"', takesPayload: false },
-  { type: 'result', head: '{"type":"result","command_id":"', takesPayload: true },
-] as const;
-
-/**
- * Fast path for the two frames that a client sends for each command, written without spaces and without other members.
- * An id contains no character that JSON escapes, so the id can be sliced from the text. Null for any other text, which
- * `parse` then reads as JSON.
- */
-function parseReport(text: string): Extract<UpFrame, { type: 'ack' | 'result' }> | null {
-  for (const { type, head, takesPayload } of REPORT_HEADS) {
-    if (!text.startsWith(head)) continue;
-    const end = text.indexOf('"', head.length);
-    const command_id = text.slice(head.length, end);
-    if (end < 0 || text.charCodeAt(end + 1) !== BRACE_END || !ID.test(command_id)) return null;
-    if (text.length === end + 2) return { type, payload: null, command_id };
-    if (!takesPayload || text.charCodeAt(end + 2) !== NEWLINE) return null;
-    return { type, payload: text.slice(end + 3), command_id };
-  }
-  return null;
-}
-
-const BRACE_END = 0x7d;
-const NEWLINE = 0x0a;
-
-type Form = { readonly members: readonly Member[]; readonly takesPayload: boolean };
+type Form = { readonly members: readonly FieldRule[]; readonly takesPayload: boolean };
 type Forms = ReadonlyMap<string, Form>;
 
 function formsOf(tables: Readonly<Record<string, Table>>): Forms {

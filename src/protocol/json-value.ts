@@ -33,6 +33,11 @@ export function writeJson(value: unknown): string | undefined {
   return `{${text}}`;
 }
 
+/** Whether a value is an object with members, as a parsed JSON object is. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 const BREAKS = /[\r\n]/;
 
 /**

@@ -1,5 +1,5 @@
 /** The members of a `report` payload, shared by the relay, which reads them, and the client, which sends them. */
-import { checkFields, type Fields, type Table } from './fields.ts';
+import { checkFields, type FieldsOf, type Table } from './fields.ts';
 
 /** One execution context. Besides these members, it may have `metadata`: any JSON of at most METADATA_MAX_BYTES. */
 export const CONTEXT = {
@@ -32,8 +32,8 @@ export const WINDOW = {
   busy_count: 'count?',
 } as const satisfies Table;
 
-export type WireContext = Fields<typeof CONTEXT>;
-export type WireWindow = Fields<typeof WINDOW>;
+export type WireContext = FieldsOf<typeof CONTEXT>;
+export type WireWindow = FieldsOf<typeof WINDOW>;
 
 /** Limits of one client: contexts, windows, and the bytes of metadata of each context. */
 export const CONTEXTS_MAX = 1000;
@@ -44,12 +44,12 @@ export const METADATA_MAX_BYTES = 16 * 1024;
  * Returns the row, or a description of its first fault that begins with the wrong member's name; never throws. Members
  * that the table does not name are ignored by the check.
  */
-export function parseRow<T extends Table>(table: T, row: unknown): Fields<T> | string {
+export function parseRow<T extends Table>(table: T, row: unknown): FieldsOf<T> | string {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'an object was expected';
   return checkFields(table, row as Record<string, unknown>) ?? withoutNulls<T>(row as Record<string, unknown>);
 }
 
 /** A member that is null counts as absent. */
-function withoutNulls<T extends Table>(row: Readonly<Record<string, unknown>>): Fields<T> {
-  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Fields<T>;
+function withoutNulls<T extends Table>(row: Readonly<Record<string, unknown>>): FieldsOf<T> {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as FieldsOf<T>;
 }

@@ -8,21 +8,14 @@ import type { DownFrame, DownHeader } from './frames.ts';
 type HeaderOf<T extends DownFrame['type']> = Extract<DownHeader, { type: T }>;
 
 /**
- * The text of a frame to a client or a caller. `payload` must be JSON text, and each field of kind `id` must match
- * `ID`, because ids are not escaped here.
+ * The header line of a frame to a client or a caller. Each field of kind `id` must match `ID`, because ids are not
+ * escaped here, nor are the words of states.
  */
-export function writeDown(header: DownHeader, payload: string | null): string {
-  const head = headOf(header);
-  if (head === null) return joinFrame(header, payload);
-  return payload === null ? head : `${head}\n${payload}`;
-}
-
-function headOf(header: DownHeader): string | null {
+export function writeHeader(header: DownHeader): string {
   if (header.type === 'command') return command(header);
-  if (header.type === 'result_ack') {
-    return `{"type":"result_ack","command_id":"${header.command_id}","recorded":${JSON.stringify(header.recorded)}}`;
-  }
-  return header.type === 'outcome' ? outcome(header) : null;
+  if (header.type === 'result_ack')
+    return `{"type":"result_ack","command_id":"${header.command_id}","recorded":"${header.recorded}"}`;
+  return header.type === 'outcome' ? outcome(header) : joinFrame(header);
 }
 
 function command({ command_id, action, remaining_ms, trace_id, parent_span_id }: HeaderOf<'command'>): string {
@@ -31,9 +24,11 @@ function command({ command_id, action, remaining_ms, trace_id, parent_span_id }:
 }
 
 function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderOf<'outcome'>): string {
-  const ids = `"ref":"${ref}","command_id":"${command_id}"${text('rpc_id', rpc_id)}${text('outcome', more.outcome)}`;
+  const rpc = rpc_id === undefined ? '' : `,"rpc_id":"${rpc_id}"`;
+  const ended = more.outcome === undefined ? '' : `,"outcome":"${more.outcome}"`;
   const error = text('error_code', more.error_code) + text('error_message', more.error_message);
-  return `{"type":"outcome",${ids}${text('stage', stage)}${text('execution', execution)}${error}}`;
+  const states = `${rpc}${ended},"stage":"${stage}","execution":"${execution}"`;
+  return `{"type":"outcome","ref":"${ref}","command_id":"${command_id}"${states}${error}}`;
 }
 
 /** `,"name":"value"`, or an empty text when the value is undefined. */

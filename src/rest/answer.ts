@@ -3,7 +3,7 @@ import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { InputError } from '../core/errors.ts';
 import { isCode, statusOf, type Code } from '../protocol/codes.ts';
 import type { Body } from './body.ts';
-import { isRecord } from './input.ts';
+import { isRecord } from '../core/json.ts';
 import type { Input } from './inputs.ts';
 import { onlyItemRefusal, type ItemRefusal } from './item-refusal.ts';
 import { snakeCase } from './names.ts';
@@ -31,7 +31,8 @@ const NOT_FOUND: Explained = { code: 'not_found', detail: 'There is no such thin
  */
 export function answerOf(answering: Answering, result: ExecutionResult, explain: Explain): Answer {
   const { errors } = result;
-  if (errors && errors.length > 0) return problem(inWireNames(answering.inputs, firstOf(errors, explain)));
+  const [first] = errors ?? [];
+  if (errors && first) return problem(inWireNames(answering.inputs, gravestOf(first, errors, explain)));
   let value: unknown = result.data;
   for (const name of answering.body.path) value = isRecord(value) ? value[name] : null;
   if (value === null || value === undefined) return problem(NOT_FOUND);
@@ -45,9 +46,9 @@ export function answerOf(answering: Answering, result: ExecutionResult, explain:
  * Explains every error, because explaining also logs it. An `internal` error takes precedence over errors of the
  * request.
  */
-function firstOf(errors: readonly GraphQLError[], explain: Explain): Explained {
+function gravestOf(first: GraphQLError, errors: readonly GraphQLError[], explain: Explain): Explained {
   const all = errors.map((error) => explain(error));
-  return all.find(({ code }) => code === 'internal') ?? all[0] ?? { code: 'internal', detail: 'The relay failed.' };
+  return all.find(({ code }) => code === 'internal') ?? explain(first);
 }
 
 function variantAnswer({ body, reads }: Answering, value: Readonly<Record<string, unknown>>): Answer {

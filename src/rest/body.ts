@@ -11,10 +11,10 @@ import {
   type GraphQLOutputType,
   type SelectionSetNode,
 } from 'graphql';
-import type { Report } from './directive.ts';
+import type { ReportFault } from './directive.ts';
 import type { OperationSource } from './inputs.ts';
 import type { JsonSchema } from './leaf.ts';
-import { fieldsOf, possibleTypes, responseKey, scopeOf, type Scope } from './selection.ts';
+import { fieldsOf, possibleTypes, responseKey, scopeOf, type SelectionScope } from './selection.ts';
 import { objectShape, shapeOf } from './shape.ts';
 
 /** Where the response body is found in the data of an execution, and what type it has. */
@@ -49,7 +49,7 @@ const NEEDED: Readonly<Record<Variant['kind'], readonly string[]>> = {
 };
 
 /** Null when the path leads nowhere; the reason has been reported. */
-export function findBody(source: OperationSource, report: Report): Body | null {
+export function findBody(source: OperationSource, report: ReportFault): Body | null {
   const path = source.directive.body ?? rootField(source, report);
   const scope = scopeOf(source.schema, source.document);
   const place = path.length === 0 ? null : findPlace(source, path, scope);
@@ -64,7 +64,11 @@ export function findBody(source: OperationSource, report: Report): Body | null {
 type Place = { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] };
 
 /** Follows response names down from the root, through object types only. Null when a name is not selected. */
-export function findPlace({ schema, operation }: OperationSource, path: readonly string[], scope: Scope): Place | null {
+export function findPlace(
+  { schema, operation }: OperationSource,
+  path: readonly string[],
+  scope: SelectionScope,
+): Place | null {
   let owner: unknown = schema.getRootType(operation.operation);
   let sets: readonly (SelectionSetNode | undefined)[] = [operation.selectionSet];
   let place: Place | null = null;
@@ -95,14 +99,14 @@ export function withTypename(document: DocumentNode, body: Body): DocumentNode {
   });
 }
 
-function rootField({ operation }: OperationSource, report: Report): readonly string[] {
+function rootField({ operation }: OperationSource, report: ReportFault): readonly string[] {
   const [field, ...more] = operation.selectionSet.selections;
   if (field?.kind === Kind.FIELD && more.length === 0) return [responseKey(field)];
   report('it selects several root fields, so @rest needs body: to name the value that is the answer');
   return [];
 }
 
-function variantsOf(scope: Scope, { type, nodes }: Place, report: Report): readonly Variant[] {
+function variantsOf(scope: SelectionScope, { type, nodes }: Place, report: ReportFault): readonly Variant[] {
   const named = getNullableType(type);
   if (!isAbstractType(named)) return [];
   const sets = nodes.map(({ selectionSet }) => selectionSet);

@@ -1,6 +1,6 @@
 /** Converts texts of paths and queries into GraphQL variables. */
 import { isEnumType, isListType, isNonNullType, isScalarType, type GraphQLInputType } from 'graphql';
-import type { Report } from './directive.ts';
+import type { ReportFault } from './directive.ts';
 import type { Faults } from './faults.ts';
 import { leafOf, type Bounds, type JsonSchema } from './leaf.ts';
 
@@ -18,7 +18,7 @@ export type TextInput = {
 const NOTHING: TextInput = { schema: {}, list: false, read: () => undefined };
 
 /** The text form of an input type: scalars, enums by their wire words, and comma-separated lists of either. */
-export function textInput(type: GraphQLInputType, bounds: Bounds, report: Report): TextInput {
+export function textInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault): TextInput {
   if (isNonNullType(type)) return textInput(type.ofType, bounds, report);
   if (isListType(type)) return listInput(textInput(type.ofType, bounds, report));
   if (isScalarType(type) || isEnumType(type)) {

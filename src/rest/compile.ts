@@ -15,7 +15,7 @@ import { CallboardError, type InputError } from '../core/errors.ts';
 import type { Shape } from '../core/json-shape.ts';
 import type { Plan, Plans } from '../graphql/execution/plan.ts';
 import { findBody, withTypename, type Body } from './body.ts';
-import { REST_SDL, readDirective, type Report, type RestDirective } from './directive.ts';
+import { REST_SDL, readDirective, type ReportFault, type RestDirective } from './directive.ts';
 import type { DocumentText } from './documents.ts';
 import { findItemRefusal, type ItemRefusal } from './item-refusal.ts';
 import { bodyShape, readInputs, type Input, type OperationSource } from './inputs.ts';
@@ -88,7 +88,7 @@ function compileRoute(schema: GraphQLSchema, document: DocumentNode, { plans, fa
   const id = operation?.name?.value;
   const file = operation?.loc?.source.name ?? 'documents';
   const before = faults.length;
-  const report: Report = (detail) => void faults.push({ parameter: `${file} ${id ?? '(unnamed)'}`, detail });
+  const report: ReportFault = (detail) => void faults.push({ parameter: `${file} ${id ?? '(unnamed)'}`, detail });
   if (operation === undefined || id === undefined) return (report('an operation needs a name'), null);
   const directive = readDirective(operation, report);
   if (directive === null) return null;

@@ -49,12 +49,12 @@ export type RestDirective = {
 };
 
 /** Receives each fault of a document as text. Compilation continues, to find the other faults. */
-export type Report = (fault: string) => void;
+export type ReportFault = (fault: string) => void;
 
 const PATH = /^(\/([a-z0-9_.-]+|\{[a-z][a-z0-9_]*\}))+$/;
 
 /** Null when the operation cannot be a route; the reason has been reported. */
-export function readDirective(operation: OperationDefinitionNode, report: Report): RestDirective | null {
+export function readDirective(operation: OperationDefinitionNode, report: ReportFault): RestDirective | null {
   const given = argumentsOf(operation);
   if (given === null) return (report('it has no @rest directive'), null);
   const methods = Object.keys(METHOD_OF).filter(isMethodArgument);

@@ -11,10 +11,9 @@ import { createExplain } from './explain.ts';
 import { describeRoutes, type Described } from './openapi.ts';
 import { explainError, problem } from './problem.ts';
 import { createRouter } from './router.ts';
-import { send } from './send.ts';
-import { serve, type Exchange, type Serving } from './serve.ts';
+import { send, serve, type RestExchange, type Serving } from './serve.ts';
 
-export type Operation = {
+export type RestOperation = {
   readonly method: Method;
   readonly path: string;
   readonly id: string;
@@ -26,12 +25,12 @@ export type RestHandler = {
    * Returns false when no route has this path; nothing was sent then. Answers every other request, including 405 for a
    * method that the path does not have. Never throws.
    */
-  handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): boolean;
+  handle(req: IncomingMessage, res: ServerResponse, exchange: RestExchange): boolean;
   /** Sends an error that the HTTP layer found, in the problem format of the routes. */
   refuse(res: ServerResponse, error: CallboardError): void;
   /** The OpenAPI 3.1 document of every route, and of what is served beside them. Made at the first read. */
   readonly openapi: object;
-  readonly operations: readonly Operation[];
+  readonly operations: readonly RestOperation[];
 };
 
 export type RestOptions = {
@@ -42,7 +41,7 @@ export type RestOptions = {
   /** Maps errors of execution to what the requester may see, and logs the rest. */
   readonly mask: Mask;
   readonly contextOf: Serving['contextOf'];
-  /** The prefix of every path: empty, or `/...` without a trailing slash. */
+  /** The prefix of every path in the OpenAPI document: empty, or `/...` without a trailing slash. Requests come without it. */
   readonly basePath?: string;
   readonly version?: string;
   readonly documents?: readonly DocumentText[];
@@ -55,7 +54,7 @@ export function createRestHandler(options: RestOptions): RestHandler {
   const { basePath = '', version = '0.0.0' } = options;
   const routes = routesOf(options);
   const serving: Serving = { contextOf: options.contextOf, explain: createExplain(options.mask) };
-  const find = createRouter(routes, basePath);
+  const find = createRouter(routes);
   let openapi: object | null = null;
   return {
     handle(req, res, exchange) {

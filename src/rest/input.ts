@@ -1,4 +1,5 @@
 /** Converts JSON members of a body into GraphQL variables. */
+import { isRecord } from '../core/json.ts';
 import {
   isEnumType,
   isInputObjectType,
@@ -10,7 +11,7 @@ import {
   type GraphQLInputType,
 } from 'graphql';
 import type { Shape } from '../core/json-shape.ts';
-import type { Report } from './directive.ts';
+import type { ReportFault } from './directive.ts';
 import type { Faults } from './faults.ts';
 import { leafOf, type Bounds, type JsonSchema, type Leaf } from './leaf.ts';
 import { snakeCase } from './names.ts';
@@ -23,13 +24,13 @@ export type JsonInput = {
   read(value: unknown, at: string, faults: Faults): unknown;
 };
 
-type Build = { readonly report: Report; readonly inside: readonly string[]; readonly bounds: Bounds };
+type Build = { readonly report: ReportFault; readonly inside: readonly string[]; readonly bounds: Bounds };
 type Member = { readonly field: string; readonly required: boolean; readonly input: JsonInput };
 
 const NOTHING: JsonInput = { schema: {}, shape: 'skipped', read: () => undefined };
 
 /** The JSON form of an input type: members in snake_case, enums as wire words, opaque JSON untouched. */
-export function jsonInput(type: GraphQLInputType, bounds: Bounds, report: Report): JsonInput {
+export function jsonInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault): JsonInput {
   return build(type, { report, inside: [], bounds });
 }
 
@@ -44,10 +45,6 @@ export function boundsOf(extensions: Readonly<Record<PropertyKey, unknown>> | nu
     ...(typeof minimum === 'number' && { minimum }),
     ...(typeof maximum === 'number' && { maximum }),
   };
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function build(type: GraphQLInputType, how: Build): JsonInput {

@@ -21,7 +21,7 @@ import {
 } from 'graphql';
 import type { Shape } from '../core/json-shape.ts';
 import { textInput, type TextInput } from './coerce.ts';
-import { pathParameters, type Report, type RestDirective } from './directive.ts';
+import { pathParameters, type ReportFault, type RestDirective } from './directive.ts';
 import { boundsOf, jsonInput, type JsonInput } from './input.ts';
 import { wireWords, type JsonSchema } from './leaf.ts';
 
@@ -54,7 +54,7 @@ export type OperationSource = {
 /**
  * The variables of a document as parameters and body members. A variable of a type that has no such form is reported.
  */
-export function readInputs(source: OperationSource, report: Report): readonly Input[] {
+export function readInputs(source: OperationSource, report: ReportFault): readonly Input[] {
   const uses = usesOf(source);
   const onPath = pathParameters(source.directive.path);
   const inputs: Input[] = [];
@@ -93,9 +93,9 @@ type Definition = {
   readonly use: Use | undefined;
 };
 
-function readInput({ definition, type, place, use }: Definition, report: Report): Input {
+function readInput({ definition, type, place, use }: Definition, report: ReportFault): Input {
   const name = definition.variable.name.value;
-  const explain: Report = (fault) => report(`$${name}: ${fault}`);
+  const explain: ReportFault = (fault) => report(`$${name}: ${fault}`);
   const bounds = boundsOf(use?.extensions);
   const defaultValue = definition.defaultValue ? valueFromASTUntyped(definition.defaultValue) : undefined;
   const common = {
@@ -142,7 +142,7 @@ function variableName(value: { readonly kind: string; readonly name?: { readonly
   return value.kind === Kind.VARIABLE ? (value.name?.value ?? null) : null;
 }
 
-function checkPath(onPath: readonly string[], inputs: readonly Input[], report: Report): void {
+function checkPath(onPath: readonly string[], inputs: readonly Input[], report: ReportFault): void {
   for (const name of onPath) {
     const input = inputs.find((one) => one.name === name);
     if (!input?.required) report(`{${name}} needs a variable $${name} of a non-null type without a default`);
@@ -150,7 +150,7 @@ function checkPath(onPath: readonly string[], inputs: readonly Input[], report: 
   if (new Set(onPath).size !== onPath.length) report('a parameter appears twice in the path');
 }
 
-function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report: Report): void {
+function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report: ReportFault): void {
   if (directive.bodyAs === null) return;
   if (!takesBody(directive)) report(`bodyAs needs post or put`);
   const inBody = inputs.filter(({ place }) => place === 'body').map(({ name }) => name);

@@ -2,8 +2,8 @@
 import { getNamedType, getNullableType, isListType, isObjectType } from 'graphql';
 import { isCode } from '../protocol/codes.ts';
 import { findPlace, type Body } from './body.ts';
-import type { Report } from './directive.ts';
-import { isRecord } from './input.ts';
+import type { ReportFault } from './directive.ts';
+import { isRecord } from '../core/json.ts';
 import type { OperationSource } from './inputs.ts';
 import type { Explained } from './problem.ts';
 import { fieldsOf, scopeOf } from './selection.ts';
@@ -16,7 +16,7 @@ export type ItemRefusal = { readonly list: readonly string[]; readonly member: s
 const NEEDED = ['code', 'message'];
 
 /** Null when the document names none, or when the path does not fit; the reason has then been reported. */
-export function findItemRefusal(source: OperationSource, body: Body | null, report: Report): ItemRefusal | null {
+export function findItemRefusal(source: OperationSource, body: Body | null, report: ReportFault): ItemRefusal | null {
   const { itemRefusal, bodyAs } = source.directive;
   if (itemRefusal === null || body === null) return null;
   const list = itemRefusal.slice(0, -1);

@@ -8,7 +8,7 @@ import type { JsonSchema } from './leaf.ts';
 import { PROBLEM_SCHEMA, PROBLEM_TYPE } from './problem.ts';
 
 type Responses = Record<string, JsonSchema>;
-export type About = { readonly title: string; readonly version: string; readonly basePath: string };
+export type OpenApiOptions = { readonly title: string; readonly version: string; readonly basePath: string };
 
 /** An operation that no document serves, described beside those of the documents. */
 export type Described = {
@@ -32,7 +32,11 @@ type DescribedOperation = { readonly method: Method; readonly path: string; read
  * The OpenAPI 3.1 document of the routes, generated from the documents that serve them, and of the operations in
  * `besides`.
  */
-export function describeRoutes(routes: readonly Route[], about: About, besides: readonly Described[] = []): object {
+export function describeRoutes(
+  routes: readonly Route[],
+  about: OpenApiOptions,
+  besides: readonly Described[] = [],
+): object {
   const operations: readonly DescribedOperation[] = [
     ...routes.map((route) => ({ ...route, operation: describeRoute(route) })),
     ...besides.map((other) => ({ ...other, operation: describeOther(other) })),

@@ -15,10 +15,10 @@ export type Match = { readonly resource: Resource; readonly path: Readonly<Recor
 const LONGEST_PARAMETER = 100_000;
 
 /** Returns a function that finds the resource of a path, whatever the method; null when no route has the path. */
-export function createRouter(routes: readonly Route[], basePath: string): (path: string) => Match | null {
+export function createRouter(routes: readonly Route[]): (path: string) => Match | null {
   const router = findMyWay({ maxParamLength: LONGEST_PARAMETER });
   for (const [template, resource] of resourcesOf(routes)) {
-    router.on('GET', basePath + template.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, resource);
+    router.on('GET', template.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, resource);
   }
   return (path) => {
     // The router rejects a malformed escape without saying where it is. Escaping every `%` once more lets each

@@ -13,9 +13,12 @@ import {
 } from 'graphql';
 
 /** A schema and the fragments of one document, needed to resolve selections. */
-export type Scope = { readonly schema: GraphQLSchema; readonly fragments: ReadonlyMap<string, FragmentDefinitionNode> };
+export type SelectionScope = {
+  readonly schema: GraphQLSchema;
+  readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+};
 
-export function scopeOf(schema: GraphQLSchema, document: DocumentNode): Scope {
+export function scopeOf(schema: GraphQLSchema, document: DocumentNode): SelectionScope {
   const fragments = document.definitions.filter((one) => one.kind === Kind.FRAGMENT_DEFINITION);
   return { schema, fragments: new Map(fragments.map((fragment) => [fragment.name.value, fragment])) };
 }
@@ -27,7 +30,7 @@ export function responseKey(field: FieldNode): string {
 
 /** The fields selected of an object type: for each response name, every field node that selects it. */
 export function fieldsOf(
-  scope: Scope,
+  scope: SelectionScope,
   type: GraphQLObjectType,
   sets: readonly (SelectionSetNode | undefined)[],
 ): ReadonlyMap<string, readonly FieldNode[]> {

@@ -2,24 +2,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
-import { isArrayText, type JsonText } from '../core/json.ts';
+import { isArrayText, writeJson, type JsonText } from '../core/json.ts';
 import { thenDo } from '../core/maybe-promise.ts';
 import type { TextInfo } from '../graphql/writer/values.ts';
-import type { Reply } from '../web/reply.ts';
+import type { HttpReply } from '../web/reply.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
 import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
 import type { Explain } from './explain.ts';
 import { HangUpSignal } from '../web/hang-up.ts';
-import { isRecord } from './input.ts';
-import { invalidInput, problem, type Answer } from './problem.ts';
+import { isRecord } from '../core/json.ts';
+import { invalidInput, problem, PROBLEM_TYPE, type Answer } from './problem.ts';
 import type { Match } from './router.ts';
-import { send } from './send.ts';
 import { readVariables } from './variables.ts';
 import { writtenAnswer } from './written.ts';
 
 /** One request as the HTTP layer passes it on. Its size, media type and JSON syntax have been checked. */
-export type Exchange = {
+export type RestExchange = {
   readonly requester: Principal | null;
   /** The path without the query, still percent-encoded. */
   readonly path: string;
@@ -28,7 +27,7 @@ export type Exchange = {
   /** The JSON text of a POST or PUT; undefined when the request had no body. */
   readonly body: JsonText | undefined;
   /** How to send the response; absent: the response is as Node created it. */
-  readonly reply?: Reply;
+  readonly reply?: HttpReply;
   readonly notes?: RequestNotes | undefined;
 };
 
@@ -47,7 +46,7 @@ export type Serving = {
   readonly explain: Explain;
 };
 
-type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly exchange: Exchange };
+type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly exchange: RestExchange };
 
 /** Answers one request to a resource. Never throws. */
 export function serve(serving: Serving, call: Call, { resource, path }: Match): void {
@@ -93,4 +92,22 @@ function noteProblem(notes: RequestNotes | undefined, { status, body }: Answer):
   if (!notes || notes.code !== null || status < 400 || !isRecord(body)) return;
   const { code } = body;
   if (typeof code === 'string') notes.code = code;
+}
+
+/** Sends an answer, unless the client has disconnected. A HEAD request gets the headers of the corresponding GET. */
+export function send(res: ServerResponse, { status, body, text: written, nonAscii, headers }: Answer, reply?: HttpReply): void {
+  if (res.destroyed) return;
+  if (reply && written !== undefined && status === 200 && res.req.method !== 'HEAD')
+    return reply.json('application/json; charset=utf-8', written, nonAscii);
+  const text = Buffer.from(written ?? writeJson(body) ?? 'null');
+  if (reply?.refuses(text.length)) return;
+  reply?.open();
+  res.writeHead(status, {
+    'content-type': status < 400 ? 'application/json; charset=utf-8' : PROBLEM_TYPE,
+    'content-length': text.length,
+    'cache-control': 'no-store',
+    ...headers,
+  });
+  if (res.req.method === 'HEAD') res.end();
+  else res.end(text);
 }

@@ -10,9 +10,9 @@ import {
   type GraphQLObjectType,
   type GraphQLOutputType,
 } from 'graphql';
-import type { Report } from './directive.ts';
+import type { ReportFault } from './directive.ts';
 import { wireWords, type JsonSchema } from './leaf.ts';
-import { fieldsOf, possibleTypes, type Scope } from './selection.ts';
+import { fieldsOf, possibleTypes, type SelectionScope } from './selection.ts';
 
 const SCALARS: Readonly<Record<string, JsonSchema>> = {
   ID: { type: 'string' },
@@ -26,9 +26,9 @@ const SCALARS: Readonly<Record<string, JsonSchema>> = {
 
 /** The JSON Schema of the fields that a document selects of a type, exactly as the response contains them. */
 export function shapeOf(
-  scope: Scope,
+  scope: SelectionScope,
   selected: { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] },
-  report: Report,
+  report: ReportFault,
 ): JsonSchema {
   const { type, nodes } = selected;
   if (isNonNullType(type)) return shapeOf(scope, { type: type.ofType, nodes }, report);
@@ -45,9 +45,9 @@ export function shapeOf(
 
 /** As `shapeOf`, for one object type that the value may have. Omits `__typename`, which only the relay reads. */
 export function objectShape(
-  scope: Scope,
+  scope: SelectionScope,
   selected: { readonly type: GraphQLObjectType; readonly nodes: readonly FieldNode[] },
-  report: Report,
+  report: ReportFault,
 ): JsonSchema {
   const sets = selected.nodes.map(({ selectionSet }) => selectionSet);
   const properties: Record<string, JsonSchema> = {};
@@ -62,9 +62,9 @@ export function objectShape(
 }
 
 function compositeShape(
-  scope: Scope,
+  scope: SelectionScope,
   { type, nodes }: { readonly type: GraphQLCompositeType; readonly nodes: readonly FieldNode[] },
-  report: Report,
+  report: ReportFault,
 ): JsonSchema {
   const shapes = possibleTypes(scope.schema, type).map((one) => objectShape(scope, { type: one, nodes }, report));
   const [first] = shapes;

@@ -4,7 +4,7 @@ import { readShaped, type Shape } from '../core/json-shape.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { decode, queryPairs } from './coerce.ts';
 import { collectFaults, type Faults } from './faults.ts';
-import { isRecord } from './input.ts';
+import { isRecord } from '../core/json.ts';
 import type { Input } from './inputs.ts';
 import type { InputError } from '../core/errors.ts';
 

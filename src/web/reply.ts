@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
  * How a handler sends its response. The headers of the HTTP layer are part of every response, whichever method sends
  * it.
  */
-export type Reply = {
+export type HttpReply = {
   /**
    * Sends a complete response with status 200, unless the client has disconnected. `type`: the content type. `text`:
    * JSON. `nonAscii` false: every character is ASCII, so the length in bytes need not be counted.
@@ -21,7 +21,7 @@ export type Reply = {
 };
 
 /** The reply of a response without headers of the HTTP layer. */
-export function plainReply(response: ServerResponse): Reply {
+export function plainReply(response: ServerResponse): HttpReply {
   return {
     json: (type, text, nonAscii = true) => sendJson(response, { head: [], type, text, nonAscii }),
     open() {},

@@ -24,7 +24,7 @@ export type EventEncoder<T> = {
  */
 type Frame<T> = { readonly event: T; readonly text: string };
 
-export type MemberOptions = {
+export type GroupMemberOptions = {
   readonly stream: SseStream;
   /** The member's operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
@@ -40,7 +40,7 @@ export type MemberOptions = {
  */
 export class Group<T> {
   readonly encoder: EventEncoder<T>;
-  readonly #members = new Set<Member<T>>();
+  readonly #members = new Set<GroupMember<T>>();
   readonly #onEmpty: () => void;
   readonly #stop: Cancel;
   #pending: Frame<T>[] = [];
@@ -49,7 +49,7 @@ export class Group<T> {
 
   constructor(
     encoder: EventEncoder<T>,
-    { hear: listen, onEmpty }: Pick<SharedSubscription<T>, 'hear'> & { readonly onEmpty: () => void },
+    { listen, onEmpty }: Pick<SharedSubscription<T>, 'listen'> & { readonly onEmpty: () => void },
   ) {
     this.encoder = encoder;
     this.#onEmpty = onEmpty;
@@ -57,15 +57,15 @@ export class Group<T> {
   }
 
   /** Adds a member, which receives the events published from now on. */
-  add(options: MemberOptions): Member<T> {
+  add(options: GroupMemberOptions): GroupMember<T> {
     this.#flush();
-    const member = new Member(this, options);
+    const member = new GroupMember(this, options);
     this.#members.add(member);
     member.start();
     return member;
   }
 
-  remove(member: Member<T>): void {
+  remove(member: GroupMember<T>): void {
     if (!this.#members.delete(member) || this.#members.size > 0) return;
     this.#stop();
     this.#onEmpty();
@@ -108,7 +108,7 @@ export class Group<T> {
 }
 
 /** One reader in a group, with a bounded queue. Readers that fall behind do not delay the others. */
-export class Member<T> implements StreamMember {
+export class GroupMember<T> implements StreamMember {
   readonly #group: Group<T>;
   readonly #stream: SseStream;
   readonly #id: string | null;
@@ -120,7 +120,7 @@ export class Member<T> implements StreamMember {
   #missed = 0;
   #over = false;
 
-  constructor(group: Group<T>, { stream, id, lifetime, onEnd }: MemberOptions) {
+  constructor(group: Group<T>, { stream, id, lifetime, onEnd }: GroupMemberOptions) {
     this.#group = group;
     this.#stream = stream;
     this.#id = id;
@@ -206,7 +206,7 @@ export type Groups<T> = {
    * Joins the group with the key of `of`, or opens it. The key contains everything that the events and their encoding
    * depend on.
    */
-  join(of: Joining<T>, member: Omit<MemberOptions, 'lifetime'>): Member<T>;
+  join(of: Joining<T>, member: Omit<GroupMemberOptions, 'lifetime'>): GroupMember<T>;
   /** The number of open groups. */
   readonly size: number;
 };
@@ -216,11 +216,11 @@ export type Joining<T> = { readonly shared: SharedSubscription<T>; readonly enco
 /** `sharing` false: each member gets a group of its own. */
 export function createGroups<T>({ sharing }: { readonly sharing: boolean }): Groups<T> {
   const groups = new Map<string, Group<T>>();
-  const opened = ({ shared: { key, hear: listen }, encoder }: Joining<T>): Group<T> => {
+  const opened = ({ shared: { key, listen }, encoder }: Joining<T>): Group<T> => {
     const known = sharing ? groups.get(key) : undefined;
     if (known) return known;
     const name = sharing ? key : `${++alone}`;
-    const group = new Group(encoder(), { hear: listen, onEmpty: () => groups.delete(name) });
+    const group = new Group(encoder(), { listen, onEmpty: () => groups.delete(name) });
     groups.set(name, group);
     return group;
   };

@@ -12,7 +12,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'web/', may: ['core/'] },
   {
     of: 'graphql/schema/',
-    may: ['core/', 'web/', 'graphql/writer/cache-hints.ts', 'graphql/execution/shared-subscription.ts'],
+    may: ['core/', 'web/', 'graphql/writer/cache-hints.ts'],
   },
   { of: 'graphql/variables/', may: ['core/', 'graphql/schema/builder-json.ts'] },
   { of: 'graphql/writer/', may: ['core/', 'graphql/variables/', 'graphql/schema/builder-json.ts'] },
@@ -20,7 +20,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
     of: 'graphql/execution/',
     may: [
       ...['core/', 'web/', 'graphql/writer/', 'graphql/variables/'],
-      ...['graphql/schema/page-budget.ts', 'graphql/http/sse-frame.ts'],
+      ...['graphql/schema/page-budget.ts', 'graphql/schema/live-share.ts'],
     ],
   },
   { of: 'graphql/http/', may: ['core/', 'web/', 'graphql/'] },
@@ -55,10 +55,12 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'policy-file.ts', may: ['core/auth/', 'core/errors.ts'] },
   { of: 'settings-files.ts', may: ['settings.ts', 'core/errors.ts'] },
   { of: 'config-given.ts', may: ['settings.ts', 'settings-files.ts', 'core/errors.ts'] },
+  { of: 'config-auth.ts', may: ['settings.ts'] },
   {
     of: 'config.ts',
     may: [
       ...[
+        'config-auth.ts',
         'config-given.ts',
         'settings.ts',
         'settings-files.ts',
@@ -104,7 +106,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'bin.ts', may: ['node-version.ts', 'cli/'] },
 ];
 
-/** Arrows between the rooms of core. Every room may import `auth` and the files at core's root. */
+/** Which rooms of core a room may import. Every room may import `auth` and the files at core's root. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   auth: [],
   connections: ['shares'],
@@ -120,12 +122,12 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   users: ['connections', 'history', 'rpc', 'contexts', 'sites', 'shares'],
 };
 
-/** The ports of storage that one room declares several of: they are named by the port. */
+/** The storage ports of a room that declares several, by port name. */
 const PORTS = ['commands', 'waiters', 'nodes', 'inspector'];
 
 /**
- * What a ring's files may be called: a room, a room and what part of it (`rpc-invoke`), or one of the ring's own machinery, named here so
- * that a new file is either a room's or a decision.
+ * The allowed file names of a ring: a room, a room and one of its parts (`rpc-invoke`), or one of the ring's own files,
+ * listed here so that a new file needs a decision.
  */
 export const NAMES: readonly { readonly ring: string; readonly besides: readonly string[] }[] = [
   { ring: 'backends/memory/', besides: ['backend', 'bus', 'due', 'evictions', 'ledger', 'list', 'sorted', ...PORTS] },
@@ -147,7 +149,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   { ring: 'rest/operations/', besides: ['completeness'] },
 ];
 
-/** Undefined when the name is a room's or the ring's own. */
+/** Undefined when the name belongs to a room or to the ring. */
 export function strangeName(path: string): string | undefined {
   const row = NAMES.find(({ ring }) => path.startsWith(ring));
   if (!row) return undefined;

@@ -12,7 +12,7 @@ function opened() {
 }
 
 describe('connections of a node that went silent', () => {
-  it('count as disconnected, with the cause, and are forgotten as any other', async () => {
+  it('count as disconnected, with the cause, and are forgotten like any other', async () => {
     const { clock, silent, store } = opened();
     const { connection } = store.connect(hello('alice', 'tab'));
     store.connect(hello('alice', 'tab2', { nodeId: 'n2' }));
@@ -26,7 +26,7 @@ describe('connections of a node that went silent', () => {
     expect(store.ofUsers(['alice'], 10)).toMatchObject([{ total: 1, rows: [{ clientId: 'tab2' }] }]);
   });
 
-  it('stay lost when their node is heard again, until their client comes back', async () => {
+  it('stay lost when their node beats again, until their client reconnects', async () => {
     const { silent, store } = opened();
     const { connection } = store.connect(hello('alice', 'tab'));
     silent.add('n1');

@@ -33,7 +33,7 @@ describe('deduplication marks', () => {
     expect(marks.set(key('mallory', 'm19099'), 2)).toBe(true);
   });
 
-  it('keep little beside the marks, and nothing when all are over', () => {
+  it('need little memory besides the marks, and none when all marks have expired', () => {
     const { marks, shares } = stand(10, 100);
     for (let i = 0; i < 10; i++) marks.set(key('alice', `a${i}`), 0);
     for (let i = 0; i < 5_000; i++) {
@@ -44,7 +44,7 @@ describe('deduplication marks', () => {
     expect([marks.size, marks.places, shares.used(SHARE)]).toEqual([0, 0, 0]);
   });
 
-  it('go oldest first where no user is over their guarantee', () => {
+  it('are evicted oldest first if no user is over their guarantee', () => {
     const { marks } = stand(10, 10);
     for (let i = 0; i < 10; i++) marks.set(key(`user-${i}`, 'm'), 0);
     marks.set(key('late', 'm'), 0);
@@ -53,7 +53,7 @@ describe('deduplication marks', () => {
     expect(marks.set(key('user-0', 'm'), 0)).toBe(true);
   });
 
-  it('that go early are counted, named in the log once in the life of a mark, and the counters are not exact', async () => {
+  it('that are evicted early are counted and logged once per lifetime of a mark, and the counters are then not exact', async () => {
     const { shares, warned, counted, log, metrics } = stand(2, 4);
     const clock = new FakeClock();
     const dedup = createMemoryDedup({ clock, shares, log, metrics });
@@ -74,7 +74,7 @@ describe('deduplication marks', () => {
     expect(warned).toHaveLength(2);
   });
 
-  it('agree with a plain list, whatever is set when by whom', () => {
+  it('behave like a plain list, for any sequence of marks, times and users', () => {
     const acts = fc.array(
       fc.record({
         userId: fc.constantFrom('a', 'b', 'c'),

@@ -16,7 +16,7 @@ function small(terminalRecords: number): Bench {
   return { backend, advance: (ms) => clock.advance(ms), now: () => clock.now(), close: async () => {} };
 }
 
-it('a listing says that ended commands were dropped early, for as long as they would still be shown', async () => {
+it('a listing reports that ended commands were dropped early, for as long as they would otherwise be shown', async () => {
   const bench = small(2);
   const { commands, inspector } = bench.backend;
   const gaps = async (stage: Stage | null = null) => {

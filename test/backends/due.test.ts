@@ -27,7 +27,7 @@ function dueOf(plain: Plain, now: number): number[] {
 }
 
 describe('items by the time at which they are due', () => {
-  it('are found as in a sorted list, however they are set, moved and deleted', () => {
+  it('are found as in a sorted list, for any sequence of sets, moves and deletions', () => {
     fc.assert(
       fc.property(fc.array(STEP, { maxLength: 80 }), (steps) => {
         let now = 10_000;
@@ -48,7 +48,7 @@ describe('items by the time at which they are due', () => {
           const times = dueOf(plain, now).sort((a, b) => a - b);
           expect(index.count(now)).toBe(times.length);
           const found = index.due(now, 4);
-          // An item whose time was past when it was set counts to the bucket that was swept last.
+          // An item that was already due when it was set counts towards the bucket that was swept last.
           expect(found.length).toBe(Math.min(4, times.length));
           for (const { name, dueAt } of found) expect(plain.get(name)).toBe(dueAt);
           expect(
@@ -70,7 +70,7 @@ describe('items by the time at which they are due', () => {
     );
   });
 
-  it('are given oldest first, and the soonest by bucket', () => {
+  it('are returned oldest first, and the soonest ones by bucket', () => {
     const index = new DueIndex<Named>(0);
     for (let i = 0; i < 1_000; i++) index.set(new Named(i), 1_000 + ((i * 7919) % 5_000));
     const due = index.due(6_000, 1_000).map(({ dueAt }) => dueAt);
@@ -80,7 +80,7 @@ describe('items by the time at which they are due', () => {
     expect(soonest).toEqual([...soonest].sort((a, b) => a - b));
   });
 
-  it('leave nothing behind when they are deleted early', () => {
+  it('leave nothing behind when they are deleted before they are due', () => {
     const index = new DueIndex<Named>(0);
     const items = Array.from({ length: 100 }, (_, i) => new Named(i));
     for (const item of items) index.set(item, 60_000);

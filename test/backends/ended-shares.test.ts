@@ -40,7 +40,7 @@ function opened({ bounds = {}, retentionMs = 7 * 24 * WINDOW, windowMs = WINDOW 
   };
   const admit = (userId: string, commandId: string, over: Partial<AdmitRequest> = {}) =>
     commands.admit(admission(commandId, { userId, scopeId: userId, ...over }));
-  /** Runs a command to its end, with a result of so many bytes; the answer to its admission. */
+  /** Runs a command to its end, with a result of this many bytes. Returns the answer to its admission. */
   const run = async (userId: string, commandId: string, { bytes = 2, ...over }: RunOptions = {}) => {
     const admitted = await admit(userId, commandId, over);
     if (admitted.kind !== 'admitted') return admitted;
@@ -59,7 +59,7 @@ function opened({ bounds = {}, retentionMs = 7 * 24 * WINDOW, windowMs = WINDOW 
 type RunOptions = Partial<AdmitRequest> & { readonly bytes?: number };
 
 describe('results of ended commands', () => {
-  it('are given up of the user who is most over their guarantee first, the oldest of theirs', async () => {
+  it('are dropped first from the user who is most over their guarantee, oldest first', async () => {
     const relay = opened({ bounds: { result_bytes: { guarantee: 100, total: 300 } } });
     relay.bind('alice', 'bob', 'mallory');
     for (const id of ['a1', 'a2']) await relay.run('alice', id, { bytes: 50 });
@@ -78,7 +78,7 @@ describe('results of ended commands', () => {
     expect(relay.counts).toEqual({ 'results_given_up:share': 17 });
   });
 
-  it('are answered as given up, and the record stays', async () => {
+  it('are answered as expired, and the record stays', async () => {
     const relay = opened({ bounds: { result_bytes: { guarantee: 50, total: 50 } } });
     relay.bind('alice');
     await relay.run('alice', 'a1', { bytes: 40 });
@@ -95,7 +95,7 @@ describe('results of ended commands', () => {
     });
   });
 
-  it('of the only user go oldest first, and where nobody is over, the oldest of all', async () => {
+  it('of the only user are dropped oldest first; if no user is over the guarantee, the oldest of all are dropped', async () => {
     const relay = opened({ bounds: { result_bytes: { guarantee: 100, total: 100 } } });
     relay.bind('alice', 'bob');
     await relay.run('alice', 'a1', { bytes: 60 });
@@ -106,7 +106,7 @@ describe('results of ended commands', () => {
     ]).toEqual([true, false]);
   });
 
-  it('larger than the total still reach those who wait', async () => {
+  it('larger than the total still reach the callers that wait', async () => {
     const relay = opened({ bounds: { result_bytes: { guarantee: 10, total: 10 } } });
     const replies: unknown[] = [];
     await relay.backend.nodes.attach('n1', {
@@ -125,7 +125,7 @@ describe('results of ended commands', () => {
     ]);
   });
 
-  it('are dropped, with their bytes, when retention is over before the window is', async () => {
+  it('are dropped, with their bytes, when the retention ends before the window', async () => {
     const relay = opened({ retentionMs: 4_000 });
     relay.bind('alice');
     await relay.run('alice', 'a1', { bytes: 40 });
@@ -145,7 +145,7 @@ describe('results of ended commands', () => {
 const FEW_RECORDS = { ended_records: { guarantee: 2, total: 4 } };
 
 describe('records of ended commands', () => {
-  it('are reduced to marks of the user over their guarantee, and their ids still run once', async () => {
+  it('are reduced to marks, first for the user over their guarantee, and their ids still run only once', async () => {
     const relay = opened({ bounds: FEW_RECORDS });
     relay.bind('alice', 'mallory');
     for (const id of ['a1', 'a2']) await relay.run('alice', id);
@@ -172,7 +172,7 @@ describe('records of ended commands', () => {
     ]);
   });
 
-  it('leave the outcome and the code of what failed', async () => {
+  it('keep the outcome and the code of a failure', async () => {
     const relay = opened({ bounds: { ended_records: { guarantee: 1, total: 1 } } });
     relay.bind('alice');
     await relay.admit('alice', 'a1');
@@ -188,7 +188,7 @@ describe('records of ended commands', () => {
     });
   });
 
-  it('and marks are over with the window, whatever its length', async () => {
+  it('and marks expire with the window, whatever its length', async () => {
     const relay = opened({ bounds: FEW_RECORDS, windowMs: 60_000 });
     relay.bind('alice');
     for (let i = 0; i < 6; i++) await relay.run('alice', `a${i}`);
@@ -206,7 +206,7 @@ const FEW_MARKS = { ...FEW_RECORDS, marks: { guarantee: 4, total: 8 } };
 const relayId = (n: number): string => `01900000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 
 describe('room for marks', () => {
-  it('is kept at admission: beyond it chosen ids are refused, of the user over their guarantee first', async () => {
+  it('is reserved at admission: without room, chosen ids are refused, first for the user over their guarantee', async () => {
     const relay = opened({ bounds: FEW_MARKS });
     relay.bind('alice', 'mallory');
     const kinds: string[] = [];
@@ -214,7 +214,7 @@ describe('room for marks', () => {
       const answer = await relay.run('mallory', `m${i}`);
       kinds.push(answer.kind === 'refused' ? answer.code : answer.kind);
     }
-    // Until three quarters of the total nobody is refused.
+    // Nobody is refused below three quarters of the total.
     expect(kinds).toEqual([...Array.from({ length: 6 }, () => 'admitted'), 'share_exceeded', 'share_exceeded']);
     for (const id of ['a1', 'a2']) expect(await relay.run('alice', id)).toMatchObject({ kind: 'admitted' });
     expect(await relay.run('alice', 'a3')).toEqual({ kind: 'refused', code: 'store_full' });
@@ -225,7 +225,7 @@ describe('room for marks', () => {
     expect(await relay.run('mallory', 'm8')).toMatchObject({ kind: 'admitted' });
   });
 
-  it('is not needed for ids that the relay makes; one that was forgotten does not run by being chosen', async () => {
+  it('is not needed for ids that the relay generates; a forgotten one does not run when a caller chooses it', async () => {
     const relay = opened({ bounds: FEW_MARKS });
     relay.bind('alice', 'bob');
     for (let i = 0; i < 6; i++) await relay.run('bob', `b${i}`);
@@ -233,12 +233,12 @@ describe('room for marks', () => {
     for (let i = 0; i < 20; i++)
       expect(await relay.run('alice', relayId(i), { chosenId: false })).toMatchObject({ kind: 'admitted' });
     expect(relay.warnings).toEqual(['no room for marks: ended commands are forgotten early']);
-    // Of alice's 20, two have room for a mark and two are whole.
+    // Of alice's 20 commands, two have room for a mark and two are complete.
     expect(relay.counts).toMatchObject({ ids_forgotten: 16 });
     expect(relay.shares.used('marks')).toBe(8);
     expect(await relay.commands.mark(relay.key('alice', relayId(10)))).toBeNull();
     expect(await relay.gaps('alice')).toEqual(['evicted']);
-    // What filled the room is over, what was forgotten is not.
+    // The windows of the marks that filled the room have ended; the forgotten id has no mark.
     await relay.clock.advance(WINDOW * 0.6);
     expect(await relay.admit('alice', relayId(10))).toEqual({ kind: 'refused', code: 'share_exceeded' });
     expect(await relay.admit('alice', relayId(21))).toMatchObject({ kind: 'admitted' });
@@ -247,7 +247,7 @@ describe('room for marks', () => {
     expect(await relay.admit('alice', relayId(10))).toMatchObject({ kind: 'admitted' });
   });
 
-  it('is found for an id of the relay that a caller names while its record is whole', async () => {
+  it('is found for a generated id that a caller names while its record is complete', async () => {
     const relay = opened({ bounds: FEW_MARKS });
     relay.bind('alice', 'bob');
     for (let i = 0; i < 6; i++) await relay.run('bob', `b${i}`);
@@ -278,7 +278,7 @@ describe('any sequence of commands under tight bounds', () => {
     },
   );
 
-  it('admits an id once within its window, counts exactly, and holds nothing when all windows are over', async () => {
+  it('admits an id once within its window, counts exactly, and holds nothing when all windows have ended', async () => {
     const windowMs = 60_000;
     const bounds = {
       ...{ result_bytes: { guarantee: 10, total: 40 }, ended_records: { guarantee: 1, total: 3 } },
@@ -288,11 +288,11 @@ describe('any sequence of commands under tight bounds', () => {
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 150, size: 'max' }), async (steps) => {
         const relay = opened({ bounds, windowMs });
         relay.bind('alice', 'bob', 'mallory');
-        /** Of each id: what was asked for, and when it ended; null while it lives. */
+        /** For each id: its request, and when it ended; null while it is live. */
         const known = new Map<string, { digest: string; endedAt: number | null }>();
         for (const move of steps) {
           if (move.do === 'wait') {
-            // The ones that live would be settled at their deadline.
+            // Live commands would be settled at their deadline.
             await relay.clock.advance(move.ms);
             continue;
           }

@@ -25,7 +25,7 @@ function opened(limits: Partial<HistoryLimits>) {
 }
 
 describe('the bound on bytes of the memory history', () => {
-  it('drops the oldest message of all streams first, and no younger one', async () => {
+  it('drops the oldest message of all streams first', async () => {
     const { history, retain, idsOf } = opened(ROOM_FOR_FIVE);
     retain('m1', 'x');
     retain('m2', 'y', 'bob');
@@ -41,7 +41,7 @@ describe('the bound on bytes of the memory history', () => {
     expect(history.totals()).toMatchObject({ messages: 5, evictedMessages: 2, evictedStreams: 0 });
   });
 
-  it('says so in the answers that the dropped message could have stood in, and in no other', async () => {
+  it('reports a gap in the answers that could have contained the dropped message, and in no other', async () => {
     const { history, retain } = opened(ROOM_FOR_FIVE);
     retain('m1', 'x');
     retain('m2', 'x2');
@@ -57,7 +57,7 @@ describe('the bound on bytes of the memory history', () => {
     expect((await history.streams('alice', null, ALL)).gaps).toEqual([]);
   });
 
-  it('says which stream went whole until its messages would have gone by age', async () => {
+  it('reports which stream was dropped completely, until its messages would have expired', async () => {
     const { clock, history, retain, idsOf } = opened(ROOM_FOR_FIVE);
     retain('m1', 'x');
     retain('m2', 'x2');
@@ -81,7 +81,7 @@ describe('the bound on bytes of the memory history', () => {
     expect(await idsOf('x')).toBeNull();
   });
 
-  it('keeps the gap of a stream that comes again', async () => {
+  it('keeps the gap of a stream that is created again', async () => {
     const { history, retain } = opened(ROOM_FOR_FIVE);
     retain('m1', 'x');
     for (const id of ['m2', 'm3', 'm4', 'm5', 'm6']) retain(id, 'y', 'bob');
@@ -108,7 +108,7 @@ describe('the bound on bytes of the memory history', () => {
     expect(history.totals()).toMatchObject({ messages: 0, bytes: 0 });
   });
 
-  it('holds whatever is retained: what is shown is what is counted, within the bound', async () => {
+  it('holds for any sequence of messages: the counted bytes are those of the shown messages', async () => {
     const act = fc.record({
       userId: fc.constantFrom('a', 'b', 'c'),
       suffix: fc.constantFrom('x', 'y', 'z'),
@@ -151,7 +151,7 @@ describe('the share of each user in the memory history', () => {
   const shares = () => createShares({ history_bytes: { guarantee: 2 * ROW_BYTES, total: 6 * ROW_BYTES } });
   const limits = { bytes: 6 * ROW_BYTES, retentionMs: 1000 };
 
-  it('keeps the rows of others whole while one floods, over however many streams', async () => {
+  it('keeps the rows of others while one user floods, over however many streams', async () => {
     const held = shares();
     const history = createMemoryHistory({ clock: new FakeClock(), limits, shares: held });
     const retain = (userId: string, id: string, suffix = 'x') => history.retain(newMessage({ id, suffix, userId }));
@@ -163,14 +163,14 @@ describe('the share of each user in the memory history', () => {
       ['1', '2'],
       ['1', '2'],
     ]);
-    // Of the flood the newest are left.
+    // The newest messages of the flood are left.
     expect([await idsOf('mallory', 's0'), await idsOf('mallory', 's6')]).toEqual([['m49'], ['m48']]);
     const gaps = async (userId: string) => (await history.streams(userId, null, ALL)).gaps.length;
     expect([await gaps('alice'), await gaps('bob'), await gaps('mallory')]).toEqual([0, 0, 1]);
     expect([held.used('history_bytes'), history.totals().bytes]).toEqual([6 * ROW_BYTES, 6 * ROW_BYTES]);
   });
 
-  it('takes nothing of a user within their guarantee, and counts exactly, whatever is retained', async () => {
+  it('drops nothing of a user within their guarantee, and counts exactly, for any sequence of messages', async () => {
     const guarantee = 3 * ROW_BYTES;
     const act = fc.record({
       userId: fc.constantFrom('a', 'b', 'c'),
@@ -202,7 +202,7 @@ describe('the share of each user in the memory history', () => {
 });
 
 describe('time in the memory history', () => {
-  it('stands still while the clock is behind it, so that order by time and by place agree', async () => {
+  it('does not advance while the clock is behind it, so the orders by time and by sequence agree', async () => {
     let now = 1_000_000;
     const clock = { now: () => now, after: () => () => {}, every: () => () => {} };
     const history = createMemoryHistory({ clock });

@@ -12,7 +12,7 @@ function mark(name: string, end = 7, code = 3): PackedMark {
   return { key: words(name), digest: words(`${name}?`), end, code };
 }
 
-it('answers as a map does, whatever is added', () => {
+it('answers as a map does, for any keys', () => {
   const name = fc.string({ maxLength: 6 });
   const row = fc.record({ name, end: fc.nat(2 ** 30 - 1), code: fc.nat(255) });
   fc.assert(
@@ -31,7 +31,7 @@ it('answers as a map does, whatever is added', () => {
   );
 });
 
-it('tells keys apart that fall into one shard and one place', () => {
+it('distinguishes keys that share a shard and a slot', () => {
   const key = (third: number): Uint32Array => Uint32Array.of(1, third, 0, 0);
   const table = new MarkTable();
   for (let i = 0; i < 1000; i++) table.add({ key: key(i), digest: words(String(i)), end: i, code: 0 });

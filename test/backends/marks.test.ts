@@ -14,7 +14,7 @@ function opened(windowMs = WINDOW) {
 
 const key = (commandId: string, userId = 'alice') => ({ userId, clientId: 'tab', commandId });
 
-it('gives back every mark as it was, until its window is over to the millisecond', () => {
+it('returns every mark unchanged until the exact millisecond at which its window ends', () => {
   const mark: fc.Arbitrary<CommandMark> = fc.record({
     outcome: fc.constantFrom('completed', 'failed', 'cancelled', 'expired', 'outcome_unknown'),
     execution: fc.constantFrom('not_written', 'refused_by_client', 'may_have_run', 'reported_by_client'),
@@ -36,7 +36,7 @@ it('gives back every mark as it was, until its window is over to the millisecond
   );
 });
 
-it('drops whole generations, and says how many marks each owner had', () => {
+it('drops whole generations, and reports how many marks each owner had', () => {
   const { marks, dropped } = opened();
   const ended = (endedAt: number): CommandMark => ({
     ...{ outcome: 'completed', execution: 'reported_by_client', errorCode: null },

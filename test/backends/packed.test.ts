@@ -6,7 +6,7 @@ import type { Command } from '../../src/core/delivery/command.ts';
 const AT = Date.UTC(2026, 0, 1);
 const BINDING = { nodeId: 'n1', instanceId: 'i1', epoch: 1 };
 
-/** A command that its client ended with a result, `over` changed. */
+/** A command that its client ended with a result; `over` overrides members. */
 function ended(over: Partial<Command> = {}): Command {
   const terminalAt = over.terminalAt ?? AT + 30;
   return {
@@ -56,7 +56,7 @@ function unpacked(command: Command): Command | null {
   return PackedCommand.of(command, BINDING)?.unpack({ userId, clientId, commandId, trace }) ?? null;
 }
 
-/** For each member a value that another command may have there. */
+/** Another possible value for each member. */
 const OTHERS: Partial<Command> = {
   namedInstanceId: 'i1',
   stage: 'acknowledged',
@@ -82,7 +82,7 @@ const OTHERS: Partial<Command> = {
 };
 
 describe('a packed record', () => {
-  it('is unpacked as it was', () => {
+  it('unpacks to the original record', () => {
     const ms = fc.integer({ min: 0, max: 2 ** 40 });
     const time = { dispatched: ms, more: ms, acknowledged: fc.option(ms), connect: ms };
     fc.assert(
@@ -102,11 +102,11 @@ describe('a packed record', () => {
     );
   });
 
-  it.each(Object.entries(OTHERS))('is not made where %s holds what would be lost', (member, value) => {
+  it.each(Object.entries(OTHERS))('is not created if %s holds something that packing would lose', (member, value) => {
     expect(unpacked(ended({ [member]: value }))).toBeNull();
   });
 
-  it('is not made of an end that was seen twice, or under another id, or of a client that has another link', () => {
+  it('is not created for an end that was sighted twice, or under another message id, or whose client has another link', () => {
     const seen = ended().sightings[0];
     if (!seen) throw new Error('the command has no sighting');
     expect(unpacked(ended({ sightings: [{ ...seen, count: 2 }] }))).toBeNull();
@@ -117,7 +117,7 @@ describe('a packed record', () => {
     expect(PackedCommand.of(ended(), { ...BINDING, nodeId: 'n2' })).toBeNull();
   });
 
-  it('tells when the command ended, and that its result is gone', () => {
+  it('returns the time of the end, and that the result has expired', () => {
     const packed = PackedCommand.of(ended(), BINDING);
     expect(packed?.terminalAt).toBe(AT + 30);
     if (packed) packed.resultExpired = true;

@@ -18,7 +18,7 @@ function stage(guarantee: number, total: number): Stage {
   return { backend: createMemoryBackend({ clock, log: silentLog, sha256, shares }), shares, clock };
 }
 
-/** A text of exactly so many bytes. */
+/** A text of exactly this many bytes. */
 function params(bytes: number): JsonText {
   return toJson('x'.repeat(bytes - 2)) ?? ('' as JsonText);
 }
@@ -27,8 +27,8 @@ function park(backend: MemoryBackend, commandId: string, over: Partial<AdmitRequ
   return backend.commands.admit(admission(commandId, { connectWithinMs: 60_000, ...over }));
 }
 
-describe('params of commands that wait', () => {
-  it('are counted to the byte until their command is dispatched or ends', async () => {
+describe('params of queued commands', () => {
+  it('are counted exactly until their command is dispatched or ends', async () => {
     const { backend, shares, clock } = stage(1_000_000, 1_000_000);
     const bench: Bench = { backend, advance: (ms) => clock.advance(ms), now: () => clock.now(), async close() {} };
     await openNode(bench);
@@ -52,7 +52,7 @@ describe('params of commands that wait', () => {
     expect(used()).toBe(0);
   });
 
-  it('are refused beyond the share, and nothing is admitted then', async () => {
+  it('are refused beyond the share, and nothing is admitted', async () => {
     const { backend, shares } = stage(10_000, 40_000);
     for (const id of ['c1', 'c2', 'c3']) await park(backend, id, { params: params(9_000) });
     const refused = { kind: 'refused', code: 'share_exceeded', share: 'queued_bytes' };
@@ -60,23 +60,23 @@ describe('params of commands that wait', () => {
     expect(await backend.commands.get([keyFor('c4')])).toEqual([null]);
     expect(await park(backend, 'c5', { params: params(1_000) })).toMatchObject({ kind: 'admitted' });
     expect(await park(backend, 'c6', { params: null })).toMatchObject({ kind: 'admitted' });
-    // The other user's guarantee lasts, and the total is the total.
+    // The other user still has its guarantee, and the total is a hard bound.
     const bob = { userId: 'bob', scopeId: 'bob' };
     expect(await park(backend, 'b1', { ...bob, params: params(10_000) })).toMatchObject({ kind: 'admitted' });
     const carol = { userId: 'carol', scopeId: 'carol', params: params(4_000) };
     expect(await park(backend, 'd1', carol)).toEqual({ ...refused, code: 'store_full' });
     expect(shares.used('queued_bytes')).toBe(38_000);
-    // A known id attaches whatever its share.
+    // A known id attaches, whatever its share.
     expect(await park(backend, 'c1', { params: params(9_000) })).toMatchObject({ kind: 'attached' });
   });
 
-  it('that are small reach a live client for which nothing waits, however much waits for another', async () => {
+  it('that are small reach a live client without a queue, however much is queued for another client', async () => {
     const { backend } = stage(10_000, 10_000);
     await park(backend, 'c1', { clientId: 'away', params: params(10_000) });
     await backend.commands.rebind(ALICE, BOUND, 'up');
     const small = { params: params(5_000) };
     expect(await backend.commands.admit(admission('c2', small))).toMatchObject({ kind: 'admitted' });
-    // Now one waits.
+    // One command is queued now.
     expect(await backend.commands.admit(admission('c3', small))).toMatchObject({ kind: 'refused' });
     await backend.commands.dispatch(keyFor('c2'), BOUND);
     expect(await backend.commands.admit(admission('c4', small))).toMatchObject({ kind: 'admitted' });

@@ -58,7 +58,7 @@ describe('the bus over a cluster', () => {
     for (const topic of topics) bus.publish(topic, { name: 'saved', data: null, messageId: 'm', publishedAt: 1 });
   };
 
-  it('carries events of every partition, and hints of commands, whatever master each node subscribed at', async () => {
+  it('carries events of every partition, and hints of commands, whichever master each node subscribed at', async () => {
     const [a, ...others] = [await begin(), await begin(), await begin(), await begin()];
     expect(new Set(users.map((user) => a.store.partitionOfUser(user))).size).toBe(PARTITIONS);
     const topics = users.map((user): `site:${string}` => `site:${user}/board`);
@@ -76,7 +76,7 @@ describe('the bus over a cluster', () => {
     }
   });
 
-  it('hears again at another master, or the same, after its connection was cut', async () => {
+  it('receives again from another master, or the same one, after its connection was cut', async () => {
     const a = await begin();
     const b = await begin();
     const topics = users.map((user): `site:${string}` => `site:${user}/board`);
@@ -94,7 +94,7 @@ describe('the bus over a cluster', () => {
     }
   });
 
-  /** Ends every connection that subscribes at a master. */
+  /** Closes every connection that subscribes at a master. */
   async function kill(url: string): Promise<void> {
     const hand = connectTo(readTarget(url), 'commands', silentLog);
     await hand.connect();
@@ -102,7 +102,7 @@ describe('the bus over a cluster', () => {
     hand.disconnect();
   }
 
-  /** How many subscribe to a channel, over all masters. */
+  /** The number of subscribers of a channel, over all masters. */
   async function listeners(channel: string): Promise<number> {
     const counts = await Promise.all(
       cluster.masters.map(async ({ url }) => {

@@ -14,7 +14,7 @@ const PROBE_MS = 5_000;
 const KEY = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
 const TOPIC = 'command:alice/tab/c1';
 
-/** One node's bus, with its own timers and a hand on its connection. */
+/** One node's bus, with its own timers and access to its connection. */
 type Node = RedisBus & {
   readonly system: FakeClock;
   readonly clients: Redis[];
@@ -26,7 +26,7 @@ function eventOf(name: string): SiteEvent {
   return { name, data: toJson({ text: 'a\nb' }), messageId: `m-${name}`, publishedAt: 1 };
 }
 
-/** Everything that is heard under a topic of sites, and a way to wait for one by its name. */
+/** Records everything that arrives on a site topic, and waits for an event by name. */
 function listen(bus: Bus, topic: `site:${string}`): { names: string[]; until(name: string): Promise<SiteEvent> } {
   const names: string[] = [];
   const awaited = new Map<string, (event: SiteEvent) => void>();
@@ -93,14 +93,14 @@ describe('the bus over Redis, between two nodes', () => {
     const [, count] = (await control.call('PUBSUB', 'NUMSUB', channel)) as [string, number];
     return count;
   };
-  /** One user of each partition: what goes for both goes for every channel. */
+  /** One user of each partition: what holds for both holds for every channel. */
   const usersOfAll = (): string[] => {
     const users: string[] = [];
     for (let i = 0; users.filter((user) => user).length < bench.store.partitions; i++)
       users[bench.store.partitionOfUser(`user-${i}`)] = `user-${i}`;
     return users;
   };
-  /** Resolves once the node heard another's event in each partition, and with it everything published before. */
+  /** Resolves once the node received another's event in each partition, and so everything published before. */
   const heardAll = async (to: Bus, from: Bus, name: string): Promise<void> => {
     const waits = usersOfAll().map((user) => {
       const heard = listen(to, `site:${user}/marker`).until(name);
@@ -110,7 +110,7 @@ describe('the bus over Redis, between two nodes', () => {
     await Promise.all(waits);
   };
 
-  it('hands an event to listeners here before publish returns, and whole to those of another node', async () => {
+  it('delivers an event to local listeners before publish returns, and unchanged to those of another node', async () => {
     const [here, there] = [listen(a, 'site:alice/board'), listen(b, 'site:alice/board')];
     const crossed = there.until('saved');
     a.publish('site:alice/board', eventOf('saved'));
@@ -118,13 +118,13 @@ describe('the bus over Redis, between two nodes', () => {
     expect(await crossed).toEqual(eventOf('saved'));
   });
 
-  it('keeps the order that one node published in, and doubles none of its own events', async () => {
+  it('keeps the order in which one node published, and does not duplicate its own events', async () => {
     const [here, there] = [listen(a, 'site:alice/board'), listen(b, 'site:alice/board')];
     const names = Array.from({ length: 50 }, (_, i) => `e${i}`);
     const all = there.until('e49');
     for (const name of names) a.publish('site:alice/board', eventOf(name));
     await all;
-    // What comes back from the other node was published behind all of it, so any echo had come before.
+    // The event from the other node was published after everything else, so any echo would have arrived before it.
     const back = here.until('back');
     b.publish('site:alice/board', eventOf('back'));
     await back;
@@ -151,7 +151,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(await ended).toBeNull();
   });
 
-  it('listens to a command only while somebody does, and first says to look again', async () => {
+  it('subscribes to a command only while it has listeners, and first tells them to read the command again', async () => {
     expect(await subscribers(hintChannel())).toBe(0);
     const first = nextHint(b);
     const second = nextHint(b);
@@ -172,7 +172,7 @@ describe('the bus over Redis, between two nodes', () => {
     await expect.poll(() => subscribers(hintChannel())).toBe(0);
   });
 
-  it('follows listeners that come and go at once', async () => {
+  it('handles listeners that are added and removed in the same tick', async () => {
     for (let i = 0; i < 20; i++) nextHint(b).stop();
     const last = nextHint(b);
     expect(await last.hint).toEqual({ key: KEY, progress: null });
@@ -183,7 +183,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(await subscribers(hintChannel())).toBe(1);
   });
 
-  it('hears again after its connection was cut, and says to look again at each command', async () => {
+  it('receives again after its connection was cut, and tells the listeners of each command to read it again', async () => {
     const there = listen(b, 'site:alice/board');
     const hints: CommandHint[] = [];
     let told = Promise.withResolvers<void>();
@@ -192,7 +192,7 @@ describe('the bus over Redis, between two nodes', () => {
       told.resolve();
     });
     await told.promise;
-    // Whom nobody listens to any more by the time that it is back.
+    // By the time that the connection is back, this topic has no listeners.
     const gone = b.subscribe('command:alice/tab/gone', () => undefined);
     await cut(b);
     gone();
@@ -212,7 +212,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(await subscribers(hintChannel())).toBe(1);
   });
 
-  /** Ends the node's connection from Redis' side, and waits until the node has seen it. */
+  /** Closes the node's connection at Redis, and waits until the node has noticed. */
   async function cut(node: Node): Promise<void> {
     const client = node.clients.at(-1);
     const closed = new Promise<void>((done) => void client?.once('close', () => done()));
@@ -223,7 +223,7 @@ describe('the bus over Redis, between two nodes', () => {
     await closed;
   }
 
-  it('replaces a connection that looks healthy and hears nothing', async () => {
+  it('replaces a connection that looks healthy and receives nothing', async () => {
     const there = listen(b, 'site:alice/board');
     const hint = nextHint(b);
     await hint.hint;
@@ -244,7 +244,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(b.warnings).toHaveLength(1);
   });
 
-  it('keeps one that hears', async () => {
+  it('keeps a connection that receives', async () => {
     for (let turn = 0; turn < 8; turn++) {
       await probed(b);
       await heardAll(b, a, `turn-${turn}`);
@@ -253,7 +253,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(b.warnings).toEqual([]);
   });
 
-  /** One turn of the probe, until what it published was taken: acts of a partition are answered in order. */
+  /** One run of the probe, until its message was received: requests to one partition are answered in order. */
   async function probed(node: Node): Promise<void> {
     await node.system.advance(PROBE_MS);
     const { store } = bench;
@@ -264,7 +264,7 @@ describe('the bus over Redis, between two nodes', () => {
     await settle();
   }
 
-  it('lets a listener that throws harm no other, and passes over what it cannot read', async () => {
+  it('survives a listener that throws, and ignores messages that it cannot read', async () => {
     b.subscribe('site:alice/board', () => {
       throw new Error('mine');
     });
@@ -280,7 +280,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(b.warnings).toHaveLength(2);
   });
 
-  it('goes on for listeners here while the store cannot be reached, and says so once', async () => {
+  it('keeps serving local listeners while the store is unreachable, and logs that once', async () => {
     const here = listen(a, 'site:alice/board');
     const away = { ...bench.store, act: () => Promise.reject(new Error('away')) };
     const warnings: string[] = [];
@@ -294,7 +294,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it('says that it never will be ready once it is closed', async () => {
+  it('rejects `ready` once it is closed', async () => {
     const closed = begin();
     closed.close();
     await expect(closed.ready()).rejects.toMatchObject({ code: 'store_unavailable' });

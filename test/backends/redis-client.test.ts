@@ -2,8 +2,8 @@ import { describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
 import { startProxy } from '../../faults/outages/processes/proxy.ts';
 
-describe('a connection to Redis whose far end went away without a word', () => {
-  it('fails what is asked of it, and is replaced by one that answers', async () => {
+describe('a connection to Redis whose peer disappeared without closing it', () => {
+  it('fails its requests, and is replaced by a connection that answers', async () => {
     const { port } = new URL(inject('redisUrl'));
     await using proxy = await startProxy(() => [Number(port)]);
     const client = connectCommands(`redis://127.0.0.1:${proxy.port}`);

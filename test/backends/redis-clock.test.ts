@@ -3,7 +3,7 @@ import { createStoreClock } from '../../src/backends/redis/clock.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { FakeClock } from '../kit/clock.ts';
 
-/** A store whose answers take `way` there and `back` home, read by a machine whose own counter began at 0. */
+/** A store whose requests take `way` and whose answers take `back`, read by a machine whose clock began at 0. */
 async function bench(over: { ahead?: number; there?: number; back?: number } = {}) {
   const system = new FakeClock();
   const world = { ahead: 5_000, there: 10, back: 10, ticks: 0, away: false, ...over };
@@ -24,7 +24,7 @@ async function bench(over: { ahead?: number; there?: number; back?: number } = {
 }
 
 describe('the clock of the store', () => {
-  it("is the store's, whatever this machine's says", async () => {
+  it('follows the store, whatever the local clock shows', async () => {
     const { clock, now, system } = await bench({ ahead: -3_600_000 });
     expect(clock.now()).toBe(now());
     expect(clock.ahead()).toBe(-3_600_000 + 20);
@@ -32,12 +32,12 @@ describe('the clock of the store', () => {
     expect(clock.now()).toBe(now());
   });
 
-  it('is off by half a round trip at the most', async () => {
+  it('is off by at most half a round trip', async () => {
     const { clock, now } = await bench({ there: 400, back: 0 });
     expect(Math.abs(clock.now() - now())).toBe(200);
   });
 
-  it('is measured anew every 2 s, as far as the answer proves something', async () => {
+  it('is measured every 2 s, as precisely as the round trip allows', async () => {
     const { clock, system, world, now } = await bench({ there: 0, back: 0 });
     world.ahead += 300;
     expect(clock.now()).toBe(now() - 300);
@@ -45,11 +45,11 @@ describe('the clock of the store', () => {
     expect(clock.now()).toBe(now());
     Object.assign(world, { there: 0, back: 1_000 });
     await system.advance(2_000);
-    // The slow answer could have meant that 500 ms are missing, or none.
+    // From the slow answer alone, the difference could be 500 ms or 0.
     expect(clock.now()).toBe(now());
   });
 
-  it('goes on from what it knew when the store tells no time', async () => {
+  it('continues from the last measurement when the store returns no time', async () => {
     const { clock, system, world, now } = await bench();
     world.ahead = Number.NaN;
     await system.advance(2_000);
@@ -57,7 +57,7 @@ describe('the clock of the store', () => {
     expect(clock.now()).toBe(now());
   });
 
-  it('never goes back', async () => {
+  it('never goes backwards', async () => {
     const { clock, system, world, now } = await bench({ there: 0, back: 0 });
     const before = clock.now();
     world.ahead -= 60_000;
@@ -68,7 +68,7 @@ describe('the clock of the store', () => {
     expect(clock.now()).toBe(now());
   });
 
-  it('goes on while the store is away, and has the timers of the machine', async () => {
+  it('continues while the store is unavailable, and uses the local timers', async () => {
     const { clock, system, world, now } = await bench({ there: 0, back: 0 });
     world.away = true;
     let fired = 0;
@@ -83,7 +83,7 @@ describe('the clock of the store', () => {
     expect(clock.now()).toBe(now() - 1_000);
   });
 
-  it('is not there before the store answered once', async () => {
+  it('is not available before the first answer of the store', async () => {
     const system = new FakeClock();
     const read = () => Promise.reject(new Error('away'));
     await expect(createStoreClock({ system, log: silentLog, read })).rejects.toThrow('away');

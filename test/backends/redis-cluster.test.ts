@@ -46,7 +46,7 @@ describe('six partitions on a cluster of three masters', () => {
 
   const note = (partition: number, what: string) => store.act(partition, 'test-note', [what]);
   const notes = (partition: number) => ['LRANGE', store.key(partition, 'bus'), 0, -1] as const;
-  /** What this did on each master. */
+  /** How many commands each master ran for this. */
   const grown = async (command: string, run: () => Promise<unknown>): Promise<readonly number[]> => {
     const before = await cluster.calls(command);
     await run();
@@ -56,7 +56,7 @@ describe('six partitions on a cluster of three masters', () => {
 
   it('keeps each partition in one slot, and two partitions on each master', () => {
     const slots = EVERY.map((partition) => calculateSlot(store.key(partition, 'meta')));
-    const others = EVERY.map((partition) => calculateSlot(store.key(partition, 'cmd', store.hash('any', 'thing'))));
+    const others = EVERY.map((partition) => calculateSlot(store.key(partition, 'client', store.hash('any', 'thing'))));
     expect(others).toEqual(slots);
     const masters = slots.map((slot) => Math.floor((slot * MASTERS) / 16_384));
     expect(masters).toEqual([0, 0, 1, 1, 2, 2]);
@@ -85,7 +85,7 @@ describe('six partitions on a cluster of three masters', () => {
     for (const share of shares) expect(share).toBeGreaterThan(USERS.length / MASTERS / 2);
   });
 
-  it('brings the program to a master that forgot it', async () => {
+  it('loads the program again on a master that lost it', async () => {
     await note(0, 'a');
     await note(5, 'a');
     if (client instanceof Cluster) await Promise.all(client.nodes('master').map((node) => node.script('FLUSH')));

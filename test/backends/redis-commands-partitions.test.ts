@@ -18,7 +18,7 @@ describe('commands over partitions', () => {
   });
   afterEach(() => bench.close());
 
-  it('answer for many at once in the order asked, in one round trip of each partition', async () => {
+  it('answer for many keys in the order requested, with one round trip per partition', async () => {
     const asked = [...users.toReversed(), 'nobody'].map((userId) => ({ ...keyFor('c1'), userId }));
     const before = bench.store.roundTrips;
     const found = await bench.backend.commands.get(asked);
@@ -45,7 +45,7 @@ describe('commands over partitions', () => {
     expect(await inspector.summary()).toMatchObject({ trackedCommands: 12, dueCommands: 12, sampleSize: 12 });
   });
 
-  it('find what a filter keeps beyond what one look reads', async () => {
+  it('find the rows that a filter selects beyond those that one read covers', async () => {
     const { commands, inspector } = bench.backend;
     for (let i = 0; i < 1100; i++)
       await commands.admit(admission(`c${i}`, { scopeLimit: 5_000, clientId: `t${i % 9}`, connectWithinMs: 9_000 }));

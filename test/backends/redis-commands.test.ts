@@ -10,7 +10,7 @@ import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 const WAITS = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 const ALL = { first: 100, after: null };
 
-/** The answer to each act on a command was lost and it is asked again: what is told is the first answer. */
+/** The answer to each act on a command is lost and the act is sent again: the first answer must be returned. */
 async function resending(): Promise<RedisBench> {
   const bench = await redisBench();
   const act: Store['act'] = async (...asked) => {
@@ -24,8 +24,8 @@ async function resending(): Promise<RedisBench> {
 
 commandModel('redis where each act is sent twice', resending, 20);
 
-describe('an act whose answer was lost, sent again', () => {
-  /** What moves with each sending, and says nothing of a command's state. */
+describe('an act that is sent again because its answer was lost', () => {
+  /** Members that change with each request and are not part of a command's state. */
   const state = (command: Command | null) => {
     const { version: _version, sightings, ...rest } = command ?? { version: 0, sightings: [] };
     return { ...rest, seen: sightings.map(({ messageId }) => messageId) };
@@ -63,7 +63,7 @@ describe('an act whose answer was lost, sent again', () => {
     };
   };
 
-  it('leaves what it left when it was sent once', async () => {
+  it('leaves the same state as one that was sent once', async () => {
     const once = await redisBench();
     const twice = await resending();
     const left = await play(once);
@@ -101,7 +101,7 @@ describe('commands of several processes over one Redis', () => {
   const count = (answers: readonly { readonly kind: string }[], kind: string): number =>
     answers.filter((answer) => answer.kind === kind).length;
 
-  it('dispatches once, ends once and replies once, however many ask at once', async () => {
+  it('dispatches once, ends once and replies once, for any number of concurrent requests', async () => {
     const node = await openNode(here);
     await here.backend.commands.rebind(ALICE, BOUND, 'up');
     const admitted = await often((i) =>
@@ -118,13 +118,13 @@ describe('commands of several processes over one Redis', () => {
     expect(replies.sort()).toEqual(['r0', 'r1', 'r2', 'r3']);
   });
 
-  it('never reserve more than a scope holds', async () => {
+  it('never reserve more than the limit of a scope', async () => {
     await here.backend.commands.rebind(ALICE, BOUND, 'up');
     const answers = await often((i) => both()[i % 2]!.admit(admission(`c${i}`, { scopeLimit: 7 })));
     expect([count(answers, 'admitted'), count(answers, 'refused')]).toEqual([7, 13]);
   });
 
-  it('tell the node that holds the link what another admits, cancels and ends', async () => {
+  it('notify the node that holds the link when another node admits, cancels or ends', async () => {
     const holder = await openNode(there, 'n2');
     await there.backend.commands.rebind(ALICE, { ...BOUND, nodeId: 'n2' }, 'up');
     await here.backend.commands.admit(admission('c1'));
@@ -138,11 +138,11 @@ describe('commands of several processes over one Redis', () => {
     ]);
   });
 
-  it('count a client as connected only while the node that holds its link lives', async () => {
+  it('count a client as connected only while the node that holds its link is alive', async () => {
     await openNode(there, 'n2');
     await there.backend.commands.rebind(ALICE, { ...BOUND, nodeId: 'n2' }, 'up');
     expect(await here.backend.commands.admit(admission('c1'))).toMatchObject({ kind: 'admitted' });
-    // Nobody reads the mailbox of a dead node, so nothing may be waited for here.
+    // Nobody reads the mailbox of a dead node, so the test must not wait for it.
     await here.clock.advance(9_000);
     expect(await here.backend.commands.admit(admission('c2'))).toEqual({ kind: 'refused', code: 'not_connected' });
     expect(await here.backend.commands.admit(admission('c3', { connectWithinMs: 1_000 }))).toMatchObject({

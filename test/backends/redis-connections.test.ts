@@ -33,7 +33,7 @@ describe('connections over Redis', () => {
     expect(await one.backend.connections.get([TAB])).toEqual([second.connection]);
   });
 
-  it('answer a sign of life with what another process changed meanwhile', async () => {
+  it('answer a sign of life with the changes that another process made', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     const { epoch } = connection;
     expect(await one.backend.connections.touch(TAB, epoch)).toEqual(connection);
@@ -45,7 +45,7 @@ describe('connections over Redis', () => {
     expect(await two.backend.connections.get([TAB])).toEqual([touched]);
   });
 
-  it('are read anew by whom has seen them: what changed, what is down, and what another instance says', async () => {
+  it('are read again by a process that cached them: changes, links that are down, and other instances', async () => {
     const seen = async () => (await two.backend.connections.get([TAB, { ...TAB, clientId: 'gone' }]))[0];
     const said = hello('alice', 'tab', { actions: ACTIONS, metadata: trustJson('{"a":1}') });
     const { connection } = await one.backend.connections.connect(said);
@@ -67,7 +67,7 @@ describe('connections over Redis', () => {
     ]);
   });
 
-  it('never give an epoch twice, also where the store was lost', async () => {
+  it('never assign an epoch twice, even after the store lost its data', async () => {
     const { epoch } = (await one.backend.connections.connect(hello('alice', 'tab'))).connection;
     const partition = one.store.partitionOfUser('alice');
     await runRaw(one, ['DEL', one.store.key(partition, 'meta')]);
@@ -78,7 +78,7 @@ describe('connections over Redis', () => {
     expect(next.connection.epoch).toBeGreaterThan(epoch);
   });
 
-  it('read as lost from when the lease of their node ended, until it beats again', async () => {
+  it("are shown as lost from the end of their node's lease, until the node beats again", async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     await one.backend.connections.connect(hello('bob', 'tab', { nodeId: 'n2' }));
     const ends = one.now() + 8_000;
@@ -95,7 +95,7 @@ describe('connections over Redis', () => {
     expect(await two.backend.connections.get([TAB])).toEqual([connection]);
   });
 
-  it('are forgotten FORGET_MS after the lease of their node, however late anybody looks', async () => {
+  it("are forgotten FORGET_MS after the end of their node's lease, however late they are read", async () => {
     await one.backend.connections.connect(hello('alice', 'tab'));
     const ends = one.now() + 1_000;
     await setLeaseEnd(one, 'n1', ends);
@@ -111,7 +111,7 @@ describe('connections over Redis', () => {
     });
   });
 
-  it('keep the time and cause of a loss by lease when a close comes afterwards', async () => {
+  it('keep the time and cause of a loss by lease when a close follows', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     const ends = one.now() + 1_000;
     await setLeaseEnd(one, 'n1', ends);
@@ -125,7 +125,7 @@ describe('connections over Redis', () => {
     expect(back).toMatchObject({ kind: 'replaced', previous: lost, connection: { disconnectedAt: null } });
   });
 
-  it('cost as many round trips for a thousand as for one', async () => {
+  it('need as many round trips for a thousand rows as for one', async () => {
     const users = Array.from({ length: 50 }, (_, i) => `u${i}`);
     const clients = Array.from({ length: 20 }, (_, i) => `c${String(i).padStart(2, '0')}`);
     const keys = users.flatMap((userId) => clients.map((clientId) => ({ userId, clientId })));
@@ -144,7 +144,7 @@ describe('connections over Redis', () => {
     expect(await countRoundTrips(two.store, () => connections.users(PAGE))).toBeLessThanOrEqual(2 * partitions);
   });
 
-  it('count none that is past its time, however many were lost at once', async () => {
+  it('do not count any row that has expired, however many were lost at once', async () => {
     const many = Array.from({ length: 300 }, (_, i) => hello(`u${i % 3}`, `c${i}`));
     await Promise.all(many.map((request) => one.backend.connections.connect(request)));
     await one.advance(60_000 + FORGET_MS);
@@ -155,7 +155,7 @@ describe('connections over Redis', () => {
     ]);
   });
 
-  it('never take a user for another whose name begins with its own, or a client for another', async () => {
+  it('do not confuse users or clients whose names share a prefix', async () => {
     for (const [userId, clientId] of [
       ['a', 'b'],
       ['a!', 'b'],

@@ -36,7 +36,7 @@ describe('contexts over Redis', () => {
     snapshot(browserWindow('v')),
   );
 
-  it('are seen from another process, with the state of a link that only the first has', async () => {
+  it('are visible from another process, with the state of a link that only the first one has', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     expect(await one.backend.contexts.report(TAB, connection.epoch, all)).toBe('taken');
     expect(await contextIds(two)).toEqual(['alice/tab/c', 'alice/tab/w']);
@@ -51,7 +51,7 @@ describe('contexts over Redis', () => {
     expect(await one.backend.contexts.report(TAB, connection.epoch, all)).toBe('fenced');
   });
 
-  it('say the same when a report is sent again because its answer was lost', async () => {
+  it('give the same answer when a report is sent again because its answer was lost', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     const say = (given: typeof all) => one.backend.contexts.report(TAB, connection.epoch, given);
     await say(all);
@@ -64,7 +64,7 @@ describe('contexts over Redis', () => {
     expect((await two.backend.contexts.window('alice', 'v'))?.live).toEqual({ workers: 1, idle: 1, busy: 0 });
   });
 
-  it('are stale, and gone, with the lease of their node', async () => {
+  it('become stale, and then disappear, with the lease of their node', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     await one.backend.contexts.report(TAB, connection.epoch, all);
     await setLeaseEnd(one, 'n1', one.now() + 1_000);
@@ -74,7 +74,7 @@ describe('contexts over Redis', () => {
     expect([await contextIds(two), await windowIds(two)]).toEqual([[], []]);
   });
 
-  it('cost as many round trips for many lists as for one', async () => {
+  it('need as many round trips for many lists as for one', async () => {
     const users = Array.from({ length: 60 }, (_, i) => `u${i}`);
     for (const userId of users) {
       const { connection } = await one.backend.connections.connect(hello(userId, 'tab'));
@@ -91,7 +91,7 @@ describe('contexts over Redis', () => {
     );
   });
 
-  it('live as long as the signs of life of their link, whatever the expiry of their keys', async () => {
+  it('last as long as their link shows signs of life, whatever the expiry of their keys', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     await one.backend.contexts.report(TAB, connection.epoch, all);
     const partition = one.store.partitionOfUser('alice');
@@ -107,7 +107,7 @@ describe('contexts over Redis', () => {
     for (const key of held) expect(await runRaw(one, ['PTTL', key])).toBeGreaterThan(3600_000);
   });
 
-  it('leave nothing behind once their clients are forgotten, and hold no key that would stay for ever', async () => {
+  it('leave nothing behind once their clients are forgotten, and no key without an expiry', async () => {
     for (const userId of ['alice', 'bob', 'carol']) {
       const { connection } = await one.backend.connections.connect(hello(userId, 'tab'));
       await one.backend.contexts.report(connection, connection.epoch, all);

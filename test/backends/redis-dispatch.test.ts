@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { commandHash } from '../../src/backends/redis/commands/parts.ts';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const SKIP = { kind: 'skip' };
 
-describe('a dispatch over Redis that is asked for again', () => {
+describe('a dispatch over Redis that is sent again', () => {
   let bench: RedisBench;
   beforeEach(async () => {
     bench = await redisBench();
@@ -18,7 +17,7 @@ describe('a dispatch over Redis that is asked for again', () => {
   const dispatch = (attempt?: string, over: Partial<typeof BOUND> = {}) =>
     bench.backend.commands.dispatch(keyFor('c1'), { ...BOUND, ...over }, attempt);
 
-  it('is answered the same to the attempt that set the mark, params included, and counts once', async () => {
+  it('gets the same answer if it is the attempt that set the mark, params included, and counts once', async () => {
     const first = await dispatch('7');
     expect(first).toMatchObject({ kind: 'dispatch', params: toJson({ n: 1 }), command: { attempts: 1 } });
     expect(await dispatch('7')).toEqual(first);
@@ -34,7 +33,7 @@ describe('a dispatch over Redis that is asked for again', () => {
     expect(await dispatch('7', { nodeId: 'n2' })).toEqual(SKIP);
   });
 
-  it('is skipped once the client was heard of, or the command ended or is due', async () => {
+  it('is skipped once the client has reported, or the command ended or is due', async () => {
     await dispatch('7');
     await bench.backend.commands.report(keyFor('c1'), { instanceId: 'i1', kind: 'ack', payload: null, kept: null });
     expect(await dispatch('7')).toEqual(SKIP);
@@ -48,9 +47,9 @@ describe('a dispatch over Redis that is asked for again', () => {
   });
 
   it('keeps the params no longer than the command lives', async () => {
-    const kh = commandHash(bench.store, keyFor('c1'));
-    const partition = bench.store.partitionOfUser('alice');
-    const params = async () => (await bench.store.read([['GET', bench.store.key(partition, 'params', kh)]]))[0];
+    const { store } = bench;
+    const client = store.key(store.partitionOfUser('alice'), 'client', store.hash('alice', 'tab'));
+    const params = async () => (await store.read([['HGET', client, 'pc1']]))[0];
     await dispatch('7');
     const before = await params();
     await bench.backend.commands.finish(keyFor('c1'), ending());

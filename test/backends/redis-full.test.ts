@@ -37,12 +37,12 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** From now on Redis has no memory for more; 0: it has as much as it wants. */
+/** From now on Redis accepts no more memory; 0: no limit. */
 async function limitTo(bytes: number): Promise<void> {
   await hand.config('SET', 'maxmemory', String(bytes));
 }
 
-/** All that the relay says to a client's hello, until it welcomes it or closes. */
+/** All frames that the relay sends to a client's hello, until it welcomes it or closes. */
 async function hello(clientId: string): Promise<{ readonly frames: readonly DownFrame[]; readonly ws: WebSocket }> {
   const token = await tokenOf('alice', 'connect', 'invoke');
   const ws = new WebSocket(`${url.replace('http', 'ws')}/connect`, [SUBPROTOCOL]);
@@ -64,7 +64,7 @@ async function hello(clientId: string): Promise<{ readonly frames: readonly Down
 }
 
 describe('a Redis without memory', () => {
-  it('is store_full for callers, links and balancers, and nothing is internal', async () => {
+  it('is store_full for callers, links and load balancers, and never internal', async () => {
     const welcomed = await hello('tab');
     expect(welcomed.frames.map(({ type }) => type)).toEqual(['welcome']);
     expect((await ask(`${url}/readyz`, { token: null })).status).toBe(200);
@@ -88,7 +88,7 @@ describe('a Redis without memory', () => {
       { type: 'bye', code: 4432, reason: 'store_full', reconnect: true, after_ms: 5_000 },
     ]);
 
-    // What is there can be read, and the link that is up stays up.
+    // Existing data can be read, and the open link stays up.
     expect((await ask(`${url}/connections?user_id=alice`, { token: ADMIN })).status).toBe(200);
     expect(welcomed.frames.some(({ type }) => type === 'bye')).toBe(false);
 

@@ -37,8 +37,8 @@ async function configured(settings: Record<string, string>): Promise<Client> {
   return client;
 }
 
-describe('the gate in front of Redis', () => {
-  it('takes what is found where nothing is declared', async () => {
+describe('the start check of Redis', () => {
+  it('accepts what it finds if nothing is declared', async () => {
     const found = await surveyRedis(await configured({ appendonly: 'yes', appendfsync: 'everysec' }), null);
     expect(found).toMatchObject({ durability: 'aof_everysec', proven: true });
     expect(Number.parseInt(found.version, 10)).toBeGreaterThanOrEqual(7);
@@ -52,17 +52,17 @@ describe('the gate in front of Redis', () => {
     [{ appendonly: 'yes', appendfsync: 'no' }, null, 'no append-only file that is synced'],
     [{ appendonly: 'no' }, null, 'no append-only file that is synced'],
     [{ appendonly: 'no', save: '60 1' }, 'aof_everysec', 'no append-only file that is synced'],
-  ] as const)('refuses %j where %s is declared', async (settings, declared, words) => {
+  ] as const)('refuses %j if %s is declared', async (settings, declared, words) => {
     const survey = surveyRedis(await configured(settings), declared);
     await expect(survey).rejects.toMatchObject({ code: 'invalid_argument', message: expect.stringContaining(words) });
   });
 
-  it('does without a disk only when told so', async () => {
+  it('accepts a Redis without persistence only if it is declared so', async () => {
     const client = await configured({ appendonly: 'no', save: '' });
     await expect(surveyRedis(client, 'memory')).resolves.toMatchObject({ durability: 'memory' });
   });
 
-  it('refuses a Redis that evicts, together with whatever else is wrong', async () => {
+  it('refuses a Redis that evicts, together with all other faults', async () => {
     const client = await configured({ appendonly: 'no', 'maxmemory-policy': 'allkeys-lru' });
     await expect(surveyRedis(client, null)).rejects.toMatchObject({
       message: expect.stringMatching(/allkeys-lru[^]*\nDURABILITY: /),
@@ -70,7 +70,7 @@ describe('the gate in front of Redis', () => {
     await client.config('SET', 'maxmemory-policy', 'noeviction');
   });
 
-  it('believes what is declared where CONFIG is denied, says so, and still sees what INFO shows', async () => {
+  it('trusts the declaration if CONFIG is denied, logs that, and still checks what INFO shows', async () => {
     const admin = await configured({ appendonly: 'yes' });
     await admin.call('ACL', 'SETUSER', 'guest', 'on', '>pass', '~*', '&*', '+@all', '-config');
     const guest = await connected(server.url.replace('redis://', 'redis://guest:pass@'));
@@ -80,7 +80,7 @@ describe('the gate in front of Redis', () => {
     await expect(surveyRedis(guest, 'aof_always')).rejects.toMatchObject({ code: 'invalid_argument' });
   });
 
-  it('says store_unavailable when Redis cannot be asked', async () => {
+  it('fails with store_unavailable if Redis does not answer', async () => {
     const client = await connected();
     client.disconnect();
     await expect(surveyRedis(client, 'memory')).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -99,7 +99,7 @@ async function storeOf(namespace: string, partitions: number): Promise<Store> {
 }
 
 describe('a namespace', () => {
-  it('is fixed by who comes first, also when many come at once, and has one key for cursors', async () => {
+  it('is fixed by the first node, also when many start at once, and has one key for cursors', async () => {
     const namespace = randomUUID();
     const stores = await Promise.all(Array.from({ length: 5 }, () => storeOf(namespace, 3)));
     const keys = (await Promise.all(stores.map(enterNamespace))).map(({ cursorKey }) => cursorKey);
@@ -109,7 +109,7 @@ describe('a namespace', () => {
     expect(other.cursorKey).not.toBe(keys[0]);
   });
 
-  it('notes in every partition what it is', async () => {
+  it('records its settings in every partition', async () => {
     const store = await storeOf(randomUUID(), 3);
     await enterNamespace(store);
     const metas = await store.readAll((p) => [['HMGET', store.key(p, 'meta'), 'partitions', 'schema', 'store']]);
@@ -118,7 +118,7 @@ describe('a namespace', () => {
   });
 
   it.each([1, 2, 4])(
-    'refuses %i partitions once it was begun with 3, and leaves nothing behind',
+    'refuses %i partitions once it was created with 3, and leaves nothing behind',
     async (partitions) => {
       const namespace = randomUUID();
       await enterNamespace(await storeOf(namespace, 3));
@@ -132,7 +132,7 @@ describe('a namespace', () => {
     },
   );
 
-  it('refuses what was written in another schema', async () => {
+  it('refuses data that was written in another schema', async () => {
     const store = await storeOf(randomUUID(), 1);
     await enterNamespace(store);
     await store.read([['HSET', rootOf(store.namespace), 'schema', '99']]);
@@ -141,13 +141,13 @@ describe('a namespace', () => {
 });
 
 describe('a directory for payloads', () => {
-  it('is the same for all nodes of a deployment, also when they come at once', async () => {
+  it('is the same for all nodes of a deployment, also when they start at once', async () => {
     const [store, root] = [await storeOf(randomUUID(), 1), join(ownFolder(), 'made')];
     await Promise.all([proveDirectory(store, root), proveDirectory(store, root), proveDirectory(store, root)]);
     await proveDirectory(store, root);
   });
 
-  it('is refused where it is another one, an empty one as well, or cannot be used', async () => {
+  it('is refused if it is another or an empty directory, or cannot be used', async () => {
     const [store, other] = [await storeOf(randomUUID(), 1), await storeOf(randomUUID(), 1)];
     const [mine, theirs] = [ownFolder(), ownFolder()];
     await proveDirectory(store, mine);

@@ -9,11 +9,11 @@ const ALL = { first: 100, after: null };
 const IDS = Array.from({ length: 12 }, (_, i) => `c${i}`);
 const clientOf = (id: string) => (Number(id.slice(1)) % 2 === 0 ? ALICE : TAB);
 const keyOf = (id: string) => keyFor(id, clientOf(id));
-/** What an act of its own clock or chance puts in, and no reader of commands sees. */
+/** Values that an act takes from its own clock or random source, and that no reader of commands sees. */
 const OWN = /:(meta|node|nodes|mailbox|mark|conn\w*)(:|$)/;
 
 type Deed = (bench: RedisBench) => unknown;
-/** Those of one wave are asked in one tick. Between them stand acts that find everything written. */
+/** The acts of one wave are sent in one tick. Between the waves run acts that read everything. */
 const WAVES: readonly (readonly Deed[])[] = [
   IDS.map((id) => ({ backend }) => {
     const waitFor = id === 'c3' ? 'acknowledged' : 'completed';
@@ -55,7 +55,7 @@ const READS: Readonly<Record<string, readonly [command: string, ...rest: string[
   stream: ['XRANGE', '-', '+'],
 };
 
-/** Every key and what it holds, by its name without the namespace. */
+/** Every key and its value, by its name without the namespace. */
 async function everything({ store }: RedisBench): Promise<Record<string, unknown>> {
   const tag = store.key(0, 'meta').slice(0, -'meta'.length);
   const [found] = await store.read([['KEYS', `${tag}*`]]);
@@ -64,10 +64,10 @@ async function everything({ store }: RedisBench): Promise<Record<string, unknown
     if (OWN.test(name)) continue;
     const [[type], [ttl]] = [await store.read([['TYPE', name]]), await store.read([['PTTL', name]])];
     const [command, ...rest] = READS[String(type)] ?? ['GET'];
-    // The order of last writes is what these say.
+    // The order of last writes depends on these values.
     const given = name.includes(':streamage:') ? rest.slice(0, 2) : rest;
     const [value] = await store.read([[command, name, ...given]]);
-    // Which numbers waits got says only in which order they came.
+    // The numbers of waits only show in which order they arrived.
     const text = JSON.stringify(value).replace(/(\d{15}:)\d+:/g, '$1');
     const told: unknown = JSON.parse(text);
     const inOrder = type === 'set' && Array.isArray(told) ? told.map(String).sort() : told;
@@ -77,7 +77,7 @@ async function everything({ store }: RedisBench): Promise<Record<string, unknown
 }
 
 describe('acts that travel in one call', () => {
-  it('leave exactly what they leave one by one', async () => {
+  it('leave exactly the state that they leave one by one', async () => {
     const [apart, together] = [await started(), await started()];
     for (const wave of WAVES) {
       const alone: unknown[] = [];
@@ -104,7 +104,7 @@ describe('acts that travel in one call', () => {
     await bench.close();
   });
 
-  it('answer each waiter once, also where an acknowledgement and the end come together', async () => {
+  it('answer each waiter once, also if an acknowledgement and the end arrive together', async () => {
     const bench = await redisBench({ partitions: 1 });
     const node = await openNode(bench);
     const { commands } = bench.backend;
@@ -122,7 +122,7 @@ describe('acts that travel in one call', () => {
     await bench.close();
   });
 
-  it('take a record as the acts before them left it', async () => {
+  it('read a record as the acts before them left it', async () => {
     const bench = await started();
     const { commands } = bench.backend;
     await commands.admit(admission('c0'));
@@ -139,7 +139,7 @@ describe('acts that travel in one call', () => {
 });
 
 describe('the text of a record', () => {
-  it('holds no NUL of anybody', async () => {
+  it('contains no NUL', async () => {
     const bench = await started();
     await bench.backend.commands.admit(admission('c0'));
     const command = await read(bench, 'c0');

@@ -43,7 +43,7 @@ describe('history over Redis', () => {
     return bench.store.roundTrips - before;
   };
 
-  it('gives one order of a stream to the writers of two processes', async () => {
+  it('keeps one order of a stream for the writers of two processes', async () => {
     const both = [bench.backend.history, beside.backend.history];
     const kept = await Promise.all(
       Array.from({ length: 40 }, (_, i) => both[i % 2]?.retain(newMessage({ id: `m${i}`, payload: toJson(i) }))),
@@ -83,7 +83,7 @@ describe('history over Redis', () => {
     }
   });
 
-  it('takes one message once, from whichever process it comes, and counts every sighting', async () => {
+  it('retains one message once, from whichever process it comes, and counts every sighting', async () => {
     const results = await Promise.all(
       [bench, beside, bench, beside].map(({ backend }) => backend.history.ingest(ingested('m1'))),
     );
@@ -92,7 +92,7 @@ describe('history over Redis', () => {
     expect(values(await bench.backend.history.messages('alice', 'sites/a/events', EVERY, ALL))).toHaveLength(1);
   });
 
-  it('counts and retains nothing anew when an asking is made again for want of an answer', async () => {
+  it('counts and retains nothing again when a request is repeated because its answer was lost', async () => {
     const { store } = bench;
     const limits = { retentionMs: HOUR, streamMessages: 50, streamsPerUser: 20 };
     const row = rowArgs({ store, ...limits }, ingested('m1'));
@@ -110,7 +110,7 @@ describe('history over Redis', () => {
     expect(values(await bench.backend.history.messages('alice', 'sites/a/events', EVERY, ALL))).toHaveLength(2);
   });
 
-  it('keeps any payload byte for byte, and one that lies elsewhere by its reference', async () => {
+  it('keeps any payload byte for byte, and a spilled one by its reference', async () => {
     const spill = { name: null, bytes: 70_000, sha256: 'x'.repeat(43), expiresAt: bench.now() + HOUR };
     const given = [
       newMessage({ id: 'm1', payload: toJson({ a: ' \u0000\\"é\u{1f600}', b: [[], {}] }) }),
@@ -127,7 +127,7 @@ describe('history over Redis', () => {
     ]);
   });
 
-  it("answers a listing of many users' streams in as many round trips as of one", async () => {
+  it('lists the streams of many users in as many round trips as those of one user', async () => {
     const users = Array.from({ length: 60 }, (_, i) => `user-${i}`);
     await Promise.all(users.flatMap((userId) => ['a', 'b'].map((suffix) => retain({ userId, suffix }))));
     const [one = ''] = users;
@@ -144,7 +144,7 @@ describe('history over Redis', () => {
     ).toEqual(users.map((userId) => [2, [[userId, 'a', 1]]]));
   });
 
-  it('lists the users of all partitions in one order of bytes, page by page', async () => {
+  it('lists the users of all partitions in one byte order, page by page', async () => {
     const users = ['zoe', 'Zoe', 'é', 'a\u{1f600}', 'a\u{fffd}', 'a', 'ab', 'a b', 'b', ...'cdefgh'];
     for (const userId of users) await retain({ userId });
     const found: string[] = [];
@@ -157,7 +157,7 @@ describe('history over Redis', () => {
     expect(found).toEqual(users.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
   });
 
-  it('keeps to the order of time and place when the clock of Redis falls back', async () => {
+  it('keeps the order of time and sequence when the clock of Redis goes backwards', async () => {
     const first = await retain({ id: 'm1' });
     const behind = await redisBench({ beside: { ...bench, clock: new FakeClock(first.at - 1000) }, retentionMs: HOUR });
     const second = await behind.backend.history.retain(newMessage({ id: 'm2' }));
@@ -165,7 +165,7 @@ describe('history over Redis', () => {
     expect([second.at, second.seq]).toEqual([first.at, first.seq + 1]);
   });
 
-  it('reads the streams of a command alone, past rows that went from their stream', async () => {
+  it('reads the streams of a command only, past rows that were dropped from their stream', async () => {
     for (let i = 0; i < 60; i++) await retain({ id: `m${i}`, commandId: 'c1' });
     await retain({ id: 'other', commandId: 'c1', suffix: 'sites/a/events' });
     const all = values(await bench.backend.history.ofCommand('alice', 'c1', ALL));
@@ -213,7 +213,7 @@ describe('history over Redis', () => {
     ).toBeNull();
   });
 
-  it('leaves nothing behind that does not go by itself', async () => {
+  it('leaves nothing behind that does not expire', async () => {
     for (const userId of ['alice', 'bob', 'carol'])
       for (const suffix of ['a', 'b']) await retain({ userId, suffix, commandId: 'c1', payload: toJson('x') });
     await bench.backend.history.ingest(ingested('m1'));
@@ -227,7 +227,7 @@ describe('history over Redis', () => {
     expect(new Set(left.map(([kind]) => kind))).toEqual(new Set(['streaminfo', 'cmdrows', 'mark', 'seen']));
   });
 
-  it('forgets many streams that are due at once before it tells how many there are', async () => {
+  it('removes many streams that are due at once before it counts', async () => {
     await Promise.all(Array.from({ length: 1100 }, (_, i) => retain({ suffix: `s${i}` })));
     await bench.advance(1);
     await retain({ suffix: 'young' });
@@ -236,7 +236,7 @@ describe('history over Redis', () => {
     expect([found?.total, found?.rows.map(({ suffix }) => suffix)]).toEqual([1, ['young']]);
   });
 
-  it('bounds the streams of a user by the documented number where no other is given', async () => {
+  it('bounds the streams of a user by the documented default', async () => {
     const key = bench.store.key(bench.store.partitionOfUser('alice'), 'streams', bench.store.hash('alice'));
     const names = Array.from({ length: STREAMS_PER_USER - 1 }, (_, i) => [0, `s${i}`] as const).flat();
     await bench.store.read([['ZADD', key, ...names]]);
@@ -266,7 +266,7 @@ async function ttlOf({ store }: RedisBench, key: string): Promise<number> {
   return Number((await store.read([['PTTL', key]]))[0]);
 }
 
-/** Keys that would stay for good: without an expiry, and not of a kind that goes otherwise. */
+/** Keys that would stay forever: without an expiry, and not of a kind that is removed otherwise. */
 async function immortal(bench: RedisBench): Promise<string[]> {
   const found: string[] = [];
   for (const key of await keysOf(bench))

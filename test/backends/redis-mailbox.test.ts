@@ -5,7 +5,7 @@ import { readMailbox } from '../../src/backends/redis/nodes/mailbox.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 
-it('a mailbox says once that it cannot be read and once that it is read again, and for how long it was not', async () => {
+it('a mailbox logs once that it cannot be read, and once that it is read again and for how long it was not', async () => {
   const key = `mailbox-${randomUUID()}`;
   const hand = connectCommands(inject('redisUrl'));
   await hand.connect();

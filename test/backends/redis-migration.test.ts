@@ -28,15 +28,15 @@ async function read(commands: readonly ReadCommand[]): Promise<readonly Reply[]>
 const depths = (commandStream: string | null, pending: string | null) =>
   readLegacyDepths(read, { commandStream, pending });
 
-describe('what a legacy deployment left', () => {
-  it('is nothing to know where no keys are configured, and nothing at all where they are absent', async () => {
+describe('the data of a legacy deployment', () => {
+  it('is unknown if no keys are configured, and zero if they are absent', async () => {
     expect(await depths(null, null)).toEqual({ legacyCommandStreamDepth: null, pendingCommandDepth: null });
     expect(await depths(key, null)).toEqual({ legacyCommandStreamDepth: 0, pendingCommandDepth: 0 });
     expect(await depths(null, key)).toEqual({ legacyCommandStreamDepth: null, pendingCommandDepth: 0 });
     expect(legacyFault(await depths(key, key))).toBeNull();
   });
 
-  it('is the entries of its stream, and what its groups took and did not acknowledge', async () => {
+  it('is the number of entries of its stream, and the number delivered to its groups and not acknowledged', async () => {
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) ids.push((await client.xadd(key, '*', 'n', String(i))) ?? '');
     for (const [group, count] of [
@@ -59,7 +59,7 @@ describe('what a legacy deployment left', () => {
     ['a set', (name: string) => client.sadd(name, 'a', 'b', 'c')],
     ['a sorted set', (name: string) => client.zadd(name, 1, 'a', 2, 'b', 3, 'c')],
     ['a hash', (name: string) => client.hset(name, 'a', 1, 'b', 2, 'c', 3)],
-  ])('is counted in %s, and left as it was', async (_, fill) => {
+  ])('is counted in %s, and not changed', async (_, fill) => {
     await fill(key);
     const before = await client.dump(key);
     expect((await depths(null, key)).pendingCommandDepth).toBe(3);

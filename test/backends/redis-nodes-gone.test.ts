@@ -27,11 +27,11 @@ describe('a node that died over Redis', () => {
   };
   const silent = ({ bench }: TestNode) => bench.backend.nodes.silent();
 
-  it('is silent from its second missing beat on, and stays listed as it last was for 30 s after it was cleared away', async () => {
+  it('is silent from its second missed beat on, and stays listed for 30 s after it was reaped', async () => {
     const [, b] = await two();
     await beats([b], 4_000);
     expect(await silent(b)).toEqual([]);
-    // At 6 s it is silent, at 8 s its lease is over and it is cleared away.
+    // At 6 s the node is silent; at 8 s its lease has ended and it is reaped.
     for (let gone = 6_000; gone < 8_000 + NODE_GONE_MS; gone += 2_000) {
       await beats([b], 2_000);
       expect([gone, await silent(b), await listed(b)]).toEqual([
@@ -58,7 +58,7 @@ describe('a node that died over Redis', () => {
     expect(rests).toEqual(Array.from({ length: store.partitions }, () => [0, 0]));
   });
 
-  it('is listed no more than once, and not silent, when another process takes up its id', async () => {
+  it('is listed once only, and not as silent, when another process takes its id', async () => {
     const [, b] = await two();
     await beats([b], 10_000);
     expect(await silent(b)).toEqual(['a']);
@@ -71,15 +71,15 @@ describe('a node that died over Redis', () => {
     ]);
   });
 
-  it('cannot be posted to', async () => {
+  it('accepts no mailbox rows', async () => {
     const [, b] = await two();
     await beats([b], 10_000);
     expect(await b.bench.backend.nodes.post('a', { kind: 'drain', withinMs: 1 })).toBe(false);
   });
 
-  it('is none that gave its id back, not even while it is cleared away', async () => {
+  it('is not one that released its id, not even while it is being reaped', async () => {
     const [a, b] = await two();
-    // More than one act clears away.
+    // Reaping takes more than one act.
     for (let i = 0; i < 200; i++) await linkUp(a, `tab-${i}`);
     const reap = Promise.withResolvers<void>();
     const others = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ describe('a node that died over Redis', () => {
     await reap.promise;
     const { leases } = await lookAtNodes(b.bench.parts, b.bench.store.partitionOfUser('alice'));
     expect([[...leases.keys()].sort(), await silent(b)]).toEqual([['a', 'b'], []]);
-    // Another node finishes it.
+    // Another node completes it.
     await beats([b], 2_000);
     expect([await silent(b), await listed(b)]).toEqual([[], [['b', 0]]]);
     others.resolve();

@@ -26,7 +26,7 @@ describe('two nodes over one Redis', () => {
   const waits = async ({ bench }: TestNode): Promise<string[]> =>
     (await bench.backend.waiters.list(ALL, { first: 10, after: null })).rows.map(({ row }) => row.waiter.rpcId);
 
-  it('reach each other: a command for a link of the one, its reply for a caller of the other, whole', async () => {
+  it('reach each other: a command for a link of one node, and its reply for a caller of the other, unchanged', async () => {
     const { a, b } = await two();
     await bind(b);
     const big = toJson('x'.repeat(100_000));
@@ -52,7 +52,7 @@ describe('two nodes over one Redis', () => {
     expect(await waits(b)).toEqual([]);
   });
 
-  it('carry every kind of row as it was posted', async () => {
+  it('deliver every kind of row as it was posted', async () => {
     const { a, b } = await two();
     const rows: MailboxRow[] = [
       { kind: 'cancel', key: keyFor('c1'), reason: null },
@@ -70,7 +70,7 @@ describe('two nodes over one Redis', () => {
     expect(b.rows).toEqual([{ kind: 'drain', withinMs: 5 }]);
   });
 
-  it('lose and repeat no row when the connections of their mailboxes break again and again', async () => {
+  it('lose and repeat no row when the connections of their mailboxes break repeatedly', async () => {
     const readers: Client[] = [];
     const one = await redisBench(LEASE);
     const connect = (purpose?: string): Client => {
@@ -93,7 +93,7 @@ describe('two nodes over one Redis', () => {
     expect(readers.length).toBeGreaterThan(0);
   });
 
-  it('answer an act that is asked again as they did the first time', async () => {
+  it('answer a repeated act as they did the first time', async () => {
     const { a, b } = await two();
     await bind(a);
     await a.bench.backend.commands.admit(admission('c1'));
@@ -109,7 +109,7 @@ describe('two nodes over one Redis', () => {
     expect(await a.bench.backend.commands.get([keyFor('c1')])).toMatchObject([{ stage: 'admitted' }]);
   });
 
-  it('trim what they took', async () => {
+  it('trim the rows that they delivered', async () => {
     const { a, b } = await two();
     for (let i = 0; i < 300; i++) await a.bench.backend.nodes.post('b', { kind: 'ended', key: keyFor(`c${i}`) });
     await b.until(() => b.rows.length === 300);
@@ -118,12 +118,12 @@ describe('two nodes over one Redis', () => {
     const at = store.partitionOfUser(ALICE.userId);
     const [epoch] = await store.read([['HGET', store.key(at, 'node', 'b'), 'epoch']]);
     const mailbox = store.key(at, 'mailbox', `b:${String(epoch)}`);
-    // The last rows go with the next reading.
+    // The last rows are trimmed with the next read.
     const [left] = await store.read([['XLEN', mailbox]]);
     expect(Number(left)).toBeLessThan(150);
   });
 
-  it('do not share an id: the second is refused as long as the first lives, and may have it when that is over', async () => {
+  it('do not share an id: the second is refused as long as the first lives, and may take it afterwards', async () => {
     const { a, b } = await two();
     const second = new TestNode(b.bench, 'a');
     await expect(second.attach()).rejects.toThrow('"a"');
@@ -136,7 +136,7 @@ describe('two nodes over one Redis', () => {
     expect(a.rows).toEqual([]);
   });
 
-  it("clear away after one that died: what waited for its links is parked, its callers' waits end", async () => {
+  it('reap a node that died: commands queued for its links are parked, the waits of its callers end', async () => {
     const { a, b } = await two();
     await bind(a);
     await a.bench.backend.commands.admit(
@@ -157,7 +157,7 @@ describe('two nodes over one Redis', () => {
     expect(b.rows).toEqual([{ kind: 'command', key: keyFor('c1') }]);
   });
 
-  it('clear nobody away after a pause that ended every lease, before they have beaten for a lease themselves', async () => {
+  it('reap no node after a pause that ended every lease, before they have beaten for the length of a lease', async () => {
     const { a, b } = await two();
     await beats([a, b], 10_000);
     await a.bench.clock.advance(30_000);
@@ -168,7 +168,7 @@ describe('two nodes over one Redis', () => {
     expect((await b.bench.backend.nodes.list({ first: 10, after: null })).rows.length).toBe(2);
   });
 
-  it('tell one whose lease ran out, and comes back in time, so that what was parked meanwhile reaches its link', async () => {
+  it('notify a node whose lease expired and which returns in time, so that commands parked since then reach its link', async () => {
     const { a, b } = await two();
     await bind(a);
     await beats([a, b], 4_000);
@@ -186,7 +186,7 @@ describe('two nodes over one Redis', () => {
     expect(a.revivals).toBe(1);
   });
 
-  it('tell one that was given up, when it wakes, and it goes on under a new epoch', async () => {
+  it('notify a node that was reaped, when it resumes, and it continues under a new epoch', async () => {
     const { a, b } = await two();
     await bind(a);
     await beats([a, b], 8_000);
@@ -200,7 +200,7 @@ describe('two nodes over one Redis', () => {
     expect(await b.bench.backend.nodes.get('a')).toMatchObject({ updatedAt: a.bench.now() });
   });
 
-  it('tell one that the store forgot, and it goes on', async () => {
+  it('notify a node that the store forgot, and it continues', async () => {
     const { a, b } = await two();
     const { store, connect } = a.bench;
     const client = connect();
@@ -215,7 +215,7 @@ describe('two nodes over one Redis', () => {
     await a.until(() => a.rows.length === 1);
   });
 
-  it('leave nothing of a node that left but the memory of its epoch', async () => {
+  it('leave nothing of a node that left except its epoch', async () => {
     const { a, b } = await two();
     await bind(a);
     await a.bench.backend.commands.admit(

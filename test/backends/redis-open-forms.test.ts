@@ -59,7 +59,7 @@ describe('over a Redis Cluster', () => {
     await redis.backend.close();
   });
 
-  it('looks at every master before it opens', async () => {
+  it('checks every master before it opens', async () => {
     const [, , last] = cluster.masters;
     if (!last) throw new Error('there is no third master');
     const hand = connectCommands(last.url);
@@ -82,7 +82,7 @@ describe('over sentinels', () => {
   afterAll(() => sentinel.stop());
   const address = (): string => `redis+sentinel://${new URL(sentinel.url).host}/${sentinel.name}`;
 
-  it('opens on the master, and goes on with the next one after a failover', async () => {
+  it('opens on the master, and continues with the next one after a failover', async () => {
     const redis = await open(address(), 1);
     await works(redis);
     const before = await sentinel.master();
@@ -102,7 +102,7 @@ describe('over sentinels', () => {
     await redis.backend.close();
   }, 60_000);
 
-  it('gives up after a while where no sentinel answers', async () => {
+  it('gives up after a bounded time if no sentinel answers', async () => {
     await expect(open('redis+sentinel://127.0.0.1:1/main', 1)).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 });

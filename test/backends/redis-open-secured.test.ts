@@ -38,7 +38,7 @@ function open(url: string, log: Log = silentLog): Promise<RedisBackend> {
   });
 }
 
-/** Opens it, and uses every kind of connection; then closes it. */
+/** Opens a backend, uses every kind of connection, and closes it. */
 async function works(url: string): Promise<void> {
   const redis = await open(url);
   await redis.backend.ready();
@@ -76,7 +76,7 @@ describe('over a Redis with passwords', () => {
     await works(at(`relay:${encodeURIComponent(PASSWORD)}@`));
   });
 
-  it('is refused at once without one, and with a wrong one', async () => {
+  it('is refused at once without a password, and with a wrong one', async () => {
     await expect(open(at(''))).rejects.toMatchObject(refusal('NOAUTH'));
     await expect(open(at(':wrong@'))).rejects.toMatchObject(refusal('WRONGPASS'));
   });
@@ -89,7 +89,7 @@ describe('over sentinels with passwords', () => {
   });
   afterAll(() => sentinel.stop());
 
-  it('opens by both, each where it belongs', async () => {
+  it('opens with both, each at its own server', async () => {
     const address = `redis+sentinel://:of-servers@${new URL(sentinel.url).host}/${sentinel.name}`;
     await works(`${address}?sentinel_password=of-sentinels`);
   });
@@ -131,7 +131,7 @@ describe('over TLS', () => {
     return child;
   };
 
-  it('opens by rediss:// where the certificate is trusted, as Node is told to', async () => {
+  it('opens by rediss:// if the certificate is trusted, as Node is configured', async () => {
     const child = serve({ NODE_EXTRA_CA_CERTS: authority });
     if (!child.stdout) throw new Error('no output');
     const lines = createInterface({ input: child.stdout });
@@ -142,7 +142,7 @@ describe('over TLS', () => {
     expect(await once(child, 'close')).toEqual([0, null]);
   }, 30_000);
 
-  it('is refused with the reason where it is not', async () => {
+  it('is refused with the reason if it is not trusted', async () => {
     await expect(open(`rediss://localhost:${port}`)).rejects.toMatchObject(refusal('self-signed certificate'));
   });
 });

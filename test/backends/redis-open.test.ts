@@ -48,7 +48,7 @@ async function open(over: Partial<RedisBackendOptions> = {}): Promise<RedisBacke
 }
 
 describe('the Redis backend', () => {
-  it('opens with every port, is ready, and has the time of Redis', async () => {
+  it('opens with every port, is ready, and uses the time of Redis', async () => {
     const { backend, clock } = await open();
     expect(backend.capabilities.shared).toBe(true);
     await backend.ready();
@@ -61,7 +61,7 @@ describe('the Redis backend', () => {
     expect(one.cursorKey).toBe(two.cursorKey);
   });
 
-  it('is not ready while Redis is away, within a second, and is again by itself', async () => {
+  it('is not ready while Redis is unavailable, within a second, and recovers by itself', async () => {
     const { backend } = await open();
     await backend.ready();
     process.kill(server.process.pid ?? 0, 'SIGSTOP');
@@ -90,7 +90,7 @@ describe('the Redis backend', () => {
   it.each([
     ['redis://:hunter2@127.0.0.1:1', 'redis://127.0.0.1:1/0', 'connect ECONNREFUSED 127.0.0.1:1'],
     ['redis+cluster://:hunter2@127.0.0.1:1', 'redis+cluster://127.0.0.1:1', 'Connection is closed.'],
-  ])('says once where nothing listens and why, and not the password: %s', async (url, where, message) => {
+  ])('reports once that nothing listens and why, without the password: %s', async (url, where, message) => {
     const lines: unknown[] = [];
     const at = (...line: unknown[]): void => void lines.push(line);
     await expect(open({ url, log: { debug: at, info: at, warn: at, error: at } })).rejects.toMatchObject({
@@ -101,7 +101,7 @@ describe('the Redis backend', () => {
     expect(lines).toEqual([]);
   });
 
-  it('logs it when its connection is lost once it is open', async () => {
+  it('logs that its connection was lost', async () => {
     const lines: string[] = [];
     const log: Log = { ...silentLog, warn: (_fields, message) => void lines.push(message) };
     const { backend } = await open({ log });
@@ -111,7 +111,7 @@ describe('the Redis backend', () => {
     await server.restart();
   });
 
-  it('does not say a refused password either', async () => {
+  it('does not report a refused password either', async () => {
     const lines: unknown[] = [];
     const at = (...line: unknown[]): void => void lines.push(line);
     const url = server.url.replace('redis://', 'redis://nobody:hunter2@');
@@ -125,7 +125,7 @@ describe('the Redis backend', () => {
     expect(JSON.stringify(lines) + String(error)).not.toContain('hunter2');
   });
 
-  it('refuses the start while legacy keys hold anything, when told to be strict, and else reports how much', async () => {
+  it('refuses to start while legacy keys hold data, if strict, and otherwise reports how much', async () => {
     const { store, backend } = await open();
     const [stream, pending] = [`legacy-${randomUUID()}`, `legacy-${randomUUID()}`];
     await store.read([
@@ -163,7 +163,7 @@ const REDIS = {
 } as const;
 
 describe('a relay over Redis', () => {
-  it('is one deployment with every other of its namespace', async () => {
+  it('forms one deployment with every other relay of its namespace', async () => {
     const config: Settings = { redis: { ...REDIS, url: server.url, namespace: randomUUID() }, auth: {} };
     await using one = await openCallboard({ config });
     await using two = await openCallboard({ config });
@@ -175,7 +175,7 @@ describe('a relay over Redis', () => {
     expect(nodes.nodes.map(({ nodeId }) => nodeId).sort()).toEqual([one.core.nodeId, two.core.nodeId].sort());
   });
 
-  it('answers readiness by its store, and takes up again when it is back', async () => {
+  it('answers readiness by its store, and recovers with it', async () => {
     const own = await startRedis();
     const config: Settings = { redis: { ...REDIS, url: own.url, namespace: randomUUID() }, auth: {} };
     await using relay = await openCallboard({ config });
@@ -191,7 +191,7 @@ describe('a relay over Redis', () => {
     await own.stop();
   });
 
-  it('takes a shared directory only when it is the same for all', async () => {
+  it('accepts a shared directory only if it is the same for all nodes', async () => {
     const namespace = randomUUID();
     const at = (spillDir: string): Settings => ({
       redis: { ...REDIS, url: server.url, namespace },
@@ -206,7 +206,7 @@ describe('a relay over Redis', () => {
   });
 });
 
-/** Files that a process had loaded, after it opened a relay and listened. */
+/** The files that a process has loaded after it opened a relay and listened. */
 async function loadedBy(config: string): Promise<readonly string[]> {
   const script = `
     import { registerHooks } from 'node:module';
@@ -227,7 +227,7 @@ async function loadedBy(config: string): Promise<readonly string[]> {
 }
 
 describe('direct mode', () => {
-  it('loads no Redis client, and nothing of the Redis backend but how its address is read', async () => {
+  it('loads no Redis client, and nothing of the Redis backend except the parser of its address', async () => {
     const own = /ioredis|cluster-key-slot|redis-parser|\/backends\/redis\//;
     const redis = JSON.stringify({ ...REDIS, url: server.url, namespace: randomUUID() });
     const [direct, shared] = await Promise.all([loadedBy('{ auth: {} }'), loadedBy(`{ auth: {}, redis: ${redis} }`)]);

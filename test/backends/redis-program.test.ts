@@ -23,7 +23,7 @@ const needsOf = ({ text }: File): readonly string[] => /^-- needs: (.+)$/m.exec(
 describe('the Lua files of the Redis backend', () => {
   const libraries = new Map(files.filter(({ name }) => name.startsWith('lib-')).map((file) => [file.name, file]));
 
-  it('state every library whose functions they call, and no other', () => {
+  it('declare every library whose functions they call, and no other', () => {
     const owner = new Map([...libraries.values()].flatMap((file) => definedBy(file).map((name) => [name, file.name])));
     const wrong = files.flatMap((file) => {
       const own = definedBy(file);
@@ -35,7 +35,7 @@ describe('the Lua files of the Redis backend', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('make programs that hold an act and what it needs, and nothing else', () => {
+  it('form programs that contain an act and what it needs, and nothing else', () => {
     const programs = loadPrograms();
     const [alone, again, grouped, all] = [
       ['sites-close'],

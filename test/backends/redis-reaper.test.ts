@@ -22,7 +22,7 @@ describe('the reaper', () => {
   };
   const names = (found: readonly Connection[]): string[] => found.map(({ clientId }) => clientId).sort();
 
-  it('tells one node, and that one once, of each link of a dead node, with the row as it then stands', async () => {
+  it('notifies one node, once, of each link of a dead node, with the row as it then was', async () => {
     const [a, b, c] = await nodes('a', 'b', 'c');
     if (!a || !b || !c) throw new Error('no nodes');
     const clients = Array.from({ length: 100 }, (_, i) => `tab-${String(i).padStart(3, '0')}`);
@@ -37,7 +37,7 @@ describe('the reaper', () => {
     expect(a.linksLost).toEqual([]);
   });
 
-  it('leaves those to their own closing who closed before, and those to the reaper who close after', async () => {
+  it('leaves links that closed earlier to their own close, and closes later ones itself', async () => {
     const [a, b] = await nodes('a', 'b');
     if (!a || !b) throw new Error('no nodes');
     const closed = await linkUp(a, 'closed');
@@ -49,14 +49,14 @@ describe('the reaper', () => {
     await beats([a, b], 8_000);
     await beats([b], 8_000);
     expect(names(b.linksLost)).toEqual(['left']);
-    // As the fenced node does once it wakes, under whatever epoch: the reaper has spoken.
+    // As the fenced node does when it resumes, under any epoch: the reaper has already ended the connection.
     expect(await b.bench.backend.connections.disconnect(at('left'), left, 'node_lost')).toBe(null);
     expect(await b.bench.backend.connections.disconnect(at('closed'), closed, 'client_closed')).toMatchObject({
       disconnectCause: 'client_closed',
     });
   });
 
-  it('parks hundreds of commands of one client in parts, and every one', async () => {
+  it('parks hundreds of commands of one client in parts, and all of them', async () => {
     const [a, b] = await nodes('a', 'b');
     if (!a || !b) throw new Error('no nodes');
     await linkUp(a, ALICE.clientId);
@@ -73,7 +73,7 @@ describe('the reaper', () => {
     expect(names(b.linksLost)).toEqual([ALICE.clientId]);
   });
 
-  it('keeps no beat waiting, however long it takes', async () => {
+  it('does not delay any beat, however long it takes', async () => {
     const [a, b] = await nodes('a', 'b');
     if (!a || !b) throw new Error('no nodes');
     await linkUp(a, 'tab');

@@ -8,9 +8,9 @@ import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 const WAITING = 250;
 const ids = Array.from({ length: WAITING }, (_, i) => `c${i}`);
 
-describe('a link that comes up or goes down before a long queue', () => {
+describe('a link that opens or closes before a long queue', () => {
   let bench: RedisBench;
-  /** Its rebinds do `between` before each part but the first. */
+  /** A backend whose rebinds call `between` before each part except the first. */
   let slow: CommandStore;
   let between: (part: number) => Promise<void>;
   let parts: number;
@@ -33,7 +33,7 @@ describe('a link that comes up or goes down before a long queue', () => {
   const stages = async (): Promise<Set<string | undefined>> =>
     new Set((await bench.backend.commands.get(ids.map((id) => keyFor(id)))).map((command) => command?.stage));
 
-  it('moves it in parts, and tells what is admitted meanwhile in the order admitted, each command once', async () => {
+  it('moves the queue in parts, and posts commands admitted in between in order, each once', async () => {
     const node = await openNode(bench);
     await admitAll();
     const meanwhile: string[] = [];
@@ -50,7 +50,7 @@ describe('a link that comes up or goes down before a long queue', () => {
     expect(await read(bench, 'm2a')).toMatchObject({ version: 1, recoveredFromNodeId: null });
   });
 
-  it('tells what is admitted while all that waited before is cancelled', async () => {
+  it('posts newly admitted commands while all earlier ones are cancelled', async () => {
     const node = await openNode(bench);
     await admitAll();
     between = async (part) => {
@@ -64,7 +64,7 @@ describe('a link that comes up or goes down before a long queue', () => {
     expect(await bench.backend.commands.dispatch(keyFor('next'), BOUND)).toMatchObject({ kind: 'dispatch' });
   });
 
-  it('leaves the rest to a newer link that comes up meanwhile', async () => {
+  it('leaves the rest to a newer link that opens in between', async () => {
     const [old, newer] = [await openNode(bench), await openNode(bench, 'n2')];
     await admitAll();
     const binding = { ...BOUND, nodeId: 'n2', epoch: 2 };
@@ -78,7 +78,7 @@ describe('a link that comes up or goes down before a long queue', () => {
     expect(await bench.backend.commands.dispatch(keyFor('c249'), binding)).toMatchObject({ kind: 'dispatch' });
   });
 
-  it('queues what a link going down has parked already, and what it has not, for one that comes up meanwhile', async () => {
+  it('queues for a newer link what a closing link has parked already, and what it has not', async () => {
     await bench.backend.commands.rebind(ALICE, BOUND, 'up');
     await admitAll();
     const node = await openNode(bench, 'n2');
@@ -91,7 +91,7 @@ describe('a link that comes up or goes down before a long queue', () => {
     expect(await stages()).toEqual(new Set(['queued']));
   });
 
-  it('parks all of it when nothing comes', async () => {
+  it('parks the whole queue if no new link opens', async () => {
     await bench.backend.commands.rebind(ALICE, BOUND, 'up');
     await admitAll();
     await slow.rebind(ALICE, BOUND, 'down');

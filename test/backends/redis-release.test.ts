@@ -12,7 +12,7 @@ afterEach(() => {
 
 type Node = AsyncDisposable & { readonly callboard: Callboard; readonly url: string; readonly door: GatewayAddress };
 
-/** Two relays on one Redis, each with a door of its own. */
+/** Two relays on one Redis, each with an HTTP server. */
 async function pair(): Promise<readonly [Node, Node]> {
   const redis = { url: inject('redisUrl'), namespace: randomUUID(), partitions: 2, durability: 'memory' } as const;
   const rest = { strictMigration: false, legacy: { commandStream: null, pending: null } };
@@ -34,7 +34,7 @@ async function waits({ url }: Node): Promise<unknown> {
 }
 
 describe('a relay over Redis that closes while callers wait on it', () => {
-  it('answers each at once by the ids with which another relay takes up the wait', async () => {
+  it('answers each caller at once with the ids with which it can continue to wait at another relay', async () => {
     const [a, b] = await pair();
     await using _ = b;
     const tab = await client(b.door, { token: await tokenOf('alice', 'connect') });
@@ -67,7 +67,7 @@ describe('a relay over Redis that closes while callers wait on it', () => {
       expect(answer).toMatchObject({ status: 200, json: { outcome: 'completed', result: { of: `c${n + 1}` } } });
   });
 
-  it('keeps the wait of a caller that comes back to another', async () => {
+  it('keeps the wait of a caller that continues at another relay', async () => {
     const [a, b] = await pair();
     await using _ = b;
     const tab = await client(b.door, { token: await tokenOf('alice', 'connect') });

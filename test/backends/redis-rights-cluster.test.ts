@@ -79,7 +79,7 @@ it('a cluster is refused if one master lacks a right, and that master is named',
   });
 });
 
-it.each(OF_CLUSTER)('a cluster is refused without %s, and that is named', async (rule) => {
+it.each(OF_CLUSTER)('a cluster is refused without %s, and the missing right is named', async (rule) => {
   const namespace = randomUUID();
   const rules = [...smallestRules(namespace), ...OF_CLUSTER].filter((other) => other !== rule);
   await Promise.all(cluster.urls.map((url) => allow(url, rules)));

@@ -7,9 +7,9 @@ import { COMMAND_RULES } from '../kit/redis-user.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const BACKEND = join(ROOT, 'src', 'backends', 'redis');
 
-/** Sent by a file whose commands depend on the settings (see docs/redis-rights.md). */
+/** Commands in a file that depend on the settings (see docs/redis-rights.md). */
 const CONDITIONAL = ['start-check/legacy.ts', 'start-check/commands.ts'];
-/** Sent if it is allowed, and done without if not. */
+/** Commands that are sent only if they are allowed. */
 const OPTIONAL = ['CONFIG'];
 
 function filesOf(extension: string): readonly string[] {
@@ -22,13 +22,13 @@ function found(text: string, pattern: RegExp): readonly string[] {
   return [...text.matchAll(pattern)].map(([, name = '']) => name.toUpperCase());
 }
 
-/** The commands of scripts: every quoted name in the first argument of `call` and of what passes it on. */
+/** The commands of scripts: every quoted name in the first argument of `call` and of the helpers that pass it on. */
 function ofLua(text: string): readonly string[] {
   const calls = [...text.matchAll(/\b(?:p?call|inParts)\(([^,)]*)/g)].map(([, first = '']) => first);
   return calls.flatMap((first) => found(first, /'([A-Z]+)'/g));
 }
 
-/** Reads are lists that begin with the name; the rest are methods of the Redis client. */
+/** Reads are lists that begin with the command; the others are methods of the Redis client. */
 function ofTypeScript(text: string): readonly string[] {
   return [
     ...found(text, /\[\s*'([A-Z]{3,})'(?=,)/g),
@@ -45,11 +45,11 @@ function used(): readonly string[] {
 }
 
 describe('the list of Redis commands', () => {
-  it('is what the sources use', () => {
+  it('is the set that the sources use', () => {
     expect(used()).toEqual(Object.keys(COMMANDS).sort());
   });
 
-  it.each(['docs/redis-rights.md'])('stands whole in %s', (name) => {
+  it.each(['docs/redis-rights.md'])('is complete in %s', (name) => {
     const text = readFileSync(join(ROOT, name), 'utf8');
     const [, block = ''] = /```text\n(ACL SETUSER callboard[^]*?)```/.exec(text) ?? [];
     const rules = block.split(/\s+/).filter((word) => /^\+[a-z]/.test(word));

@@ -53,14 +53,14 @@ function refusal(...texts: readonly string[]) {
 }
 
 describe('the rights of the Redis user at the start', () => {
-  it('are enough with the smallest rules of the namespace', async () => {
+  it('are sufficient with the smallest rules of the namespace', async () => {
     const namespace = randomUUID();
     await redis.allow(smallestRules(namespace));
     const { backend } = await open(namespace);
     await backend.ready();
   });
 
-  it.each(COMMAND_RULES)('are refused without %s, and only that is named', async (rule) => {
+  it.each(COMMAND_RULES)('are refused without %s, and only the missing one is named', async (rule) => {
     const namespace = randomUUID();
     await redis.allow(smallestRules(namespace).filter((other) => other !== rule));
     const command = rule.slice(1).toUpperCase();
@@ -84,7 +84,7 @@ describe('the rights of the Redis user at the start', () => {
     );
   });
 
-  it('name a single kind of key, a key that may only be read, and another namespace', async () => {
+  it('are refused by name for one kind of key, for a read-only key, and for another namespace', async () => {
     const namespace = randomUUID();
     const [, channels = ''] = smallestRules(namespace);
     const others = Object.keys(KINDS).filter((kind) => kind !== 'win');
@@ -137,7 +137,7 @@ describe('the rights of the Redis user at the start', () => {
   });
 });
 
-it('callboard serve ends with the line and never listens', async () => {
+it('callboard serve exits with the error line and never listens', async () => {
   const namespace = randomUUID();
   await redis.allow(smallestRules(namespace).filter((rule) => rule !== '+hset'));
   const bin = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
@@ -207,7 +207,7 @@ describe('a right that is taken away while the relay runs', () => {
     expect(await readiness()).toMatchObject({ reason: expect.stringContaining(`&{cb:${namespace}:*.`) });
   });
 
-  it('is logged when an act or a read meets it, and the requester is told that the store is unavailable', async () => {
+  it('is logged when an act or a read needs it, and the requester gets store_unavailable', async () => {
     const namespace = randomUUID();
     await redis.allow(smallestRules(namespace));
     const found = Promise.withResolvers<object>();

@@ -13,9 +13,9 @@ const FEW = 5;
 const MANY = 50;
 const CLIENTS = 4;
 
-/** The one that README shows. */
+/** The query in the README. */
 const SHOWN = readFileSync(join(import.meta.dirname, '../relay/kit/nested.graphql'), 'utf8');
-/** One way down at a time, so that the count is exact; what each costs at most, the list of users included. */
+/** One path at a time, so that the count is exact: the maximum for each, including the list of users. */
 const WAYS: readonly (readonly [name: string, fields: string, most: number])[] = [
   ['users alone', 'id connectionCount streamCount', 2],
   [
@@ -34,14 +34,14 @@ const WAYS: readonly (readonly [name: string, fields: string, most: number])[] =
 const LIST = 2;
 const DEDUP = 2;
 const beyondList = (ways: typeof WAYS): number => ways.reduce((sum, [, , most]) => sum + most - LIST, LIST);
-/** Through every room that a user leads to, at once. */
+/** Through all rooms that are reachable from a user, at once. */
 const BRANCHES = WAYS.filter(([name]) => !name.includes('with actions'));
 const WIDE = `{ dedup { stats { seen } } users(first: 50) { nodes { ${BRANCHES.map(([, fields]) => fields).join(' ')} } } }`;
 
 type Place = AsyncDisposable & { readonly server: RedisServer; readonly bench: RedisBench; readonly at: TestRelay };
 type Cost = { readonly trips: number; readonly programs: number; readonly answer: Record<string, any> };
 
-/** A relay over a Redis of its own, with so many users. */
+/** A relay over a Redis of its own, with this many users. */
 async function place(users: number): Promise<Place> {
   const server = await startRedis();
   const bench = await redisBench({ partitions: 1, connect: () => connectCommands(server.url) });
@@ -59,7 +59,7 @@ async function place(users: number): Promise<Place> {
   };
 }
 
-/** With clients that report, of which one ended a command, another runs one for a caller who waits, and one hosts a site. */
+/** With reporting clients: one ended a command, another runs one for a waiting caller, and one hosts a site. */
 async function settleUser(at: TestRelay, name: string): Promise<void> {
   const { core } = at.callboard;
   const ids = Array.from({ length: CLIENTS }, (_, i) => `tab-${i}`);
@@ -89,11 +89,11 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([few, many].map((one) => one[Symbol.asyncDispose]())));
 
-/** What one query costs: round trips as the store counts them, and what Redis itself says that it ran of programs. */
+/** The cost of one query: round trips as the store counts them, and program calls as Redis counts them. */
 async function cost({ server, bench, at }: Place, query: string): Promise<Cost> {
   const hand = new Redis(server.url);
   try {
-    // The first of a kind loads what the following have.
+    // The first query of a kind loads code that the others need.
     await at.data(query);
     const [trips, programs] = [bench.store.roundTrips, await programsOf(hand)];
     const answer = await at.data(query);
@@ -103,7 +103,7 @@ async function cost({ server, bench, at }: Place, query: string): Promise<Cost> 
   }
 }
 
-/** How many calls of the program Redis has run since it started. */
+/** How many times Redis has called the program since it started. */
 async function programsOf(hand: Redis): Promise<number> {
   const found = /^cmdstat_evalsha:calls=(\d+)/m.exec(await hand.info('commandstats'));
   return Number(found?.[1] ?? 0);
@@ -112,23 +112,23 @@ async function programsOf(hand: Redis): Promise<number> {
 const shown = ({ answer }: Cost): number => answer['users'].nodes.length;
 
 describe('a nested query over Redis', () => {
-  test.each(WAYS)('%s: as many round trips for fifty users as for five', async (name, fields, most) => {
+  test.each(WAYS)('%s: needs as many round trips for fifty users as for five', async (name, fields, most) => {
     const query = `{ users(first: 50) { nodes { ${fields} } } }`;
     const [ofFew, ofMany] = [await cost(few, query), await cost(many, query)];
     expect([shown(ofFew), shown(ofMany)]).toEqual([FEW, MANY]);
-    // So many lists may fill a second call, which leaves at once with the first.
+    // This many lists may fill a second call, which is sent at once with the first.
     const calls = ofMany.programs - ofFew.programs;
     expect(calls).toBeLessThanOrEqual(name === 'windows and their contexts' ? 1 : 0);
     expect(ofMany.trips - calls).toBe(ofFew.trips);
     expect(ofFew.trips).toBeLessThanOrEqual(most);
   });
 
-  // Branches that happen to ask in one tick travel together, so that each run may cost another number.
+  // Branches that happen to read in one tick share a round trip, so each run may differ.
   test.each([
     ['the one that README shows', SHOWN, 14],
     ['one through every room', WIDE, beyondList(BRANCHES) + DEDUP + 1],
   ])(
-    '%s: no more round trips than its branches cost alone, for five users as for fifty',
+    '%s: needs no more round trips than its branches alone, for five users and for fifty',
     async (_name, query, most) => {
       const [ofFew, ofMany] = [await cost(few, query), await cost(many, query)];
       expect([shown(ofFew), shown(ofMany)]).toEqual([FEW, MANY]);

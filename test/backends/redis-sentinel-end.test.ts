@@ -4,13 +4,13 @@ import { readTarget } from '../../src/backends/redis/target.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { startRedisSentinel } from '../kit/redis-sentinel.ts';
 
-test('a connection that a failover ended while it looked for the master comes back, and one that was closed does not', async () => {
+test('a connection that a failover ended while it searched for the master reconnects, and a closed one does not', async () => {
   const servers = await startRedisSentinel();
   try {
     const address = `redis+sentinel://${new URL(servers.url).host}/${servers.name}`;
     const client = connectTo(readTarget(address), 'commands', silentLog);
     await client.connect();
-    // As ioredis' detector of failovers does when it hears of one; its moment cannot be met from outside.
+    // Imitates ioredis' failover detector, whose timing cannot be controlled from outside.
     const within = (name: string, act: string): void => {
       const part: unknown = Reflect.get(client, name);
       if (typeof part === 'object' && part !== null) Reflect.get(part, act).call(part);

@@ -34,7 +34,7 @@ describe('sites over Redis, on two nodes', () => {
   };
   const ticket = () => ({ sessionId: led('s1'), grantId: 's1-root', holderExpiresAt: null, ttlMs: 30_000 });
 
-  it('shows what was done on one node on the other', async () => {
+  it('shows on each node what was done on the other', async () => {
     await open('s1');
     await sessions(there).addGrant(led('s1'), grant('g1', { parentId: 's1-root', events: null }));
     const found = await sessions().findByToken(led('hash-g1'));
@@ -69,7 +69,7 @@ describe('sites over Redis, on two nodes', () => {
     expect([alice?.total, alice?.rows.length]).toEqual([SITES_PER_USER, SITES_PER_USER]);
   });
 
-  it('answers an act that is asked again as it did, and does it once', async () => {
+  it('answers a repeated act as before, and does it once', async () => {
     const first = await open('s1');
     const given = await sessions().addGrant(led('s1'), grant('g1', { ttlMs: 5000 }));
     const put = await sessions().putTicket(led('t1'), ticket());
@@ -85,7 +85,7 @@ describe('sites over Redis, on two nodes', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('knows no id that is led by no partition, or by another one than its owner’s', async () => {
+  it('rejects ids without a partition prefix, or with the prefix of another partition than the owner’s', async () => {
     const bob = usersApart();
     await open('s1');
     await sessions().putTicket(led('t1'), ticket());
@@ -131,7 +131,7 @@ describe('sites over Redis, on two nodes', () => {
     expect(await trips(owners)).toBe(await trips(pair));
   });
 
-  it('leaves nothing of what is over, and no key that stays for ever by mistake', async () => {
+  it('leaves nothing of sessions and sites that have ended, and no key without an expiry by mistake', async () => {
     const user = usersApart();
     await here.backend.sites.put({ ...BOARD, userId: user });
     for (const userId of ['alice', user]) {
@@ -150,7 +150,7 @@ describe('sites over Redis, on two nodes', () => {
     expect(await kinds()).toEqual([]);
   });
 
-  /** The keys of the namespace, each with how long it lasts. */
+  /** The keys of the namespace, each with its remaining time. */
   async function keys(): Promise<readonly { readonly kind: string; readonly ttl: number }[]> {
     const client = here.connect();
     await client.connect();
@@ -173,7 +173,7 @@ describe('sites over Redis, on two nodes', () => {
 });
 
 describe('the prefix of ids', () => {
-  it('is as wide for every partition, of the characters of a token, and leads back', () => {
+  it('has the same width for every partition, uses characters of a token, and leads back to the partition', () => {
     for (const partitions of [1, 2, 6, 64, 65, 4096, 4097]) {
       const all = Array.from({ length: partitions }, (_, partition) => prefixOfPartition(partition, partitions));
       expect(new Set(all).size).toBe(partitions);

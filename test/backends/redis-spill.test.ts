@@ -28,7 +28,7 @@ describe('payloads in Redis', () => {
     return server;
   };
 
-  it('are read by every process, wherever their partition lies', async () => {
+  it('are readable from every process, whichever partition they are in', async () => {
     const bench = await open({ partitions: 4 });
     const beside = await open({ partitions: 4, beside: bench });
     const here = createRedisSpill({ store: bench.store, sha256, clock: bench, shares: createShares() });
@@ -44,7 +44,7 @@ describe('payloads in Redis', () => {
       expect((await here.read(ref)).state).toBe(i < 10 ? 'unavailable' : 'present');
   });
 
-  it('are refused with store_full by a Redis without memory, and read and taken back even then', async () => {
+  it('are refused with store_full by a Redis without memory, and can be read and discarded even then', async () => {
     const server = await redis('--maxmemory', '6mb', '--maxmemory-policy', 'noeviction');
     const bench = await open({ connect: () => connectCommands(server.url), partitions: 1 });
     const store = createRedisSpill({ store: bench.store, sha256, clock: bench, shares: createShares() });
@@ -59,7 +59,7 @@ describe('payloads in Redis', () => {
     expect(await store.put(textOf(100_000), bench.now() + HOUR, 'alice')).toMatchObject({ bytes: 100_000 });
   });
 
-  it('are an outage and no full store while Redis is away', async () => {
+  it('fail as unavailable, not as full, while Redis is unavailable', async () => {
     const server = await redis();
     const bench = await open({ connect: () => connectCommands(server.url) });
     const store = createRedisSpill({ store: bench.store, sha256, clock: bench, shares: createShares() });
@@ -69,7 +69,7 @@ describe('payloads in Redis', () => {
     });
   });
 
-  it('count once when a put or a discard is made again for want of an answer', async () => {
+  it('count once when a put or a discard is repeated because its answer was lost', async () => {
     const { store, now } = await open({ partitions: 1 });
     const name = 'a'.repeat(32);
     const put = (as: string) => store.act(0, 'spill-put', [as, now() + HOUR, 100, 250, textOf(100)]);
@@ -79,7 +79,7 @@ describe('payloads in Redis', () => {
     expect([await put('c'.repeat(32)), await put('d'.repeat(32))]).toEqual([1, 0]);
   });
 
-  it('go with their end: by their own expiry where nobody cleans, and whole where somebody does', async () => {
+  it('expire by themselves without cleaning, and are removed completely with cleaning', async () => {
     const bench = await open({ partitions: 1 });
     const { store } = bench;
     const spill = createRedisSpill({ store, sha256, clock: bench, shares: createShares() });

@@ -33,7 +33,7 @@ describe('the store over Redis', () => {
   const note = (what: string) => store.act(0, 'test-note', [what]);
   const notes = async () => (await store.read([['LRANGE', store.key(0, 'bus'), 0, -1]]))[0];
 
-  it('runs the acts of one tick in one round trip, in the order asked, and answers each', async () => {
+  it('runs the acts of one tick in one round trip, in the order sent, and answers each', async () => {
     const before = store.roundTrips;
     expect(await Promise.all(['a', 'b', 'c'].map(note))).toEqual([1, 2, 3]);
     expect(store.roundTrips - before).toBe(1);
@@ -46,7 +46,7 @@ describe('the store over Redis', () => {
     expect(store.roundTrips - before).toBe(3);
   });
 
-  it('reads what is asked for in one tick in one round trip, and answers each list by itself', async () => {
+  it('performs the reads of one tick in one round trip, and answers each list separately', async () => {
     const [list, text, none] = [store.key(0, 'bus'), store.key(0, 'mark', 'm'), store.key(0, 'mark', 'n')];
     await note('a');
     await client.set(text, 'x');
@@ -65,32 +65,32 @@ describe('the store over Redis', () => {
     expect(bad).toMatchObject({ reason: { code: 'store_unavailable' } });
   });
 
-  it('lets no short list of reads wait for a long one', async () => {
+  it('does not delay a short list of reads behind a long one', async () => {
     const before = store.roundTrips;
     const long = Array.from({ length: 100 }, (_, i) => ['GET', store.key(0, 'mark', String(i))] as const);
     const [many, one] = await Promise.all([store.read(long), store.read([['GET', store.key(0, 'mark', 'm')]])]);
     expect([many.length, one.length, store.roundTrips - before]).toEqual([100, 1, 2]);
   });
 
-  it('asks by itself for what is not its own: only its tags say what lies together', async () => {
+  it('groups reads by their tags only', async () => {
     const before = store.roundTrips;
     const foreign = [randomUUID(), randomUUID()].map((key) => store.read([['GET', key]]));
     expect([await Promise.all(foreign), store.roundTrips - before]).toEqual([[[null], [null]], 2]);
   });
 
-  it('answers an act that fails with its own error, and the others of its call as usual', async () => {
+  it('answers a failing act with its own error, and the others of its call normally', async () => {
     const [good, bad, next] = await Promise.allSettled([note('a'), store.act(0, 'test-fail', []), note('b')]);
     expect([good.status, bad.status, next.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(await notes()).toEqual(['a', 'b']);
   });
 
-  it('brings the program again when Redis forgot it', async () => {
+  it('loads the program again when Redis lost it', async () => {
     await note('a');
     await client.script('FLUSH');
     expect(await note('b')).toBe(2);
   });
 
-  it('takes nothing from a node whose epoch is over', async () => {
+  it('refuses the acts of a node whose epoch has ended', async () => {
     await client.hset(store.key(0, 'node', 'n1'), 'epoch', '2', 'seq', '0');
     store.identify(0, { nodeId: 'n1', epoch: 1 });
     await expect(note('a')).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -99,7 +99,7 @@ describe('the store over Redis', () => {
     expect(await note('b')).toBe(1);
   });
 
-  it('notices that the store forgot what it had confirmed, its last writes as well as everything', async () => {
+  it('notices that the store lost confirmed data, the last writes as well as everything', async () => {
     const row = store.key(0, 'node', 'n1');
     await client.hset(row, 'epoch', '1', 'seq', '0');
     store.identify(0, { nodeId: 'n1', epoch: 1 });
@@ -113,7 +113,7 @@ describe('the store over Redis', () => {
     expect(await notes()).toEqual(['a', 'b']);
   });
 
-  it('answers store_unavailable at once while there is no connection', async () => {
+  it('fails with store_unavailable at once while there is no connection', async () => {
     client.disconnect();
     await expect(note('a')).rejects.toMatchObject({ code: 'store_unavailable' });
     await expect(notes()).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -121,14 +121,14 @@ describe('the store over Redis', () => {
 });
 
 describe('partitions', () => {
-  it('lie in equal ranges of slots, the same in every process', () => {
+  it('cover equal ranges of slots, the same in every process', () => {
     const tags = tagsOf('ns', 6);
     expect(new Set(tags).size).toBe(6);
     expect(tagsOf('ns', 6)).toEqual(tags);
-    expect(keyOf(tags[0] ?? '', 'cmd', 'x')).toBe(`${tags[0]}:cmd:x`);
+    expect(keyOf(tags[0] ?? '', 'client', 'x')).toBe(`${tags[0]}:client:x`);
   });
 
-  it('take scopes evenly', () => {
+  it('receive scopes evenly', () => {
     const { sha256 } = createCrypto('test');
     const counts = [0, 0, 0];
     for (let i = 0; i < 3000; i++) counts[partitionOf(sha256(`scope-${i}`).slice(0, 22), 3)]!++;

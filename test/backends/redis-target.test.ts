@@ -22,7 +22,7 @@ describe('the address of Redis', () => {
     expect(readTarget('redis://:only@h')).toMatchObject({ login: { username: null, password: 'only' } });
   });
 
-  it('is the master that sentinels name, they with a login of their own', () => {
+  it('is the master that sentinels name, with a login of their own', () => {
     const target = readTarget('redis+sentinel://u:a@s1:1,s2/main?db=2&sentinel_password=b');
     expect(target).toEqual({
       form: 'sentinel',
@@ -39,7 +39,7 @@ describe('the address of Redis', () => {
     expect(secretsOf(target)).toEqual(['a', 'b']);
   });
 
-  it('is a cluster, told by any of its nodes', () => {
+  it('is a cluster, reached through any of its nodes', () => {
     expect(readTarget('rediss+cluster://:x@c1:7001,c2:7002')).toEqual({
       form: 'cluster',
       nodes: [
@@ -66,12 +66,12 @@ describe('the address of Redis', () => {
     ['redis+sentinel://:hunter2@h/m?pass=hunter2', 'the parameters are'],
     ['redis+cluster://:hunter2@h/1', 'a cluster has no path'],
     ['redis+cluster://:hunter2@h,,i', 'a host cannot be read'],
-  ])('is refused in words that repeat nothing of it: %s', (text, words) => {
+  ])('is refused with a message that repeats none of it: %s', (text, words) => {
     expect(targetFault(text)).toContain(words);
     expect(targetFault(text)).not.toContain('hunter2');
   });
 
-  it('is told to the log without who logs in', () => {
+  it('is logged without credentials', () => {
     for (const [text, shown] of [
       ['redis://me:hunter2@h:1/2', 'redis://h:1/2'],
       ['rediss+sentinel://me:hunter2@a,b:2/main?sentinel_password=hunter2', 'rediss+sentinel://a:26379,b:2/main'],

@@ -8,7 +8,7 @@ const USERS = 100;
 const payload = toJson({ name: 'saved', data: 'x'.repeat(100) });
 
 describe('retention under load', () => {
-  it('keeps a million ingested messages within the bounds on bytes, drops the oldest first, and says so', async () => {
+  it('keeps a million ingested messages within the byte bounds, drops the oldest first, and reports it', async () => {
     await using test = await testCore();
     const { history } = test.backend;
     const users = Array.from({ length: USERS }, (_, i) => user(`u${i}`));
@@ -31,7 +31,7 @@ describe('retention under load', () => {
     expect(most).toBeLessThanOrEqual(HISTORY_BYTES);
     expect(bytes).toBeGreaterThan(HISTORY_BYTES * 0.99);
     expect(messages + evictedMessages).toBe(MESSAGES);
-    // What is left are the youngest of all, wherever they stand: in each stream the last, without a hole.
+    // The newest messages of all are left: in each stream the last ones, without a hole.
     const oldest = MESSAGES - messages;
     for (const { userId } of users.slice(0, 3)) {
       const page = await test.core.history.messages(admin, { stream: `${userId}/sites/s0/events` }, { first: 1000 });
@@ -50,7 +50,7 @@ describe('retention under load', () => {
     }
   }, 120_000);
 
-  it('keeps one stream to its own bound, and calls that no gap', async () => {
+  it('keeps one stream within its own bound, and reports no gap for that', async () => {
     await using test = await testCore();
     for (let sent = 0; sent < STREAM_MESSAGES * 2; sent += INGEST_BATCH) {
       const batch = Array.from({ length: INGEST_BATCH }, (_, i) => ({

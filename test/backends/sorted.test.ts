@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createList, type Entry } from '../../src/backends/memory/list.ts';
+import { List, type ListItem } from '../../src/backends/memory/list.ts';
 import { createSortedMap } from '../../src/backends/memory/sorted.ts';
 
 function filled(keys: Iterable<string>) {
@@ -14,7 +14,7 @@ function numbered(count: number): string[] {
 }
 
 describe('a sorted map', () => {
-  it('keeps its keys in order over many chunks, however they come and go', () => {
+  it('keeps its keys in order over many chunks, for any insertions and deletions', () => {
     const keys = numbered(5_000);
     const map = filled(keys);
     expect(map.size).toBe(5_000);
@@ -29,7 +29,7 @@ describe('a sorted map', () => {
     expect([map.size, [...map.values()]]).toEqual([0, []]);
   });
 
-  it('does as a sorted array does, at every starting point', () => {
+  it('iterates as a sorted array does, from every starting point', () => {
     const key = fc.string({ minLength: 0, maxLength: 2, unit: fc.constantFrom('a', 'b', '!', '~', '\ud83d\ude00') });
     const act = fc.record({ put: fc.boolean(), key });
     fc.assert(
@@ -53,7 +53,7 @@ describe('a sorted map', () => {
     );
   });
 
-  it('reads no more than it is asked for', () => {
+  it('reads no more than requested', () => {
     const map = filled(numbered(2_000));
     expect(map.values({ after: '000999' }).take(2).toArray()).toEqual(['v001000', 'v001001']);
   });
@@ -70,12 +70,12 @@ describe('a sorted map', () => {
 });
 
 describe('a list', () => {
-  it('keeps the order of arrival as entries leave from anywhere, once each', () => {
+  it('keeps the order of arrival, each entry once, while entries are removed anywhere', () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.nat({ max: 9 })), { maxLength: 60 }), (acts) => {
-        const list = createList<number>();
-        let plain: Entry<number>[] = [];
-        const gone: Entry<number>[] = [];
+        const list = new List<number>();
+        let plain: ListItem<number>[] = [];
+        const gone: ListItem<number>[] = [];
         acts.forEach((act, i) => {
           if (act === null) return void plain.push(list.push(i));
           const entry = plain[act] ?? gone[act];
@@ -83,10 +83,10 @@ describe('a list', () => {
           list.remove(entry);
           gone.push(entry);
           plain = plain.filter((other) => other !== entry);
-          expect(list.first()).toBe(plain[0] ?? null);
+          expect(list.first).toBe(plain[0] ?? null);
         });
         const drained: number[] = [];
-        for (let head = list.first(); head; head = list.first()) {
+        for (let head = list.first; head; head = list.first) {
           drained.push(head.value);
           list.remove(head);
         }

@@ -54,7 +54,7 @@ async function filesIn(folder: string): Promise<string[]> {
 }
 
 describe('an object in a spill directory', () => {
-  it('is one file under the hour of its end, for nobody else to read, with nothing left beside it', async () => {
+  it('is one file in the folder of its expiry hour, readable by its owner only, with nothing else beside it', async () => {
     await using at = await opened();
     const ref = await at.put();
     expect(await readFile(at.pathOf(ref), 'utf8')).toBe(textOf(20_000));
@@ -63,7 +63,7 @@ describe('an object in a spill directory', () => {
     expect(await filesIn(at.root)).toEqual([ref.name]);
   });
 
-  it('is still there for another process that opens the directory later', async () => {
+  it('remains for another process that opens the directory later', async () => {
     await using at = await opened();
     const ref = await at.put();
     const later = createDirectorySpill({ root: at.root, clock: at.clock, log: silentLog });
@@ -87,7 +87,7 @@ describe('an object in a spill directory', () => {
     expect(await at.store.read(ref)).toEqual({ state: 'unavailable' });
   });
 
-  it('is read where the root itself is a link, as operators make them', async () => {
+  it('is read if the root itself is a link, as operators create them', async () => {
     await using at = await opened();
     const ref = await at.put();
     const link = join(at.parent, 'link');
@@ -99,7 +99,7 @@ describe('an object in a spill directory', () => {
     });
   });
 
-  it('is not written through a link that stands in the place of its hour', async () => {
+  it('is not written through a link in place of its hour folder', async () => {
     await using at = await opened();
     const outside = join(at.parent, 'outside');
     await mkdir(outside);
@@ -111,7 +111,7 @@ describe('an object in a spill directory', () => {
 });
 
 describe('the share of a user in a spill directory', () => {
-  it('is known again after a restart, by a digest in the names', async () => {
+  it('is restored after a restart from a digest in the names', async () => {
     await using at = await opened();
     const shares = () => spillShares(200_000, 50_000);
     const open = () => createDirectorySpill({ root: at.root, clock: at.clock, log: silentLog, shares: shares() });
@@ -134,7 +134,7 @@ describe('the share of a user in a spill directory', () => {
 });
 
 describe('a spill directory that cannot be written', () => {
-  it('refuses with store_full, and says nothing of where it lies', async () => {
+  it('refuses with store_full, and does not reveal its path', async () => {
     await using at = await opened();
     await writeFile(at.root, 'a file where the directory should be');
     const error = await at.put().catch((thrown: unknown) => thrown);
@@ -142,7 +142,7 @@ describe('a spill directory that cannot be written', () => {
     expect(String(error)).not.toContain(at.parent);
   });
 
-  it('takes payloads again as soon as it can be written', async () => {
+  it('accepts payloads again as soon as it is writable', async () => {
     await using at = await opened();
     await writeFile(at.root, '');
     await expect(at.put()).rejects.toMatchObject({ code: 'store_full' });
@@ -152,7 +152,7 @@ describe('a spill directory that cannot be written', () => {
 });
 
 describe('cleaning a spill directory', () => {
-  it('happens on a later write, whatever was asked for in between', async () => {
+  it('happens on a later write, whatever was requested in between', async () => {
     await using at = await opened();
     const old = await at.put(HOUR);
     await at.clock.advance(3 * HOUR);
@@ -162,7 +162,7 @@ describe('cleaning a spill directory', () => {
     await expect.poll(() => readdir(at.root)).toHaveLength(1);
   });
 
-  it('removes what a crash left half written, and counts payloads alone', async () => {
+  it('removes files that a crash left half written, and counts payloads only', async () => {
     await using at = await opened();
     const ref = await at.put(HOUR);
     await rename(at.pathOf(ref), join(dirname(at.pathOf(ref)), `.${ref.name}`));
@@ -173,7 +173,7 @@ describe('cleaning a spill directory', () => {
     expect(await at.store.read(whole)).toEqual({ state: 'expired' });
   });
 
-  it('leaves alone what is not its own: years, notes, links and what they lead to', async () => {
+  it('does not touch foreign entries: years, notes, links and their targets', async () => {
     await using at = await opened();
     const ref = await at.put(HOUR);
     const hour = dirname(dirname(at.pathOf(ref)));
@@ -197,7 +197,7 @@ describe('cleaning a spill directory', () => {
     expect(await readFile(join(outside, 'a'.repeat(32)), 'utf8')).toBe('precious');
   });
 
-  it('is asked of a directory that was never made', async () => {
+  it('can be requested for a directory that was never created', async () => {
     await using at = await opened();
     expect(await at.store.clean()).toBe(0);
     await expect(readdir(at.root)).rejects.toMatchObject({ code: 'ENOENT' });

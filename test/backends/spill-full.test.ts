@@ -24,7 +24,7 @@ vi.mock('node:fs/promises', async (original) => {
       const { writeFile, sync } = file;
       if (String(args[0]).includes('/.')) {
         file.writeFile = async (...given) => {
-          // A full disk takes the beginning.
+          // A full disk still accepts the first bytes.
           if (fault.step === 'write') await file.write('beginning');
           failing('write');
           return writeFile.apply(file, given);
@@ -68,7 +68,7 @@ describe('a disk that fails', () => {
     ['write', 'EDQUOT'],
     ['sync', 'EIO'],
     ['rename', 'EROFS'],
-  ])('at %s with %s costs one payload, leaves nothing behind, and costs no room for the next', async (step, code) => {
+  ])('at %s with %s loses one payload, leaves nothing behind, and takes no room from the next', async (step, code) => {
     const clock = new FakeClock();
     const store = createDirectorySpill({ root, clock, log: silentLog, shares: spillShares(25_000) });
     for (let i = 0; i < 3; i++) {
@@ -85,7 +85,7 @@ describe('a disk that fails', () => {
     expect(await store.read(ref)).toMatchObject({ state: 'present' });
   });
 
-  it('while it cleans does not fail the write that cleaning follows, and is in the log', async () => {
+  it('during cleaning does not fail the write that triggered it, and is logged', async () => {
     const clock = new FakeClock();
     const warnings: string[] = [];
     const log = { ...silentLog, warn: (_fields: object, message: string) => void warnings.push(message) };

@@ -6,14 +6,14 @@ import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
 
-// Chromium waits some seconds before an EventSource comes back.
+// Chromium waits some seconds before an EventSource reconnects.
 vi.setConfig({ testTimeout: 60_000 });
 
 let browser: Browser;
 beforeAll(async () => void (browser = await launchChromium()));
 afterAll(() => browser?.close());
 
-/** Alice's board with a session: what it publishes, and a ticket for its events. */
+/** Alice's board with a session: a publisher, and a ticket for its events. */
 async function startSite(relay: RealRelay) {
   const token = await relay.token('alice', 'connect', 'invoke', 'host');
   const ask = async (method: string, path: string, body: object): Promise<Record<string, string>> => {
@@ -38,7 +38,7 @@ async function startSite(relay: RealRelay) {
 const seen = (page: Page, wanted: string) =>
   page.waitForFunction((text) => JSON.stringify(Reflect.get(window, 'seen')).includes(text), wanted);
 
-test('a native EventSource comes back by itself with its ticket, and goes on', async () => {
+test('a native EventSource reconnects by itself with its ticket, and continues', async () => {
   await using relay = await startRealRelay();
   await using site = await startSite(relay);
   await using cable = await startTcpProxy(relay.url);

@@ -9,7 +9,7 @@ async function typeQuery(page: Page, text: string): Promise<void> {
   await page.keyboard.insertText(text);
 }
 
-/** Behind the `Bearer ` that stands there already. */
+/** Typed after the `Bearer ` that the field already contains. */
 async function typeToken(page: Page, token: string): Promise<void> {
   await page.locator('[data-uri$="request-headers.json"] .view-lines').click();
   for (const key of ['End', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft']) await page.keyboard.press(key);
@@ -20,7 +20,7 @@ const run = (page: Page) => page.locator('.graphiql-execute-button').click();
 const result = (page: Page, text: string) =>
   page.locator('.result-window .view-lines', { hasText: text }).waitFor({ timeout: 10_000 });
 
-it('a browser runs queries and subscriptions with a typed token and asks nobody but us', async () => {
+it('a browser runs queries and subscriptions with a typed token and contacts no other server', async () => {
   await using door = await startGraphqlServer();
   const browser = await launchChromium();
   try {

@@ -27,7 +27,7 @@ afterAll(async () => {
 
 type Site = AsyncDisposable & { readonly origin: string };
 
-/** Another origin than the relay's, with a page that uses the built libraries. */
+/** A page of another origin than the relay's that uses the built libraries. */
 async function startSite(): Promise<Site> {
   const server = createServer((request, response) => {
     const library = built.find(({ file }) => request.url === `/${file}`);
@@ -55,7 +55,7 @@ async function open(site: Site): Promise<Page & AsyncDisposable> {
   return Object.assign(page, { [Symbol.asyncDispose]: () => page.close() });
 }
 
-/** Calls a function of the page. */
+/** Calls a function in the page. */
 function call(page: Page, name: 'startClient' | 'setTitle', ...args: readonly string[]): Promise<unknown> {
   return page.evaluate(`${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})`);
 }
@@ -82,7 +82,7 @@ test('a page of an origin that is not allowed gets no link', async () => {
   expect(await call(page, 'startClient', relay.link, await relay.token('alice', 'connect'))).toBe('disconnected');
 });
 
-test('a page invokes by the built caller over a link', async () => {
+test('a page invokes with the built caller over a link', async () => {
   await using site = await startSite();
   await using relay = await startRealRelay({ allowedOrigins: [site.origin] });
   await using tab = await open(site);
@@ -93,7 +93,7 @@ test('a page invokes by the built caller over a link', async () => {
   expect(await tab.title()).toBe('from afar');
 });
 
-test('the built libraries need nothing but a browser, and stay small', () => {
+test('the built libraries need nothing except a browser, and stay small', () => {
   const sizes = Object.fromEntries(built.map(({ file, gzipBytes }) => [file, gzipBytes]));
   expect(sizes['runtime.js']).toBeLessThan(60_000);
   expect(sizes['caller.js']).toBeLessThan(10_000);

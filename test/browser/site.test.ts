@@ -9,7 +9,7 @@ import { startRealRelay } from '../clients/kit/real-relay.ts';
 import { startTcpProxy, type TcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
 
-// Seconds on an idle machine; on a busy one, starting processes and pages takes its time.
+// This takes seconds on an idle machine, and longer on a busy one, where processes and pages start slowly.
 vi.setConfig({ testTimeout: 60_000 });
 
 let folder: string;
@@ -30,13 +30,13 @@ afterAll(async () => {
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 type Stage = AsyncDisposable & {
-  /** Between the relay and everybody else. */
+  /** A proxy in front of the relay. */
   readonly cable: TcpProxy;
   readonly pages: readonly BoardPage[];
   open(name: string, hash?: string): Promise<Page>;
 };
 
-/** A relay, the board in a process of its own, its host with a control server between them, and pages in Chromium. */
+/** A relay, the board in a separate process, its host with a control server, and pages in Chromium. */
 async function startStage(everyMs: number | null = null): Promise<Stage> {
   await using starting = new AsyncDisposableStack();
   const board = starting.use(await startBoard({ env: process.env, log: quiet, everyMs }));
@@ -51,7 +51,7 @@ async function startStage(everyMs: number | null = null): Promise<Stage> {
     async open(name, hash = '') {
       const page = await browser.newPage();
       parts.defer(() => page.close());
-      // The library as it is built now; the relay serves the one that was built last.
+      // Builds the library now; the relay would serve the last build.
       await page.route('**/clients/site.js', (route) =>
         route.fulfill({ path: join(folder, 'site.js'), headers: { 'access-control-allow-origin': '*' } }),
       );
@@ -67,7 +67,7 @@ async function startStage(everyMs: number | null = null): Promise<Stage> {
 
 const said = (page: Page, text: string) => page.locator('#said', { hasText: text }).waitFor();
 
-test('what one viewer does through the relay, the application does, and the other viewer sees', async () => {
+test('the application does what one viewer requests through the relay, and the other viewer sees it', async () => {
   await using stage = await startStage();
   const editor = await stage.open('editor');
   const reader = await stage.open('reader');
@@ -78,7 +78,7 @@ test('what one viewer does through the relay, the application does, and the othe
   expect(await reader.locator('li.open').count()).toBe(2);
 });
 
-test('a viewer whose grant names no action is refused, in words, and nothing changes', async () => {
+test('a viewer whose grant names no action is refused with a message, and nothing changes', async () => {
   await using stage = await startStage();
   const reader = await stage.open('reader');
   await reader.locator('#t1 button').click();
@@ -86,7 +86,7 @@ test('a viewer whose grant names no action is refused, in words, and nothing cha
   expect(await reader.locator('li.open').count()).toBe(3);
 });
 
-test('both viewers act by themselves in one page: one finishes tasks, the other is refused', async () => {
+test('both viewers act automatically in one page: one finishes tasks, the other is refused', async () => {
   await using stage = await startStage();
   const page = await stage.open('all', '#auto');
   const [editor, reader] = [page.frameLocator('iframe >> nth=0'), page.frameLocator('iframe >> nth=1')];
@@ -95,18 +95,18 @@ test('both viewers act by themselves in one page: one finishes tasks, the other 
   await reader.locator('#t1.done').waitFor();
 });
 
-test('what the application does by itself, every viewer sees', async () => {
+test('every viewer sees what the application does by itself', async () => {
   await using stage = await startStage(300);
   const pages = [await stage.open('editor'), await stage.open('reader')];
   await Promise.all(pages.map((page) => page.locator('#t6').waitFor()));
 });
 
-test('a viewer that lost the relay comes back by itself, and sees what it was never told of', async () => {
+test('a viewer that lost the relay reconnects by itself, and sees changes that it missed', async () => {
   await using stage = await startStage(1_000);
   const reader = await stage.open('reader');
   stage.cable.cut();
   await reader.locator('#status', { hasText: /waiting|connecting/ }).waitFor();
-  // The application goes on without a relay: nobody can be told of this task.
+  // The application continues without a relay, so no viewer learns of this task.
   const seen = await reader.locator('#tasks li').count();
   const tasks = async (): Promise<unknown[]> =>
     (await fetch(stage.pages[0]?.url.replace(/\w+$/, 'tasks') ?? '')).json();
@@ -116,7 +116,7 @@ test('a viewer that lost the relay comes back by itself, and sees what it was ne
   await reader.locator(`#t${seen + 1}`).waitFor();
 });
 
-test('the built library is a few kilobytes and needs nothing but a browser', () => {
+test('the built library is a few kilobytes and needs nothing except a browser', () => {
   const size = built.find(({ file }) => file === 'site.js');
   expect(size?.gzipBytes).toBeGreaterThan(1_000);
   expect(size?.gzipBytes).toBeLessThan(8_000);

@@ -21,11 +21,11 @@ describe('a socket that a service manager passes', () => {
     expect(() => activatedSocket({ LISTEN_PID: '7', LISTEN_FDS: '2' }, 7)).toThrow('expected 1 socket');
   });
 
-  it('answers requests that came before the relay started', async () => {
+  it('answers requests that arrived before the relay started', async () => {
     const server = createServer();
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     const { port } = server.address() as AddressInfo;
-    // The shell becomes the relay, so its process id is the one that LISTEN_PID names.
+    // The shell replaces itself by the relay, so its process id is the one in LISTEN_PID.
     const script = `LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$1" serve --json --port 1`;
     const child = spawn('/bin/sh', ['-c', script, process.execPath, BIN], {
       env: { PATH: process.env['PATH'] },

@@ -35,7 +35,7 @@ describe('callboard healthcheck', () => {
     expect(err).toMatch(/readyz answers 503: .*draining/s);
   });
 
-  it('exits with 1 where nothing listens, or nothing answers in time', async () => {
+  it('exits with 1 if nothing listens, or nothing answers in time', async () => {
     const silent = createServer(() => {});
     await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
     const { port } = silent.address() as AddressInfo;

@@ -15,7 +15,7 @@ const { user: userId, client: clientId, command: commandId, stream, window: wind
 const target = { userId, clientId, commandId };
 
 describe('a reader of a real relay', () => {
-  test('shows users, one with what is theirs, and nobody as null', async () => {
+  test('shows users, one user with their rows, and null for an unknown one', async () => {
     const { nodes, completeness } = await reader.users();
     expect(nodes.map(({ id, connectionCount }) => [id, connectionCount])).toEqual([
       [OWNER, 1],
@@ -29,7 +29,7 @@ describe('a reader of a real relay', () => {
     expect(await reader.user('nobody')).toBeNull();
   });
 
-  test('shows connections and their actions, by the names of GraphQL', async () => {
+  test('shows connections and their actions, with GraphQL names', async () => {
     expect((await reader.connections({ userId, status: 'CONNECTED' })).nodes).toMatchObject([{ clientId }]);
     expect((await reader.connections({ status: 'STALE' })).nodes).toEqual([]);
     expect((await reader.actions({ userId, clientId }))?.items).toMatchObject([
@@ -40,7 +40,7 @@ describe('a reader of a real relay', () => {
     expect((await reader.actionSample()).items).toHaveLength(2);
   });
 
-  test('shows who waits, and counts them', async () => {
+  test('shows and counts pending callers', async () => {
     const { nodes } = await reader.pending({ filter: { userId } });
     expect(nodes).toMatchObject([{ commandId: 'planted-live', waitFor: 'COMPLETED', stage: 'ACKNOWLEDGED' }]);
     expect((await reader.pendingCount()).count).toBe(2);
@@ -89,7 +89,7 @@ describe('a reader of a real relay', () => {
     expect((await reader.workers({ userId, clientType: 'MOBILE' })).idle).toEqual([]);
   });
 
-  test('shows deduplication, streams and messages, their payloads when asked for', async () => {
+  test('shows deduplication, streams and messages, with payloads on request', async () => {
     expect(await reader.dedup({ windowSeconds: 60 })).toMatchObject({ stats: { windowSeconds: 60, exact: true } });
     expect((await reader.streams({ userId, prefix: 'clients/' })).nodes).toMatchObject([{ key: stream }]);
     const redacted = await reader.messages({ stream, kinds: ['RESULT'] });
@@ -110,7 +110,7 @@ describe('a reader of a real relay', () => {
 });
 
 describe('the worker methods', () => {
-  test('mean the literal user `default` where none is named, and never the asker or everybody', async () => {
+  test('use the literal user `default` if none is named, never the requester and never everybody', async () => {
     const asked = (question: (admin: Admin) => Promise<unknown>): Promise<unknown> => {
       const { promise, resolve } = Promise.withResolvers<unknown>();
       const fetch: typeof globalThis.fetch = async (_url, init) => {
@@ -138,7 +138,7 @@ describe('an AdminError', () => {
     return error;
   };
 
-  test('says what the relay said: wrong token, wrong asker, wrong argument, wrong user', async () => {
+  test("carries the relay's refusal: wrong token, wrong requester, wrong argument, wrong user", async () => {
     const wrong = await failing(createAdmin({ url: at.url, token: 'nobody' }).users());
     expect([wrong.code, wrong.status]).toEqual(['unauthenticated', 401]);
     const user = createAdmin({ url: at.url, token: (await at.token(OTHER)) ?? '' });
@@ -150,7 +150,7 @@ describe('an AdminError', () => {
     expect((await failing(reader.connections({ after: 'torn' }))).code).toBe('invalid_cursor');
   });
 
-  test('says so where no relay answers', async () => {
+  test('reports that no relay answers', async () => {
     const of = (answer: () => Response): Admin =>
       createAdmin({ url: at.url, token: 't', retries: 0, fetch: async () => answer() });
     const page = await failing(of(() => new Response('<html>', { status: 404 })).users());
@@ -164,11 +164,11 @@ describe('an AdminError', () => {
     expect((await failing(of(() => Response.json({ errors: ['odd'] })).users())).code).toBe('bad_answer');
   });
 
-  test('is not needed for a URL that is none: that is a TypeError at once', () => {
+  test('is not used for an invalid URL: that is a TypeError at once', () => {
     expect(() => createAdmin({ url: 'relay', token: 't' })).toThrow(TypeError);
   });
 
-  test('comes only after a token that was turned down was asked for once more', async () => {
+  test('follows a refused token only after one more request for a token', async () => {
     const tokens = ['stale', ADMIN];
     const admin = createAdmin({ url: at.url, token: () => tokens.shift() ?? '' });
     expect((await admin.users()).nodes).toHaveLength(2);

@@ -6,7 +6,7 @@ import { CallerError, createHttpCaller, type Caller, type HttpCallerOptions } fr
 
 type Seen = { readonly method: string; readonly url: string; readonly token: string; readonly body: unknown };
 type Answer = { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> };
-/** What becomes of the n-th request: an answer, a connection that breaks, or silence. */
+/** The reaction to the n-th request: an answer, a broken connection, or silence. */
 type Script = (seen: Seen, n: number) => Answer | 'break' | 'silence';
 
 type Bench = AsyncDisposable & { readonly seen: Seen[]; readonly caller: Caller; readonly hangups: Promise<void> };
@@ -51,7 +51,7 @@ const done = {
 };
 
 describe('a caller over HTTP', () => {
-  test('invokes by the documented path and reads the outcome', async () => {
+  test('invokes on the documented path and reads the outcome', async () => {
     await using bench = await startBench(() => ({ status: 200, body: { ...done, result: { x: 1 }, error: null } }));
     const options = { commandId: 'c1', waitFor: 'completed', connectWithinMs: 1, respondWithinMs: 2_000 } as const;
     const trace = { traceId: 't', parentSpanId: 'p' };
@@ -66,7 +66,7 @@ describe('a caller over HTTP', () => {
     ]);
   });
 
-  test('takes an end that comes with 504 for the outcome that it is, and 202 for pending', async () => {
+  test('reads an end with status 504 as its outcome, and 202 as pending', async () => {
     const error = { code: 'connect_timeout', message: 'never came' };
     const bodies: readonly Answer[] = [
       { status: 504, body: { ...done, code: 'connect_timeout', outcome: 'expired', execution: 'not_written', error } },
@@ -92,7 +92,7 @@ describe('a caller over HTTP', () => {
     expect(bench.seen[0]).toMatchObject({ method: 'GET', url, body: null });
   });
 
-  test('throws a refusal as CallerError, and never takes nonsense for an answer', async () => {
+  test("throws a refusal as CallerError, and rejects an answer that is not a relay's", async () => {
     const answers: readonly Answer[] = [
       { status: 429, body: { code: 'queue_full', detail: 'full', by: 'capacity' }, headers: { 'retry-after': '2' } },
       { status: 404, body: ['nothing'] },
@@ -108,7 +108,16 @@ describe('a caller over HTTP', () => {
     expect(bench.seen).toHaveLength(4);
   });
 
-  test('cancels with a receipt', async () => {
+  test.each(['', '-1', '1.5', '0x10', 'soon', '9'.repeat(30), 'Sun, 22 Nov 2026 00:00:00 GMT'])(
+    'takes the Retry-After %j for no time',
+    async (header) => {
+      const body = { code: 'queue_full', detail: 'full' };
+      await using bench = await startBench(() => ({ status: 429, body, headers: { 'retry-after': header } }));
+      await expect(bench.caller.invoke(lamp)).rejects.toMatchObject({ code: 'queue_full', retryAfterMs: null });
+    },
+  );
+
+  test('returns a receipt for a cancel', async () => {
     await using bench = await startBench(() => ({ status: 200, body: { state: 'too_late', command: {} } }));
     expect(await bench.caller.cancel(handle, 'enough')).toEqual({ handle, state: 'too_late' });
     expect(bench.seen).toEqual([
@@ -127,15 +136,16 @@ describe('a request whose connection breaks', () => {
     expect(bench.seen[0]?.body).toMatchObject({ command_id: expect.stringMatching(/^c-[0-9a-f]{32}$/) });
   });
 
-  test('or that a proxy answers in the place of a relay, is given up as unreachable after the retries', async () => {
-    const script: Script = (_, n) => (n % 2 ? 'break' : { status: 502, body: 'bad gateway' });
-    await using bench = await startBench(script, { retries: 2 });
+  test('is given up as unreachable after the retries, also when a proxy answers in place of a relay', async () => {
+    const script: Script = (_, n) =>
+      n % 2 ? 'break' : { status: 502, body: n === 2 ? ['bad gateway'] : 'bad gateway' };
+    await using bench = await startBench(script, { retries: 4 });
     const invoked = bench.caller.invoke(lamp, {}, { commandId: 'c1' });
     await expect(invoked).rejects.toMatchObject({ code: 'unreachable', handle });
-    expect(bench.seen).toHaveLength(3);
+    expect(bench.seen).toHaveLength(5);
   });
 
-  test('is not sent again when the relay itself answered a server error', async () => {
+  test('is not sent again when the relay itself answers a server error', async () => {
     await using bench = await startBench(() => ({ status: 503, body: { code: 'draining', detail: 'soon' } }));
     await expect(bench.caller.invoke(lamp)).rejects.toMatchObject({ code: 'draining' });
     expect(bench.seen).toHaveLength(1);
@@ -143,7 +153,7 @@ describe('a request whose connection breaks', () => {
 });
 
 describe('the token', () => {
-  test('is asked for anew, once, when it was turned down', async () => {
+  test('is requested again, once, after it was refused', async () => {
     let n = 0;
     const ok = { status: 200, body: { ...done, result: null } };
     const script: Script = ({ token }) =>
@@ -154,7 +164,7 @@ describe('the token', () => {
     expect(bench.seen.map(({ token }) => token)).toEqual(['Bearer t1', 'Bearer t2', 'Bearer t3', 'Bearer t4']);
   });
 
-  test('that cannot be had is an error of its own, with its cause', async () => {
+  test('that cannot be obtained is an error of its own, with its cause', async () => {
     const token = () => Promise.reject(new Error('vault sealed'));
     await using bench = await startBench(() => 'break', { token });
     const invoked = bench.caller.invoke(lamp);
@@ -164,7 +174,7 @@ describe('the token', () => {
 });
 
 describe('leaving a wait', () => {
-  test('by the signal hangs up and rejects with its reason, without another try', async () => {
+  test('by the signal ends the request and rejects with its reason, without a retry', async () => {
     const asked = Promise.withResolvers<void>();
     await using bench = await startBench(() => (asked.resolve(), 'silence'));
     const abort = new AbortController();
@@ -176,7 +186,7 @@ describe('leaving a wait', () => {
     expect(bench.seen).toHaveLength(1);
   });
 
-  test('by close ends all of them, and what is asked later', async () => {
+  test('by close ends all waits, and later calls too', async () => {
     const asked = Promise.withResolvers<void>();
     await using bench = await startBench(() => (asked.resolve(), 'silence'));
     const invoked = bench.caller.invoke(lamp);

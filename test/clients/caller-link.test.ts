@@ -8,7 +8,7 @@ type Bench = AsyncDisposable & {
   readonly relay: FakeRelay;
   readonly caller: Caller;
   readonly clock: FakeClock;
-  /** Breaks the link and lets the caller come back. */
+  /** Breaks the link and lets the caller reconnect. */
   again(link: FakeLink): Promise<FakeLink>;
 };
 
@@ -39,7 +39,7 @@ async function startBench(admit?: () => Admission): Promise<Bench> {
 }
 
 describe('a caller on a link', () => {
-  test('says hello as a caller alone, invokes, hears of stages and gets the result', async () => {
+  test('says hello as a caller only, invokes, receives stages and gets the result', async () => {
     await using bench = await startBench();
     const stages: string[] = [];
     const options = { commandId: 'c1', respondWithinMs: 5_000, traceId: 't', onStage: (s: string) => stages.push(s) };
@@ -61,7 +61,7 @@ describe('a caller on a link', () => {
     expect(bench.relay.faults).toEqual([]);
   });
 
-  test('tells every outcome apart', async () => {
+  test('distinguishes every outcome', async () => {
     await using bench = await startBench();
     const error = { error_code: 'lease_busy', error_message: 'busy' };
     const answers = [
@@ -87,7 +87,7 @@ describe('a caller on a link', () => {
     }
   });
 
-  test('throws a refusal as CallerError with its code, by whom and when to try again', async () => {
+  test('throws a refusal as CallerError with its code, the refusing check and the retry time', async () => {
     await using bench = await startBench();
     const invoked = bench.caller.invoke(lamp, {}, { commandId: 'c1' });
     const link = await bench.relay.link();
@@ -116,7 +116,7 @@ describe('a caller on a link', () => {
 describe('a wait that the relay ended before its stage and its time', () => {
   const lives = { type: 'outcome', command_id: 'c1', stage: 'dispatched', execution: 'may_have_run' } as const;
 
-  test('goes on over the next link, by await', async () => {
+  test('continues over the next link, by await', async () => {
     await using bench = await startBench();
     const invoked = bench.caller.invoke(lamp, {}, { commandId: 'c1' });
     const link = await bench.relay.link();
@@ -129,7 +129,7 @@ describe('a wait that the relay ended before its stage and its time', () => {
     expect(await invoked).toMatchObject({ outcome: 'completed', result: { was: true } });
   });
 
-  test('is pending where the link stays all the same', async () => {
+  test('is pending if the link stays up', async () => {
     await using bench = await startBench();
     const invoked = bench.caller.invoke(lamp, {}, { commandId: 'c1' });
     const link = await bench.relay.link();
@@ -148,7 +148,7 @@ describe('a wait that the relay ended before its stage and its time', () => {
 });
 
 describe('a wait that was cut by a lost link', () => {
-  test('is taken up by await with the same command id and the time that is left, once the command was admitted', async () => {
+  test('continues by await with the same command id and the remaining time, once the command was admitted', async () => {
     await using bench = await startBench();
     const admitted = Promise.withResolvers<string>();
     const options = { commandId: 'c1', respondWithinMs: 20_000, onStage: admitted.resolve };
@@ -167,7 +167,7 @@ describe('a wait that was cut by a lost link', () => {
     expect(await next.untaken('invoke')).toBe(0);
   });
 
-  test('is invoked again under the same id while nothing says that it was admitted', async () => {
+  test('is invoked again under the same id if its admission was not confirmed', async () => {
     await using bench = await startBench();
     const invoked = bench.caller.invoke(lamp, { on: 1 });
     const link = await bench.relay.link();
@@ -194,7 +194,7 @@ describe('a wait that was cut by a lost link', () => {
     expect(await invoked).toMatchObject({ outcome: 'outcome_unknown', error: { code: 'store_lost' } });
   });
 
-  test('does not last for ever: without a relay it ends unreachable after its budget and a grace', async () => {
+  test('is bounded: without a relay it ends as unreachable after its budget and a grace period', async () => {
     await using bench = await startBench(() => 'silence');
     const invoked = bench.caller.invoke(lamp, {}, { commandId: 'c1', respondWithinMs: 1_000 });
     const seen = expect(invoked).rejects.toMatchObject({ code: 'unreachable', handle });
@@ -205,7 +205,7 @@ describe('a wait that was cut by a lost link', () => {
 });
 
 describe('leaving a wait', () => {
-  test('by the signal rejects with its reason and tells the relay, which is not asked to cancel', async () => {
+  test('by the signal rejects with its reason and notifies the relay, without a cancel', async () => {
     await using bench = await startBench();
     const abort = new AbortController();
     const invoked = bench.caller.invoke(lamp, {}, { signal: abort.signal });
@@ -219,7 +219,7 @@ describe('leaving a wait', () => {
     expect(await link.untaken('invoke')).toBe(0);
   });
 
-  test('by close ends all of them, and what is asked later', async () => {
+  test('by close ends all waits, and later calls too', async () => {
     await using bench = await startBench();
     const invoked = bench.caller.invoke(lamp);
     await bench.relay.link();
@@ -229,13 +229,13 @@ describe('leaving a wait', () => {
     await expect(bench.caller.await(handle)).rejects.toMatchObject({ code: 'closed', handle });
   });
 
-  test('happens by itself when the relay says to stay away', async () => {
+  test('ends all waits when the relay closes the link permanently', async () => {
     await using bench = await startBench(() => 'forbidden');
     await expect(bench.caller.invoke(lamp)).rejects.toMatchObject({ code: 'forbidden' });
   });
 });
 
-test('at most 256 requests are unanswered on the link; more wait for their turn', async () => {
+test('at most 256 requests are unanswered on the link; further ones wait for their turn', async () => {
   await using bench = await startBench();
   const all = Array.from({ length: 300 }, (_, n) => bench.caller.invoke<number>(lamp, { n }));
   const link = await bench.relay.link();

@@ -22,7 +22,7 @@ type Answered = { readonly status: number; readonly body: Record<string, unknown
 
 const published = { retained: true, duplicate: false, published: true, refused_by: null, error: null };
 
-/** A control server over a runtime that is connected to a fake relay; `ingest` answers its events. */
+/** A control server over a runtime that is connected to a fake relay. `ingest` answers its events. */
 async function startControl(ingest: () => Response = () => Response.json({ items: [published] })): Promise<Control> {
   const bench = await startRuntimeBench();
   const ingested: unknown[] = [];
@@ -67,7 +67,7 @@ async function startControl(ingest: () => Response = () => Response.json({ items
   };
 }
 
-/** Writes these lines and nothing of a body; all that comes back until the other side ends. */
+/** Sends these lines without a body and returns everything received until the server closes. */
 async function exchange(port: number, lines: readonly string[]): Promise<string> {
   const socket: Socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
@@ -78,7 +78,7 @@ async function exchange(port: number, lines: readonly string[]): Promise<string>
   return text;
 }
 
-/** Headers that announce a body which is never sent: who waits for any of it never answers. */
+/** Headers that announce a body that is never sent: a server that waits for it would never answer. */
 function announced(port: number, more: readonly string[], method = 'POST /sites/board/events'): readonly string[] {
   const named = more.some((line) => /^host:/i.test(line));
   return [
@@ -92,7 +92,7 @@ function announced(port: number, more: readonly string[], method = 'POST /sites/
 
 const bearer = `Authorization: Bearer ${token}`;
 
-describe('the control server refuses before it reads any of a body', () => {
+describe('the control server refuses before it reads the body', () => {
   test.each([
     ['evil.com', 403],
     ['evil.com:PORT', 403],
@@ -193,7 +193,7 @@ describe('the control server refuses before it reads any of a body', () => {
     if (status === 405) expect(answer).toMatch(/allow: PUT, DELETE/i);
   });
 
-  test('a peer of another machine, whatever it says of itself', () => {
+  test('a peer on another machine, whatever its headers claim', () => {
     const rules = { port: 80, token };
     const judge = (remoteAddress: string | undefined): number | null => {
       const headers = { host: '127.0.0.1', authorization: `Bearer ${token}`, 'x-forwarded-for': '127.0.0.1' };
@@ -205,7 +205,7 @@ describe('the control server refuses before it reads any of a body', () => {
     for (const address of foreign) expect(judge(address)).toBe(403);
   });
 
-  test('asks for the body of a good request only, when it is to say so', async () => {
+  test('sends 100 Continue for a valid request only, and only if it is expected', async () => {
     await using control = await startControl();
     const { port } = control.server;
     const request = httpRequest({
@@ -254,7 +254,7 @@ describe('the control server', () => {
     expect(await answer).toMatchObject({ status: 200, body: { ...fixed, ...body } });
   });
 
-  test('removes a site, and says when there was none', async () => {
+  test('removes a site, and answers not found if there was none', async () => {
     await using control = await startControl();
     const removed = control.ask('DELETE', '/sites/board');
     const { ref, op } = await control.link.next('site');
@@ -267,7 +267,7 @@ describe('the control server', () => {
     expect(await absent).toMatchObject({ status: 404, body: { code: 'not_found', detail: 'There is none.' } });
   });
 
-  test("answers the relay's refusal of a definition by its code", async () => {
+  test("answers the relay's refusal of a definition with its code", async () => {
     await using control = await startControl();
     for (const [code, status] of [
       ['invalid_argument', 400],
@@ -286,7 +286,7 @@ describe('the control server', () => {
     }
   });
 
-  test('publishes an event and answers what became of it', async () => {
+  test('publishes an event and answers the result', async () => {
     await using control = await startControl();
     const event = { name: 'site_changed', data: { id: 7, deep: [null, 'ü'] }, message_id: 'm7' };
     const answer = await control.ask('POST', '/sites/board/events', event);
@@ -315,20 +315,23 @@ describe('the control server', () => {
     ['POST', '/sites/board/events', { name: 7 }, 'name'],
     ['POST', '/sites/board/events', { name: 'x', message_id: 7 }, 'message_id'],
     ['POST', '/sites/board/events', { name: 'x', __proto__x: 1 }, '__proto__x'],
-  ])('names what is wrong with a body: %s %s %j', async (method, path, wrong, parameter) => {
+  ])('names the faults of a body: %s %s %j', async (method, path, wrong, parameter) => {
     await using control = await startControl();
     const answer = await control.ask(method, path, wrong);
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_argument', errors: [{ parameter }] } });
     expect(control.ingested).toEqual([]);
   });
 
-  test.each(['[]', '"x"', 'null', '{', '{"name":"x"}x', '\uFFFD'])('takes no body but an object: %s', async (text) => {
-    await using control = await startControl();
-    const answer = await control.ask('POST', '/sites/board/events', text);
-    expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_argument' } });
-  });
+  test.each(['[]', '"x"', 'null', '{', '{"name":"x"}x', '\uFFFD'])(
+    'accepts only an object as the body: %s',
+    async (text) => {
+      await using control = await startControl();
+      const answer = await control.ask('POST', '/sites/board/events', text);
+      expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_argument' } });
+    },
+  );
 
-  test('says so when the runtime is not connected, and loses nothing silently', async () => {
+  test('reports that the runtime is not connected, and loses nothing silently', async () => {
     await using control = await startControl();
     const away = control.bench.until('disconnected');
     control.link.drop();
@@ -339,14 +342,14 @@ describe('the control server', () => {
     expect(control.ingested).toEqual([]);
     const put = await control.ask('PUT', '/sites/board', body);
     expect(put).toMatchObject({ status: 503, body: { code: 'runtime_disconnected' } });
-    // The definition was kept, and the relay hears of it now.
+    // The definition was kept, and the relay receives it now.
     await control.bench.clock.advance(retryInMs ?? 0);
     const next = await control.bench.up();
     const { op, site_id, payload } = await next.next('site');
     expect([op, site_id, json(payload)]).toEqual(['register', 'board', body]);
   });
 
-  test('says so when the link breaks while it waits, and when the relay does not answer', async () => {
+  test('reports that the link broke while it waited, and that the relay does not answer', async () => {
     await using control = await startControl();
     const broken = control.ask('PUT', '/sites/board', {});
     await control.link.next('site');
@@ -359,7 +362,7 @@ describe('the control server', () => {
     expect(await silent).toMatchObject({ status: 503, body: { code: 'runtime_disconnected' } });
   });
 
-  test('says under which id to publish again when the relay could not be reached', async () => {
+  test('names the id under which to publish again when the relay could not be reached', async () => {
     await using control = await startControl(() => {
       throw new TypeError('fetch failed');
     });
@@ -372,7 +375,7 @@ describe('the control server', () => {
     expect(new Set(control.ingested.map((body) => JSON.stringify(body))).size).toBe(1);
   });
 
-  test('passes on what the relay says of an event', async () => {
+  test("passes on the relay's answer about an event", async () => {
     await using control = await startControl(() =>
       Response.json({ code: 'stale_instance', detail: 'Another instance is live.' }, { status: 409 }),
     );
@@ -397,14 +400,14 @@ describe('the control server', () => {
     await expect(taken).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 
-  test('answers nobody after it was closed', async () => {
+  test('answers nothing after it was closed', async () => {
     await using control = await startControl();
     await control.server.close();
     await expect(control.ask('DELETE', '/sites/board')).rejects.toThrow();
   });
 });
 
-/** The link that comes after one that broke. */
+/** Waits for the link after the broken one. */
 async function relink({ bench }: Control): Promise<FakeLink> {
   const { retryInMs } = await bench.until('disconnected');
   await bench.clock.advance(retryInMs ?? 0);

@@ -57,7 +57,7 @@ describe('a site event publisher', () => {
     ]);
   });
 
-  test('reads the ids, the link and the token of the runtime anew for each event', async () => {
+  test('reads the ids, the link and the token of the runtime again for each event', async () => {
     const bench = startBench(() => verdict());
     await bench.publisher.publish({ name: 'one' });
     Object.assign(bench.host, { instanceId: 'i-2', clientId: 'desk-2', token: async () => 't2' });
@@ -81,13 +81,13 @@ describe('a site event publisher', () => {
     ['ws://relay.test:81/connect', 'http://relay.test:81/ingest'],
     ['wss://relay.test/base/connect', 'https://relay.test/base/ingest'],
     ['https://relay.test/connect/', 'https://relay.test/ingest'],
-  ])('finds the relay by the link: %s', async (url, asked) => {
+  ])("derives the relay's address from the link: %s", async (url, asked) => {
     const { publisher, seen } = startBench(() => verdict(), { url });
     await publisher.publish({ name: 'one' });
     expect(seen[0]?.url).toBe(asked);
   });
 
-  test('says by which rule an event was retained and not published', async () => {
+  test('names the rule by which an event was retained and not published', async () => {
     const { publisher } = startBench(() => verdict({ published: false, refused_by: 'allowlist' }));
     const receipt = await publisher.publish({ name: 'secret' });
     expect(receipt).toMatchObject({ retained: true, published: false, refusedBy: 'allowlist' });
@@ -106,7 +106,7 @@ describe('a site event publisher', () => {
     expect(bench.seen).toHaveLength(3);
   });
 
-  test('gives up after a bounded number of tries, and says under which id to try again', async () => {
+  test('gives up after a bounded number of tries, and names the id under which to try again', async () => {
     const bench = startBench(() => Promise.reject(new TypeError('fetch failed')));
     const failed = expect(bench.publisher.publish({ name: 'one', messageId: 'm9' })).rejects.toMatchObject({
       name: 'HostError',
@@ -123,7 +123,7 @@ describe('a site event publisher', () => {
     [403, 'forbidden'],
     [413, 'payload_too_large'],
     [503, 'draining'],
-  ])("throws the relay's refusal by its code: %d %s", async (status, code) => {
+  ])("throws the relay's refusal with its code: %d %s", async (status, code) => {
     const bench = startBench(() => Response.json({ code, detail: 'In words.' }, { status }));
     const failed = bench.publisher.publish({ name: 'one', messageId: 'm1' });
     await expect(failed).rejects.toThrow(HostError);
@@ -131,7 +131,7 @@ describe('a site event publisher', () => {
     expect(bench.seen).toHaveLength(1);
   });
 
-  test('asks once more with another token when one is turned down', async () => {
+  test('asks once more with another token when one is refused', async () => {
     const tokens = ['old', 'new'];
     const token = async () => tokens.shift() ?? 'none';
     const bench = startBench(
@@ -141,7 +141,7 @@ describe('a site event publisher', () => {
     expect(await bench.publisher.publish({ name: 'one' })).toMatchObject({ published: true });
   });
 
-  test('stops when it is told to, and refuses what is no JSON or no site', async () => {
+  test('stops when aborted, and refuses data that is not JSON and an invalid site', async () => {
     const bench = startBench(() => new Promise(() => {}));
     const abort = new AbortController();
     const published = bench.publisher.publish({ name: 'one' }, { signal: abort.signal });
@@ -153,7 +153,7 @@ describe('a site event publisher', () => {
     published.catch(() => {});
   });
 
-  test('tells what is no relay from one', async () => {
+  test('distinguishes a relay from another server', async () => {
     const bench = startBench(() => Response.json({ hello: 'world' }));
     await expect(bench.publisher.publish({ name: 'one' })).rejects.toMatchObject({ code: 'bad_answer' });
   });

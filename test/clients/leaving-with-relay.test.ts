@@ -12,20 +12,20 @@ import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
 const KEY = { userId: 'alice', clientId: 'desk' };
 
-/** Which commands were run, and how often. */
+/** Which commands ran, and how often. */
 type Ledger = Map<string, number>;
 
-/** Lets everything else go on for a while. */
+/** Lets all other work proceed for a while. */
 async function pause(rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) await turns();
 }
 
-/** Every other one at the relay that is called, the others at the one for clients: in a topology of one relay both are the same. */
+/** Alternates between the relay that is called and the one for clients; with one relay, both are the same. */
 function linkOf({ url, link }: RealRelay, n: number): string {
   return n % 2 === 0 ? link : `${url.replace(/^http/, 'ws')}/connect`;
 }
 
-/** A client of `desk`, another instance each time; its handler takes as many turns of the loop as the params say. */
+/** A new instance of the client `desk`; its handler takes as many event-loop turns as the params say. */
 function start(relay: RealRelay, ledger: Ledger, n: number): Runtime {
   const token = () => relay.token('alice', 'connect');
   const runtime = createRuntime({ url: linkOf(relay, n), token, clientId: KEY.clientId, clientType: 'console' });
@@ -49,12 +49,12 @@ const callers: readonly [string, (relay: RealRelay) => Caller][] = [
 ];
 
 describe.each(callers)(
-  'ten times: a client closes, another run of it begins, and a caller over %s calls',
+  'ten times: a client closes, a new run of it starts, and a caller over %s calls',
   (_, create) => {
     test.each([
       ['before the new run is connected', { ready: false, connectWithinMs: 30_000 }],
       ['once it is connected', { ready: true, connectWithinMs: 0 }],
-    ])('%s: each call completes at the new run', async (_when, { ready, connectWithinMs }) => {
+    ])('%s: each call completes on the new run', async (_when, { ready, connectWithinMs }) => {
       await using relay = await startRealRelay();
       await using caller = create(relay);
       const ledger: Ledger = new Map();
@@ -106,8 +106,9 @@ async function gone({ callboard }: RealRelay): Promise<void> {
 }
 
 /**
- * `call`: a command whose handler takes so many turns. `swap`: the client closes and the next run begins; `overlap`: the next run begins as soon as
- * the relay let the old one go, which may still be running commands; `away`: the client closes, and the next one begins with the next step.
+ * `call`: a command whose handler takes this many turns. `swap`: the client closes and the next run starts. `overlap`:
+ * the next run starts as soon as the relay released the old one, which may still run commands. `away`: the client
+ * closes, and the next one starts with the next step.
  */
 type Move =
   | { readonly do: 'call'; readonly turns: number; readonly connectWithinMs: number }
@@ -130,7 +131,7 @@ const moves: fc.Arbitrary<readonly Move[]> = fc.array(
   { minLength: 5, maxLength: 60 },
 );
 
-test('whatever is under way while runs of a client close and begin: nothing runs twice, and every call ends as it should', async () => {
+test('while runs of a client close and start, no command runs twice, and every call ends correctly', async () => {
   await using relay = await startRealRelay();
   const ledger: Ledger = new Map();
   let made = 0;
@@ -150,7 +151,7 @@ test('whatever is under way while runs of a client close and begin: nothing runs
           const asked = { ...KEY, action: 'work', params, commandId, connectWithinMs };
           calls.set(commandId, relay.callboard.core.rpc.invoke(user('alice'), asked));
         } else {
-          // One that is not bound yet could take the place of its successor.
+          // A run that is not bound yet could replace its successor.
           if (move.do === 'overlap') await current.ready();
           const closed = current.close();
           closes.push(closed);
@@ -158,7 +159,7 @@ test('whatever is under way while runs of a client close and begin: nothing runs
           runtime = move.do === 'away' ? null : begin();
         }
       }
-      // Whatever is parked runs at the last one.
+      // All parked commands run on the last one.
       const last: Runtime = runtime ?? begin();
       const ends = await Promise.all([...calls].map(async ([id, call]) => [id, await call] as const));
       await Promise.all([...closes, last.close()]);

@@ -4,7 +4,7 @@ import { createSiteEventPublisher, startCooperativeSiteControlServer } from '../
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
-/** What no value of JavaScript holds: digits, the order of integer-like names, a name that is there twice. */
+/** JSON that no JavaScript value can hold: exact digits, the order of integer-like names, a repeated name. */
 const TEXT = '{ "id":9007199254740993, "10":1.0, "9":-0, "9":1e400 }';
 
 async function client(relay: RealRelay): Promise<Runtime> {
@@ -28,7 +28,7 @@ const callers: readonly [string, (relay: RealRelay) => Caller][] = [
 ];
 
 describe.each(callers)('raw JSON, from a caller over %s', (_, createCaller) => {
-  test('params and result are sent as they are written, and a handler sees both text and value', async () => {
+  test('params and result are sent unchanged, and a handler gets both text and value', async () => {
     await using relay = await startRealRelay();
     await using _runtime = await client(relay);
     await using caller = createCaller(relay);
@@ -46,11 +46,11 @@ describe.each(callers)('raw JSON, from a caller over %s', (_, createCaller) => {
   });
 });
 
-test('what is no JSON is not taken', () => {
+test('text that is not JSON is refused', () => {
   for (const text of ['', '{', '01', '{"a":NaN}', "'a'"]) expect(() => rawJson(text)).toThrow(SyntaxError);
 });
 
-test('a host publishes events as they are written, and the control server passes them on so', async () => {
+test('a host publishes events unchanged, and so does the control server', async () => {
   await using relay = await startRealRelay();
   await using runtime = await client(relay);
   await runtime.site({ siteId: 'board' }).registered;

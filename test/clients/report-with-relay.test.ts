@@ -27,7 +27,7 @@ function runtimeOf(relay: RealRelay, instanceId: string) {
   return createRuntime({ url: relay.link, token, clientId: 'browser', clientType: 'browser', instanceId });
 }
 
-test('what a runtime reports is what an operator reads, until its client stops reporting it or is replaced', async () => {
+test('an operator reads what a runtime reports, until its client stops reporting it or is replaced', async () => {
   await using relay = await startRealRelay();
   await using first = runtimeOf(relay, 'run-1');
   first.reportWindows([window]);

@@ -47,7 +47,7 @@ describe('a command that is run', () => {
     expect(given.remainingMs()).toBe(3_000);
   });
 
-  test('gets the site it came through beside its params, never among them, and before they are validated', async () => {
+  test('gets its site beside its params, never among them, and before validation', async () => {
     await using bench = await startRuntimeBench();
     const seen = gate<unknown>();
     const schema = { type: 'object', additionalProperties: false, properties: { x: {} } };
@@ -57,7 +57,7 @@ describe('a command that is run', () => {
     expect(await seen.opened).toEqual({ params: { x: 1 }, site: { sessionId: 's1', siteId: 'board' } });
   });
 
-  test('may have a param called __proto__ that changes nothing but itself', async () => {
+  test('may have a param called __proto__, which changes nothing else', async () => {
     await using bench = await startRuntimeBench();
     const seen = gate<object>();
     bench.runtime.handle('proto', {}, (params) => seen.open(params));
@@ -70,7 +70,7 @@ describe('a command that is run', () => {
     expect('evil' in params).toBe(false);
   });
 
-  test('tells progress, until it ends', async () => {
+  test('reports progress, until it ends', async () => {
     await using bench = await startRuntimeBench();
     const call = gate<Call>();
     const go = gate();
@@ -91,7 +91,7 @@ describe('a command that is run', () => {
   });
 });
 
-test('a handler that tells progress in a tight loop does not flood the link', async () => {
+test('a handler that reports progress in a tight loop does not flood the link', async () => {
   await using bench = await startRuntimeBench();
   const call = gate<Call>();
   bench.runtime.handle('loop', {}, (_, given) => {
@@ -109,7 +109,7 @@ test('a handler that tells progress in a tight loop does not flood the link', as
 });
 
 describe('a refusal by the client', () => {
-  test('says unknown_action for what was never advertised or was removed', async () => {
+  test('answers unknown_action for an action that was never advertised or was removed', async () => {
     await using bench = await startRuntimeBench();
     const remove = bench.runtime.handle('gone', {}, () => 1);
     const link = await bench.up();
@@ -118,7 +118,7 @@ describe('a refusal by the client', () => {
     expect(await refusal(link, 'c1')).toBe('unknown_action');
   });
 
-  test('says arguments_invalid with a bounded message, for params that break the schema or are no object', async () => {
+  test('answers arguments_invalid with a bounded message, for params that break the schema or are not an object', async () => {
     await using bench = await startRuntimeBench();
     let runs = 0;
     const schema = {
@@ -148,12 +148,12 @@ describe('a refusal by the client', () => {
     expect(runs).toBe(1);
   });
 
-  test('says client_denied when the authorizer says no, throws, or answers something else', async () => {
+  test('answers client_denied when the authorizer refuses, throws, or answers something else', async () => {
     const answers = [false, { allow: false, message: 'not at night' }, 'yes', 1];
     await using bench = await startRuntimeBench({
       authorize: ({ params }) => {
         if (params['n'] === 'throw') throw new Error('broken');
-        // A program without types may answer anything.
+        // An untyped program may return anything.
         return JSON.parse(JSON.stringify(answers[Number(params['n'])]));
       },
     });
@@ -170,7 +170,7 @@ describe('a refusal by the client', () => {
     expect(link.frames.some(({ type }) => type === 'ack')).toBe(false);
   });
 
-  test('says approval_denied where nobody can approve, somebody says no, or nobody answers until the deadline', async () => {
+  test('answers approval_denied without an approver, after a refusal, and without an answer by the deadline', async () => {
     await using none = await startRuntimeBench();
     none.runtime.handle('pay', { approval: true }, () => 1);
     const link = await none.up();
@@ -190,7 +190,7 @@ describe('a refusal by the client', () => {
     expect(await refusal(other, 'c3')).toBe('approval_denied');
   });
 
-  test('asks for arguments, then authorizer, then approval, then lease', async () => {
+  test('checks arguments, then authorizer, then approval, then lease', async () => {
     const asked: string[] = [];
     await using bench = await startRuntimeBench({
       authorize: () => asked.push('authorize') > 0,
@@ -217,7 +217,7 @@ describe('a refusal by the client', () => {
 });
 
 describe('a handler that fails', () => {
-  test('says handler_failed with one bounded line and never a stack', async () => {
+  test('answers handler_failed with one bounded line and never a stack', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('boom', {}, () => {
       const error = new Error('x'.repeat(1_000));
@@ -235,10 +235,10 @@ describe('a handler that fails', () => {
     expect(await link.next('error')).toMatchObject({ code: 'handler_failed' });
   });
 
-  test('says why in its own words, but cannot claim that it never ran', async () => {
+  test('chooses its own message and code, but cannot claim that it never ran', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('own', {}, ({ code }) => {
-      // A program without types may give any code.
+      // An untyped program may use any code.
       throw new ActionError('no paper', JSON.parse(JSON.stringify(code)));
     });
     const link = await bench.up();
@@ -250,7 +250,7 @@ describe('a handler that fails', () => {
     }
   });
 
-  test('fails with a result that is no JSON or does not fit into a frame', async () => {
+  test('fails with a result that is not JSON or does not fit into a frame', async () => {
     await using bench = await startRuntimeBench({ admit: () => ({ max_frame_bytes: 2_000 }) });
     const circular: Record<string, unknown> = {};
     circular['self'] = circular;
@@ -270,7 +270,7 @@ describe('cancelling', () => {
     return new Promise((_, reject) => call.signal.addEventListener('abort', () => reject(call.signal.reason)));
   }
 
-  test('aborts the signal; the handler that stops has been cancelled', async () => {
+  test('aborts the signal; a handler that then stops has been cancelled', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('wait', {}, (_, call) => waits(call));
     const link = await bench.up();
@@ -281,7 +281,7 @@ describe('cancelling', () => {
     expect(await link.next('cancelled')).toMatchObject({ command_id: 'c1', payload: null });
   });
 
-  test('hands over a partial result', async () => {
+  test('returns a partial result', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('wait', {}, (_, call) =>
       waits(call).catch(() => {
@@ -295,7 +295,7 @@ describe('cancelling', () => {
     expect(json((await link.next('cancelled')).payload)).toEqual({ done: 3 });
   });
 
-  test('does not hide what the handler did: one that completes has completed, one that fails has failed', async () => {
+  test('does not hide what the handler did: one that returns has completed, one that throws has failed', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('done', {}, (_, call) => waits(call).catch(() => 'done all the same'));
     bench.runtime.handle('broken', {}, (_, call) =>
@@ -330,7 +330,7 @@ describe('cancelling', () => {
     expect(runs).toBe(0);
   });
 
-  test('comes from the deadline too, and is then a failure', async () => {
+  test('by the deadline is a failure', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('wait', {}, (_, call) => waits(call));
     const link = await bench.up();
@@ -342,7 +342,7 @@ describe('cancelling', () => {
     expect(await link.next('error')).toMatchObject({ code: 'client_timeout', message: 'Stopped at the deadline.' });
   });
 
-  test('comes from the time that the action allows, counted from the start of its handler', async () => {
+  test("by the action's time limit counts from the start of its handler", async () => {
     await using bench = await startRuntimeBench({ authorize: () => bench.clock.advance(700).then(() => true) });
     const deadlines: number[] = [];
     bench.runtime.handle('slow', { timeoutMs: 1_000 }, (_, { signal, deadline, remainingMs }) => {
@@ -374,7 +374,7 @@ describe('cancelling', () => {
 });
 
 describe('the registry', () => {
-  test('advertises what it was told, at hello and when it changes', async () => {
+  test('advertises its actions at hello and after each change', async () => {
     await using bench = await startRuntimeBench({ metadata: { host: 'desk' } });
     const schema = { type: 'object' };
     bench.runtime.handle('a', { summary: 'A', description: 'AA', version: '1', schema, metadata: [1] }, () => 1);
@@ -399,7 +399,7 @@ describe('the registry', () => {
     expect(await link.untaken('actions')).toBe(0);
   });
 
-  test('refuses at once what cannot be advertised', async () => {
+  test('refuses at once an action that cannot be advertised', async () => {
     await using bench = await startRuntimeBench();
     const { runtime } = bench;
     runtime.handle('a', {}, () => 1);

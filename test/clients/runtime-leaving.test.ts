@@ -4,14 +4,14 @@ import { settle } from '../kit/clock.ts';
 import { startFakeRelay } from '../kit/fake-relay.ts';
 import { gate, startRuntimeBench, type RuntimeBench } from './kit/runtime-bench.ts';
 
-/** Whether the promise is settled by now. */
+/** Whether the promise has settled yet. */
 function watch(promise: Promise<void>): { readonly done: boolean } {
   const seen = { done: false };
   void promise.then(() => (seen.done = true));
   return seen;
 }
 
-/** A runtime with a handler that ends when told. */
+/** A runtime with a handler that ends on request. */
 async function slowBench() {
   const bench = await startRuntimeBench();
   const go = gate();
@@ -24,7 +24,7 @@ async function slowBench() {
 const closedByClient = { state: 'closed', reason: 'client_closed' };
 
 describe('a runtime that closes', () => {
-  test('runs what was dispatched before the relay’s answer, and leaves once its ends were taken', async () => {
+  test('runs what was dispatched before the relay’s answer, and closes once its ends were acknowledged', async () => {
     const { bench, link, go } = await slowBench();
     await using _ = bench;
     link.command('before', 'slow');
@@ -52,7 +52,7 @@ describe('a runtime that closes', () => {
     expect(link.frames.filter(({ type }) => type === 'closing')).toHaveLength(1);
   });
 
-  test('with nothing to do waits for the answer, and for that alone', async () => {
+  test('without commands waits for the answer only', async () => {
     const { bench, link } = await slowBench();
     await using _ = bench;
     const closing = bench.runtime.close();
@@ -65,7 +65,7 @@ describe('a runtime that closes', () => {
     expect(bench.runtime.status).toEqual(closedByClient);
   });
 
-  test('gives the same promise when closed twice, and asks once', async () => {
+  test('returns the same promise when closed twice, and asks once', async () => {
     const { bench, link } = await slowBench();
     await using _ = bench;
     const first = bench.runtime.close();
@@ -77,7 +77,7 @@ describe('a runtime that closes', () => {
     expect(bench.runtime.close()).toBe(first);
   });
 
-  test('is let go by an older relay that does not know the question, and refuses what that still sends', async () => {
+  test('closes with an older relay that does not know `closing`, and refuses commands that it still sends', async () => {
     const { bench, link, go } = await slowBench();
     await using _ = bench;
     link.command('c1', 'slow');
@@ -95,7 +95,7 @@ describe('a runtime that closes', () => {
     expect([bench.dropped, bench.errors]).toEqual([[], []]);
   });
 
-  test('waits no longer than it was allowed to, for the answer and for handlers', async () => {
+  test('waits no longer than allowed for the answer and for handlers', async () => {
     const { bench, link } = await slowBench();
     await using _ = bench;
     link.command('c1', 'slow');
@@ -110,7 +110,7 @@ describe('a runtime that closes', () => {
     expect(bench.runtime.status).toEqual(closedByClient);
   });
 
-  test('says nothing any more that a client which stays would say', async () => {
+  test('sends nothing that only a staying client sends', async () => {
     const { bench, link } = await slowBench();
     await using _ = bench;
     const closing = bench.runtime.close();
@@ -126,7 +126,7 @@ describe('a runtime that closes', () => {
 });
 
 describe('a runtime that closes without a link', () => {
-  test('has nobody to ask before it connected', async () => {
+  test('closes at once before it connected', async () => {
     await using relay = await startFakeRelay();
     const runtime = createRuntime({ url: relay.url, token: 't', clientId: 'c', clientType: 'web' });
     await runtime.close();
@@ -152,7 +152,7 @@ describe('a runtime that closes without a link', () => {
     expect(opens.status).toEqual(closedByClient);
   });
 
-  test('waits for the welcome once it said hello, since commands may come with it, and asks then', async () => {
+  test('waits for the welcome once it sent hello, because commands may follow, and then asks', async () => {
     await using bench = await startRuntimeBench({ admit: () => 'silence' });
     bench.runtime.handle('quick', {}, () => 1);
     bench.runtime.connect();
@@ -184,7 +184,7 @@ describe('a runtime that closes without a link', () => {
     expect([bench.runtime.status, bench.relay.connections]).toEqual([closedByClient, 1]);
   });
 
-  test('comes back with the ends that it owes, and asks before anything else', async () => {
+  test('reconnects with unacknowledged ends, and asks before anything else', async () => {
     const { bench, link, go } = await slowBench();
     await using _ = bench;
     link.command('c1', 'slow');
@@ -205,7 +205,7 @@ describe('a runtime that closes without a link', () => {
   });
 
   test.each([false, true])(
-    'that it lost while closing: it comes back before the answer only (answered: %s)',
+    'and lost it while closing reconnects only before the answer (answered: %s)',
     async (answered) => {
       const { bench, link, go } = await slowBench();
       await using _ = bench;

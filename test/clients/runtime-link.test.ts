@@ -7,7 +7,7 @@ import { FakeClock, settle } from '../kit/clock.ts';
 import { startFakeRelay, type FakeLink } from '../kit/fake-relay.ts';
 import { gate, json, startRuntimeBench, untilState } from './kit/runtime-bench.ts';
 
-describe('the wait before coming back', () => {
+describe('the delay before a reconnect', () => {
   test('is fully random below a bound that doubles up to 30 s', () => {
     const bounds = (random: number) =>
       [0, 1, 2, 5, 6, 50, 5_000].map((n) => backoffMs(n, { baseMs: 500, capMs: 30_000, random: () => random }));
@@ -16,7 +16,7 @@ describe('the wait before coming back', () => {
     expect(bounds(1 - Number.EPSILON)).toEqual([499, 999, 1_999, 15_999, 29_999, 29_999, 29_999]);
   });
 
-  test('grows while nothing answers, and starts anew only after a link that lasted', async () => {
+  test('grows while nothing answers, and resets only after a stable link', async () => {
     await using bench = await startRuntimeBench({ random: () => 0.5 });
     let link = await bench.up();
     const waits: (number | null)[] = [];
@@ -39,7 +39,7 @@ describe('the wait before coming back', () => {
     });
   });
 
-  test('is at least what the relay asks for in bye', async () => {
+  test('is at least what the relay requests in bye', async () => {
     await using bench = await startRuntimeBench({ random: () => 0.5 });
     const link = await bench.up();
     const away = bench.until('disconnected');
@@ -51,7 +51,7 @@ describe('the wait before coming back', () => {
     await bench.relay.link();
   });
 
-  test('follows a connection that was never welcomed, too', async () => {
+  test('also applies after a connection that was never welcomed', async () => {
     await using bench = await startRuntimeBench({ admit: () => 'silence' });
     bench.runtime.connect();
     await bench.relay.link();
@@ -65,7 +65,7 @@ describe('the close table', () => {
   const reasons = Object.keys(CLOSE).filter((reason): reason is CloseReason => reason in CLOSE);
 
   for (const how of ['bye', 'code'] as const) {
-    test.each(reasons)(`is obeyed for %s, told by ${how}`, async (reason) => {
+    test.each(reasons)(`is followed for %s, received by ${how}`, async (reason) => {
       await using bench = await startRuntimeBench();
       const link = await bench.up();
       const over = Promise.race([bench.until('closed'), bench.until('disconnected')]);
@@ -79,7 +79,7 @@ describe('the close table', () => {
     });
   }
 
-  test('yields to a bye that says otherwise', async () => {
+  test('is overridden by bye', async () => {
     await using bench = await startRuntimeBench();
     const link = await bench.up();
     const closed = bench.until('closed');
@@ -87,7 +87,7 @@ describe('the close table', () => {
     expect(await closed).toEqual({ state: 'closed', reason: 'operator' });
   });
 
-  test('makes ready() reject once closed for good, and resolve while it may still come', async () => {
+  test('makes ready() reject once closed permanently, and resolve while a reconnect is possible', async () => {
     await using bench = await startRuntimeBench({ admit: () => 'forbidden' });
     const ready = bench.runtime.ready();
     bench.runtime.connect();
@@ -97,7 +97,7 @@ describe('the close table', () => {
 });
 
 describe('tokens', () => {
-  test('that the relay turns down are replaced by another one, and never tried again', async () => {
+  test('that the relay refuses are replaced by another one, and never tried again', async () => {
     const tokens = ['old', 'old', 'new'];
     await using bench = await startRuntimeBench({
       token: () => tokens.shift() ?? 'none left',
@@ -116,7 +116,7 @@ describe('tokens', () => {
     expect(bench.relay.connections).toBe(2);
   });
 
-  test('are renewed before they end, over the same link', async () => {
+  test('are renewed before they expire, over the same link', async () => {
     let n = 0;
     const clock = new FakeClock();
     await using bench = await startRuntimeBench({
@@ -138,13 +138,13 @@ describe('tokens', () => {
     expect(bench.relay.connections).toBe(1);
   });
 
-  test('are not asked for in a storm, whatever the clocks say', () => {
+  test('are not requested in a storm, whatever the clocks say', () => {
     expect(renewInMs(0, 1_000_000)).toBe(5_000);
     expect(renewInMs(1_001_000, 1_000_000)).toBe(5_000);
     expect(renewInMs(1e15, 0)).toBeLessThan(2 ** 31);
   });
 
-  test('that cannot be had leave the runtime disconnected, and trying', async () => {
+  test('that cannot be obtained leave the runtime disconnected and retrying', async () => {
     let broken = true;
     await using bench = await startRuntimeBench({
       token: () => {
@@ -172,7 +172,7 @@ describe('the heartbeat', () => {
     await link.next('pong');
   });
 
-  test('gives a silent socket up after dead_ms, and any frame counts', async () => {
+  test('gives up a silent socket after dead_ms, and any frame counts', async () => {
     await using bench = await startRuntimeBench();
     const link = await bench.up();
     await bench.clock.advance(50_000);
@@ -183,7 +183,7 @@ describe('the heartbeat', () => {
     expect(bench.runtime.status).toMatchObject({ state: 'disconnected', reason: 'heartbeat_lost' });
   });
 
-  test('lets frames pass that a newer relay may send', async () => {
+  test('ignores frames that only a newer relay sends', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, () => 1);
     const link = await bench.up();
@@ -214,7 +214,7 @@ describe('the result outbox', () => {
     expect(await link.untaken('result')).toBe(0);
   });
 
-  test('takes what ends while there is no link: the handler runs on, the same instance brings its end', async () => {
+  test('keeps an end without a link: the handler runs on, and the same instance sends its end later', async () => {
     await using bench = await startRuntimeBench();
     const go = gate();
     bench.runtime.handle('slow', {}, () => go.opened.then(() => 'late but true'));
@@ -233,11 +233,11 @@ describe('the result outbox', () => {
     expect(json((await next.next('result')).payload)).toBe('late but true');
   });
 
-  test('holds 256 ends and 1 MiB, and says which it dropped', async () => {
+  test('holds 256 ends and 1 MiB, and reports which it dropped', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, ({ size }) => 'x'.repeat(Number(size)));
     const link = await bench.up();
-    // One after the other: more than a relay has in flight at once are refused, and end first.
+    // Sequentially, because more commands than the relay allows in flight would be refused and end first.
     for (let n = 0; n < 258; n++) {
       link.command(`c${n}`, 'a', { size: 1 });
       await link.next('result');
@@ -250,7 +250,7 @@ describe('the result outbox', () => {
     expect(bench.dropped).toContain('c250 outbox_full');
   });
 
-  test('is sent again in portions, so that a full one stays below the rate of a link', async () => {
+  test('is sent again in portions, so that a full outbox stays below the rate of a link', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, () => 1);
     const link = await bench.up();
@@ -264,7 +264,7 @@ describe('the result outbox', () => {
     expect(await next.untaken('result')).toBe(0);
   });
 
-  test('forgets an end that the relay refuses, but keeps one that it cannot take just now', async () => {
+  test('drops an end that the relay refuses permanently, and keeps one that it refuses temporarily', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, () => 1);
     const link = await bench.up();
@@ -284,8 +284,8 @@ describe('the result outbox', () => {
   });
 });
 
-describe('a command that comes twice', () => {
-  test('does not run twice: one that runs goes on, one that ended is told again', async () => {
+describe('a command that arrives twice', () => {
+  test('does not run twice: a running one continues, and the end of an ended one is sent again', async () => {
     await using bench = await startRuntimeBench();
     let runs = 0;
     const go = gate();
@@ -308,7 +308,7 @@ describe('a command that comes twice', () => {
     expect(bench.runtime.unacknowledged).toBe(1);
   });
 
-  test('is known among the last 1000, without its end where that would be too much to keep', async () => {
+  test('is recognized among the last 1000, without its end if that would need too much memory', async () => {
     await using bench = await startRuntimeBench();
     const runs = new Map<string, number>();
     bench.runtime.handle('count', {}, ({ size }, { commandId }) => {
@@ -336,8 +336,8 @@ describe('a command that comes twice', () => {
   });
 });
 
-describe('leaving', () => {
-  test('does not wait for ever: it aborts what runs, and says which ends are lost', async () => {
+describe('closing', () => {
+  test('is bounded: it aborts running commands, and reports which ends are lost', async () => {
     await using bench = await startRuntimeBench();
     const call = gate<Call>();
     bench.runtime.handle('stuck', {}, (_, given) => {
@@ -358,7 +358,7 @@ describe('leaving', () => {
     await link.closed;
   });
 
-  test('because another instance took over aborts the handlers: their ends can no longer count', async () => {
+  test('because another instance took over aborts the handlers: their ends no longer count', async () => {
     await using bench = await startRuntimeBench();
     const call = gate<Call>();
     bench.runtime.handle('wait', {}, (_, given) => {
@@ -379,7 +379,7 @@ describe('leaving', () => {
     expect(bench.runtime.running).toBe(0);
   });
 
-  test('by await using works, before it ever connected too', async () => {
+  test('by await using works, also before the first connection', async () => {
     await using relay = await startFakeRelay();
     const options = { url: relay.url, token: 't', clientId: 'c', clientType: 'web' } as const;
     {
@@ -396,7 +396,7 @@ describe('leaving', () => {
   });
 });
 
-test('callbacks that throw or reject harm nothing and are told to onError', async () => {
+test('callbacks that throw or reject break nothing, and onError receives their errors', async () => {
   const errors: unknown[] = [];
   await using bench = await startRuntimeBench({
     onStatus: async () => {
@@ -424,7 +424,7 @@ test('callbacks that throw or reject harm nothing and are told to onError', asyn
   expect(messages).toEqual(new Set(['status', 'listener', 'drop', 'The relay refused result: not_found: no']));
 });
 
-test('options that cannot work are refused at once', () => {
+test('invalid options are refused at once', () => {
   const options = { url: 'ws://127.0.0.1:1/connect', token: 't', clientId: 'c', clientType: 'web' } as const;
   expect(() => createRuntime({ ...options, url: 'ftp://x' })).toThrow(TypeError);
   expect(() => createRuntime({ ...options, clientId: 'a b' })).toThrow(/clientId/);

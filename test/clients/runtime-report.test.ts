@@ -28,7 +28,7 @@ function idsOf(part: { readonly set: readonly { readonly contextId: string }[] }
   return (part?.set ?? []).map(({ contextId }) => contextId).join(' ');
 }
 
-/** What a relay holds that was told so. */
+/** What a relay holds after these reports. */
 class Held {
   readonly contexts = new Map<string, unknown>();
   readonly windows = new Map<string, unknown>();
@@ -45,7 +45,7 @@ class Held {
 }
 
 describe('reporting contexts and windows', () => {
-  test('tells a snapshot first and then what changed, all of one turn in one report', async () => {
+  test('sends a snapshot first and then changes, all of one turn in one report', async () => {
     await using bench = await startRuntimeBench();
     const { runtime } = bench;
     const link = await bench.up();
@@ -73,7 +73,7 @@ describe('reporting contexts and windows', () => {
     expect(await link.untaken('report')).toBe(0);
   });
 
-  test('tells nothing where nothing changed, and nothing of a kind that nobody reports', async () => {
+  test('sends nothing without a change, and nothing of a kind that is never reported', async () => {
     await using bench = await startRuntimeBench();
     let link = await bench.up();
     expect(await link.untaken('report')).toBe(0);
@@ -86,7 +86,7 @@ describe('reporting contexts and windows', () => {
     expect((await next(link)).windows).toBeNull();
   });
 
-  test('tells a snapshot after each welcome, also of what changed meanwhile, and also that there are none', async () => {
+  test('sends a snapshot after each welcome, including changes in between, also if it is empty', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.reportContexts([tab, work]);
     let link = await bench.up();
@@ -106,7 +106,7 @@ describe('reporting contexts and windows', () => {
     expect(await link.untaken('report')).toBe(0);
   });
 
-  test('splits what does not fit into a frame, each part within it, and all of them the whole', async () => {
+  test('splits what does not fit into a frame, without loss, each part within the limit', async () => {
     await using bench = await startRuntimeBench({ admit: () => ({ max_frame_bytes: 50_000 }) });
     const metadata = 'é'.repeat(8_000);
     const many = Array.from({ length: 100 }, (_, i) => ({ ...tab, contextId: `c${i}`, metadata }));
@@ -127,7 +127,7 @@ describe('reporting contexts and windows', () => {
     expect(bench.relay.faults).toEqual([]);
   });
 
-  test('is held back when it comes too often, and then tells all of it at once', async () => {
+  test('is delayed when it is too frequent, and then sends everything at once', async () => {
     await using bench = await startRuntimeBench();
     const link = await bench.up();
     for (let i = 0; i < 60; i++) {
@@ -142,7 +142,7 @@ describe('reporting contexts and windows', () => {
     expect(await link.untaken('report')).toBe(0);
   });
 
-  test('tells all again when the relay could not take a report just now, and nothing when it never will', async () => {
+  test('sends everything again after a temporary refusal, and nothing after a permanent one', async () => {
     await using bench = await startRuntimeBench();
     const link = await bench.up();
     bench.runtime.reportContexts([tab]);
@@ -165,7 +165,7 @@ describe('reporting contexts and windows', () => {
     expect(bench.errors).toHaveLength(3);
   });
 
-  test('leaves the relay with the present state after any sequence of changes and broken links', async () => {
+  test('leaves the relay with the current state after any sequence of changes and broken links', async () => {
     const rowId = fc.constantFrom('a', 'b', 'c');
     const row = fc.record({ contextId: rowId, title: fc.constantFrom('x', 'y', null) });
     const act = fc.oneof(
@@ -212,7 +212,7 @@ describe('reporting contexts and windows', () => {
   }, 30_000);
 });
 
-describe('what cannot be reported', () => {
+describe('invalid reports', () => {
   const cases: readonly [string, (bench: RuntimeBench) => void, RegExp][] = [
     ['no object', ({ runtime }) => runtime.reportContexts([7 as never]), /^contexts\[0\]: an object/],
     [
@@ -302,7 +302,7 @@ describe('what cannot be reported', () => {
     },
   );
 
-  test('the most that may be is taken by the relay', async () => {
+  test('the maximum is accepted by the relay', async () => {
     await using bench = await startRuntimeBench();
     const link = await bench.up();
     bench.runtime.reportContexts(numbered(1000));

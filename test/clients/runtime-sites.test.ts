@@ -28,7 +28,7 @@ async function refuse(link: FakeLink, code: string): Promise<void> {
 }
 
 describe('a runtime that hosts sites', () => {
-  test('registers a site that was defined before it was connected, and resolves when the relay took it', async () => {
+  test('registers a site that was defined before it connected, and resolves when the relay accepted it', async () => {
     await using bench = await startRuntimeBench();
     const { registered } = bench.runtime.site(board);
     const link = await bench.up();
@@ -37,7 +37,7 @@ describe('a runtime that hosts sites', () => {
     expect(bench.relay.faults).toEqual([]);
   });
 
-  test('registers its sites again after each welcome, as they were defined last, and none that was removed', async () => {
+  test('registers its sites again after each welcome, with their last definitions, and no removed one', async () => {
     await using bench = await startRuntimeBench();
     const link = await bench.up();
     bench.runtime.site(board);
@@ -56,7 +56,7 @@ describe('a runtime that hosts sites', () => {
     expect(await next.untaken('site')).toBe(0);
   });
 
-  test('keeps what was wished for while there is no link, and asks again for what was not answered', async () => {
+  test('keeps requests made without a link, and repeats those that were not answered', async () => {
     await using bench = await startRuntimeBench();
     const link = await bench.up();
     const { registered } = bench.runtime.site(board);
@@ -74,7 +74,7 @@ describe('a runtime that hosts sites', () => {
     await Promise.all([registered, removed]);
   });
 
-  test('goes back to the definition that the relay took when it refuses a new one', async () => {
+  test('returns to the definition that the relay accepted when it refuses a new one', async () => {
     await using bench = await startRuntimeBench();
     const link = await bench.up();
     bench.runtime.site(board);
@@ -86,7 +86,7 @@ describe('a runtime that hosts sites', () => {
     expect(await acknowledge(next)).toEqual(['register', 'board', told]);
   });
 
-  test('forgets a site that was refused from the start, and one that is gone already', async () => {
+  test('forgets a site that was refused from the start, and one that is already gone', async () => {
     await using bench = await startRuntimeBench();
     const link = await bench.up();
     const { registered } = bench.runtime.site(board);
@@ -99,7 +99,7 @@ describe('a runtime that hosts sites', () => {
     expect(await next.untaken('site')).toBe(0);
   });
 
-  test('asks again, later, where the relay could not take it just now', async () => {
+  test('asks again later after a temporary refusal', async () => {
     await using bench = await startRuntimeBench();
     const link = await bench.up();
     const { registered } = bench.runtime.site(board);
@@ -110,7 +110,7 @@ describe('a runtime that hosts sites', () => {
     await registered;
   });
 
-  test('lets only the last of several wishes for one site count', async () => {
+  test('sends only the last of several requests for one site', async () => {
     await using bench = await startRuntimeBench();
     const link = await bench.up();
     const first = bench.runtime.site(board);
@@ -124,14 +124,14 @@ describe('a runtime that hosts sites', () => {
     expect(await acknowledge(next)).toMatchObject(['register', 'board', { actions: [] }]);
   });
 
-  test('hosts at most 100 sites, and refuses ids that no site can have', async () => {
+  test('hosts at most 100 sites, and refuses invalid ids', async () => {
     await using bench = await startRuntimeBench();
     const all = Array.from({ length: 101 }, (_, at) => bench.runtime.site({ siteId: `s${at}` }));
     await expect(all[100]?.registered).rejects.toMatchObject({ code: 'capacity_exceeded' });
     expect(() => bench.runtime.site({ siteId: 'a/b' })).toThrow(TypeError);
   });
 
-  test('ends every wait when it closes, for good', async () => {
+  test('ends every wait when it closes permanently', async () => {
     await using bench = await startRuntimeBench();
     await bench.up();
     const { registered } = bench.runtime.site(board);

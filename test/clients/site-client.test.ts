@@ -14,7 +14,7 @@ type Bench = AsyncDisposable & {
   readonly server: ScriptedServer;
   readonly clock: FakeClock;
   readonly client: CooperativeSiteBrowserClient;
-  /** Subscribes; `waiting` resolves each time that the stream begins to wait, `live` when it is live. */
+  /** Subscribes. `waiting` resolves each time the stream starts to wait, `live` each time it is live. */
   subscribe(options?: SubscribeOptions): Subscribed;
 };
 
@@ -73,7 +73,7 @@ const changed = {
 };
 
 describe('a viewer that subscribes', () => {
-  test('asks by the documented path with its token, and hears named events', async () => {
+  test('requests the documented path with its token, and receives named events', async () => {
     await using bench = await startBench();
     const stream = bench.subscribe({ names: ['site_changed', 'note.added'] });
     const first = stream.next();
@@ -100,7 +100,7 @@ describe('a viewer that subscribes', () => {
     await stream.leave();
   });
 
-  test('skips what no relay sends and words that it does not know', async () => {
+  test('skips frames that no relay sends and fields that it does not know', async () => {
     await using bench = await startBench();
     const stream = bench.subscribe();
     const first = stream.next();
@@ -111,7 +111,7 @@ describe('a viewer that subscribes', () => {
     await stream.leave();
   });
 
-  test('comes back after a broken connection with a gap that says since when, once the stream is live again', async () => {
+  test('reconnects after a broken connection with a gap and its start, once the stream is live again', async () => {
     await using bench = await startBench();
     const stream = bench.subscribe();
     const first = stream.next();
@@ -134,7 +134,7 @@ describe('a viewer that subscribes', () => {
     await stream.leave();
   });
 
-  test('waits longer and longer while nothing answers, and not less than it is told to', async () => {
+  test('waits longer and longer while nothing answers, and not less than the relay requests', async () => {
     await using bench = await startBench();
     const stream = bench.subscribe();
     const first = stream.next();
@@ -153,12 +153,12 @@ describe('a viewer that subscribes', () => {
     }
     const { open } = await bench.server.connection();
     open(READY, eventFrame('site_changed', { id: 7 }));
-    // It never was live before, so there is no gap.
+    // It was never live before, so there is no gap.
     expect(await first).toEqual(changed);
     await stream.leave();
   });
 
-  test('gives up a connection that stays silent for three pings, and none that pings', async () => {
+  test('gives up a connection that is silent for three pings, and none that pings', async () => {
     const streams: ReadableStreamDefaultController<Uint8Array>[] = [];
     const fetch: typeof globalThis.fetch = async (_url, options) => {
       const body = new ReadableStream<Uint8Array>({ start: (controller) => void streams.push(controller) });
@@ -189,7 +189,7 @@ describe('a viewer that subscribes', () => {
     await stream.leave();
   });
 
-  test('takes no offence at the silence while its own reader is busy', async () => {
+  test('ignores the silence while its own reader is busy', async () => {
     await using bench = await startBench();
     const stream = bench.subscribe();
     const first = stream.next();
@@ -206,7 +206,7 @@ describe('a viewer that subscribes', () => {
   test.each([
     ['session_inactive', 'The session is over.'],
     ['unauthenticated', 'The grant is over.'],
-  ])('ends with the code that the relay closes with: %s', async (code, message) => {
+  ])('ends with the code with which the relay closes: %s', async (code, message) => {
     await using bench = await startBench();
     const stream = bench.subscribe();
     const first = stream.next();
@@ -220,7 +220,7 @@ describe('a viewer that subscribes', () => {
     expect(bench.server.connections).toBe(1);
   });
 
-  test('comes back when the relay closes only because it stops', async () => {
+  test('reconnects when the relay closes because it shuts down', async () => {
     await using bench = await startBench();
     const stream = bench.subscribe();
     const first = stream.next();
@@ -238,7 +238,7 @@ describe('a viewer that subscribes', () => {
     [403, 'forbidden'],
     [404, 'not_found'],
     [409, 'session_inactive'],
-  ])('does not come back where it is of no use: %d', async (status, code) => {
+  ])('does not reconnect after a permanent refusal: %d', async (status, code) => {
     await using bench = await startBench();
     const first = bench.subscribe().next();
     const { response } = await bench.server.connection();
@@ -248,7 +248,7 @@ describe('a viewer that subscribes', () => {
     expect(bench.server.connections).toBe(1);
   });
 
-  test('takes an answer without a stream for a session that is over', async () => {
+  test('treats an answer without a stream as the end of the session', async () => {
     await using bench = await startBench();
     const first = bench.subscribe().next();
     const { response } = await bench.server.connection();
@@ -257,7 +257,7 @@ describe('a viewer that subscribes', () => {
     expect(bench.server.connections).toBe(1);
   });
 
-  test('tells an answer that is no event stream from one', async () => {
+  test('rejects an answer that is not an event stream', async () => {
     await using bench = await startBench();
     const first = bench.subscribe().next();
     const { response } = await bench.server.connection();
@@ -265,7 +265,7 @@ describe('a viewer that subscribes', () => {
     await expect(first).rejects.toMatchObject({ code: 'bad_answer' });
   });
 
-  test('takes another token when one was turned down, and never the same again', async () => {
+  test('uses another token when one was refused, and never the same again', async () => {
     const tokens = ['old', 'new', 'new'];
     await using bench = await startBench({ token: () => tokens.shift() ?? 'new' });
     const stream = bench.subscribe();
@@ -307,7 +307,7 @@ describe('a viewer that subscribes', () => {
     expect(await second).toBe('end');
   });
 
-  test('hangs up when its reader leaves the loop', async () => {
+  test('disconnects when its reader leaves the loop', async () => {
     await using bench = await startBench();
     const connection = bench.server.connection();
     const loop = (async () => {
@@ -320,7 +320,7 @@ describe('a viewer that subscribes', () => {
     await gone;
   });
 
-  test('can be left while a next waits: that one ends, too', async () => {
+  test('can be left while `next` waits: that call ends too', async () => {
     await using bench = await startBench();
     const stream = bench.subscribe();
     const first = stream.next();
@@ -369,7 +369,7 @@ describe('a viewer that invokes', () => {
     [200, { outcome: 'cancelled', result: [1] }, { outcome: 'cancelled', partial: [1] }],
     [504, { outcome: 'outcome_unknown', error }, { outcome: 'outcome_unknown', error }],
     [202, { outcome: null }, { outcome: 'pending' }],
-  ])('gets what became of it: %d %j', async (status, body, outcome) => {
+  ])('gets the result: %d %j', async (status, body, outcome) => {
     expect(await invokeOnce(status, { ...done, ...body })).toEqual({ ...evidence, ...outcome });
   });
 
@@ -379,18 +379,18 @@ describe('a viewer that invokes', () => {
     [409, 'session_inactive'],
     [429, 'rate_limited'],
     [400, 'reserved_parameter'],
-  ])('hears a refusal by its code and in words: %d %s', async (status, code) => {
+  ])('gets a refusal with its code and message: %d %s', async (status, code) => {
     const refused = invokeOnce(status, { code, detail: 'In words.' });
     await expect(refused).rejects.toMatchObject({ name: 'SiteError', code, message: 'In words.', commandId: 'c1' });
     await expect(refused).rejects.toMatchObject({ retryAfterMs: 2_000 });
   });
 
-  test('tells what is no relay from one', async () => {
+  test('distinguishes a relay from another server', async () => {
     await expect(invokeOnce(200, { hello: 'world' })).rejects.toMatchObject({ code: 'bad_answer' });
     await expect(invokeOnce(404, {})).rejects.toMatchObject({ code: 'bad_answer' });
   });
 
-  test('sends it again under the same id when the connection breaks, and gives up after a while', async () => {
+  test('sends the request again under the same id when the connection breaks, and gives up after a bounded time', async () => {
     const bodies: unknown[] = [];
     const fetch: typeof globalThis.fetch = async (_url, options) => {
       bodies.push(options?.body);
@@ -403,7 +403,7 @@ describe('a viewer that invokes', () => {
     expect([bodies.length, new Set(bodies).size]).toEqual([4, 1]);
   });
 
-  test('stops waiting when it is told to', async () => {
+  test('stops waiting when aborted', async () => {
     await using bench = await startBench();
     const abort = new AbortController();
     const invoked = bench.client.invoke('note.add', {}, { signal: abort.signal });

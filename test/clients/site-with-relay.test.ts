@@ -13,7 +13,7 @@ const DEFINITION = {
   capability_profile: { action_invocation: true, sharing: true },
 };
 
-/** A runtime of alice's that hosts, an application's way in, and what the owner asks of the relay. */
+/** A hosting runtime of alice, an application's access to it, and the owner's requests to the relay. */
 async function startHost(relay: RealRelay, link = relay.link, instanceId?: string) {
   await using starting = new AsyncDisposableStack();
   const token = () => relay.token('alice', 'connect', 'host');
@@ -44,7 +44,7 @@ async function startHost(relay: RealRelay, link = relay.link, instanceId?: strin
 
 type Host = Awaited<ReturnType<typeof startHost>>;
 
-/** A viewer that listens already. */
+/** A viewer that is already subscribed. */
 async function startViewer(relay: RealRelay, host: Host, ask: object = {}) {
   const opened = await host.owner('POST', '/sites/board/sessions', ask);
   expect(opened.status).toBe(200);
@@ -64,7 +64,7 @@ async function startViewer(relay: RealRelay, host: Host, ask: object = {}) {
   return { client, sessionId, grantId, token, next, leave: () => events.return?.() };
 }
 
-test('an application defines a site, publishes to its viewers, and is told which rule kept an event back', async () => {
+test('an application defines a site, publishes to its viewers, and learns which rule prevented the publication', async () => {
   await using relay = await startRealRelay();
   await using host = await startHost(relay);
   const put = await host.app('PUT', '/sites/board', DEFINITION);
@@ -94,7 +94,7 @@ test('an application defines a site, publishes to its viewers, and is told which
   await viewer.leave();
 });
 
-test('a viewer invokes what its site allows: the handler is told the session, and refusals come in words', async () => {
+test('a viewer invokes what its site allows: the handler gets the session, and refusals have messages', async () => {
   await using relay = await startRealRelay();
   await using host = await startHost(relay);
   await host.app('PUT', '/sites/board', DEFINITION);
@@ -137,7 +137,7 @@ test('a stream ends with its reason when the session is closed, the grant revoke
   await expect(late.subscribe()[Symbol.asyncIterator]().next()).rejects.toMatchObject({ name: 'SiteError' });
 });
 
-test('a host whose link was cut hosts its sites again; until then its application is told so', async () => {
+test('a host whose link was cut hosts its sites again; until then its application is informed', async () => {
   await using relay = await startRealRelay();
   await using cable = await startTcpProxy(relay.url);
   await using host = await startHost(relay, `${cable.url.replace(/^http/, 'ws')}/connect`);
@@ -149,7 +149,7 @@ test('a host whose link was cut hosts its sites again; until then its applicatio
   const refused = await host.app('POST', '/sites/board/events', { name: 'site_changed', message_id: 'm1' });
   expect(refused).toMatchObject({ status: 503, body: { code: 'runtime_disconnected', message_id: 'm1' } });
   await expect(viewer.client.invoke('note.add')).rejects.toMatchObject({ code: 'session_inactive' });
-  // While it is away, somebody removes its site: the definition is the host's to keep.
+  // While the host is disconnected, its site is removed; the host still has the definition.
   await host.owner('DELETE', '/sites/board');
   await expect(viewer.next()).rejects.toMatchObject({ code: 'session_inactive' });
   cable.mend();
@@ -159,7 +159,7 @@ test('a host whose link was cut hosts its sites again; until then its applicatio
   expect(published).toMatchObject({ status: 200, body: { message_id: 'm1', published: true } });
 });
 
-test('a publisher whose instance was replaced is refused, and nothing of its event is kept', async () => {
+test('a publisher whose instance was replaced is refused, and its event is not retained', async () => {
   await using relay = await startRealRelay();
   await using host = await startHost(relay, relay.link, 'i-1');
   await host.app('PUT', '/sites/board', DEFINITION);
@@ -176,7 +176,7 @@ test('a publisher whose instance was replaced is refused, and nothing of its eve
   expect(await own.publish({ name: 'site_changed' })).toMatchObject({ published: true });
 });
 
-test('a host without the scope is refused, and its application is told why', async () => {
+test('a host without the scope is refused, and its application learns why', async () => {
   await using relay = await startRealRelay();
   const token = () => relay.token('alice', 'connect');
   await using runtime = createRuntime({ url: relay.link, token, clientId: 'desk', clientType: 'console' });

@@ -4,7 +4,7 @@ import { createSseParser, type SseFrame } from '../../src/clients/site/sse.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** As it comes, in pieces that end at these places. */
+/** The stream in pieces that end at these positions. */
 function parse(stream: Uint8Array, cuts: readonly number[] = [], maxChars = 1000): readonly SseFrame[] {
   const parser = createSseParser(maxChars);
   const ends = [...new Set([...cuts.filter((cut) => cut <= stream.length), stream.length])].sort((a, b) => a - b);
@@ -29,11 +29,11 @@ const FRAMES = [
 ];
 
 describe('a reader of event streams', () => {
-  test('knows every line ending, many data lines, comments, a BOM, and events that nothing ends', () => {
+  test('knows every line ending, multiple data lines, comments, a BOM, and unfinished events', () => {
     expect(parse(STREAM)).toEqual(FRAMES);
   });
 
-  test('reads the same wherever the stream is cut in two, and byte by byte', () => {
+  test('reads the same wherever the stream is split in two, and byte by byte', () => {
     for (let cut = 0; cut <= STREAM.length; cut++) expect(parse(STREAM, [cut])).toEqual(FRAMES);
     expect(
       parse(
@@ -43,7 +43,7 @@ describe('a reader of event streams', () => {
     ).toEqual(FRAMES);
   });
 
-  test('reads the same wherever any stream is cut', () => {
+  test('reads the same wherever any stream is split', () => {
     const piece = fc.constantFrom('\r', '\n', '\r\n', 'data', 'event', ':', ': ', 'é', '🎈', 'x', '\uFEFF', 'retry: 5');
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), fc.array(fc.nat(120)), (pieces, cuts) => {
@@ -54,11 +54,11 @@ describe('a reader of event streams', () => {
     );
   });
 
-  test('takes any bytes', () => {
+  test('accepts any bytes', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (stream) => void parse(stream)));
   });
 
-  test('takes the wait that the stream asks for, and no nonsense for one', () => {
+  test('reads the retry delay of the stream, and ignores an invalid one', () => {
     const parser = createSseParser(100);
     parser.push(bytes('retry: 2500\n'));
     expect(parser.retryMs).toBe(2500);
@@ -79,7 +79,7 @@ describe('a reader of event streams', () => {
     expect(push).toThrow(RangeError);
   });
 
-  test('counts the bound by event, not by stream', () => {
+  test('applies the bound to each event, not to the stream', () => {
     const many = bytes('data: xxxxxxxxxx\n\n'.repeat(100) + ': ping\n'.repeat(100));
     expect(parse(many, [], 30)).toHaveLength(100);
   });

@@ -26,7 +26,7 @@ const desk = { userId: 'alice', clientId: 'desk' };
 const echo = { ...desk, action: 'echo' };
 
 describe.each(callers)('with a real relay, a caller over %s', (_, createCaller) => {
-  test('gets the result of a real client, and the same one again for the same command id', async () => {
+  test('gets the result of a real client, and the same result again for the same command id', async () => {
     await using relay = await startRealRelay();
     await using _runtime = await client(relay);
     await using caller = createCaller(relay);
@@ -38,7 +38,7 @@ describe.each(callers)('with a real relay, a caller over %s', (_, createCaller) 
     await expect(other).rejects.toMatchObject({ code: 'command_conflict' });
   });
 
-  test("tells a client's refusal from the relay's", async () => {
+  test("distinguishes a client's refusal from the relay's", async () => {
     await using relay = await startRealRelay();
     await using _runtime = await client(relay);
     await using caller = createCaller(relay);
@@ -51,7 +51,7 @@ describe.each(callers)('with a real relay, a caller over %s', (_, createCaller) 
     await expect(nothing).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('waits for the acknowledgement only, cancels, and awaits what became of it', async () => {
+  test('waits for the acknowledgement only, cancels, and awaits the outcome', async () => {
     await using relay = await startRealRelay();
     await using _runtime = await client(relay);
     await using caller = createCaller(relay);
@@ -62,7 +62,7 @@ describe.each(callers)('with a real relay, a caller over %s', (_, createCaller) 
     expect(await caller.cancel(pending.handle)).toMatchObject({ state: 'too_late' });
   });
 
-  test('that leaves a wait leaves the command alone', async () => {
+  test('that leaves a wait does not affect the command', async () => {
     await using relay = await startRealRelay();
     await using runtime = await client(relay);
     const started = gate<string>();
@@ -83,7 +83,7 @@ describe.each(callers)('with a real relay, a caller over %s', (_, createCaller) 
   });
 });
 
-test('a client whose link is cut brings the result with its next link', async () => {
+test('a client whose link is cut sends the result over its next link', async () => {
   await using relay = await startRealRelay();
   const sockets: WebSocket[] = [];
   class Watched extends WebSocket {
@@ -119,7 +119,7 @@ test('a client whose link is cut brings the result with its next link', async ()
   expect(sockets).toHaveLength(2);
 });
 
-test('a new instance replaces the old one, which stays away', async () => {
+test('a new instance replaces the old one, which does not reconnect', async () => {
   await using relay = await startRealRelay();
   await using old = await client(relay, { instanceId: 'i-1' });
   const closed = untilState(old, 'closed');
@@ -128,7 +128,7 @@ test('a new instance replaces the old one, which stays away', async () => {
   expect(next.status).toMatchObject({ state: 'connected', welcome: { replaced_instance_id: 'i-1' } });
 });
 
-test('a token that the relay does not take closes a client and ends a caller', async () => {
+test('a token that the relay refuses closes a client and ends a caller', async () => {
   await using relay = await startRealRelay();
   const options = { url: relay.link, token: 'nonsense', clientId: 'desk', clientType: 'web' } as const;
   await using runtime = createRuntime(options);

@@ -31,7 +31,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(500, 2_000, 31_000) }),
 );
 
-/** What was seen from outside: enough to notice a second run, a second end, a lost or doubled reply, a leaked reservation. */
+/**
+ * What an observer sees: enough to notice a second run, a second end, a lost or duplicated reply, a leaked reservation.
+ */
 class Observer {
   readonly writes = new Map<string, number>();
   readonly outcomes = new Map<string, Outcome>();
@@ -119,7 +121,7 @@ async function judge(bench: Bench, see: Observer, rows: readonly MailboxRow[]): 
   const filter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
   expect(await bench.backend.waiters.count(filter)).toEqual({ count: see.waiting.size, complete: true });
   await observe(bench, see, live);
-  // Reservations equal live commands: under a limit of as many not one more fits, and under one more it does.
+  // Reservations equal live commands: a limit of that number admits no other command, and a limit of one more does.
   const waiter = { rpcId: 'probe', callerNodeId: 'n1', waitFor: 'admitted', withinMs: null } as const;
   const probe = { clientId: 'probe', connectWithinMs: 1, waiter };
   const commandId = `probe${see.rpc++}`;
@@ -138,7 +140,7 @@ async function judge(bench: Bench, see: Observer, rows: readonly MailboxRow[]): 
   });
 }
 
-/** What the inspector shows is what there is, and looking changes nothing of it. */
+/** The inspector shows the actual state, and reading does not change it. */
 async function observe({ backend }: Bench, see: Observer, live: number): Promise<void> {
   const { inspector, commands } = backend;
   const filter = { stage: null, outcome: null, nodeId: null, admittedAfter: null, ...ALICE };
@@ -152,7 +154,10 @@ async function observe({ backend }: Bench, see: Observer, live: number): Promise
   expect((await inspector.summary()).sampleSize).toBe(live);
 }
 
-/** Any sequence of acts keeps the invariants: at most one write, one end, one reply per waiter, one reservation per live command. */
+/**
+ * Any sequence of acts keeps the invariants: at most one write, one end, one reply per waiter, one reservation per live
+ * command.
+ */
 export function commandModel(name: string, make: MakeBench, runs = 300): void {
   describe(`the state machine on ${name}`, () => {
     it('keeps its invariants under any sequence of acts', { timeout: 60_000 }, async () => {

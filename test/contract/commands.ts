@@ -8,7 +8,7 @@ import { reports } from './commands/reports.ts';
 import { settling } from './commands/settling.ts';
 import { ALICE, dispatched, ending, keyFor, type Bench, type MakeBench } from './kit/bench.ts';
 
-/** What every CommandStore keeps, whatever it is made of. */
+/** The contract of every CommandStore. */
 export function commandContract(name: string, make: MakeBench): void {
   describe(`commands on ${name}`, () => {
     let bench: Bench;

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { ALL, hello, ids, paged } from './kit/connections.ts';
 import type { Bench } from './kit/bench.ts';
 
-/** What every ConnectionStore keeps of its listings; part of `connectionContract`. */
+/** The listings in the contract of ConnectionStore; part of `connectionContract`. */
 export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
   const lose = async (userId: string, clientId: string): Promise<void> => {
     const { connections } = bench().backend;
@@ -10,7 +10,7 @@ export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
     await connections.disconnect({ userId, clientId }, row?.epoch ?? 0, 'client_closed');
   };
 
-  it('lists in order of user and then client, where one user begins as another is called', async () => {
+  it("lists in order of user and then client, also if one user's name is a prefix of another's", async () => {
     const keys = ['b/a', 'a/z', 'a/b', 'a!/a', 'a/Z', 'A/a', 'a./~', 'é/a', '\u{1f600}/a', '\uffe0/a'];
     for (const key of keys) {
       const [userId = '', clientId = ''] = key.split('/');
@@ -23,7 +23,7 @@ export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
     expect(await paged(bench(), ALL, 3)).toEqual(expected);
   });
 
-  it('keeps a filtered listing to what was asked for', async () => {
+  it('lists only the rows that match the filter', async () => {
     const { connections } = bench().backend;
     for (let i = 0; i < 12; i++) {
       await connections.connect(hello(`u${i % 3}`, `c${i}`, { nodeId: `n${i % 2}` }));
@@ -37,7 +37,7 @@ export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
     expect(await paged(bench(), { ...ALL, nodeId: 'n9' }, 5)).toEqual([]);
   });
 
-  it('ends a page that is just full with the end, and not with a promise of more', async () => {
+  it('ends the listing with an exactly full page, without promising another', async () => {
     const { connections } = bench().backend;
     for (const client of ['a', 'b', 'c']) await connections.connect(hello('alice', client));
     expect((await connections.list(ALL, { first: 3, after: null })).next).toBeNull();
@@ -45,7 +45,7 @@ export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
     expect((await connections.list(ALL, { first: 1, after: ['alice', 'b'] })).next).toBeNull();
   });
 
-  it("gives each user's first connections and how many there are in all", async () => {
+  it("returns each user's first connections and their total", async () => {
     const { connections } = bench().backend;
     for (let i = 0; i < 5; i++) await connections.connect(hello('alice', `c${i}`));
     await connections.connect(hello('bob', 'x'));
@@ -58,7 +58,7 @@ export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
     ]);
   });
 
-  it('lists users that have a row, each once, with how many', async () => {
+  it('lists each user with a row once, with the number of rows', async () => {
     const { connections } = bench().backend;
     for (const key of ['b/1', 'a/1', 'b/2', 'c/1']) {
       const [userId = '', clientId = ''] = key.split('/');

@@ -9,13 +9,16 @@ import { connectionActs, ConnectionModel } from './kit/connections-model.ts';
 import type { Bench, MakeBench } from './kit/bench.ts';
 
 export type ConnectionContractOptions = {
-  /** Of the comparison with a plain list. */
+  /** The comparison with a plain list. */
   readonly runs?: number;
-  /** What listings sort by: UTF-16 code units, or the bytes of UTF-8. They differ for characters beyond the first plane only. */
+  /**
+   * The sort order of listings: UTF-16 code units or UTF-8 bytes. They differ only for characters beyond the basic
+   * plane.
+   */
   readonly order?: 'units' | 'bytes';
 };
 
-/** What every ConnectionStore keeps. */
+/** The contract of every ConnectionStore. */
 export function connectionContract(
   name: string,
   make: MakeBench,
@@ -33,7 +36,7 @@ export function connectionContract(
     forgetting(() => bench);
     listing(() => bench, order);
 
-    it('answers as a plain list of rows would, whatever happens in whatever order', async () => {
+    it('behaves like a plain list of rows, for any sequence of events', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(connectionActs, { maxLength: 40 }), async (acts) => {
           await using own = await opened(make);
@@ -47,7 +50,7 @@ export function connectionContract(
 }
 
 function identity(bench: () => Bench): void {
-  it('keeps what the client said, member for member', async () => {
+  it("keeps the client's hello, member for member", async () => {
     const { connections } = bench().backend;
     const action = { name: 'open', summary: 's', description: null, version: '2', checksArguments: true };
     const actions = [{ ...action, schema: toJson({ type: 'object' }), metadata: toJson([1]) }];
@@ -68,7 +71,7 @@ function identity(bench: () => Bench): void {
     expect(await connections.get([{ userId: 'alice', clientId: 'tab' }])).toEqual([connection]);
   });
 
-  it('answers each key asked for in its place, and null where there is no row', async () => {
+  it('answers the requested keys in their order, with null for a missing row', async () => {
     const { connections } = bench().backend;
     await connections.connect(hello('alice', 'a'));
     await connections.connect(hello('bob', 'a', { instanceId: 'b1' }));
@@ -98,7 +101,7 @@ function identity(bench: () => Bench): void {
     expect(third.connection.disconnectCause).toBeNull();
   });
 
-  it('says which instance was replaced and when, also after the new one resumed', async () => {
+  it('reports which instance was replaced and when, also after the new one resumed', async () => {
     const { connections } = bench().backend;
     await connections.connect(hello('alice', 'tab'));
     await bench().advance(10);
@@ -111,7 +114,7 @@ function identity(bench: () => Bench): void {
     expect(back).toMatchObject({ kind: 'resumed', connection: { replacedInstanceId: 'i1', replacedAt } });
   });
 
-  it('names the last ten instances before the present one, with their node, when and why, until the row is forgotten', async () => {
+  it('lists the last ten earlier instances, with node, time and cause, until the row is forgotten', async () => {
     const { connections } = bench().backend;
     const key = { userId: 'alice', clientId: 'tab' };
     const expected: Predecessor[] = [];
@@ -120,12 +123,12 @@ function identity(bench: () => Bench): void {
       const { connection } = await connections.connect(request);
       expect(connection.predecessors).toEqual(expected.slice(0, 10));
       await bench().advance(10);
-      // One that resumes has the same.
+      // A resumed instance keeps the same list.
       expect((await connections.connect(request)).connection.predecessors).toEqual(connection.predecessors);
       const { epoch } = (await connections.get([key]))[0] ?? connection;
       const cause = (['replaced', 'client_closed', 'heartbeat_lost'] as const)[i % 3] ?? 'replaced';
       if (cause === 'client_closed') await connections.disconnect(key, epoch, cause);
-      // Without a close it falls silent.
+      // Without a close, the link becomes silent.
       if (cause === 'heartbeat_lost') await bench().advance(DEAD_MS);
       expected.unshift({ instanceId: `i${i}`, nodeId: `n${i % 2}`, replacedAt: bench().now(), cause });
     }
@@ -136,7 +139,7 @@ function identity(bench: () => Bench): void {
     expect((await connections.connect(hello('alice', 'tab'))).connection.predecessors).toEqual([]);
   });
 
-  it('replaces an instance whose link was lost a moment ago, and greets a forgotten one as new', async () => {
+  it('replaces an instance whose link was just lost, and treats a forgotten one as new', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
     await connections.disconnect(connection, connection.epoch, 'heartbeat_lost');
@@ -152,7 +155,7 @@ function identity(bench: () => Bench): void {
 }
 
 function fencing(bench: () => Bench): void {
-  it('takes a sign of life only from the present epoch of a link that is up', async () => {
+  it('accepts a sign of life only from the current epoch of a link that is up', async () => {
     const { connections } = bench().backend;
     const key = { userId: 'alice', clientId: 'tab' };
     expect(await connections.touch(key, 1)).toBeNull();
@@ -166,7 +169,7 @@ function fencing(bench: () => Bench): void {
     expect(await connections.touch(key, epoch)).toBeNull();
   });
 
-  it('does not raise a link that was silent for too long', async () => {
+  it('does not revive a link that was silent for too long', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
     await bench().advance(DEAD_MS - 1);
@@ -176,7 +179,7 @@ function fencing(bench: () => Bench): void {
     expect(await connections.advertise(connection, connection.epoch, [])).toBeNull();
   });
 
-  it('replaces advertisements as a whole, under the present epoch only', async () => {
+  it('replaces advertisements as a whole, under the current epoch only', async () => {
     const { connections } = bench().backend;
     const action = { name: 'a', summary: null, description: null, version: null, checksArguments: null };
     const actions = [{ ...action, schema: null, metadata: null }];
@@ -186,7 +189,7 @@ function fencing(bench: () => Bench): void {
     expect(await connections.get([connection])).toMatchObject([{ actions, epoch: connection.epoch }]);
   });
 
-  it("keeps a newer link up when an old socket's close comes late", async () => {
+  it("keeps a newer link up when an old socket's close arrives late", async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
     const { epoch } = (await connections.connect(hello('alice', 'tab'))).connection;
@@ -194,7 +197,7 @@ function fencing(bench: () => Bench): void {
     expect(await connections.get([connection])).toMatchObject([{ disconnectedAt: null, epoch }]);
   });
 
-  it('notes the first cause and time of a loss, and nothing of a second', async () => {
+  it('records the first cause and time of a loss, and ignores a second', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
     const lostAt = bench().now();
@@ -205,7 +208,7 @@ function fencing(bench: () => Bench): void {
     expect(await connections.disconnect({ userId: 'bob', clientId: 'tab' }, 1, 'operator')).toBeNull();
   });
 
-  it('never changes a connection that it has given out', async () => {
+  it('never changes a connection that it has returned', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
     const asGiven = structuredClone(connection);
@@ -217,7 +220,7 @@ function fencing(bench: () => Bench): void {
 }
 
 function forgetting(bench: () => Bench): void {
-  it('shows a lost row for FORGET_MS and then at once no more, in no answer', async () => {
+  it('shows a lost row for FORGET_MS, and afterwards in no answer', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
     await connections.disconnect(connection, connection.epoch, 'client_closed');
@@ -230,7 +233,7 @@ function forgetting(bench: () => Bench): void {
     expect((await connections.users({ first: 10, after: null })).rows).toEqual([]);
   });
 
-  it('keeps a row that came back meanwhile', async () => {
+  it('keeps a row whose client reconnected in time', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
     await connections.disconnect(connection, connection.epoch, 'client_closed');
@@ -240,7 +243,7 @@ function forgetting(bench: () => Bench): void {
     expect(await ids(bench(), ALL)).toEqual(['alice/tab']);
   });
 
-  it('keeps a row for as long as its link shows signs of life, and no longer', async () => {
+  it('keeps a row as long as its link shows signs of life, and no longer', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
     for (let i = 0; i < 6; i++) {
@@ -254,7 +257,7 @@ function forgetting(bench: () => Bench): void {
     expect(await ids(bench(), ALL)).toEqual([]);
   });
 
-  it('counts a silent link that nobody closed as lost after DEAD_MS, and forgets it as any other', async () => {
+  it('counts a silent link that nobody closed as lost after DEAD_MS, and forgets it like any other', async () => {
     await bench().backend.connections.connect(hello('alice', 'tab'));
     const states: [number, Connection['disconnectCause'] | string][] = [
       [STALE_MS - 1, 'connected'],

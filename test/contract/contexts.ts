@@ -21,7 +21,7 @@ import {
 import { contextActs, ContextModel } from './kit/contexts-model.ts';
 import { ALICE, type Bench, type MakeBench } from './kit/bench.ts';
 
-/** What every ContextStore keeps, beside the ConnectionStore of the same backend. */
+/** The contract of every ContextStore, together with the ConnectionStore of the same backend. */
 export function contextContract(name: string, make: MakeBench, { runs = 150 }: { readonly runs?: number } = {}): void {
   describe(`contexts and windows in ${name}`, () => {
     let bench: Bench;
@@ -33,7 +33,7 @@ export function contextContract(name: string, make: MakeBench, { runs = 150 }: {
     listing(() => bench);
     counting(() => bench);
 
-    it('agrees with plain lists after any sequence of reports, links and times', async () => {
+    it('behaves like plain lists after any sequence of reports, links and times', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(contextActs, { maxLength: 40 }), async (acts) => {
           const own = await make();
@@ -58,7 +58,7 @@ async function join(bench: Bench, clientId = 'tab', over: Parameters<typeof hell
 }
 
 function reporting(bench: () => Bench): void {
-  it('keeps what was reported, with who reported it and when', async () => {
+  it('keeps the reported rows, with their reporter and time', async () => {
     const tab = await join(bench(), 'tab', { clientType: 'console', instanceId: 'run-1' });
     await bench().advance(5);
     const metadata = toJson({ url: 'x', deep: [1.5] });
@@ -77,7 +77,7 @@ function reporting(bench: () => Bench): void {
     expect(window?.window).toEqual({ ...browserWindow('w1'), ...stamp });
   });
 
-  it('replaces all by a snapshot, and by a delta only what it names', async () => {
+  it('replaces all rows by a snapshot, and only the named ones by a delta', async () => {
     const tab = await join(bench());
     await tab.report(report(snapshot(context('a'), context('b')), snapshot(browserWindow('w'))));
     await tab.report(report(delta([context('c')], 'a', 'never there')));
@@ -89,7 +89,7 @@ function reporting(bench: () => Bench): void {
     expect([await contextIds(bench()), await windowIds(bench())]).toEqual([['alice/tab/d'], []]);
   });
 
-  it('tells when the present task was assigned: an assignment lives on in later reports, another task is a new one', async () => {
+  it('reports when the current task was assigned: later reports keep the time, another task changes it', async () => {
     const tab = await join(bench());
     const assigned = async (taskId: string | null) => {
       await bench().advance(10);
@@ -109,7 +109,7 @@ function reporting(bench: () => Bench): void {
     expect(rows[0]?.row.taskAssignedAt).toBe(start + 60);
   });
 
-  it('keeps clients apart, also where one is called as another begins', async () => {
+  it('keeps clients apart, also if one name is a prefix of another', async () => {
     const one = await join(bench(), 'tab');
     const two = await join(bench(), 'tab2');
     await one.report(report(snapshot(context('a')), snapshot(browserWindow('w', { type: 'one' }))));
@@ -134,7 +134,7 @@ function withTheLink(bench: () => Bench): void {
     snapshot(browserWindow('v', { status: 'closed' }), browserWindow('w')),
   );
 
-  it('is stale while the link is silent, and what it was with the next sign of life', async () => {
+  it('is stale while the link is silent, and returns to its status with the next sign of life', async () => {
     const tab = await join(bench());
     await tab.report(all);
     await bench().advance(STALE_MS - 1);
@@ -145,7 +145,7 @@ function withTheLink(bench: () => Bench): void {
     expect(await statuses()).toEqual(['active', 'idle', 'closed', 'closed', 'open']);
   });
 
-  it('is stale while the link is down, and comes back with the same instance', async () => {
+  it('is stale while the link is down, and returns with the same instance', async () => {
     const tab = await join(bench());
     await tab.report(all);
     await bench().backend.connections.disconnect(tab.key, tab.connection.epoch, 'client_closed');
@@ -158,7 +158,7 @@ function withTheLink(bench: () => Bench): void {
   it.each([
     ['that was closed', true, FORGET_MS],
     ['that fell silent', false, DEAD_MS + FORGET_MS],
-  ])('vanishes with the row of a link %s, to the millisecond, and does not come back with it', async (_, close, ms) => {
+  ])('disappears with the row of a link %s, to the millisecond, and does not return with it', async (_, close, ms) => {
     const tab = await join(bench());
     await tab.report(all);
     if (close) await bench().backend.connections.disconnect(tab.key, tab.connection.epoch, 'client_closed');
@@ -174,7 +174,7 @@ function withTheLink(bench: () => Bench): void {
     expect(await statuses()).toEqual([]);
   });
 
-  it('vanishes when another instance takes over, also for the first one when it takes over again', async () => {
+  it('disappears when another instance takes over, also for the first one when it takes over again', async () => {
     const first = await join(bench());
     await first.report(all);
     await join(bench(), 'tab', { instanceId: 'i2' });
@@ -183,7 +183,7 @@ function withTheLink(bench: () => Bench): void {
     expect(await statuses()).toEqual([]);
   });
 
-  it('takes reports only over the link that is bound and up', async () => {
+  it('accepts reports only over the link that is bound and up', async () => {
     const { contexts, connections } = bench().backend;
     expect(await contexts.report(ALICE, 1, all)).toBe('fenced');
     const first = await join(bench());
@@ -206,7 +206,7 @@ function bounds(bench: () => Bench): void {
   const windows = (count: number, prefix = 'w') =>
     Array.from({ length: count }, (_, i) => browserWindow(`${prefix}${i}`));
 
-  it('holds a thousand contexts and a hundred windows of a client, and refuses a report beyond that whole', async () => {
+  it('holds a thousand contexts and a hundred windows of a client, and refuses a larger report completely', async () => {
     const tab = await join(bench());
     const other = await join(bench(), 'other');
     await other.report(report(snapshot(context('o')), snapshot(browserWindow('o'))));
@@ -229,7 +229,7 @@ function bounds(bench: () => Bench): void {
 }
 
 function listing(bench: () => Bench): void {
-  it('is in order of user, client and id, whole and in pages', async () => {
+  it('is in order of user, client and id, in one page and in many', async () => {
     const expected: string[] = [];
     for (const userId of ['A', 'a', 'a!', 'b']) {
       for (const clientId of ['x', 'x.']) {
@@ -255,7 +255,7 @@ function listing(bench: () => Bench): void {
     }
   });
 
-  it('keeps to what was asked for, each filter and several at once', async () => {
+  it('lists only rows that match each filter, and several at once', async () => {
     const tab = await join(bench(), 'tab');
     const cli = await join(bench(), 'cli', { clientType: 'console' });
     await tab.report(
@@ -289,7 +289,7 @@ function listing(bench: () => Bench): void {
     expect(await windowIds(bench(), { clientType: 'console' })).toEqual([]);
   });
 
-  it('gives for several filters at once what it gives for each', async () => {
+  it('answers several filters at once as it answers each alone', async () => {
     for (const clientId of ['p', 'q']) {
       const client = await join(bench(), clientId);
       const some = ['1', '2', '3'];
@@ -312,7 +312,7 @@ function listing(bench: () => Bench): void {
     );
   });
 
-  it('shows a row that lives through the paging exactly once, whatever comes and goes meanwhile', async () => {
+  it('shows a row that exists throughout the paging exactly once, whatever is added and removed', async () => {
     const lasting = Array.from({ length: 40 }, (_, i) => `k${String(i).padStart(2, '0')}`);
     const clients = [await join(bench(), 'a'), await join(bench(), 'm'), await join(bench(), 'z')];
     for (const { report: say } of clients) await say(report(snapshot(...lasting.map((id) => context(id)))));
@@ -334,7 +334,7 @@ function listing(bench: () => Bench): void {
     expect(turn).toBeGreaterThan(10);
   });
 
-  it('goes on behind a client that is gone', async () => {
+  it('continues after a client that is gone', async () => {
     const first = await join(bench(), 'a');
     await first.report(report(snapshot(context('1'), context('2'))));
     const second = await join(bench(), 'b');
@@ -346,7 +346,7 @@ function listing(bench: () => Bench): void {
     expect(rest.rows.map(({ row }) => row.clientId)).toEqual(['b']);
   });
 
-  it('ends a filtered page early in a large registry, and finds what is behind it', async () => {
+  it('ends a filtered page early in a large registry, and finds the rows after it', async () => {
     const rows = Array.from({ length: 1000 }, (_, i) => context(`c${i}`));
     for (let i = 0; i < SCAN_BUDGET / 1000 + 1; i++) {
       const client = await join(bench(), `a${String(i).padStart(2, '0')}`);
@@ -368,7 +368,7 @@ function listing(bench: () => Bench): void {
 function counting(bench: () => Bench): void {
   const live = async (windowId = 'w') => (await bench().backend.contexts.window('alice', windowId))?.live;
 
-  it('counts a window from the contexts of its client as soon as those are reported, also where there are none', async () => {
+  it('counts a window from the contexts of its client as soon as those are reported, even if there are none', async () => {
     const tab = await join(bench());
     await tab.report(report(null, snapshot(browserWindow('w'), browserWindow('v'))));
     expect(await live()).toBeNull();
@@ -396,7 +396,7 @@ function counting(bench: () => Bench): void {
     expect(await live()).toEqual({ workers: 0, idle: 0, busy: 0 });
   });
 
-  it('never counts the contexts of another client into a window', async () => {
+  it('never counts the contexts of another client for a window', async () => {
     const tab = await join(bench(), 'tab');
     const other = await join(bench(), 'other');
     await tab.report(report(null, snapshot(browserWindow('w'))));
@@ -404,7 +404,7 @@ function counting(bench: () => Bench): void {
     expect(await live()).toBeNull();
   });
 
-  it('forgets with the instance that it reported contexts', async () => {
+  it('forgets with the instance that contexts were reported', async () => {
     const tab = await join(bench());
     await tab.report(report(snapshot(), null));
     const next = await join(bench(), 'tab', { instanceId: 'i2' });

@@ -13,7 +13,7 @@ function event(id: string, over: Partial<IngestedMessage> = {}): IngestedMessage
   return { ...newMessage({ suffix: 'sites/a/events' }), clientId: 'tab', id, ...over };
 }
 
-/** What every deduplicator keeps, seen through the acts that it is a part of. */
+/** The contract of every deduplicator, observed through the acts that use it. */
 export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}): void {
   describe(`deduplication on ${name}`, () => {
     let bench: Bench;
@@ -32,7 +32,7 @@ export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}
     const ids = async (userId = 'alice') =>
       (await history.messages(userId, 'sites/a/events', EVERY, ALL))?.rows.map(({ row }) => row.id);
 
-    it('retains a message once, whoever sends it again and however it then looks', async () => {
+    it('retains a message once, whoever sends it again and however it has changed', async () => {
       expect(await history.ingest(event('m1'))).toMatchObject({ kind: 'retained', message: { id: 'm1' } });
       expect(await history.ingest(event('m1'))).toEqual({ kind: 'duplicate', messageId: 'm1' });
       expect(await history.ingest(event('m1', { instanceId: 'i2', suffix: 'other' }))).toMatchObject({
@@ -43,13 +43,13 @@ export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}
       expect(await counted()).toEqual({ seen: 3, unique: 1, duplicates: 2 });
     });
 
-    it('knows a message by user, client and id together', async () => {
+    it('identifies a message by user, client and id together', async () => {
       for (const over of [{}, { userId: 'bob' }, { clientId: 'other' }, { id: 'm2' }])
         expect(await history.ingest(event('m1', over))).toMatchObject({ kind: 'retained' });
       expect(await counted()).toEqual({ seen: 4, unique: 4, duplicates: 0 });
     });
 
-    it('does not take parts of one key for parts of another', async () => {
+    it('does not confuse the parts of one key with those of another', async () => {
       for (const [userId, clientId, id] of [
         ['a b', 'c', 'd'],
         ['a', 'b', 'c:d'],
@@ -59,7 +59,7 @@ export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}
         expect(await history.ingest(event(id, { userId, clientId }))).toMatchObject({ kind: 'retained' });
     });
 
-    it('forgets a message after its time, which seeing it again does not renew', async () => {
+    it('forgets a message after its TTL, which a duplicate does not renew', async () => {
       await history.ingest(event('m1'));
       await bench.advance(DEDUP_TTL_MS - 1);
       expect(await history.ingest(event('m1'))).toMatchObject({ kind: 'duplicate' });
@@ -69,7 +69,7 @@ export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}
       expect(await counted()).toEqual({ seen: 3, unique: 2, duplicates: 1 });
     });
 
-    it('counts within whole buckets of the window, the present one included', async () => {
+    it('counts within whole buckets of the window, the current one included', async () => {
       const { grainSeconds } = await dedup.stats(10);
       await history.ingest(event('m1'));
       await bench.advance(grainSeconds * 1000);
@@ -82,7 +82,7 @@ export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}
       expect((await counted()).seen).toBe(0);
     });
 
-    it('counts ends that a link reports in the act that records them, and sees those that come again', async () => {
+    it('counts the ends that a link reports in the act that records them, and recognizes repeated ones', async () => {
       await bench.backend.commands.rebind(keyFor('c1'), BOUND, 'up');
       await dispatched(bench, 'c1');
       expect(await counted()).toEqual({ seen: 0, unique: 0, duplicates: 0 });
@@ -97,7 +97,7 @@ export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}
       ]);
     });
 
-    it('is not moved by being observed', async () => {
+    it('is not changed by being observed', async () => {
       await history.ingest(event('m1'));
       await bench.advance(DEDUP_TTL_MS - 1);
       await dedup.stats(3600);
@@ -106,14 +106,14 @@ export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}
       expect(await history.ingest(event('m1'))).toMatchObject({ kind: 'retained' });
     });
 
-    it('says what it is without secrets, and whether its counters are exact', async () => {
+    it('describes itself without secrets, and reports whether its counters are exact', async () => {
       const backend = await dedup.backend();
       expect(Object.keys(backend).sort()).toEqual(['implementation', 'namespace', 'ttlSeconds']);
       expect(backend.ttlSeconds).toBe(DEDUP_TTL_MS / 1000);
       expect((await dedup.stats(60)).exact).toBe(bench.backend.capabilities.exactDedupCounters);
     });
 
-    it('agrees with a plain list of what came when, whatever comes in whatever order', async () => {
+    it('behaves like a plain list, for any sequence of messages and times', async () => {
       const act = fc.record({
         id: fc.constantFrom('m1', 'm2', 'm3'),
         userId: fc.constantFrom('a', 'b'),

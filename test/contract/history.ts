@@ -10,7 +10,7 @@ import type { Bench, MakeHistoryBench } from './kit/bench.ts';
 const EVERY: MessageFilter = { afterTime: null, beforeTime: null, kinds: null };
 const ALL = { first: 1000, after: null };
 
-/** What every HistoryStore keeps. */
+/** The contract of every HistoryStore. */
 export function historyContract(name: string, make: MakeHistoryBench, { runs = 150 } = {}): void {
   describe(`history on ${name}`, () => {
     let bench: Bench;
@@ -25,7 +25,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       for (const id of ids) await history.retain(newMessage({ id, ...over }));
     };
 
-    it('keeps a message member for member, stamped and placed', async () => {
+    it('keeps a message member for member, with a time and a sequence number', async () => {
       const given = newMessage({
         kind: 'error',
         commandId: 'c1',
@@ -39,7 +39,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       expect(rowsOf(await history.messages('alice', 'clients/tab', EVERY, ALL))).toEqual([kept]);
     });
 
-    it('keeps the order retained within a stream, and pages through it by place', async () => {
+    it('keeps the order of retention within a stream, and pages by sequence number', async () => {
       const ids = Array.from({ length: 30 }, (_, i) => `m${i}`);
       await retain(ids);
       const seqs = rowsOf(await history.messages('alice', 'clients/tab', EVERY, ALL)).map(({ seq }) => seq);
@@ -48,7 +48,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       expect(await paged(history, EVERY, 30)).toEqual(ids);
     });
 
-    it('tells a stream that is not there from one without a match', async () => {
+    it('distinguishes an absent stream from one without a match', async () => {
       await retain(['m1']);
       expect(await history.messages('alice', 'clients/other', EVERY, ALL)).toBeNull();
       expect(await history.messages('bob', 'clients/tab', EVERY, ALL)).toBeNull();
@@ -75,7 +75,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       expect(await paged(history, within(60, 20), 1)).toEqual([]);
     });
 
-    it('keeps to the kinds asked for, over pages that may be short', async () => {
+    it('lists the requested kinds, over pages that may be short', async () => {
       for (let i = 0; i < 9; i++) await retain([`m${i}`], { kind: i % 3 === 0 ? 'result' : 'progress' });
       expect(await paged(history, { ...EVERY, kinds: ['result'] }, 2)).toEqual(['m0', 'm3', 'm6']);
       expect(await paged(history, { ...EVERY, kinds: ['result', 'progress'] }, 4)).toHaveLength(9);
@@ -102,7 +102,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       expect(summary?.row).toMatchObject({ messageCount: 3, firstAt: start, lastAt: start + 5 });
     });
 
-    it("gives each user's first streams and how many there are in all, and the users that have one", async () => {
+    it("returns each user's first streams and their total, and the users that have a stream", async () => {
       for (const suffix of ['c', 'a', 'b']) await retain(['m'], { suffix });
       await retain(['m'], { suffix: 'x', userId: 'bob' });
       const found = await history.ofUsers(['bob', 'carol', 'alice'], 2);
@@ -116,7 +116,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       expect((await history.users({ first: 1, after: first.next })).rows[0]?.row).toEqual({ userId: 'bob', count: 1 });
     });
 
-    it("gathers a command's messages over the user's streams in order of time, stream and place", async () => {
+    it("collects a command's messages over the user's streams in order of time, stream and sequence", async () => {
       await retain(['m1'], { commandId: 'c1', suffix: 'clients/b' });
       await retain(['m2'], { commandId: 'c1', suffix: 'clients/a' });
       await retain(['m3'], { commandId: 'c2', suffix: 'clients/a' });
@@ -163,14 +163,14 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
           const scan = await history.messages('alice', 'clients/tab', EVERY, { first: 7, after, ...newest });
           found.push(...rowsOf(scan).map(({ id }) => id));
           after = scan?.next ?? null;
-          // The stream is full: each one pushes the oldest out.
+          // The stream is full, so each new message drops the oldest.
           if (turn++ < 3) await retain(['new1', 'new2', 'new3'].map((id) => `${id}-${turn}`));
         } while (after !== null);
         expect(found).toEqual(Array.from({ length: 41 }, (_, i) => `m${49 - i}`));
         expect((await paged(history, EVERY, { first: 3, ...newest })).slice(0, 2)).toEqual(['new3-3', 'new2-3']);
       });
 
-      it("gathers a command's messages over streams backwards, and hides what is too old", async () => {
+      it("collects a command's messages over streams backwards, and hides those that are too old", async () => {
         await retain(['old'], { commandId: 'c1', suffix: 'clients/a' });
         await bench.advance(999);
         await retain(['m1'], { commandId: 'c1', suffix: 'clients/b' });
@@ -190,14 +190,14 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
           } while (after !== null);
           expect(found).toEqual(['m5', 'm1', 'm3', 'm2']);
         }
-        // Where a position is older than all that is left, nothing more comes.
+        // If a position is older than everything that is left, nothing follows.
         const { next } = await page(3, null);
         await bench.advance(999);
         expect((await page(3, next)).rows).toEqual([]);
       });
     });
 
-    it('hides what is beyond the age or the count at once, and calls it no gap', async () => {
+    it('hides rows beyond the age or the count at once, and reports no gap for them', async () => {
       await retain(['old']);
       await bench.advance(999);
       expect(await paged(history, EVERY, 10)).toEqual(['old']);
@@ -212,7 +212,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       expect(await history.messages('alice', 'clients/tab', EVERY, ALL)).toBeNull();
     });
 
-    it('never gives a place twice, also when a stream was gone and came again', async () => {
+    it('never assigns a sequence number twice, also if a stream was removed and created again', async () => {
       const first = await history.retain(newMessage({ id: 'm1' }));
       await bench.advance(1000);
       expect((await history.streams('alice', null, ALL)).rows).toEqual([]);
@@ -220,7 +220,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       expect(second.seq).toBeGreaterThan(first.seq);
     });
 
-    it("drops a user's longest unwritten stream for a new one too many, and says so", async () => {
+    it("drops a user's least recently written stream to make room for a new one, and reports it", async () => {
       await retain(['b'], { suffix: 'x', userId: 'bob' });
       for (let i = 0; i < 20; i++) await retain([`m${i}`], { suffix: `s${i}` });
       await retain(['again'], { suffix: 's0' });
@@ -242,7 +242,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       expect(await history.messages('alice', 's1', EVERY, ALL)).toBeNull();
     });
 
-    it('takes the last write of a stream, and not its first, for how long it is unwritten', async () => {
+    it('measures the age of a stream from its last write, not its first', async () => {
       const suffixes = Array.from({ length: 20 }, (_, i) => `s${i}`);
       for (const suffix of [...suffixes, ...suffixes.toReversed(), 's18']) await retain(['m'], { suffix });
       for (const suffix of ['n1', 'n2']) await retain(['m'], { suffix });
@@ -251,7 +251,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       expect(rows.map(({ row }) => row.suffix)).toEqual(kept.sort());
     });
 
-    it('answers as a plain list of messages would, whatever is retained in whatever order', async () => {
+    it('behaves like a plain list of messages, for any sequence of writes', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(historyActs, { maxLength: 40 }), async (acts) => {
           const own = await make(MODEL_BOUNDS);

@@ -27,7 +27,7 @@ const ALL: DeliveryFilter = {
 };
 const BOB = { userId: 'bob', clientId: 'tab' };
 
-/** What every DeliveryInspector keeps. */
+/** The contract of every DeliveryInspector. */
 export function inspectorContract(name: string, make: MakeBench): void {
   describe(`the inspector of delivery on ${name}`, () => {
     let bench: Bench;
@@ -51,7 +51,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
     const scopes = async () => (await bench.backend.inspector.scopes({ first: 1000, after: null })).rows;
 
     describe('the summary', () => {
-      it('of nothing is zero, and knows no oldest one', async () => {
+      it('is zero without commands, and has no oldest value', async () => {
         expect(await summary()).toMatchObject({
           trackedCommands: 0,
           dueCommands: 0,
@@ -61,7 +61,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
         });
       });
 
-      it('counts what is tracked until it is forgotten, and samples only what has not ended', async () => {
+      it('counts tracked commands until they are forgotten, and samples only live ones', async () => {
         await dispatched(bench, 'ended');
         await bench.backend.commands.finish(keyFor('ended'), ending());
         await admit('live', { respondWithinMs: 300_000 });
@@ -70,7 +70,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
         expect(await summary()).toMatchObject({ trackedCommands: 1, sampleSize: 1 });
       });
 
-      it('counts as due what is past its connect deadline or its deadline and was not settled, to the millisecond', async () => {
+      it('counts as due what is past its connect deadline or its deadline and has not ended, to the millisecond', async () => {
         await admit('answers', { respondWithinMs: 2_000 });
         await park('connects', 1_000);
         await park('far', 300_000);
@@ -84,7 +84,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
         expect(await summary()).toMatchObject({ dueCommands: 1 });
       });
 
-      it('takes the oldest deadline of all stages, and the queued age of those alone that are queued', async () => {
+      it('takes the oldest deadline over all stages, and the queued age of queued commands only', async () => {
         const start = bench.now();
         await dispatched(bench, 'runs', { respondWithinMs: 9_000 });
         await park('waits', 60_000);
@@ -101,13 +101,13 @@ export function inspectorContract(name: string, make: MakeBench): void {
         expect(await summary()).toMatchObject({ sampledOldestQueuedAgeMs: 300, sampleSize: 4 });
       });
 
-      it('samples a bounded number, and says how many', async () => {
+      it('samples a bounded number, and reports how many', async () => {
         for (let i = 0; i < DELIVERY_SAMPLE + 5; i++)
           await park(`c${i}`, 60_000, { scopeLimit: 5_000, clientId: `t${i % 9}` });
         expect(await summary()).toMatchObject({ trackedCommands: DELIVERY_SAMPLE + 5, sampleSize: DELIVERY_SAMPLE });
       });
 
-      it('has depths of legacy streams only where there may be such', async () => {
+      it('has depths of legacy streams only if such streams may exist', async () => {
         const { legacyCommandStreamDepth, pendingCommandDepth } = await summary();
         if (bench.backend.capabilities.shared) return;
         expect([legacyCommandStreamDepth, pendingCommandDepth]).toEqual([null, null]);
@@ -115,7 +115,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
     });
 
     describe('capacity scopes', () => {
-      it('stand in order with what they hold, the earliest deadline first, and go with their last command', async () => {
+      it('are listed in order with their reservations, earliest deadline first, and disappear with their last command', async () => {
         await park('b2', 5_000, { scopeId: 'team-b' });
         await park('b1', 1_000, { scopeId: 'team-b' });
         await dispatched(bench, 'a1', { scopeId: 'team-a' });
@@ -152,7 +152,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
         expect(scope?.row.oldestDeadline).toBe(scope?.row.holders[0]?.deadline);
       });
 
-      it('are paged without repeating or losing one that lives through the paging', async () => {
+      it('are paged without repeating or losing one that exists throughout the paging', async () => {
         for (const scopeId of ['a', 'b', 'd', 'e']) await park(scopeId, 60_000, { scopeId });
         const first = await bench.backend.inspector.scopes({ first: 2, after: null });
         await bench.backend.commands.settle({ ...BOB, commandId: 'b' }, { kind: 'cancel', reason: null, by: 'test' });
@@ -164,7 +164,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
     });
 
     describe('the listing', () => {
-      it('narrows by each member of its filter, and by several at once', async () => {
+      it('is narrowed by each member of its filter, and by several at once', async () => {
         await dispatched(bench, 'done');
         await bench.backend.commands.finish(keyFor('done'), ending());
         await bench.advance(1_000);
@@ -184,7 +184,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
         expect(await listed({ admittedAfter: middle - 1, stage: 'queued', userId: 'alice' })).toEqual(['queued']);
       });
 
-      it('gives the records themselves, without any payload', async () => {
+      it('returns the records without any payload', async () => {
         await dispatched(bench, 'c1', { params: toJson({ secret: 'in' }) });
         await bench.backend.commands.finish(keyFor('c1'), ending({ payload: toJson({ secret: 'out' }) }));
         const scan = await bench.backend.inspector.list(ALL, { first: 10, after: null });
@@ -192,14 +192,14 @@ export function inspectorContract(name: string, make: MakeBench): void {
         expect(JSON.stringify([scan, await scopes(), await summary()])).not.toContain('secret');
       });
 
-      it('forgets with the records', async () => {
+      it('forgets commands with their records', async () => {
         await dispatched(bench, 'c1');
         await bench.backend.commands.finish(keyFor('c1'), ending());
         await bench.advance(TERMINAL_MS);
         expect(await listed()).toEqual([]);
       });
 
-      it('is in order of user, client and command, whatever they are called, and any way of paging gives the same', async () => {
+      it('is in order of user, client and command for any names, and the same for any page size', async () => {
         const part = fc.constantFrom('a', 'a-b', 'a.b', 'a:b', 'a~', 'aa', 'A', '-', '0');
         const keys = fc.uniqueArray(fc.tuple(part, part, part), {
           minLength: 1,
@@ -230,7 +230,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
         await fc.assert(property, { numRuns: 60 });
       });
 
-      it('neither repeats nor loses a command that lives through the paging', async () => {
+      it('neither repeats nor loses a command that exists throughout the paging', async () => {
         for (let i = 0; i < 8; i++) await admit(`c${i}`);
         const first = await bench.backend.inspector.list(ALL, { first: 3, after: null });
         await dispatched(bench, 'c25');
@@ -251,7 +251,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
       });
     });
 
-    it('changes nothing by looking', async () => {
+    it('changes nothing by reading', async () => {
       const node = await openNode(bench);
       await dispatched(bench, 'c1');
       await admit('c2');

@@ -13,7 +13,7 @@ const REPORT: NodeReport = {
   counters: new Map([['a', 1]]),
 };
 
-/** What every NodeStore keeps. */
+/** The contract of every NodeStore. */
 export function nodeContract(name: string, make: MakeBench): void {
   describe(`nodes on ${name}`, () => {
     let bench: Bench;
@@ -45,7 +45,7 @@ export function nodeContract(name: string, make: MakeBench): void {
       await openNode(bench);
     });
 
-    it('lists each live node by what it last said, and when', async () => {
+    it('lists each live node with its last report and its time', async () => {
       await openNode(bench, 'n2');
       await openNode(bench, 'n1');
       await bench.backend.nodes.beat('n2', REPORT);
@@ -62,7 +62,7 @@ export function nodeContract(name: string, make: MakeBench): void {
       expect(await bench.backend.nodes.get('ghost')).toBe(null);
     });
 
-    it('names the nodes whose beat is five seconds old, until they beat again or give their id back', async () => {
+    it('lists as silent the nodes whose beat is five seconds old, until they beat again or release their id', async () => {
       const { nodes } = bench.backend;
       await openNode(bench, 'n1');
       const second = await openNode(bench, 'n2');
@@ -84,7 +84,7 @@ export function nodeContract(name: string, make: MakeBench): void {
       expect((await nodes.list({ first: 10, after: null })).rows.map(({ row }) => row.nodeId)).toEqual(['n1']);
     });
 
-    it('gives what is due oldest first, a bounded number at a time, and removes nothing', async () => {
+    it('returns due commands oldest first, a bounded number at a time, and removes nothing', async () => {
       for (const [id, connectWithinMs] of [
         ['late', 3_000],
         ['soon', 1_000],

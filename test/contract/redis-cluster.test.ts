@@ -57,7 +57,7 @@ dedupContract(NAME, () => bench(), { runs: 8 });
 siteContract(NAME, () => bench());
 sessionContract(NAME, () => bench());
 
-it('all of that was done by all three masters', async () => {
+it('all three masters took part in the tests above', async () => {
   for (const command of ['evalsha', 'hgetall', 'zadd', 'xadd']) {
     const shares = await cluster.calls(command);
     expect([command, shares.every((calls) => calls > 0)]).toEqual([command, true]);

@@ -1,4 +1,4 @@
-/** Every contract of the Redis backend, as a Redis user that has only the documented rights. */
+/** Runs every contract of the Redis backend as a Redis user that has only the documented rights. */
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -76,7 +76,7 @@ spillContract(NAME, async (total, guarantee) => {
   };
 });
 
-it('two relays carry a call, a cancellation and an event stream with the rights of their namespace alone', async () => {
+it('two relays relay a call, a cancellation and an event stream with the rights of their namespace only', async () => {
   const namespace = 'smoke';
   await redis.allow(smallestRules(namespace));
   const secret = 'a secret of the tests, long enough for HS256';
@@ -114,7 +114,7 @@ it('two relays carry a call, a cancellation and an event stream with the rights 
   await expect.poll(async () => (await fetch(`${other}/readyz`)).json()).toEqual({ status: 'ready' });
 });
 
-it('a command with the most rows that are kept loses its oldest', async () => {
+it('a command with the maximum number of rows loses its oldest', async () => {
   await redis.allow(smallestRules('*'));
   const { backend, close } = await bench();
   const admin = new Redis(redis.server.url);
@@ -134,7 +134,7 @@ it('a command with the most rows that are kept loses its oldest', async () => {
   await close();
 });
 
-it('a command is listened to and no longer listened to', async () => {
+it('a command is subscribed to and unsubscribed from', async () => {
   const { backend, close } = await bench();
   const heard = Promise.withResolvers<void>();
   const stop = backend.bus.subscribe('command:alice/desk/c1', () => heard.resolve());
@@ -144,9 +144,9 @@ it('a command is listened to and no longer listened to', async () => {
   await close();
 });
 
-it('all of that used every command of the list, and no other', async () => {
+it('the tests above used every command of the list, and no other', async () => {
   const used = await redis.used();
-  // The test's own connection and what every client of Redis may send.
+  // The test's own connection, and commands that every Redis client may send.
   const besides = ['ACL SETUSER', 'AUTH', 'PING', 'HELLO', 'CLIENT SETNAME', 'CLIENT SETINFO', 'KEYS'];
   expect([...used].filter((name) => !besides.includes(name)).sort()).toEqual(Object.keys(COMMANDS).sort());
 });

@@ -6,7 +6,7 @@ import { spillContract, spillShares } from './spill.ts';
 const { sha256 } = createCrypto('test');
 
 spillContract('Redis', async (total, guarantee) => {
-  // What is bounded lies in one partition, as the suite counts its bytes.
+  // All bounded data is in one partition, because the suite counts its bytes.
   const bench = await redisBench(total === undefined ? {} : { partitions: 1 });
   return {
     store: createRedisSpill({ store: bench.store, sha256, clock: bench.clock, shares: spillShares(total, guarantee) }),

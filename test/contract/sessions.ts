@@ -13,7 +13,7 @@ import { BOARD } from './sites.ts';
 
 const HOUR = 3600_000;
 
-/** SessionStore, over any backend. */
+/** The contract of every SessionStore. */
 export function sessionContract(name: string, make: MakeBench): void {
   describe(`sessions of sites, ${name}`, () => {
     let bench: Bench;
@@ -23,7 +23,7 @@ export function sessionContract(name: string, make: MakeBench): void {
     });
     afterEach(() => bench.close());
 
-    /** An id, or a digest, as its owner's begin. */
+    /** An id, or a digest, with its owner's prefix. */
     const led = (text: string, userId = 'alice'): string => bench.backend.sessions.prefixOf(userId) + text;
     const grant = (grantId: string, over: Partial<NewGrant> = {}, userId = 'alice'): NewGrant => ({
       ...{ grantId, parentId: null, events: null, actions: ['task.add'], share: true, ttlMs: null },
@@ -48,7 +48,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       return rows.map(({ row }) => row.sessionId.slice(led('').length));
     };
 
-    it('opens a session with its first grant, of a site that is there', async () => {
+    it('opens a session with its first grant, for an existing site', async () => {
       const now = bench.now();
       const session = await open('s1');
       expect(session).toEqual({
@@ -66,7 +66,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect(await bench.backend.sessions.open(opening('s2', { userId: 'bob' }))).toEqual({ kind: 'gone' });
     });
 
-    it('bounds the sessions of a site that are not over', async () => {
+    it('bounds the open sessions of a site', async () => {
       for (let i = 0; i < SESSIONS_PER_SITE; i++) await open(`s${i}`, i === 0 ? { ttlMs: 1000 } : {});
       expect(await bench.backend.sessions.open(opening('more'))).toEqual({ kind: 'full' });
       expect(await read('more')).toBeNull();
@@ -77,7 +77,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       await open('after-expiry');
     });
 
-    it('keeps no more sessions that are over than may be open', async () => {
+    it('keeps no more ended sessions than may be open', async () => {
       for (let i = 0; i < SESSIONS_PER_SITE + 5; i++) {
         await open(`s${String(i).padStart(5, '0')}`);
         await bench.backend.sessions.close(led(`s${String(i).padStart(5, '0')}`));
@@ -87,7 +87,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect(await bench.backend.sessions.findByToken(led('hash-s00000-root'))).toBeNull();
     });
 
-    it('closes once, and tells of it for an hour', async () => {
+    it('closes once, and answers the ended session for an hour', async () => {
       await open('s1');
       const at = bench.now();
       expect(await bench.backend.sessions.close(led('s1'))).toMatchObject({ closedAt: at });
@@ -101,7 +101,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect(await bench.backend.sessions.close(led('s1'))).toBeNull();
     });
 
-    it('tells of a session that expired for an hour', async () => {
+    it('answers an expired session for an hour', async () => {
       await open('s1', { ttlMs: 1000 });
       await bench.advance(1000 + SESSION_KEPT_MS - 1000);
       expect(await read('s1')).toMatchObject({ closedAt: null });
@@ -109,7 +109,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect(await read('s1')).toBeNull();
     });
 
-    it('closes the sessions of a site with it, and only those that were not over', async () => {
+    it('closes the open sessions of a site with it, and no others', async () => {
       await bench.backend.sites.put({ ...BOARD, siteId: 'other' });
       await open('s1');
       await open('s2');
@@ -140,7 +140,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect((await read('s1'))?.grants.map(({ grantId }) => grantId)).toEqual(['s1-root', 'g1', 'g2', 'g3', 'g4']);
     });
 
-    it('gives none in a session that is over', async () => {
+    it('gives no grant in a session that has ended', async () => {
       await open('s1', { ttlMs: 1000 });
       await open('s2');
       await bench.backend.sessions.close(led('s2'));
@@ -150,7 +150,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect(await add('g1')).toEqual({ kind: 'gone' });
     });
 
-    it('bounds the grants that are not over, and forgets one that is when its place is needed', async () => {
+    it('bounds the live grants, and forgets an ended one when its slot is needed', async () => {
       await open('s1');
       await add('short', { ttlMs: 1000 });
       for (let i = 2; i < GRANTS_PER_SESSION; i++) await add(`g${i}`);
@@ -165,7 +165,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect((await read('s1'))?.grants).toHaveLength(GRANTS_PER_SESSION);
     });
 
-    it('revokes a grant with all that came from it, once', async () => {
+    it('revokes a grant with all its descendants, once', async () => {
       await open('s1');
       await add('a');
       await add('a1', { parentId: 'a' });
@@ -192,7 +192,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect(await bench.backend.sessions.findByToken(led('hash-a11'))).toMatchObject({ grant: { revokedAt: at } });
     });
 
-    it('finds a grant by the digest of its token alone', async () => {
+    it('finds a grant by the digest of its token only', async () => {
       const session = await open('s1');
       expect(await bench.backend.sessions.findByToken(led('hash-s1-root'))).toEqual({
         session,
@@ -201,7 +201,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect(await bench.backend.sessions.findByToken(led('hash'))).toBeNull();
     });
 
-    it('redeems a ticket for the first time in time, also when many ask at once', async () => {
+    it('redeems a ticket for the first time within its time, also under concurrent requests', async () => {
       await open('s1');
       const { sessions } = bench.backend;
       const ticket = { sessionId: led('s1'), grantId: 's1-root', holderExpiresAt: 5 };
@@ -232,7 +232,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect(await sessions.redeemTicket(led('t1'))).toBeNull();
     });
 
-    it('bounds the redeemed tickets of a session: the one redeemed longest ago goes', async () => {
+    it('bounds the redeemed tickets of a session: the one redeemed longest ago is dropped', async () => {
       await open('s1');
       const { sessions } = bench.backend;
       const ticket = { sessionId: led('s1'), grantId: 's1-root', holderExpiresAt: null, ttlMs: 30_000 };
@@ -247,7 +247,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect([await redeem(1), (await redeem(0)) !== null, (await redeem(2)) !== null]).toEqual([null, true, true]);
     });
 
-    it('bounds the tickets of a session that wait, and gives none where it is over', async () => {
+    it('bounds the unused tickets of a session, and gives none in an ended session', async () => {
       await open('s1');
       const { sessions } = bench.backend;
       const ticket = { sessionId: led('s1'), grantId: 's1-root', holderExpiresAt: null, ttlMs: 30_000 };

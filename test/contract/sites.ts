@@ -16,7 +16,7 @@ export const BOARD: NewSite = {
 
 const ALL = { first: 1000, after: null };
 
-/** SiteStore, over any backend. */
+/** The contract of every SiteStore. */
 export function siteContract(name: string, make: MakeBench): void {
   describe(`definitions of sites, ${name}`, () => {
     let bench: Bench;
@@ -30,7 +30,7 @@ export function siteContract(name: string, make: MakeBench): void {
       return rows.map(({ row }) => `${row.userId}/${row.siteId}`);
     };
 
-    it('keeps what was put, by its owner and id', async () => {
+    it('keeps a definition by its owner and id', async () => {
       const { sites } = bench.backend;
       expect(await sites.put(BOARD)).toEqual({ kind: 'put', site: { ...BOARD, registeredAt: bench.now() } });
       const keys = [
@@ -43,7 +43,7 @@ export function siteContract(name: string, make: MakeBench): void {
       expect([foreign, absent]).toEqual([null, null]);
     });
 
-    it('replaces the whole definition and keeps when it was first registered', async () => {
+    it('replaces the whole definition and keeps the time of the first registration', async () => {
       const { sites } = bench.backend;
       const since = bench.now();
       await sites.put(BOARD);
@@ -54,7 +54,7 @@ export function siteContract(name: string, make: MakeBench): void {
       expect(await sites.put(BOARD)).toMatchObject({ site: { registeredAt: since + 1000 } });
     });
 
-    it('bounds the sites of a user, not those of all, and never refuses one that is there', async () => {
+    it('bounds the sites of each user separately, and never refuses an existing one', async () => {
       const { sites } = bench.backend;
       for (let i = 0; i < SITES_PER_USER; i++) await sites.put({ ...BOARD, siteId: `s${i}` });
       expect(await sites.put(BOARD)).toEqual({ kind: 'full' });
@@ -74,7 +74,7 @@ export function siteContract(name: string, make: MakeBench): void {
       expect(await sites.get([BOARD])).toEqual([null]);
     });
 
-    it('lists in order of owner and id, of one owner or of all, by position', async () => {
+    it('lists in order of owner and id, for one owner or for all, by position', async () => {
       const { sites } = bench.backend;
       for (const [userId, siteId] of [
         ['bob', 'b'],
@@ -92,13 +92,13 @@ export function siteContract(name: string, make: MakeBench): void {
         seen.push(...scan.rows.map(({ row }) => `${row.userId}/${row.siteId}`));
         after = scan.next;
         more = after !== null;
-        // A row that comes before the position neither repeats nor hides one that stays.
+        // A new row before the position neither repeats nor hides an existing one.
         if (seen.length === 2) await sites.put({ ...BOARD, userId: 'alice', siteId: 'b' });
       }
       expect(seen).toEqual(['alice/a', 'alice/z', 'alice-b/a', 'bob/b']);
     });
 
-    it('answers the first sites of each user asked for, and how many there are', async () => {
+    it('returns the first sites of each requested user, and their total', async () => {
       const { sites } = bench.backend;
       for (const siteId of ['c', 'a', 'b']) await sites.put({ ...BOARD, siteId });
       const [bob, alice] = await sites.ofUsers(['bob', 'alice'], 2);

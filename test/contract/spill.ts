@@ -4,7 +4,10 @@ import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { toJson, trustJson, type JsonText } from '../../src/core/json.ts';
 
-/** A spill store under contract, alone, and the hand on its clock. `total` bounds what it may hold, `guarantee` (all of it where absent) is one user's. */
+/**
+ * A spill store under test, alone, and control over its clock. `total` bounds what it may hold; `guarantee` (by default
+ * all of it) is one user's.
+ */
 export type SpillBench = {
   readonly store: SpillStore;
   now(): number;
@@ -15,7 +18,7 @@ export type MakeSpillBench = (total?: number, guarantee?: number) => Promise<Spi
 
 const HOUR = 3600_000;
 
-/** Where no total is given, the defaults. */
+/** Without a total, the defaults apply. */
 export function spillShares(total?: number, guarantee = total): Shares {
   return createShares(total === undefined ? {} : { spilled_bytes: { guarantee: guarantee ?? total, total } });
 }
@@ -24,7 +27,7 @@ export function textOf(size: number, fill = 'x'): JsonText {
   return trustJson(JSON.stringify(fill.repeat(size - 2)));
 }
 
-/** What every managed spill store keeps. */
+/** The contract of every managed spill store. */
 export function spillContract(name: string, make: MakeSpillBench): void {
   describe(`spill on ${name}`, () => {
     let bench: SpillBench;
@@ -35,7 +38,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
     });
     afterEach(() => bench.close());
 
-    it('gives back what it was given, under a reference that says its size, digest and end', async () => {
+    it('returns a payload unchanged, under a reference with its size, digest and expiry', async () => {
       const text = toJson({ text: 'é\u{1f600}'.repeat(10_000) });
       if (text === null) throw new Error('no text');
       const expiresAt = bench.now() + HOUR;
@@ -45,7 +48,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       expect(await store.read(ref)).toEqual({ state: 'present', text });
     });
 
-    it('gives every object a name of its own, equal ones too', async () => {
+    it('gives every object a name of its own, also equal ones', async () => {
       const refs = await Promise.all(
         Array.from({ length: 50 }, () => store.put(textOf(20_000), bench.now() + HOUR, 'alice')),
       );
@@ -53,7 +56,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       for (const ref of refs) expect(await store.read(ref)).toMatchObject({ state: 'present' });
     });
 
-    it('hides an object from its end on, although nothing was cleaned', async () => {
+    it('hides an object from its expiry on, although nothing was cleaned', async () => {
       const ref = await store.put(textOf(100), bench.now() + 5000, 'alice');
       await bench.advance(4999);
       expect(await store.read(ref)).toMatchObject({ state: 'present' });
@@ -61,7 +64,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       expect(await store.read(ref)).toEqual({ state: 'expired' });
     });
 
-    it('cannot be told another end than the one that was written', async () => {
+    it('does not accept another expiry than the one that was written', async () => {
       const ref = await store.put(textOf(100), bench.now() + 5000, 'alice');
       await bench.advance(5000);
       await store.clean();
@@ -79,14 +82,14 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       ['a name with a NUL', (ref) => ({ ...ref, name: `${ref.name}\0` })],
       ['no time', (ref) => ({ ...ref, expiresAt: Number.POSITIVE_INFINITY })],
       ['no number', (ref) => ({ ...ref, expiresAt: Number.NaN })],
-    ])('calls a reference with %s unavailable and never throws', async (_what, change) => {
+    ])('reports a reference with %s as unavailable and never throws', async (_what, change) => {
       const ref = await store.put(textOf(100), bench.now() + HOUR, 'alice');
       const { state } = await store.read(change(ref));
-      // In memory the name alone finds the object: a time that was made up then only has to be harmless.
+      // In memory, the name alone finds the object, so an invented time only has to be harmless.
       if (Number.isFinite(change(ref).expiresAt)) expect(state).toBe('unavailable');
     });
 
-    it('takes an object back when nobody was given its reference', async () => {
+    it('discards an object whose reference was not given out', async () => {
       const ref = await store.put(textOf(100), bench.now() + HOUR, 'alice');
       await store.discard(ref);
       expect(await store.read(ref)).toEqual({ state: 'unavailable' });
@@ -94,7 +97,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       await store.discard({ ...ref, name: '../../x' });
     });
 
-    it('removes what is past when it is told to, and says how much', async () => {
+    it('removes expired objects on request, and reports how many', async () => {
       const short = await Promise.all([1, 2, 3].map(() => store.put(textOf(100), bench.now() + HOUR, 'alice')));
       const long = await store.put(textOf(100), bench.now() + 10 * HOUR, 'alice');
       expect(await store.clean()).toBe(0);
@@ -105,7 +108,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       expect(await store.read(long)).toMatchObject({ state: 'present' });
     });
 
-    it('refuses with share and code what no room can be made for, and keeps what it has', async () => {
+    it('refuses an object without room with share and code, and keeps the others', async () => {
       const small = await make(10_000);
       const kept = await small.store.put(textOf(4000), small.now() + HOUR, 'alice');
       await expect(small.store.put(textOf(10_001), small.now() + HOUR, 'alice')).rejects.toMatchObject({
@@ -116,7 +119,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       await small.close();
     });
 
-    it('has room again once what it held is past or was taken back', async () => {
+    it('has room again once an object expired or was discarded', async () => {
       const small = await make(10_000);
       for (let i = 0; i < 20; i++) {
         const ref = await small.store.put(textOf(9000), small.now() + HOUR, 'alice');
@@ -126,7 +129,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       await small.close();
     });
 
-    it('leaves every user their guarantee, whatever another one puts', async () => {
+    it('guarantees every user their share, whatever another user stores', async () => {
       const small = await make(100_000, 20_000);
       const put = (userId: string) => small.store.put(textOf(4000), small.now() + HOUR, userId);
       const kept = [await put('alice'), await put('bob')];
@@ -139,7 +142,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       await small.close();
     });
 
-    it('gives back any JSON text, byte for byte', async () => {
+    it('returns any JSON text, byte for byte', async () => {
       await fc.assert(
         fc.asyncProperty(fc.json(), async (given) => {
           const text = trustJson(Buffer.from(given).toString('utf8'));

@@ -14,7 +14,7 @@ import {
 
 const ALL: WaiterFilter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 
-/** What every WaiterStore keeps. */
+/** The contract of every WaiterStore. */
 export function waiterContract(name: string, make: MakeBench): void {
   describe(`waiters on ${name}`, () => {
     let bench: Bench;
@@ -30,7 +30,7 @@ export function waiterContract(name: string, make: MakeBench): void {
         ({ row }) => row.waiter.rpcId,
       );
 
-    it('attaches to a live command until the stage is reached, and answers at once where it is', async () => {
+    it('attaches to a live command until the stage is reached, and answers at once if it already is', async () => {
       await dispatched(bench, 'c1');
       expect(await bench.backend.waiters.attach(keyFor('c1'), wait('r2', { withinMs: 500 }))).toMatchObject({
         kind: 'waiting',
@@ -49,13 +49,13 @@ export function waiterContract(name: string, make: MakeBench): void {
       expect(await bench.backend.waiters.attach(keyFor('none'), wait('r5'))).toEqual({ kind: 'unknown' });
     });
 
-    it('takes no more than eight on one command', async () => {
+    it('accepts no more than eight on one command', async () => {
       await dispatched(bench, 'c1');
       for (let i = 0; i < 7; i++) await bench.backend.waiters.attach(keyFor('c1'), wait(`r${i}`));
       expect(await bench.backend.waiters.attach(keyFor('c1'), wait('more'))).toEqual({ kind: 'full' });
     });
 
-    it('removes a wait without touching the command, and twice is once', async () => {
+    it('removes a wait without changing the command, and removing it twice has no effect', async () => {
       await dispatched(bench, 'c1');
       await bench.backend.waiters.remove(keyFor('c1'), 'rpc-c1');
       await bench.backend.waiters.remove(keyFor('c1'), 'rpc-c1');
@@ -86,7 +86,7 @@ export function waiterContract(name: string, make: MakeBench): void {
       });
     });
 
-    it('pages without repeating or losing a wait that lives through the paging', async () => {
+    it('pages without repeating or losing a wait that exists throughout the paging', async () => {
       for (let i = 0; i < 10; i++) await bench.backend.commands.admit(admission(`c${i}`));
       const first = await bench.backend.waiters.list(ALL, { first: 4, after: null });
       await bench.backend.waiters.remove(keyFor('c1'), 'rpc-c1');
@@ -98,7 +98,7 @@ export function waiterContract(name: string, make: MakeBench): void {
       expect(rest.next).toBe(null);
     });
 
-    it('answers for many users, clients and commands at once, in the order asked', async () => {
+    it('answers for many users, clients and commands at once, in the order requested', async () => {
       for (const id of ['c1', 'c2', 'c3']) await bench.backend.commands.admit(admission(id));
       const [nobody, alice] = await bench.backend.waiters.ofUsers(['nobody', 'alice'], 2);
       expect([nobody?.total, alice?.total, alice?.scan.rows.length]).toEqual([0, 3, 2]);
@@ -112,7 +112,7 @@ export function waiterContract(name: string, make: MakeBench): void {
       ).toEqual([0, 1]);
     });
 
-    it('changes nothing by looking', async () => {
+    it('changes nothing by reading', async () => {
       const node = await openNode(bench);
       await dispatched(bench, 'c1');
       await node.take();

@@ -10,7 +10,7 @@ const owner = user('alice', 'invoke');
 const other = user('mallory', 'invoke');
 const unscoped = user('alice', 'connect', 'host');
 
-/** What an asker gets: `rows`, `null`, or the code of the refusal. */
+/** What a requester gets: `rows`, `null`, or the code of the refusal. */
 async function answer(ask: () => unknown): Promise<string> {
   try {
     const value: unknown = await ask();
@@ -32,7 +32,7 @@ const reads: Record<string, (rooms: Rooms, requester: Requester, userId: string)
   'history.ofCommand': ({ history }, requester, userId) => history.ofCommand(requester, userId, 'c1', {}),
   'users.get': ({ users }, requester, userId) => users.get(requester, userId),
 };
-/** How another user's things and things that do not exist look alike. */
+/** The common answer for another user's rows and for rows that do not exist. */
 const hidden: Record<string, string> = {
   'connections.list': 'not_found',
   'connections.get': 'null',
@@ -43,7 +43,7 @@ const hidden: Record<string, string> = {
   'users.get': 'null',
 };
 
-describe('who may read what', () => {
+describe('read access', () => {
   let rooms: Rooms;
   beforeEach(async () => {
     rooms = testRooms();
@@ -59,28 +59,28 @@ describe('who may read what', () => {
       expect(await answer(() => read(rooms, admin, 'alice'))).toBe('rows');
     });
 
-    it('canonicalises the user that is named', async () => {
+    it('canonicalizes the named user', async () => {
       expect(await answer(() => read(rooms, owner, ' alice '))).toBe('rows');
       expect(await answer(() => read(rooms, admin, 'a\u0000'))).toBe('invalid_user');
     });
 
-    it('shows a foreign user as it shows nobody', async () => {
+    it('answers for a foreign user as for an unknown one', async () => {
       expect(await answer(() => read(rooms, other, 'alice'))).toBe(hidden[name]);
       expect(await answer(() => read(rooms, other, 'nobody'))).toBe(hidden[name]);
     });
 
-    it('refuses a wrong scope before it tells who is whose', async () => {
+    it('refuses a wrong scope before it reveals ownership', async () => {
       for (const userId of ['alice', 'bob', 'nobody']) {
         expect(await answer(() => read(rooms, unscoped, userId))).toBe('forbidden');
       }
     });
 
-    it('refuses nobody', async () => {
+    it('refuses a request without a token', async () => {
       expect(await answer(() => read(rooms, null, 'alice'))).toBe('unauthenticated');
     });
   });
 
-  it('takes an omitted user for the asker, and for all users where an administrator asks', async () => {
+  it('defaults to the requester, and to all users for an administrator', async () => {
     const usersOf = async (requester: Requester): Promise<string[]> =>
       (await rooms.connections.list(requester, {}, {})).nodes.map(({ userId }) => userId);
     expect(await usersOf(owner)).toEqual(['alice']);
@@ -88,7 +88,7 @@ describe('who may read what', () => {
     expect(await usersOf(other)).toEqual([]);
   });
 
-  it('keeps lists over all users, and the sample of actions, to administrators', async () => {
+  it('restricts lists over all users, and the sample of actions, to administrators', async () => {
     for (const ask of [
       (requester: Requester) => rooms.users.list(requester, {}),
       (requester: Requester) => rooms.actions.sample(requester, null),

@@ -5,7 +5,7 @@ import { FakeClock } from '../kit/clock.ts';
 const MIB = 1024 * 1024;
 
 describe('a rate in bytes', () => {
-  it('lets a second’s worth pass at once, and then makes wait', async () => {
+  it('lets one second of bytes pass at once, and then delays', async () => {
     const clock = new FakeClock();
     const rate = new ByteRate(clock, 1000);
     expect([rate.charge(600), rate.charge(400)]).toEqual([0, 0]);
@@ -17,7 +17,7 @@ describe('a rate in bytes', () => {
     expect(rate.charge(1)).toBe(1);
   });
 
-  it('charges in full what has arrived, and nothing of what is not admitted', async () => {
+  it('charges everything that arrived, and nothing that was refused', async () => {
     const clock = new FakeClock();
     const rate = new ByteRate(clock, 1000);
     expect(rate.admit(5000)).toBe(0);
@@ -27,7 +27,7 @@ describe('a rate in bytes', () => {
     expect(rate.admit(1)).toBe(0);
   });
 
-  it('passes no more than its rate and two seconds’ worth, however the bytes come', async () => {
+  it('passes no more than its rate and two seconds’ worth, however the bytes arrive', async () => {
     const clock = new FakeClock();
     const rate = new ByteRate(clock, 1000);
     await clock.advance(60_000);
@@ -56,7 +56,7 @@ describe('a rate in bytes', () => {
     expect(reads).toBe(1);
   });
 
-  it('is neither given nor taken anything by a clock that is set back', () => {
+  it('does not change when a clock is set back', () => {
     let now = 10_000;
     const clock = new FakeClock();
     clock.now = () => now;
@@ -70,7 +70,7 @@ describe('a rate in bytes', () => {
 });
 
 describe('the rates of users', () => {
-  it('are one for each user, and apart', () => {
+  it('are separate for each user', () => {
     const rates = new ByteRates(new FakeClock(), 1000);
     const held = rates.hold('alice');
     expect(rates.of('alice')).toBe(held.rate);
@@ -98,7 +98,7 @@ describe('the rates of users', () => {
     expect(rates.of('linked')).not.toBe(held.rate);
   });
 
-  it('stay bounded by who is active, not by who ever came', async () => {
+  it('are bounded by the number of active users, not of all users ever seen', async () => {
     const clock = new FakeClock();
     const rates = new ByteRates(clock, 1000);
     for (let i = 0; i < 50_000; i++) {

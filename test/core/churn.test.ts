@@ -19,7 +19,7 @@ const STEP: fc.Arbitrary<Step> = fc.oneof(
 type Reader = { readonly own: Iterator<[number, number]>; readonly plain: Iterator<[number, number]> };
 
 describe('a churn map', () => {
-  it('does as a Map does, with iterators that stay open while entries come and go', () => {
+  it('behaves like a Map, with iterators that stay open while entries are added and removed', () => {
     fc.assert(
       fc.property(fc.array(STEP, { minLength: 400, maxLength: 1_500 }), (steps) => {
         const own = new ChurnMap<number, number>();
@@ -65,7 +65,7 @@ describe('a churn map', () => {
     expect(map.delete(1)).toBe(false);
   });
 
-  it('shows an open iterator what is added after more deletes than a renewal takes', () => {
+  it('shows an open iterator entries that are added after more deletes than a renewal needs', () => {
     const map = new ChurnMap<number, number>();
     map.set(-1, 0);
     const reader = map.keys();
@@ -77,7 +77,7 @@ describe('a churn map', () => {
 });
 
 describe('a churn set', () => {
-  it('does as a Set does over many renewals', () => {
+  it('behaves like a Set over many renewals', () => {
     const own = new ChurnSet<number>();
     const plain = new Set<number>();
     for (let i = 0; i < 5_000; i++) {

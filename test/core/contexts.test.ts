@@ -22,8 +22,8 @@ async function workerIds(at: TestCore, view: WorkerView): Promise<string> {
   return (await workers(at, view)).items.map(({ contextId }) => contextId).join('');
 }
 
-describe('what a client reports over its link', () => {
-  it('stands from report to report, and goes when the client stops reporting it', async () => {
+describe('the rows that a client reports over its link', () => {
+  it('persist from report to report, and disappear when the client stops reporting them', async () => {
     await using at = await testCore();
     const { session } = await connect(at.core, user('alice'));
     expect(await session.report(report(snapshot(context('a'), context('b'))))).toBe('taken');
@@ -33,7 +33,7 @@ describe('what a client reports over its link', () => {
     expect(await shown(at)).toEqual(['alice/c']);
   });
 
-  it('is stale while its link is silent or down, comes back with the instance, and vanishes with the row', async () => {
+  it('are stale while its link is silent or down, return with the instance, and disappear with the connection', async () => {
     await using at = await testCore();
     const first = await connect(at.core, user('alice'));
     await first.session.report(report(snapshot(context('a'))));
@@ -51,7 +51,7 @@ describe('what a client reports over its link', () => {
     expect((await at.core.contexts.count(admin, {})).count).toBe(0);
   });
 
-  it('of a silent link that nobody closes vanishes, too', async () => {
+  it('of a silent link that nobody closes disappear too', async () => {
     await using at = await testCore();
     const { session } = await connect(at.core, user('alice'));
     await session.report(report(snapshot(context('a')), snapshot(browserWindow('w'))));
@@ -60,7 +60,7 @@ describe('what a client reports over its link', () => {
     expect(await at.core.contexts.window(admin, 'alice', 'w')).toBeNull();
   });
 
-  it('goes when another instance takes over, and the old one is fenced from saying more', async () => {
+  it('disappear when another instance takes over, and the old instance is fenced', async () => {
     await using at = await testCore();
     const old = await connect(at.core, user('alice'));
     await old.session.report(report(snapshot(context('a'))));
@@ -73,8 +73,8 @@ describe('what a client reports over its link', () => {
   });
 });
 
-describe('who may see contexts and windows', () => {
-  it('a user its own alone, an administrator any, and nobody else', async () => {
+describe('access to contexts and windows', () => {
+  it("is to one's own for a user, to all for an administrator, and refused otherwise", async () => {
     await using at = await testCore();
     for (const userId of ['alice', 'bob']) {
       const { session } = await connect(at.core, user(userId));
@@ -107,7 +107,7 @@ describe('who may see contexts and windows', () => {
     }
   });
 
-  it('names a wrong id by its parameter, and keeps a cursor to its listing, filter and asker', async () => {
+  it('names a wrong id by its parameter, and binds a cursor to its listing, filter and requester', async () => {
     await using at = await testCore();
     const { session } = await connect(at.core, user('alice'));
     await session.report(
@@ -130,8 +130,8 @@ describe('who may see contexts and windows', () => {
   });
 });
 
-describe('semantic rule 5: a task on a worker is a current assignment in the registry, and nothing more', () => {
-  it('it is what the client reports now: gone with the next report without it, and owned by nobody else', async () => {
+describe('semantic rule 5: a task on a worker is only a current assignment in the registry', () => {
+  it("it is the client's latest report: gone with the next report without it, and owned by nobody else", async () => {
     await using at = await testCore();
     const { session } = await connect(at.core, user('alice'));
     await session.report(report(snapshot(worker('w', { taskId: 'job-1', status: 'active' }))));
@@ -160,7 +160,7 @@ describe('semantic rule 5: a task on a worker is a current assignment in the reg
 });
 
 describe('semantic rule 6: observation moves no work', () => {
-  it('looking at workers acquires, renews and releases none', async () => {
+  it('reading workers acquires, renews and releases none', async () => {
     await using at = await testCore();
     const { session } = await connect(at.core, user('alice'));
     await session.report(report(snapshot(worker('free'), worker('busy', { taskId: 't' }))));
@@ -189,7 +189,7 @@ describe('workers', () => {
     context('h', { status: 'idle' }),
   ];
 
-  it('are contexts owned by workers that are not closed: idle or assigned, each exactly one of the two', async () => {
+  it('are contexts owned by workers that are not closed, each either idle or assigned', async () => {
     await using at = await testCore();
     const { session } = await connect(at.core, user('alice'));
     await session.report(report(snapshot(...rows)));
@@ -199,7 +199,7 @@ describe('workers', () => {
     expect(await workerIds(at, { view: 'available' })).toBe('a');
   });
 
-  it('over a lost link are shown, but none is available', async () => {
+  it('on a lost link are shown, but none is available', async () => {
     await using at = await testCore();
     const { session } = await connect(at.core, user('alice'));
     await session.report(report(snapshot(...rows)));
@@ -208,7 +208,7 @@ describe('workers', () => {
     expect(await workerIds(at, { view: 'available' })).toBe('');
   });
 
-  it('of several clients are told in order, by kind of client where asked', async () => {
+  it('of several clients are listed in order, filtered by client type on request', async () => {
     await using at = await testCore();
     const tab = await connect(at.core, user('alice'), { clientId: 'tab' });
     const desk = await connect(at.core, user('alice'), { clientId: 'desk', clientType: 'console' });
@@ -227,7 +227,7 @@ describe('workers', () => {
     expect([consoles, browsers].map((list) => list?.items.map(({ contextId }) => contextId))).toEqual([['d'], ['t']]);
   });
 
-  it('are cut at the bound, and completeness says so; at the bound itself the list is whole', async () => {
+  it('are cut at the bound, which completeness reports; exactly at the bound the list is complete', async () => {
     await using at = await testCore();
     const first = await connect(at.core, user('alice'), { clientId: 'a' });
     await first.session.report(report(snapshot(...Array.from({ length: CLIENT_CONTEXTS }, (_, i) => worker(`w${i}`)))));
@@ -249,7 +249,7 @@ describe('workers', () => {
     await expect(workers(at, { view: 'idle' }, WORKER_LIST + 1)).rejects.toMatchObject({ code: 'invalid_argument' });
   });
 
-  it('are found behind many contexts that are none', async () => {
+  it('are found after many contexts that are not workers', async () => {
     await using at = await testCore();
     const own = Array.from({ length: CLIENT_CONTEXTS }, (_, i) => context(`c${i}`));
     for (let i = 0; i < 12; i++) {

@@ -20,7 +20,7 @@ function codeOf(read: () => unknown): string | undefined {
 describe('a cursor', () => {
   const cursor = cursors.encode(listing, position);
 
-  it('opens for the listing, filter and asker that it was made for', () => {
+  it('opens for the listing, filter and requester for which it was made', () => {
     expect(cursors.decode(listing, cursor)).toEqual(position);
     expect(cursors.request(listing, { first: 7, after: cursor })).toEqual({ first: 7, after: position });
   });
@@ -30,7 +30,7 @@ describe('a cursor', () => {
     expect(cursors.decode(same, cursor)).toEqual(position);
   });
 
-  it('opens any position that it was made of', () => {
+  it('restores any position', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 4 }), (texts) => {
         expect(cursors.decode(listing, cursors.encode(listing, texts))).toEqual(texts);
@@ -55,7 +55,7 @@ describe('a cursor', () => {
     expect(codeOf(() => other.decode(listing, cursor))).toBe('invalid_cursor');
   });
 
-  it('is invalid_cursor when any one character of it is changed, lost or added', () => {
+  it('is invalid_cursor when any one character is changed, removed or added', () => {
     for (let i = 0; i < cursor.length; i++) {
       const changed = cursor[i] === 'A' ? 'B' : 'A';
       const damaged = [
@@ -71,19 +71,19 @@ describe('a cursor', () => {
     }
   });
 
-  it('is invalid_cursor when it is cut off anywhere', () => {
+  it('is invalid_cursor when it is truncated anywhere', () => {
     for (let i = 0; i < cursor.length; i++) {
       expect(codeOf(() => cursors.decode(listing, cursor.slice(0, i)))).toBe('invalid_cursor');
     }
   });
 
-  it('is invalid_cursor when its parts are of two honest cursors', () => {
+  it('is invalid_cursor when its parts come from two valid cursors', () => {
     const [version, body] = cursor.split('.');
     const mac = cursors.encode(listing, ['bob', 'tab']).split('.')[2];
     expect(codeOf(() => cursors.decode(listing, `${version}.${body}.${mac}`))).toBe('invalid_cursor');
   });
 
-  it('is invalid_cursor for any made-up text, and never another error', () => {
+  it('is invalid_cursor for any invented text, and never another error', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -100,7 +100,7 @@ describe('a cursor', () => {
 });
 
 describe('a page size', () => {
-  it('is 1 to 1000, and 100 where none is named', () => {
+  it('is 1 to 1000, and 100 by default', () => {
     expect(cursors.request(listing, {}).first).toBe(100);
     expect(cursors.request(listing, { first: null }).first).toBe(100);
     expect(cursors.request(listing, { first: 1 }).first).toBe(1);

@@ -20,7 +20,7 @@ function auditLog(): { readonly lines: Record<string, unknown>[]; readonly log: 
   return { lines, log: { debug() {}, warn() {}, error() {}, info } };
 }
 
-/** A second node on the same backend: its mailbox is a list, and it reports what it is told to. */
+/** A second node on the same backend: its mailbox is a list, and the test decides what it reports. */
 async function otherNode({ backend }: TestCore, nodeId: string) {
   const rows: MailboxRow[] = [];
   await backend.nodes.attach(nodeId, {
@@ -44,8 +44,8 @@ async function otherNode({ backend }: TestCore, nodeId: string) {
   return { rows, beat };
 }
 
-describe('whoever is no administrator', () => {
-  it('sees nothing of delivery and does nothing to it', async () => {
+describe('a requester without administrator rights', () => {
+  it('can read nothing of delivery and cannot act on it', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
     const { delivery } = relay.core;
@@ -73,7 +73,7 @@ describe('nodes', () => {
   const mine = async ({ core }: TestCore, nodeId = 'n1') =>
     (await core.delivery.nodes(admin, LISTING)).nodes.find((node) => node.nodeId === nodeId);
 
-  it('say what is on them: links, drainers, commands that have not ended, callers that wait', async () => {
+  it('report their links, drainers, unended commands and waiting callers', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
     await connect(relay.core, user('bob'));
@@ -94,7 +94,7 @@ describe('nodes', () => {
     });
   });
 
-  it('count outcomes, acknowledgements and recoveries, those that never happened as 0', async () => {
+  it('count outcomes, acknowledgements and recoveries, with 0 for those that never happened', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
     const counter = async (name: string) => (await mine(relay))?.counters.get(name);
@@ -129,7 +129,7 @@ describe('nodes', () => {
     expect(await mine(relay, 'n2')).toMatchObject({ stale: false });
   });
 
-  it('whose mailbox is not read any more say so', async () => {
+  it('report that their mailbox is no longer read', async () => {
     let deaf = false;
     await using relay = await testCore({
       wrap: (backend) => ({
@@ -147,7 +147,7 @@ describe('nodes', () => {
     expect(await mine(relay)).toMatchObject({ listenerAlive: true });
   });
 
-  it('whose reconciliation fails say so', async () => {
+  it('report that their reconciliation fails', async () => {
     let broken = false;
     await using relay = await testCore({
       wrap: (backend) => ({
@@ -180,7 +180,7 @@ describe('nodes', () => {
 });
 
 describe('capacity scopes', () => {
-  it('show the limit that the policy sets, and who holds what', async () => {
+  it('show the limit that the policy sets, and the holders', async () => {
     const policy = compilePolicy({
       rules: [],
       scopes: [{ id: 'team', members: ['alice', 'bob'], capacity: 7 }],
@@ -204,7 +204,7 @@ describe('capacity scopes', () => {
     expect(completeness).toMatchObject({ complete: true, sources: [{ source: 'delivery' }] });
   });
 
-  it('that the policy does not know have no limit rather than a wrong one', async () => {
+  it('that the policy does not know have no limit', async () => {
     await using relay = await testCore({ policy: compilePolicy({ rules: [], scopes: [], userCapacity: 3 }) });
     const waiter = { rpcId: 'r', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
     const command = { chosenId: true, action: 'open', digest: 'd', scopeLimit: 5, namedInstanceId: null, params: null };
@@ -227,7 +227,7 @@ describe('capacity scopes', () => {
 });
 
 describe('a delivery status', () => {
-  it('is the record of the command, and nothing where none is kept', async () => {
+  it('is the record of the command, and null without a record', async () => {
     await using relay = await testCore();
     await connect(relay.core, alice);
     void invoke(relay, 'c1');
@@ -242,7 +242,7 @@ describe('a delivery status', () => {
     expect(await relay.core.delivery.status(admin, { ...TAB, userId: 'bob', commandId: 'c1' })).toBe(null);
   });
 
-  it('of ids that no command can have is refused as input', async () => {
+  it('of invalid ids is refused as input', async () => {
     await using relay = await testCore();
     const status = (over: object) => relay.core.delivery.status(admin, { ...TAB, commandId: 'c1', ...over });
     for (const userId of ['', ' ', 'a/b', 'a\u0000b', 'x'.repeat(129)])
@@ -273,7 +273,7 @@ describe('tracked commands', () => {
     ).rejects.toMatchObject({ code: 'invalid_cursor' });
   });
 
-  it('with a stage and an outcome that exclude each other are refused rather than found to be none', async () => {
+  it('with a stage and an outcome that exclude each other are refused', async () => {
     await using relay = await testCore();
     const list = (query: object) => relay.core.delivery.commands(admin, query, LISTING);
     await expect(list({ stage: 'queued', outcome: 'failed' })).rejects.toMatchObject({
@@ -287,7 +287,7 @@ describe('tracked commands', () => {
 });
 
 describe('disconnecting a client', () => {
-  it('closes its link as an operator, shows how it stands after, and is written to the audit log', async () => {
+  it('closes its link as an operator, shows its state afterwards, and is written to the audit log', async () => {
     const { lines, log } = auditLog();
     await using relay = await testCore({ log });
     const client = await connect(relay.core, alice);
@@ -302,11 +302,11 @@ describe('disconnecting a client', () => {
     const subject = { ...TAB, instanceId: 'i1', nodeId: 'n1', reason: 'misbehaves' };
     expect(lines).toEqual([{ audit: 'disconnect', requester: 'admin:test', ...subject }]);
     expect(relay.counts.get('links_closed:operator')).toBe(1);
-    // The command is not ended by it: its client may come back and report.
+    // The command does not end: its client may reconnect and report.
     expect(await relay.core.delivery.status(admin, { ...TAB, commandId: 'c1' })).toMatchObject({ stage: 'dispatched' });
   });
 
-  it('that is not there is nothing, one whose link is down is refused, and neither is a deed', async () => {
+  it('that is absent returns null, one whose link is down is refused, and neither is audited', async () => {
     const { lines, log } = auditLog();
     await using relay = await testCore({ log });
     const disconnect = (over: object = {}, reason: string | null = null) =>
@@ -322,7 +322,7 @@ describe('disconnecting a client', () => {
     expect(lines).toEqual([]);
   });
 
-  it('never closes a newer link than the one that was seen', async () => {
+  it('never closes a newer link than the one that was read', async () => {
     await using relay = await testCore({
       wrap: (backend) => ({
         ...backend,
@@ -341,7 +341,7 @@ describe('disconnecting a client', () => {
     expect(answer).toMatchObject({ state: 'closed', connection: { instanceId: 'i2', disconnectedAt: null } });
   });
 
-  it('on a node that takes its time is asked for, and said to be no more than that', async () => {
+  it('on a slow node is reported as requested only', async () => {
     await using relay = await testCore();
     const other = await otherNode(relay, 'n2');
     const { connections } = relay.backend;
@@ -362,7 +362,7 @@ describe('disconnecting a client', () => {
 });
 
 describe('draining a node', () => {
-  it('stops admitting, lets what is in flight end, and shows what is left', async () => {
+  it('stops admitting, lets commands in flight end, and shows what is left', async () => {
     const { lines, log } = auditLog();
     await using relay = await testCore({ log });
     const busy = await connect(relay.core, alice);
@@ -391,7 +391,7 @@ describe('draining a node', () => {
     expect(await left()).toMatchObject({ links: 0, unfinishedCommands: 0, connectionWaiters: 0, draining: true });
   });
 
-  it('closes what is not done in time, and ends no command for it', async () => {
+  it('closes links that are not idle in time, and ends no command', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
     const running = invoke(relay, 'runs');
@@ -408,7 +408,7 @@ describe('draining a node', () => {
     expect(await running).toMatchObject({ command: { outcome: 'outcome_unknown', execution: 'may_have_run' } });
   });
 
-  it('spreads the closes, so that clients do not all come back at once', async () => {
+  it('spreads the closes, so that clients do not all reconnect at once', async () => {
     await using relay = await testCore();
     const clients: TestClient[] = [];
     for (let i = 0; i < 50; i++) clients.push(await connect(relay.core, user(`u${i}`)));
@@ -425,7 +425,7 @@ describe('draining a node', () => {
     );
   });
 
-  it('may be asked for again, with less time', async () => {
+  it('may be requested again, with less time', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
     void invoke(relay, 'runs');
@@ -436,7 +436,7 @@ describe('draining a node', () => {
     expect(client.closes).toEqual([{ cause: 'node_drained', instanceId: null }]);
   });
 
-  it('that is not there is nothing, and wrong input is refused', async () => {
+  it('that is absent returns null, and wrong input is refused', async () => {
     const { lines, log } = auditLog();
     await using relay = await testCore({ log });
     expect(await relay.core.delivery.drainNode(admin, 'n9', null)).toBe(null);
@@ -447,7 +447,7 @@ describe('draining a node', () => {
     expect(lines).toEqual([]);
   });
 
-  it('reaches another node by its mailbox, and waits a little for its word', async () => {
+  it('reaches another node by its mailbox, and waits a little for its report', async () => {
     await using relay = await testCore();
     const other = await otherNode(relay, 'n2');
     const drain = relay.core.delivery.drainNode(admin, 'n2', 5_000);

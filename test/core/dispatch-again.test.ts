@@ -11,7 +11,10 @@ const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } 
 type Losing = TestCore &
   AsyncDisposable & { readonly world: { lose: 'nothing' | 'requests' | 'answers'; asked: string[] } };
 
-/** A core whose store does not answer dispatches while told so: they do not reach it, or are done and their answers are lost. */
+/**
+ * A core whose store does not answer dispatches on request: they do not reach it, or they run and their answers are
+ * lost.
+ */
 async function losingCore(): Promise<Losing> {
   const world: Losing['world'] = { lose: 'nothing', asked: [] };
   const marked = new Map<string, DispatchResult>();
@@ -47,7 +50,7 @@ const invoke = ({ core }: TestCore, commandId: string) => core.rpc.invoke(alice,
 const ids = ({ sent }: TestClient): readonly string[] => sent.map(({ command }) => command.commandId);
 
 describe('a dispatch that the store does not answer', () => {
-  it.each(['requests', 'answers'] as const)('is asked for again, and written once (lost: %s)', async (lose) => {
+  it.each(['requests', 'answers'] as const)('is repeated, and written once (lost: %s)', async (lose) => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     test.world.lose = lose;
@@ -63,7 +66,7 @@ describe('a dispatch that the store does not answer', () => {
     expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed', attempts: 1 } });
   });
 
-  it('holds back what comes after it, so that commands reach the client in the order admitted', async () => {
+  it('delays later dispatches, so that commands reach the client in the order of admission', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     test.world.lose = 'answers';
@@ -77,7 +80,7 @@ describe('a dispatch that the store does not answer', () => {
     expect(ids(client)).toEqual(['c1', 'c2', 'c3', 'c4']);
   });
 
-  it('is one of a window at most', async () => {
+  it('is one of at most a window', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     const all = Array.from({ length: IN_FLIGHT + 2 }, (_, i) => `c${i}`);
@@ -90,7 +93,7 @@ describe('a dispatch that the store does not answer', () => {
     expect(ids(client)).toEqual(all.slice(0, IN_FLIGHT));
   });
 
-  it('is not written to a link that another took the place of meanwhile', async () => {
+  it('is not written to a link that was replaced in between', async () => {
     await using test = await losingCore();
     const before = await connect(test.core, alice);
     test.world.lose = 'answers';
@@ -119,7 +122,7 @@ describe('a dispatch that the store does not answer', () => {
     expect(ids(client)).toEqual(['c2']);
   });
 
-  it('tells the client to cancel after the command, where that was asked for meanwhile', async () => {
+  it('sends a cancel that was requested in between after the command', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     test.world.lose = 'answers';
@@ -134,7 +137,7 @@ describe('a dispatch that the store does not answer', () => {
 });
 
 describe('a dispatch that is answered while the socket is behind', () => {
-  it('is held until the socket took what had piled up, and its cancel comes after it', async () => {
+  it('is held until the socket has drained, and its cancel is sent after it', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     for (const id of ['c1', 'c2', 'c3']) void invoke(test, id);

@@ -6,7 +6,7 @@ import { admin, connect, testCore, user } from '../kit/core.ts';
 const alice = user('alice');
 const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } as const;
 
-it('a link of a closing node of several gets nothing new, and its client goes on elsewhere with what is queued', async () => {
+it('a link of a closing node receives no new command, and its client gets the queued ones on another node', async () => {
   await using test = await testCore({
     wrap: (backend) => ({ ...backend, capabilities: { ...backend.capabilities, shared: true } }),
   });
@@ -15,7 +15,7 @@ it('a link of a closing node of several gets nothing new, and its client goes on
   await settle();
   await test.core.delivery.drainNode(admin, 'n1', 60_000);
   await test.clock.advance(2_000);
-  // As another node admits it.
+  // Admitted by another node.
   await test.backend.commands.admit(admission('queued', { clientId: 'tab' }));
   await test.clock.advance(2_000);
   expect([client.sent.map(({ command }) => command.commandId), client.closes]).toEqual([['running'], []]);

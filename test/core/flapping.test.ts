@@ -14,7 +14,7 @@ function linkLines(): { readonly lines: Line[]; readonly log: Log } {
 }
 
 describe('a client that flaps', () => {
-  it('is seen by its events: each replacement says why the link before had gone down', async () => {
+  it('is visible in its events: each replacement says why the earlier link was lost', async () => {
     await using at = await testCore();
     const subscription = at.core.connections.events(alice, null);
     const first = await connect(at.core, alice, { instanceId: 'i1' });
@@ -37,7 +37,7 @@ describe('a client that flaps', () => {
     ]);
   });
 
-  it('leaves a line in the log for each link opened and closed: whose, why and how long it was', async () => {
+  it('writes a log line for each link opened and closed, with client, cause and duration', async () => {
     const { lines, log } = linkLines();
     await using at = await testCore({ log });
     const names = { userId: 'alice', clientId: 'tab', nodeId: 'n1' };
@@ -53,7 +53,7 @@ describe('a client that flaps', () => {
       { message: 'link closed', fields: { ...one, cause: 'replaced', durationMs: 1_500 } },
       { message: 'link opened', fields: { ...two, kind: 'replaced', replaced: 'i1', cause: 'replaced' } },
     ]);
-    // What closes twice is logged once.
+    // A link that is closed twice is logged once.
     await first.session.closed('client_closed');
     expect(lines).toHaveLength(3);
   });

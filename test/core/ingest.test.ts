@@ -46,7 +46,7 @@ function fullAfter(count: number, of: SpillStore): SpillStore {
 }
 
 describe('ingestion', () => {
-  it('retains an event under the authenticated user, whatever the message says, and answers its verdict', async () => {
+  it('retains an event under the authenticated user, whatever the message claims, and answers its verdict', async () => {
     await using test = await testCore();
     const verdict = await test.core.ingest.ingestCooperativeSiteMessage(
       alice,
@@ -79,7 +79,7 @@ describe('ingestion', () => {
     expect((await test.core.history.streams(admin, 'bob', null, {})).nodes).toEqual([]);
   });
 
-  it('makes an id where none is given, another each time', async () => {
+  it('generates an id if none is given, each time a new one', async () => {
     await using test = await testCore();
     const verdicts = await test.core.ingest.ingest(alice, [
       event({ messageId: null }),
@@ -89,7 +89,7 @@ describe('ingestion', () => {
     expect(verdicts.map((one) => one.retained)).toEqual([true, true]);
   });
 
-  it('answers a verdict a message in the order sent, and a refused one costs the others nothing', async () => {
+  it('answers one verdict per message in the order sent, and a refused one does not affect the others', async () => {
     await using test = await testCore();
     await connect(test.core, alice, { clientId: 'other', instanceId: 'live' });
     const verdicts = await test.core.ingest.ingest(alice, [
@@ -165,7 +165,7 @@ describe('ingestion', () => {
     ['a/clients/b', null],
     ['...', null],
     ['x'.repeat(128), null],
-  ])('judges the stream suffix %j', async (streamSuffix, code) => {
+  ])('checks the stream suffix %j', async (streamSuffix, code) => {
     await using test = await testCore();
     const verdict = await test.core.ingest.ingestCooperativeSiteMessage(alice, event({ streamSuffix }));
     expect(verdict.error?.code ?? null).toBe(code);
@@ -173,7 +173,7 @@ describe('ingestion', () => {
   });
 
   it.each(['command', 'progress', 'result', 'error', 'cancel', 'late_result', 'EVENT', '', 'nonsense'])(
-    'takes no message of kind %j',
+    'refuses a message of kind %j',
     async (kind) => {
       await using test = await testCore();
       const verdict = await test.core.ingest.ingestCooperativeSiteMessage(alice, event({ kind }));
@@ -182,7 +182,7 @@ describe('ingestion', () => {
     },
   );
 
-  it('refuses a whole call only for who asks and for how many messages it holds', async () => {
+  it('refuses a whole call only for its requester or for its number of messages', async () => {
     await using test = await testCore();
     const many = Array.from({ length: 101 }, (_, i) => event({ messageId: `m${i}` }));
     const { ingest } = test.core.ingest;
@@ -223,7 +223,7 @@ describe('the instance of an ingested event', () => {
     expect((await test.core.ingest.ingestCooperativeSiteMessage(alice, event())).retained).toBe(true);
   });
 
-  it('leaves no mark of what it refused: the live instance may send the same message', async () => {
+  it('leaves no mark of a refused event: the live instance may send the same message', async () => {
     await using test = await testCore();
     await connect(test.core, alice, { instanceId: 'i1' });
     const { ingestCooperativeSiteMessage: take } = test.core.ingest;
@@ -234,7 +234,7 @@ describe('the instance of an ingested event', () => {
 });
 
 describe('deduplication at ingestion', () => {
-  it('answers the id that was retained, and retains the event again once its time is over', async () => {
+  it('answers the retained id, and retains the event again once the mark has expired', async () => {
     await using test = await testCore();
     const { ingestCooperativeSiteMessage: take } = test.core.ingest;
     await take(alice, event());
@@ -263,7 +263,7 @@ describe('deduplication at ingestion', () => {
       commandId: 'c1',
     });
     await settle();
-    // The client ran its handler once and, its link being shaky, sent the result three times.
+    // The client ran its handler once and sent the result three times over an unreliable link.
     let executions = 0;
     executions++;
     for (let i = 0; i < 3; i++) await client.result(client.last);
@@ -274,12 +274,12 @@ describe('deduplication at ingestion', () => {
     const command = await test.core.delivery.command(alice, { userId: 'alice', clientId: 'tab', commandId: 'c1' });
     expect(command?.sightings).toMatchObject([{ messageId: 'c1:result:i1', count: 3 }]);
     expect(command).toMatchObject({ attempts: 1, lateResults: 0 });
-    // And what no client ever executed is counted just the same.
+    // An event that no client ever executed is counted in the same way.
     await test.core.ingest.ingest(alice, [event(), event()]);
     expect(await test.core.dedup.stats(admin, 60)).toMatchObject({ seen: 5, unique: 2, duplicates: 3 });
   });
 
-  it('is shown to administrators alone, for windows of 10 to 3600 seconds', async () => {
+  it('is shown to administrators only, for windows of 10 to 3600 seconds', async () => {
     await using test = await testCore();
     for (const requester of [null, alice] as const) {
       await expect(test.core.dedup.stats(requester, 60)).rejects.toMatchObject({ name: 'CallboardError' });
@@ -304,14 +304,14 @@ describe('projection', () => {
     ['sites', 'stream'],
     ['notes/today', null],
     ['sitesx/board/events', null],
-  ])('of a retained event on %s, where there is no such site, is refused by %j', async (streamSuffix, refusedBy) => {
+  ])('of a retained event on %s, which no site has, is refused by %j', async (streamSuffix, refusedBy) => {
     await using test = await testCore();
     const verdict = await test.core.ingest.ingestCooperativeSiteMessage(alice, event({ streamSuffix }));
     expect(verdict).toMatchObject({ retained: true, published: false, refusedBy, error: null });
     expect(await retained(test, `alice/${streamSuffix}`)).toHaveLength(1);
   });
 
-  it('alone judges the shape of an event: any payload is retained', async () => {
+  it('alone checks the form of an event: any payload is retained', async () => {
     await using test = await testCore();
     const payloads = [null, toJson(null), toJson('text'), toJson({ name: 5 }), toJson([[]])];
     const verdicts = await test.core.ingest.ingest(
@@ -322,8 +322,8 @@ describe('projection', () => {
   });
 });
 
-describe('nothing ingested', () => {
-  it('can resolve, move or touch a command, whatever it calls itself', async () => {
+describe('an ingested message', () => {
+  it('cannot resolve, move or change a command, whatever it claims to be', async () => {
     await using test = await testCore();
     const client = await connect(test.core, alice);
     const key = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
@@ -344,14 +344,14 @@ describe('nothing ingested', () => {
     expect((await test.core.history.ofCommand(admin, 'alice', 'c1', {})).nodes.map(({ kind }) => kind)).toEqual([
       'command',
     ]);
-    // The genuine end counts although its message id was used by an event.
+    // The genuine end counts although an event used its message id.
     await client.result(client.last, { genuine: true });
     expect(await pending).toMatchObject({ kind: 'outcome', result: '{"genuine":true}' });
   });
 });
 
 describe('a large payload of an event', () => {
-  it('is stored before the event is retained, and refused alone when there is no room', async () => {
+  it('is stored before the event is retained, and refuses only its own event when there is no room', async () => {
     await using test = await testCore({ spill: (clock) => fullAfter(1, createMemorySpill(clock, createCrypto('x'))) });
     const verdicts = await test.core.ingest.ingest(alice, [
       event({ messageId: 'm1', payload: toJson(LARGE) }),
@@ -363,16 +363,16 @@ describe('a large payload of an event', () => {
     const rows = await retained(test);
     expect(rows.map(({ id }) => id)).toEqual(['m1', 'm3']);
     expect(rows[0]).toMatchObject({ payload: null, payloadBytes: 20_002, spill: { bytes: 20_002 } });
-    expect(await test.core.history.payloads(rows)).toMatchObject([
+    expect(await test.core.history.payloads(admin, rows)).toMatchObject([
       { state: 'spilled_included', text: JSON.stringify(LARGE) },
       { state: 'included' },
     ]);
-    // Nothing of the refused one is marked: it may be sent again.
+    // The refused event left no mark, so it may be sent again.
     expect(await test.core.dedup.stats(admin, 60)).toMatchObject({ seen: 2, unique: 2 });
   });
 });
 
-describe('fuzz: whatever is ingested', () => {
+describe('fuzz: any ingested message', () => {
   const anyText = fc.oneof(
     fc.string(),
     fc.string({ unit: 'binary' }),
@@ -390,7 +390,7 @@ describe('fuzz: whatever is ingested', () => {
   });
   const anyWho: fc.Arbitrary<Principal> = fc.constantFrom(alice, user('bob'));
 
-  it('has a verdict of its own, with a closed code that is no fault of the relay, and touches no other user', async () => {
+  it('gets its own verdict, with a code that is not a failure of the relay, and affects no other user', async () => {
     await fc.assert(
       fc.asyncProperty(anyWho, fc.array(anyMessage, { minLength: 1, maxLength: 20 }), async (requester, messages) => {
         await using test = await testCore();

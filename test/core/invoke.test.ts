@@ -20,7 +20,7 @@ function ended(invocation: Invocation | null) {
 }
 
 describe('an invocation', () => {
-  it('reaches the client once, with its params as given, and brings back the result as given', async () => {
+  it('reaches the client once, with unchanged params, and returns the unchanged result', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
     const params = trustJson('{ "b":1,  "a":[1e3] }');
@@ -48,7 +48,7 @@ describe('an invocation', () => {
     ]);
   });
 
-  it('that waits for admission or acknowledgement returns then, and its handle is awaited later from anywhere', async () => {
+  it('that waits for admission or acknowledgement returns then, and its handle can be awaited later from anywhere', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
     expect(await invoke(relay.core, { commandId: 'c1', waitFor: 'admitted' })).toMatchObject({
@@ -82,7 +82,7 @@ describe('an invocation', () => {
 });
 
 describe('the two budgets', () => {
-  it('refuse an offline target at once when there is no connect budget, and leave no record', async () => {
+  it('refuse an offline target at once without a connect budget, and leave no record', async () => {
     await using relay = await testCore();
     expect(await invoke(relay.core, { commandId: 'c1' })).toMatchObject({
       kind: 'refused',
@@ -109,7 +109,7 @@ describe('the two budgets', () => {
     });
   });
 
-  it('hand a parked command to its client as soon as it connects', async () => {
+  it('deliver a parked command to its client as soon as it connects', async () => {
     await using relay = await testCore();
     const call = invoke(relay.core, { connectWithinMs: 5_000 });
     await relay.clock.advance(4_000);
@@ -183,7 +183,7 @@ describe('idempotency', () => {
     ['{"a":1,"a":2}', '{"a":2,"a":1}', 'repeated members in another order'],
     ['"\\ud800"', '"\\ud801"', 'another half character'],
     [`"${'x'.repeat(16_384)}"`, ` "${'x'.repeat(16_384)}"`, 'another byte above 16 KiB'],
-  ])('is another request, though a double or an object of JavaScript may not tell: %#', async (one, other) => {
+  ])('distinguishes requests that doubles or JavaScript objects would confuse: %#', async (one, other) => {
     await using relay = await testCore();
     await connect(relay.core, alice);
     void invoke(relay.core, { commandId: 'c1', params: trustJson(`{"v":${one}}`) });
@@ -193,7 +193,7 @@ describe('idempotency', () => {
     });
   });
 
-  it('is the same request in another order, spelling and white space up to 16 KiB, and as the same bytes above', async () => {
+  it('treats another order, spelling and white space as the same request up to 16 KiB, and compares bytes above', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
     const long = trustJson(`{"b":"${'x'.repeat(16_384)}","a":1}`);
@@ -210,7 +210,7 @@ describe('idempotency', () => {
     expect(client.sent).toHaveLength(2);
   });
 
-  it('replays although the client has gone or no longer advertises the action', async () => {
+  it('replays although the client disconnected or no longer advertises the action', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
     const call = invoke(relay.core, { commandId: 'c1' });
@@ -223,7 +223,24 @@ describe('idempotency', () => {
     expect(await invoke(relay.core, { commandId: 'c1' })).toMatchObject({ kind: 'outcome', result: '7' });
   });
 
-  it('refuses the same id for anything else', async () => {
+  it('refuses an id that the relay made, while its command lives and after its end; await waits on it', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    const call = invoke(relay.core);
+    await settle();
+    const { commandId } = client.last;
+    const refusal = { kind: 'refused', code: 'command_conflict', by: 'conflict', commandId };
+    expect(await invoke(relay.core, { commandId })).toMatchObject(refusal);
+    const waiting = relay.core.rpc.await(alice, { ...target, commandId });
+    await settle();
+    await client.result(client.last, 7);
+    expect(await call).toMatchObject({ kind: 'outcome', result: '7' });
+    expect(await waiting).toMatchObject({ kind: 'outcome', result: '7' });
+    expect(await invoke(relay.core, { commandId })).toMatchObject(refusal);
+    expect(client.sent).toHaveLength(1);
+  });
+
+  it('refuses the same id for a different request', async () => {
     await using relay = await testCore();
     await connect(relay.core, alice);
     void invoke(relay.core, { commandId: 'c1' });
@@ -238,7 +255,7 @@ describe('idempotency', () => {
   });
 });
 
-describe('refusals come in order', () => {
+describe('refusals are checked in order', () => {
   it.each([
     ['nobody', null, {}, 'unauthenticated'],
     ['a user without the scope', user('alice', 'connect'), {}, 'forbidden'],
@@ -250,7 +267,7 @@ describe('refusals come in order', () => {
     await expect(relay.core.rpc.invoke(requester, { ...target, ...over })).rejects.toMatchObject({ code });
   });
 
-  it('names every wrong input at once', async () => {
+  it('all wrong inputs are named at once', async () => {
     await using relay = await testCore();
     const wrong = invoke(relay.core, {
       clientId: '/',
@@ -276,7 +293,7 @@ describe('refusals come in order', () => {
     });
   });
 
-  it('policy refuses before the target is looked at, naming its rule', async () => {
+  it('policy refuses before the target is read, naming its rule', async () => {
     const policy = compilePolicy({
       rules: [{ name: 'no-open', effect: 'deny', actions: ['op*'] }],
       scopes: [],
@@ -291,7 +308,7 @@ describe('refusals come in order', () => {
     });
   });
 
-  it('a live client that does not advertise the action, or another instance than named', async () => {
+  it('a live client without the action, or with another instance than the named one, is refused', async () => {
     await using relay = await testCore();
     await connect(relay.core, alice);
     expect(await invoke(relay.core, { action: 'shut' })).toMatchObject({ code: 'action_not_advertised', by: 'target' });
@@ -308,7 +325,7 @@ describe('refusals come in order', () => {
 });
 
 describe('links', () => {
-  it('hold at most 32 unended commands, and take the next as each ends', async () => {
+  it('hold at most 32 unended commands, and receive the next as each ends', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);
     for (let i = 0; i < 40; i++) void invoke(relay.core, { commandId: `c${i}` });
@@ -365,7 +382,7 @@ describe('links', () => {
     expect(ended(await call)).toMatchObject({ outcome: 'completed' });
   });
 
-  it('resume: the same instance keeps its unfinished commands, and its held result is taken', async () => {
+  it('resume: the same instance keeps its unfinished commands, and its stored result is accepted', async () => {
     await using relay = await testCore();
     const first = await connect(relay.core, alice);
     const call = invoke(relay.core, { commandId: 'c1' });
@@ -382,7 +399,7 @@ describe('links', () => {
     expect(ended(await call)).toMatchObject({ outcome: 'completed' });
   });
 
-  it('resume: a cancel that was asked for while the link was down reaches the client', async () => {
+  it('resume: a cancel that was requested while the link was down reaches the client', async () => {
     await using relay = await testCore();
     const first = await connect(relay.core, alice);
     void invoke(relay.core, { commandId: 'c1' });
@@ -421,7 +438,7 @@ describe('links', () => {
     });
   });
 
-  it('an answer of the replaced instance within the grace still counts; of the new one it never does', async () => {
+  it('an answer of the replaced instance counts within the grace; one of the new instance never does', async () => {
     await using relay = await testCore();
     const old = await connect(relay.core, alice);
     const call = invoke(relay.core, { commandId: 'c1' });
@@ -466,7 +483,7 @@ describe('cancel', () => {
     });
   });
 
-  it('of a foreign or absent command is the same nothing', async () => {
+  it('of a foreign or absent command answers the same null', async () => {
     await using relay = await testCore();
     await connect(relay.core, alice);
     void invoke(relay.core, { commandId: 'c1' });
@@ -476,7 +493,7 @@ describe('cancel', () => {
   });
 });
 
-describe('going away', () => {
+describe('shutdown', () => {
   it('draining refuses new commands, lets those in flight finish, then closes the links', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);

@@ -14,11 +14,11 @@ describe('the canonical text', () => {
     ['1e99999999999999999999', '10e99999999999999999998', '0.1e100000000000000000000'],
     ['1e-99999999999999999999', '0.1e-99999999999999999998'],
     ['100', '1e2', '1.00E2', '1e+02'],
-  ])('is one for the same number, however it is written: %s', (...spellings) => {
+  ])('is the same for the same number, however it is written: %s', (...spellings) => {
     expect(new Set(spellings.map(canonical)).size).toBe(1);
   });
 
-  it('tells numbers apart that a double cannot', () => {
+  it('distinguishes numbers that a double cannot', () => {
     const numbers = [
       '9007199254740992',
       '9007199254740993',
@@ -32,7 +32,7 @@ describe('the canonical text', () => {
     expect(canonical('1e99999999999999999999').length).toBeLessThan(30);
   });
 
-  it('tells apart what is not the same', () => {
+  it('distinguishes different values', () => {
     const texts = [
       ...[
         '{"a":1}',
@@ -65,14 +65,14 @@ describe('the canonical text', () => {
     expect(new Set(texts.map(canonical)).size).toBe(texts.length);
   });
 
-  it('keeps members of one name in their order and sorts the others, integers as names', () => {
+  it('keeps members with the same name in their order and sorts the others, integers as names', () => {
     expect(canonical('{ "b":1, "a":2, "10":3, "9":4, "a":[ 1.0 ,\n{ } ] }')).toBe(
       '{"10":3,"9":4,"a":2,"a":[1,{}],"b":1}',
     );
     expect(canonical('{"\\u0062":1,"a":"\\/\\u0041\\n"}')).toBe('{"a":"/A\\n","b":1}');
   });
 
-  it('says of any JSON what RFC 8785 says, but for numbers', () => {
+  it('agrees with RFC 8785 for any JSON except numbers', () => {
     const value = fc.jsonValue().map((one) => JSON.stringify(withoutNumbers(one)));
     fc.assert(
       fc.property(value, (text) => {
@@ -82,7 +82,7 @@ describe('the canonical text', () => {
     );
   });
 
-  it('is one for texts that differ in white space, escapes and the order of names', () => {
+  it('is the same for texts that differ in white space, escapes and the order of names', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.integer()), (value) => {
         const entries = Object.entries(value);
@@ -99,7 +99,7 @@ describe('the canonical text', () => {
     );
   });
 
-  it('holds the values apart that it was made of', () => {
+  it('differs exactly if the values differ', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
         const [one, other] = [JSON.stringify(a), JSON.stringify(b)];

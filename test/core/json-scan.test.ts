@@ -15,7 +15,7 @@ import {
 } from '../../src/core/json.ts';
 import { JSON_DEPTH } from '../../src/core/limits.ts';
 
-/** Long enough to come to every rule; the seed keeps what it finds. */
+/** Long enough to reach every rule; the fixed seed keeps the result reproducible. */
 const RUNS = { numRuns: 20_000, seed: 9 };
 
 function parses(text: string): boolean {
@@ -37,7 +37,7 @@ const string = fc.oneof(
 );
 const leaf = fc.oneof(number, string, fc.constantFrom('true', 'false', 'null'));
 
-/** JSON text as a hostile hand might write it. */
+/** JSON text as an attacker might write it. */
 const json = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
@@ -54,7 +54,7 @@ const json = fc.letrec<{ value: string }>((tie) => ({
   ),
 })).value;
 
-/** What may stand where something else did. */
+/** Replacements for a part of the text. */
 const scrap = fc.constantFrom(
   ...[
     '',
@@ -113,7 +113,7 @@ describe('the scanner', () => {
     expect(refused).toBeGreaterThan(RUNS.numRuns / 3);
   });
 
-  it('agrees with JSON.parse on any few characters', () => {
+  it('agrees with JSON.parse for any few characters', () => {
     const characters = fc.constantFrom(...'{}[]":,\\/ -+.0123456789eEtrufalsn\n\u0000x');
     fc.assert(
       fc.property(fc.array(characters, { maxLength: 7 }), (list) => {
@@ -124,7 +124,7 @@ describe('the scanner', () => {
     );
   });
 
-  it('bounds the depth, and says so', () => {
+  it('bounds the depth, and reports it', () => {
     const nest = (levels: number, open = '[', close = ']'): string => open.repeat(levels) + close.repeat(levels);
     expect(jsonFault(nest(JSON_DEPTH))).toBeNull();
     expect(jsonFault(nest(JSON_DEPTH + 1))).toBe('depth');
@@ -135,7 +135,7 @@ describe('the scanner', () => {
     expect(jsonFault(`[${Array.from({ length: 500 }, () => '[]').join()}]`)).toBeNull();
   });
 
-  it('cuts members and items as JSON.parse sees them, each as it is written', () => {
+  it('cuts members and items as JSON.parse sees them, unchanged', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(string, json), { maxLength: 6 }), space, (given, gap) => {
         const object = trustJson(`${gap}{${given.map(([name, value]) => `${gap}${name}:${value}${gap}`).join()}}`);
@@ -168,7 +168,7 @@ describe('the scanner', () => {
     expect(itemsOf(trustJson('[1,2,3]'), 2)).toBeNull();
   });
 
-  it('counts members and items at every level, and nothing inside texts', () => {
+  it('counts members and items at every level, and nothing inside strings', () => {
     expect(countParts(trustJson('[{"a":1,"b":[1,2]},",,,{"]'), 100)).toBe(3);
     expect(countParts(trustJson(JSON.stringify('",",'.repeat(100))), 100)).toBe(0);
     expect(countParts(trustJson(`[${'1,'.repeat(500)}1]`), 10)).toBe(11);

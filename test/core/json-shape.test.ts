@@ -10,8 +10,8 @@ const members = (entries: Record<string, Shape>, others: 'plain' | 'skipped' = '
   others,
 });
 
-describe('what is built of a JSON text', () => {
-  it('is what JSON.parse builds, where all of it is plain', () => {
+describe('the value built from a JSON text', () => {
+  it('equals that of JSON.parse if all of it is plain', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         expect(read(text, 'plain')).toEqual(JSON.parse(text));
@@ -21,7 +21,7 @@ describe('what is built of a JSON text', () => {
     );
   });
 
-  it('keeps the text of what passes through, wherever a shape says so', () => {
+  it('keeps the text of every part that the shape marks as text', () => {
     const shape = members({ input: members({ params: 'text', list: { item: members({ payload: 'text' }) } }) });
     const text =
       '{ "input" : {"params": {"9":1.0, "a":1e400 } ,"list":[{"payload":[ -0 ]},{"payload":null},{"n":1}], "n":1}, "x":[1]}';
@@ -35,20 +35,20 @@ describe('what is built of a JSON text', () => {
     });
   });
 
-  it('builds a single value as an item of the list, and what is no object as plain', () => {
+  it('treats a single value as a list of one item, and a value that is not an object as plain', () => {
     expect(read('{"p":1.0}', { item: members({ p: 'text' }) })).toEqual({ p: raw('1.0') });
     expect(read('[1]', members({ p: 'text' }))).toEqual([1]);
     expect(read('"x"', members({ p: 'text' }))).toBe('x');
   });
 
-  it('counts the last of repeated members, and takes __proto__ for a name', () => {
+  it('uses the last of repeated members, and treats __proto__ as an ordinary name', () => {
     const built = read('{"a":1,"__proto__":{"x":1},"a":2}', members({ a: 'text' }));
     expect(Object.keys(Object(built))).toEqual(['a', '__proto__']);
     expect(Object.getPrototypeOf(built)).toBe(Object.prototype);
     expect(built).toHaveProperty('a', raw('2'));
   });
 
-  it('builds nothing of what is skipped, and stops before it builds too much', () => {
+  it('builds nothing of skipped parts, and stops before it builds too much', () => {
     const many = (count: number): string => `{${Array.from({ length: count }, (_, i) => `"k${i}":1`).join()}}`;
     expect(read(many(5000), members({ k7: 'plain' }, 'skipped'), 10)).toEqual({ k7: 1 });
     expect(read(`{"t":${many(5000)}}`, members({ t: 'text' }), 10)).toEqual({ t: raw(many(5000)) });
@@ -60,7 +60,7 @@ describe('what is built of a JSON text', () => {
 });
 
 describe('writing JSON', () => {
-  it('is what JSON.stringify writes, with each raw text in its place', () => {
+  it('equals that of JSON.stringify, with each raw text in its place', () => {
     fc.assert(
       fc.property(fc.anything({ withDate: true, withNullPrototype: true }), (value) => {
         expect(writeJson(value)).toBe(JSON.stringify(value));
@@ -77,7 +77,7 @@ describe('writing JSON', () => {
   });
 });
 
-it('a short part of a long text does not keep the text', () => {
+it('a short part of a long text does not keep the whole text in memory', () => {
   const part = ownSlice(`"${'x'.repeat(100_000)}"`, 10, 30);
   expect(part).toBe('x'.repeat(20));
   expect(ownSlice('abc', 1, 2)).toBe('b');

@@ -53,7 +53,7 @@ describe('canonical JSON', () => {
     expect(canonicalJson(value)).toBe(text);
   });
 
-  it('is one text for values that differ only in the order of members', () => {
+  it('is the same for values that differ only in the order of members', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = canonicalJson(value);
@@ -63,7 +63,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  it('tells apart what JSON tells apart', () => {
+  it('distinguishes what JSON distinguishes', () => {
     const texts = [{ a: 1 }, { a: '1' }, [1], { a: [1] }, { a: { b: 1 } }, null, '', {}, [], { a: null }].map(
       canonicalJson,
     );
@@ -72,14 +72,14 @@ describe('canonical JSON', () => {
 });
 
 describe('JSON text', () => {
-  it('is null only where there is no value', () => {
+  it('is null only without a value', () => {
     expect(toJson(undefined)).toBeNull();
     expect(toJson(null)).toBe('null');
     expect(fromJson(null)).toBeNull();
     expect(fromJson(trustJson('{"a":[1,null]}'))).toEqual({ a: [1, null] });
   });
 
-  it('is as long in bytes as its UTF-8', () => {
+  it('is measured in bytes of UTF-8', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(utf8Length(text)).toBe(Buffer.byteLength(text));

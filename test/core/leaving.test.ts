@@ -15,7 +15,7 @@ const completed = { kind: 'outcome', command: { outcome: 'completed', attempts: 
 const invoke = ({ core }: TestCore, commandId: string) => core.rpc.invoke(alice, { ...CALL, commandId });
 const ids = ({ sent }: TestClient): readonly string[] => sent.map(({ command }) => command.commandId);
 
-/** What `leave` answered; undefined as long as it has not. */
+/** The answer of `leave`; undefined until there is one. */
 function leaving(client: TestClient): { answer: readonly string[] | undefined } {
   const seen: { answer: readonly string[] | undefined } = { answer: undefined };
   void client.session.leave().then((commands) => (seen.answer = commands));
@@ -25,7 +25,10 @@ function leaving(client: TestClient): { answer: readonly string[] | undefined } 
 type Step = () => void;
 type Slow = TestCore & AsyncDisposable & { readonly steps: { reach: Step; answer: Step }[] };
 
-/** A core whose store answers a dispatch in two steps that the test takes: the request reaches it, and its answer comes back. */
+/**
+ * A core whose store answers a dispatch in two steps, both controlled by the test: the request arrives, and the answer
+ * returns.
+ */
 async function slowCore(): Promise<Slow> {
   const steps: Slow['steps'] = [];
   const slow =
@@ -46,7 +49,7 @@ async function slowCore(): Promise<Slow> {
 
 describe('a client that leaves while dispatches are under way', () => {
   it.each([true, false])(
-    'is written those that the store counts, and told of them (reached before: %s)',
+    'receives those that the store counts, and gets their list (reached before: %s)',
     async (before) => {
       await using test = await slowCore();
       const client = await connect(test.core, alice);
@@ -70,7 +73,7 @@ describe('a client that leaves while dispatches are under way', () => {
     },
   );
 
-  it('is not written one that ended before the store was asked, and is not told of it', async () => {
+  it('does not receive a command that ended before the store answered, nor its id', async () => {
     await using test = await slowCore();
     const client = await connect(test.core, alice);
     const call = invoke(test, 'c1');
@@ -83,7 +86,7 @@ describe('a client that leaves while dispatches are under way', () => {
     expect(await call).toMatchObject({ command: { outcome: 'cancelled' } });
   });
 
-  it('is answered after what was held for its socket is written', async () => {
+  it('is answered after everything held for its socket is written', async () => {
     await using test = await slowCore();
     const client = await connect(test.core, alice);
     void invoke(test, 'c1');
@@ -102,7 +105,7 @@ describe('a client that leaves while dispatches are under way', () => {
     expect([left.answer, ids(client), client.cancels]).toEqual([['c1', 'c2'], ['c1', 'c2'], ['c2']]);
   });
 
-  it('is answered at once when its socket goes, and nothing is written', async () => {
+  it('is answered at once when its socket closes, and nothing is written', async () => {
     await using test = await slowCore();
     const client = await connect(test.core, alice);
     void invoke(test, 'c1');
@@ -116,7 +119,7 @@ describe('a client that leaves while dispatches are under way', () => {
 });
 
 describe('a store that is away while a client leaves', () => {
-  it('holds the answer back until a dispatch whose answer was lost is known again, and written', async () => {
+  it('delays the answer until the result of a lost dispatch is known, and written', async () => {
     let away = false;
     const lossy =
       (commands: CommandStore): CommandStore['dispatch'] =>
@@ -125,7 +128,7 @@ describe('a store that is away while a client leaves', () => {
         const result = before ?? (await commands.dispatch(key, binding, attempt));
         known.set(`${attempt}`, result);
         if (away) throw new CallboardError('store_unavailable', 'The store does not answer.');
-        // As a shared store says: the attempt is only answered again for the link that is bound.
+        // As a shared store does: the attempt is answered again only for the bound link.
         return (await bound()) ? result : { kind: 'skip' };
       };
     const known = new Map<string, DispatchResult>();
@@ -147,7 +150,7 @@ describe('a store that is away while a client leaves', () => {
     expect(await call).toMatchObject(completed);
   });
 
-  it('lets it be asked again where it cannot be told', async () => {
+  it('lets the client ask again if it cannot answer', async () => {
     let full = true;
     await using test = await testCore({
       wrap: (backend) => ({
@@ -169,8 +172,8 @@ describe('a store that is away while a client leaves', () => {
   });
 });
 
-describe('a link that its client leaves', () => {
-  it('still counts among the node’s links, with what it runs, until it is gone', async () => {
+describe('a link whose client is leaving', () => {
+  it('still counts among the node’s links, with its running commands, until its socket closes', async () => {
     await using test = await testCore();
     const client = await connect(test.core, alice);
     const call = invoke(test, 'c1');
@@ -188,7 +191,7 @@ describe('a link that its client leaves', () => {
     expect(await call).toMatchObject(completed);
   });
 
-  it('is closed when its client leaves one link too many', async () => {
+  it('is closed when its client leaves too many links', async () => {
     await using test = await testCore();
     const clients: TestClient[] = [];
     for (let n = 0; n < LEAVING_LINKS + 2; n++) {
@@ -201,7 +204,7 @@ describe('a link that its client leaves', () => {
     expect(clients.map(({ closes }) => closes)).toEqual([replaced, replaced, ...none]);
   });
 
-  it('shows signs of life that say nothing of whether it is bound', async () => {
+  it('shows signs of life that do not say whether it is bound', async () => {
     await using test = await testCore();
     const client = await connect(test.core, alice);
     await client.session.leave();

@@ -18,7 +18,7 @@ async function take<T>(subscription: Subscription<T>, count: number): Promise<Li
 }
 
 describe('a subscription', () => {
-  it('gives events in the order pushed, also to a reader that was there first', async () => {
+  it('returns events in the order pushed, also to a reader that waited first', async () => {
     const { subscription, push } = feedOf<number>();
     const waiting = subscription.next();
     push(1);
@@ -27,7 +27,7 @@ describe('a subscription', () => {
     expect(await take(subscription, 1)).toEqual([{ event: 2, missed: 0 }]);
   });
 
-  it('holds 100 events, drops the oldest, and says on the next exactly how many', async () => {
+  it('holds 100 events, drops the oldest, and reports exactly how many with the next', async () => {
     const { subscription, push } = feedOf<number>();
     for (let i = 0; i < 100; i++) push(i);
     expect(await take(subscription, 1)).toEqual([{ event: 0, missed: 0 }]);
@@ -38,7 +38,7 @@ describe('a subscription', () => {
     expect(taken.at(-1)?.event).toBe(137);
   });
 
-  it('accounts for each event, as given or as missed, whatever the pace', async () => {
+  it('accounts for each event, as delivered or as missed, at any pace', async () => {
     const { subscription, push } = feedOf<number>(3);
     let seen = 0;
     for (let round = 1; round <= 10; round++) {
@@ -49,7 +49,7 @@ describe('a subscription', () => {
     expect(seen).toBe(55);
   });
 
-  it('lets a reader at its own pace lose nothing while it keeps up', async () => {
+  it('loses nothing for a reader that keeps up', async () => {
     const { subscription, push, end } = feedOf<number>(2);
     const reading = (async () => {
       const all: LiveEvent<number>[] = [];
@@ -67,7 +67,7 @@ describe('a subscription', () => {
     expect(all.reduce((sum, { missed }) => sum + 1 + missed, 0)).toBe(20);
   });
 
-  it('gives what is queued before it ends', async () => {
+  it('delivers queued events before it ends', async () => {
     const { subscription, push, end, ends } = feedOf<string>();
     push('a');
     end();
@@ -77,7 +77,7 @@ describe('a subscription', () => {
     expect(ends()).toBe(1);
   });
 
-  it('fails at once, with whoever waits and with whoever comes', async () => {
+  it('fails at once, for waiting and for later readers', async () => {
     const { subscription, push, fail, ends } = feedOf<string>();
     push('a');
     fail(new Error('gone'));
@@ -90,7 +90,7 @@ describe('a subscription', () => {
     expect([ends(), other.ends()]).toEqual([1, 1]);
   });
 
-  it('frees what it holds once, when its reader leaves', async () => {
+  it('frees its resources once, when its reader leaves', async () => {
     const { subscription, push, end, ends } = feedOf<string>();
     push('a');
     push('b');
@@ -105,7 +105,7 @@ describe('a subscription', () => {
     expect(ends()).toBe(1);
   });
 
-  it('ends the wait of a reader that left while it waited', async () => {
+  it('ends the pending read of a reader that leaves', async () => {
     const { subscription } = feedOf<string>();
     const waiting = subscription.next();
     await subscription.return();

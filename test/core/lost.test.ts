@@ -11,7 +11,7 @@ const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, mi
 
 type Losing = TestCore & AsyncDisposable & { readonly lose: NodeListener['lost'] };
 
-/** A core whose store can be told to lose it; `attach` answers for waiters in its place where given. */
+/** A core whose store can report that it was lost. `attach`, if given, replaces that of the waiters. */
 async function losingCore(
   attach?: Backend['waiters']['attach'],
   commands: Partial<Backend['commands']> = {},
@@ -34,14 +34,14 @@ async function losingCore(
   return { ...test, lose: (cause) => listener?.lost(cause) ?? Promise.reject(new Error('never attached')) };
 }
 
-/** As a reaper does: the waits of the node are gone. */
+/** As a reaper does: the node's waits are removed. */
 async function reapWaits({ backend }: Losing): Promise<void> {
   const { rows } = await backend.waiters.list(ALL, { first: 100, after: null });
   for (const { row } of rows) await backend.waiters.remove(row.waiter, row.waiter.rpcId);
 }
 
 describe('a node that was fenced', () => {
-  it('closes its links, and its callers wait on for what was under way', async () => {
+  it('closes its links, and its callers continue to wait for running commands', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     const call = test.core.rpc.invoke(alice, CALL);
@@ -57,7 +57,7 @@ describe('a node that was fenced', () => {
     expect(test.counts.get('node_losses:fenced')).toBe(1);
   });
 
-  it('resolves a caller at once whose command ended while the node was away', async () => {
+  it('resolves a caller at once whose command ended while the node was unavailable', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     const call = test.core.rpc.invoke(alice, CALL);
@@ -68,7 +68,7 @@ describe('a node that was fenced', () => {
     expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' }, result: '{"ok":true}' });
   });
 
-  it('keeps a caller to what is left of its own budget', async () => {
+  it('limits a caller to the rest of its own budget', async () => {
     await using test = await losingCore();
     await connect(test.core, alice);
     const ids = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
@@ -86,8 +86,8 @@ describe('a node that was fenced', () => {
   });
 });
 
-describe('a node whose store lost something', () => {
-  it('ends what its links held as unknown, queued or dispatched, and tells the callers', async () => {
+describe('a node whose store lost data', () => {
+  it('ends the commands of its links as unknown, queued or dispatched, and answers the callers', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     const running = test.core.rpc.invoke(alice, CALL);
@@ -105,9 +105,9 @@ describe('a node whose store lost something', () => {
     expect(client.closes).toEqual([{ cause: 'node_lost', instanceId: null }]);
   });
 
-  it('ends as unknown also what the store holds as running though its end had been confirmed', async () => {
+  it('also ends as unknown what the store shows as running though its end had been confirmed', async () => {
     let client: TestClient | undefined;
-    // The end is taken, and is gone with what the store lost.
+    // The end is accepted, and then disappears with the lost data.
     const finish = (): FinishResult => (client ? { kind: 'finished', command: client.last } : { kind: 'unknown' });
     await using test = await losingCore(undefined, { finish });
     client = await connect(test.core, alice);
@@ -118,7 +118,7 @@ describe('a node whose store lost something', () => {
     expect(await call).toMatchObject({ command: { outcome: 'outcome_unknown', error: { code: 'store_lost' } } });
   });
 
-  it('tells the caller of a command that the store knows no more that its outcome is unknown', async () => {
+  it('answers that the outcome is unknown for a command that the store no longer knows', async () => {
     await using test = await losingCore(() => ({ kind: 'unknown' }));
     const call = test.core.rpc.invoke(alice, { ...CALL, connectWithinMs: 60_000 });
     await settle();
@@ -135,7 +135,7 @@ describe('a node whose store lost something', () => {
     });
   });
 
-  it('leaves a caller to the deadline where the store cannot be asked', async () => {
+  it('leaves a caller to the deadline if the store does not answer', async () => {
     await using test = await losingCore(() => Promise.reject(new Error('away')));
     const client = await connect(test.core, alice);
     const call = test.core.rpc.invoke(alice, CALL);

@@ -10,7 +10,7 @@ const LATER_MS = 30_000;
 
 type Line = { readonly level: string; readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
 
-/** A core whose store a test sends away, with what it logs of it. */
+/** A core whose store the test makes unavailable, and its log. */
 async function leavingCore() {
   const lines: Line[] = [];
   const at = (level: string) => (fields: Readonly<Record<string, unknown>>, message: string) =>
@@ -44,8 +44,8 @@ function away(): Error {
   return new CallboardError('store_unavailable', 'The store does not answer.', { retryAfterMs: 1000 });
 }
 
-describe('a node whose store goes away', () => {
-  it('says once that it is away and once that it is back and for how long, and nothing in between, each time', async () => {
+describe('a node whose store becomes unavailable', () => {
+  it('logs the beginning and the end of each outage once, with its duration', async () => {
     await using test = await leavingCore();
     const { lines, world, clock } = test;
     for (let outage = 0; outage < 2; outage++) {
@@ -62,7 +62,7 @@ describe('a node whose store goes away', () => {
     }
   });
 
-  it('says each time what went wrong otherwise', async () => {
+  it('logs every other error each time', async () => {
     await using test = await leavingCore();
     test.world.fault = new Error('a defect');
     await test.clock.advance(4_000);
@@ -71,8 +71,8 @@ describe('a node whose store goes away', () => {
   });
 });
 
-describe('links of a node that is gone', () => {
-  it('are said to be disconnected by the node that cleared them away, with their cause', async () => {
+describe('links of a dead node', () => {
+  it('are published as disconnected by the node that reaped them, with their cause', async () => {
     await using test = await leavingCore();
     const heard: ConnectionEvent[] = [];
     test.backend.bus.subscribe('connections', (event) => void heard.push(event));
@@ -86,7 +86,7 @@ describe('links of a node that is gone', () => {
   });
 });
 
-it('a node whose lease came back queues what was parked beside its links, once', async () => {
+it('a node whose lease was recovered queues once what was parked for its links', async () => {
   const asked: string[] = [];
   let listener: NodeListener | undefined;
   await using test = await testCore({

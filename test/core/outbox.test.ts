@@ -14,7 +14,7 @@ function away(): never {
   throw new CallboardError('store_unavailable', 'The store does not answer.');
 }
 
-/** An outbox before a store that a test sends away, and what reached the store in which order. */
+/** A retry queue before a store that the test makes unavailable, and the order in which acts reached the store. */
 function bench() {
   const clock = new FakeClock();
   const taken: string[] = [];
@@ -35,14 +35,14 @@ function bench() {
   return { clock, taken, world, outbox, put };
 }
 
-describe('the outbox of a node', () => {
-  it('lets everything pass while the store answers', async () => {
+describe('the retry queue of a node', () => {
+  it('passes everything on while the store answers', async () => {
     const { put, outbox, taken } = bench();
     expect(await Promise.all(['a', 'b'].map((name) => put(name)))).toEqual(['a', 'b']);
     expect([taken, outbox.size]).toEqual([['a', 'b'], 0]);
   });
 
-  it('keeps what the store does not take, tries each second, and brings it in the order given', async () => {
+  it('keeps acts that the store does not take, retries each second, and delivers them in order', async () => {
     const { clock, world, put, outbox, taken } = bench();
     world.away = true;
     const names = Array.from({ length: 200 }, (_, i) => `n${i}`);
@@ -58,7 +58,7 @@ describe('the outbox of a node', () => {
     expect([taken, outbox.size]).toEqual([[...names, 'late'], 0]);
   });
 
-  it('never has two of one lane under way, and does not hammer a store that is away', async () => {
+  it('never runs two entries of one lane at once, and does not overload an unavailable store', async () => {
     const { clock, world, put, taken } = bench();
     world.away = true;
     const all = ['a', 'b', 'c'].map((name) => put(name, { lane: 'one' }));
@@ -72,14 +72,14 @@ describe('the outbox of a node', () => {
     expect(taken).toEqual(['a', 'b', 'c']);
   });
 
-  it('rejects at once with what is not the absence of the store', async () => {
+  it('rejects at once with any other error than an unavailable store', async () => {
     const { outbox } = bench();
     const run = () => Promise.reject(new CallboardError('internal', 'broken'));
     await expect(outbox.take({ lane: 'a', bytes: 1, run })).rejects.toMatchObject({ code: 'internal' });
     expect(outbox.size).toBe(0);
   });
 
-  it('is bounded by count and by bytes: what is beyond is refused', async () => {
+  it('is bounded by count and by bytes: further acts are refused', async () => {
     const { world, put, outbox } = bench();
     world.away = true;
     const big = put('big', { bytes: RETRY_QUEUE_BYTES - 10 });
@@ -93,7 +93,7 @@ describe('the outbox of a node', () => {
     expect(ended.every(({ status }) => status === 'rejected')).toBe(true);
   });
 
-  it('gives up what waits when it is stopped, and then keeps nothing', async () => {
+  it('gives up waiting acts when stopped, and then accepts none', async () => {
     const { clock, world, put, outbox } = bench();
     world.away = true;
     const kept = put('kept');
@@ -107,7 +107,7 @@ describe('the outbox of a node', () => {
   });
 });
 
-/** A core whose store can be sent away: nothing of commands and connections is then answered. */
+/** A core whose store can be made unavailable: it then answers nothing about commands and connections. */
 async function flakyCore() {
   const world = { away: false, loseReply: false };
   const guarded = <P extends object>(port: P, names: readonly (keyof P)[]): P => {
@@ -139,8 +139,8 @@ async function flakyCore() {
   return { ...test, world, invoke };
 }
 
-describe('a node whose store is away', () => {
-  it('keeps what a client reported and answers it once it is on record', async () => {
+describe('a node whose store is unavailable', () => {
+  it("keeps a client's report and answers it once it is recorded", async () => {
     const { core, clock, world, invoke } = await flakyCore();
     const client = await connect(core, alice);
     const answer = invoke('c1');
@@ -160,7 +160,7 @@ describe('a node whose store is away', () => {
     await core.close();
   });
 
-  it('records an end once though the answer of the store was lost', async () => {
+  it('records an end once although the answer of the store was lost', async () => {
     const { core, clock, counts, world, invoke } = await flakyCore();
     const client = await connect(core, alice);
     const answer = invoke('c1');
@@ -174,7 +174,7 @@ describe('a node whose store is away', () => {
     await core.close();
   });
 
-  it('records later that a link ended, unless its client is back', async () => {
+  it('records later that a link ended, unless its client has reconnected', async () => {
     const { core, clock, world } = await flakyCore();
     const gone = await connect(core, alice, { clientId: 'gone' });
     const back = await connect(core, alice, { clientId: 'back' });
@@ -193,7 +193,7 @@ describe('a node whose store is away', () => {
     await core.close();
   });
 
-  it('says that it cannot tell whether a link is still bound', async () => {
+  it('reports that it cannot know whether a link is still bound', async () => {
     const { core, world } = await flakyCore();
     const client = await connect(core, alice);
     world.away = true;

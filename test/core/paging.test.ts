@@ -10,7 +10,10 @@ import { testRooms, type Rooms } from '../kit/rooms.ts';
 
 const RETENTION_MS = 100 * FORGET_MS;
 
-/** Rows come and go between two pages: whatever was there from the first page to the last must be seen exactly once. */
+/**
+ * Rows are added and removed between two pages: every row that exists from the first page to the last must be returned
+ * exactly once.
+ */
 type Churn = { readonly come: readonly number[]; readonly go: readonly number[] };
 
 const place = fc.integer({ min: 0, max: 39 });
@@ -20,7 +23,7 @@ const starts = fc.uniqueArray(place, { minLength: 1, maxLength: 30 });
 const sizes = fc.integer({ min: 1, max: 5 });
 
 type World = {
-  /** Makes these rows and removes those; both are names of rows. */
+  /** Adds the first rows and removes the second, given by name. */
   change(churn: { readonly come: readonly string[]; readonly go: readonly string[] }): Promise<void>;
   page(args: PageArgs): Promise<Page<string>>;
   nameOf(place: number): string;
@@ -59,7 +62,7 @@ async function readUnderChurn(world: World, { start, steps, first }: Course): Pr
   for (const name of survivors) expect(seen).toContain(name);
 }
 
-/** Lets the rows that are to go be forgotten, while those that stay show life; then the ones that come. */
+/** Lets the rows to remove be forgotten, while the others show signs of life; then adds the new ones. */
 async function reconnect(rooms: Rooms, live: Set<string>, { come, go }: Parameters<World['change']>[0]): Promise<void> {
   const { connections } = rooms.backend;
   const keyOf = (name: string) => ({ userId: name.split('/')[0] ?? '', clientId: name.split('/')[1] ?? '' });
@@ -79,8 +82,8 @@ async function reconnect(rooms: Rooms, live: Set<string>, { come, go }: Paramete
   }
 }
 
-describe('paging while rows come and go', () => {
-  it('sees each connection that lives through it exactly once', async () => {
+describe('paging while rows are added and removed', () => {
+  it('returns each connection that exists throughout exactly once', async () => {
     await check((rooms) => {
       const live = new Set<string>();
       return {
@@ -94,7 +97,7 @@ describe('paging while rows come and go', () => {
     });
   });
 
-  it('sees each connection of a filtered listing exactly once', async () => {
+  it('returns each matching connection of a filtered listing exactly once', async () => {
     await check((rooms) => {
       const live = new Set<string>();
       return {
@@ -108,11 +111,11 @@ describe('paging while rows come and go', () => {
     });
   });
 
-  it('sees each user exactly once, whichever inspector observes it', async () => {
+  it('returns each user exactly once, whichever inspector observes it', async () => {
     await check((rooms) => {
       const live = new Set<string>();
       return {
-        // Every third user is known to the history alone, every third to both.
+        // A third of the users is known only to the history, a third to both.
         nameOf: (at) => `u${at}`,
         async change({ come, go }) {
           const connected = (names: readonly string[]) =>
@@ -130,7 +133,7 @@ describe('paging while rows come and go', () => {
     });
   });
 
-  it('sees each stream exactly once', async () => {
+  it('returns each stream exactly once', async () => {
     await check((rooms) => {
       const live = new Set<string>();
       const write = async (suffixes: Iterable<string>): Promise<void> => {
@@ -140,7 +143,7 @@ describe('paging while rows come and go', () => {
         nameOf: (at) => `s${at}`,
         async change({ come, go }) {
           for (const suffix of go) live.delete(suffix);
-          // What is not written for as long as messages are kept is gone.
+          // A stream without a write for the retention time is gone.
           for (let half = 0; go.length > 0 && half < 2; half++) {
             await write(live);
             await rooms.clock.advance(RETENTION_MS / 2);
@@ -156,7 +159,7 @@ describe('paging while rows come and go', () => {
     });
   });
 
-  it('sees each message that is not too old by then exactly once, and those that come in the meantime too', async () => {
+  it('returns each retained message exactly once, and those that are added in between too', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom(0, 1, 30), { minLength: 1, maxLength: 40 }),
@@ -192,7 +195,7 @@ describe('paging while rows come and go', () => {
 });
 
 describe('a page', () => {
-  it('carries a cursor for each row, from which the listing goes on behind that row', async () => {
+  it('has a cursor for each row, from which the listing continues after that row', async () => {
     const rooms = testRooms();
     for (const client of ['a', 'b', 'c', 'd']) await rooms.backend.connections.connect(hello('alice', client));
     const page = await rooms.connections.list(admin, {}, { first: 3 });
@@ -202,7 +205,7 @@ describe('a page', () => {
     expect(page.cursors.end()).toBe(page.cursors.at(2));
   });
 
-  it('of one asker or filter is no page of another', async () => {
+  it('of one requester or filter is refused for another', async () => {
     const rooms = testRooms();
     for (const client of ['a', 'b']) await rooms.backend.connections.connect(hello('alice', client));
     const first = await rooms.connections.list(admin, { userId: 'alice' }, { first: 1 });
@@ -218,7 +221,7 @@ describe('a page', () => {
     expect((await again(admin, ' alice ')).nodes).toHaveLength(1);
   });
 
-  it("goes on from where a user's first connections or streams ended", async () => {
+  it("continues from the end of a user's first connections or streams", async () => {
     const rooms = testRooms();
     for (const name of ['a', 'b', 'c']) {
       await rooms.backend.connections.connect(hello('alice', name));

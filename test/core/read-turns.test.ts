@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ReadTurns } from '../../src/core/shares/read-turns.ts';
 import { settle } from '../kit/clock.ts';
 
-/** Reads that end when they are told to, and the order in which they began. */
+/** Reads that end on request, and the order in which they began. */
 function reads(turns: ReadTurns) {
   const begun: string[] = [];
   const open = new Map<string, (value: string) => void>();

@@ -9,7 +9,7 @@ const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } 
 const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 const KEY = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
 
-/** A core that closes as one of several over a store do. */
+/** A core that closes like one of several over a shared store. */
 function sharedCore(over: (backend: MemoryBackend) => Partial<MemoryBackend> = () => ({})) {
   const wrap = (backend: MemoryBackend): MemoryBackend => ({
     ...backend,
@@ -23,8 +23,8 @@ async function waitsOf({ backend }: TestCore): Promise<number> {
   return (await backend.waiters.list(ALL, { first: 100, after: null })).rows.length;
 }
 
-describe('a node over a shared store that closes', () => {
-  it('answers every caller that waits on it as pending, with ids, and leaves the command alone', async () => {
+describe('a node that closes over a shared store', () => {
+  it('answers every waiting caller as pending, with ids, and does not change the command', async () => {
     await using test = await sharedCore();
     const client = await connect(test.core, alice);
     const invoked = test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1' });
@@ -45,7 +45,7 @@ describe('a node over a shared store that closes', () => {
     expect((await test.backend.commands.get([KEY]))[0]).toMatchObject({ outcome: 'completed' });
   });
 
-  it('hands over the end of a command whose reply did not come any more', async () => {
+  it('returns the end of a command whose reply no longer arrived', async () => {
     await using test = await sharedCore();
     const client = await connect(test.core, alice);
     const call = test.core.rpc.invoke(alice, CALL);
@@ -57,7 +57,7 @@ describe('a node over a shared store that closes', () => {
     expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' }, result: '{"ok":true}' });
   });
 
-  it('answers who comes later, or was just being admitted, at once too', async () => {
+  it('also answers later callers, and those being admitted, at once', async () => {
     const { promise: go, resolve: admit } = Promise.withResolvers<void>();
     await using test = await sharedCore(({ commands }) => ({
       commands: { ...commands, admit: (request) => go.then(() => commands.admit(request)) },
@@ -75,7 +75,7 @@ describe('a node over a shared store that closes', () => {
   it.each([
     ['does not answer', () => new Promise<void>(() => {})],
     ['is away', () => Promise.reject(new Error('away'))],
-  ])('answers by what it last knew where the store %s', async (_, remove) => {
+  ])('answers with the last known state if the store %s', async (_, remove) => {
     await using test = await sharedCore(({ waiters }) => ({ waiters: { ...waiters, remove } }));
     const call = test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1', connectWithinMs: 60_000 });
     await settle();

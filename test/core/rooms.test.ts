@@ -8,7 +8,7 @@ import { testRooms, type Rooms } from '../kit/rooms.ts';
 const alice = user('alice', 'invoke');
 
 describe('the list of users', () => {
-  it('merges what connections and history observe, in order of user, with both counts', async () => {
+  it('merges the users of connections and history, in order of user, with both counts', async () => {
     const { backend, users } = testRooms();
     for (const key of ['bob/a', 'bob/b', 'dave/a']) {
       const [userId = '', clientId = ''] = key.split('/');
@@ -38,28 +38,25 @@ describe('the list of users', () => {
     expect(paged).toEqual(whole.nodes);
   });
 
-  it.each(['connections', 'history'] as const)(
-    'loses nobody when the store of %s cuts its pages short',
-    async (cut) => {
-      const rooms = testRooms();
-      const { connections, history } = rooms.backend;
-      for (const userId of ['a', 'b', 'd', 'f']) await connections.connect(hello(userId, 'tab'));
-      for (const userId of ['a', 'c', 'e', 'f', 'g']) await history.retain(newMessage({ userId }));
-      const store = rooms.backend[cut];
-      const whole = store.users.bind(store);
-      store.users = (page) => whole({ ...page, first: 1 });
-      const seen: string[] = [];
-      let after: string | null = null;
-      do {
-        const page = await rooms.users.list(admin, { first: 3, after });
-        seen.push(...page.nodes.map((user) => `${user.id}${user.connectionCount}${user.streamCount}`));
-        after = page.hasNextPage ? page.cursors.end() : null;
-      } while (after !== null);
-      expect(seen).toEqual(['a11', 'b10', 'c01', 'd10', 'e01', 'f11', 'g01']);
-    },
-  );
+  it.each(['connections', 'history'] as const)('loses nobody when the store of %s returns short pages', async (cut) => {
+    const rooms = testRooms();
+    const { connections, history } = rooms.backend;
+    for (const userId of ['a', 'b', 'd', 'f']) await connections.connect(hello(userId, 'tab'));
+    for (const userId of ['a', 'c', 'e', 'f', 'g']) await history.retain(newMessage({ userId }));
+    const store = rooms.backend[cut];
+    const whole = store.users.bind(store);
+    store.users = (page) => whole({ ...page, first: 1 });
+    const seen: string[] = [];
+    let after: string | null = null;
+    do {
+      const page = await rooms.users.list(admin, { first: 3, after });
+      seen.push(...page.nodes.map((user) => `${user.id}${user.connectionCount}${user.streamCount}`));
+      after = page.hasNextPage ? page.cursors.end() : null;
+    } while (after !== null);
+    expect(seen).toEqual(['a11', 'b10', 'c01', 'd10', 'e01', 'f11', 'g01']);
+  });
 
-  it('says what each inspector contributed', async () => {
+  it('reports what each inspector contributed', async () => {
     const { backend, clock, users } = testRooms();
     await backend.connections.connect(hello('alice', 'tab'));
     const source = { nodeId: null, complete: true, limit: null, reason: null, asOf: clock.now() };
@@ -73,7 +70,7 @@ describe('the list of users', () => {
     expect((await users.get(alice, 'alice'))?.completeness).toEqual({ complete: true, sources });
   });
 
-  it('names the inspector that dropped something, and stays an answer', async () => {
+  it('names the inspector that dropped something, and still answers', async () => {
     const { backend, users } = testRooms({ streamsPerUser: 1 });
     for (const suffix of ['a', 'b']) await backend.history.retain(newMessage({ suffix }));
     const view = await users.get(admin, 'alice');
@@ -87,7 +84,7 @@ describe('the list of users', () => {
 });
 
 describe('one user', () => {
-  it('is null where no inspector knows it, but always answers itself', async () => {
+  it('is null if no inspector knows it, but always returns the requester itself', async () => {
     const { users } = testRooms();
     expect(await users.get(admin, 'alice')).toBeNull();
     expect(await users.get(alice, 'alice')).toMatchObject({ id: 'alice', connectionCount: 0, streamCount: 0 });
@@ -102,7 +99,7 @@ describe('the sample of actions', () => {
     }
   };
 
-  it('holds what live clients advertise, as they said it, and is complete', async () => {
+  it('contains the advertisements of live clients, unchanged, and is complete', async () => {
     const rooms = testRooms();
     await fill(rooms, 2, ['open', 'close']);
     await rooms.backend.connections.disconnect({ userId: 'alice', clientId: 'c00000' }, 1, 'client_closed');
@@ -114,7 +111,7 @@ describe('the sample of actions', () => {
     ]);
   });
 
-  it('keeps one action where its name is given, wherever in the registry it is', async () => {
+  it('finds one action by name, wherever in the registry it is', async () => {
     const rooms = testRooms();
     await fill(rooms, ACTION_SAMPLE_CONNECTIONS + 50, ['open']);
     await rooms.backend.connections.connect(hello('zoe', 'tab', { actions: [advertisement('rare')] }));
@@ -132,7 +129,7 @@ describe('the sample of actions', () => {
     [10, 100, ACTION_SAMPLE, null],
     [11, 100, ACTION_SAMPLE, 'actions'],
     [10, 101, ACTION_SAMPLE, 'actions'],
-  ])('of %d connections with %d actions each holds %d, cut by %s', async (clients, each, held, cut) => {
+  ])('of %d connections with %d actions each has %d, cut by %s', async (clients, each, held, cut) => {
     const rooms = testRooms();
     await fill(
       rooms,
@@ -146,7 +143,7 @@ describe('the sample of actions', () => {
     expect(gaps.map(({ source, reason }) => [source, reason])).toEqual(cut === null ? [] : [[cut, 'limit_reached']]);
   });
 
-  it('is not complete when the registry is larger than it may look through', async () => {
+  it('is incomplete when the registry is larger than it may read', async () => {
     const rooms = testRooms();
     await fill(rooms, 10_001, []);
     expect(await rooms.actions.sample(admin, null)).toMatchObject({ items: [], complete: false });
@@ -154,7 +151,7 @@ describe('the sample of actions', () => {
 });
 
 describe('a listing of connections', () => {
-  it('ends a filtered page early in a large registry, and goes on from there', async () => {
+  it('ends a filtered page early in a large registry, and continues from there', async () => {
     const rooms = testRooms();
     for (let i = 0; i < 10_050; i++) await rooms.backend.connections.connect(hello(`u${i}`, 'tab'));
     await rooms.backend.connections.connect(hello('zoe', 'tab', { nodeId: 'n2' }));
@@ -164,7 +161,7 @@ describe('a listing of connections', () => {
     expect(second).toMatchObject({ nodes: [{ userId: 'zoe' }], hasNextPage: false });
   });
 
-  it('refuses ids that cannot be', async () => {
+  it('refuses invalid ids', async () => {
     const { connections } = testRooms();
     await expect(connections.list(admin, { nodeId: 'n/1' }, {})).rejects.toMatchObject({ code: 'invalid_argument' });
     await expect(connections.get(admin, { userId: 'alice', clientId: '' })).rejects.toMatchObject({
@@ -173,7 +170,7 @@ describe('a listing of connections', () => {
   });
 });
 
-describe('history as it is asked for', () => {
+describe('history queries', () => {
   it.each([
     '',
     'alice',
@@ -184,7 +181,7 @@ describe('history as it is asked for', () => {
     'alice/a/',
     `alice/${'a/'.repeat(8)}a`,
     'alice/é',
-  ])('refuses the stream %j', async (stream) => {
+  ])('refuse the stream %j', async (stream) => {
     const asked = testRooms().history.messages(admin, { stream }, {});
     await expect(asked).rejects.toMatchObject({
       code: 'invalid_argument',
@@ -192,7 +189,7 @@ describe('history as it is asked for', () => {
     });
   });
 
-  it('takes a stream of any depth up to eight, its user in any spelling', async () => {
+  it('accept a stream of any depth up to eight, with its user in any spelling', async () => {
     const { backend, history } = testRooms();
     const suffix = 'a/b/c/d/e/f/g/h';
     await backend.history.retain(newMessage({ userId: 'a@b.org', suffix }));
@@ -200,7 +197,7 @@ describe('history as it is asked for', () => {
     expect(await history.messages(admin, { stream: 'a@b.org/other' }, {})).toBeNull();
   });
 
-  it('takes kinds in any order, and refuses none and unknown ones', async () => {
+  it('accept kinds in any order, and refuse none and unknown ones', async () => {
     const { backend, history } = testRooms();
     for (const kind of ['event', 'result', 'event'] as const) await backend.history.retain(newMessage({ kind }));
     const stream = 'alice/clients/tab';
@@ -219,7 +216,7 @@ describe('history as it is asked for', () => {
     });
   });
 
-  it('takes any beginning of a suffix as a prefix, and an empty one as none', async () => {
+  it('accept any start of a suffix as a prefix, and an empty one as none', async () => {
     const { backend, history } = testRooms();
     for (const suffix of ['clients/a', 'sites/b']) await backend.history.retain(newMessage({ suffix }));
     const found = async (prefix: string) => (await history.streams(admin, 'alice', prefix, {})).nodes.length;
@@ -229,7 +226,7 @@ describe('history as it is asked for', () => {
     await expect(history.streams(admin, 'alice', 'a b', {})).rejects.toMatchObject({ code: 'invalid_argument' });
   });
 
-  it("names the dropped messages as a gap in a command's history", async () => {
+  it("report dropped messages as a gap in a command's history", async () => {
     const { backend, history } = testRooms({ streamsPerUser: 1 });
     for (const suffix of ['a', 'b']) await backend.history.retain(newMessage({ suffix, commandId: 'c1' }));
     const page = await history.ofCommand(admin, 'alice', 'c1', {});

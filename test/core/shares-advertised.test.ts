@@ -25,8 +25,8 @@ async function shown({ core }: TestCore): Promise<string[]> {
   return nodes.map(({ contextId }) => contextId);
 }
 
-describe('what clients advertise and report', () => {
-  it('counts as long as it is held: it changes with each report, and goes with the row', async () => {
+describe('advertisements and reports of clients', () => {
+  it('count as long as they are held: they change with each report, and are released with the row', async () => {
     await using at = await testCore();
     const { session } = await connect(at.core, alice, { actions: [] });
     expect(held(at)).toBe(0);
@@ -48,7 +48,7 @@ describe('what clients advertise and report', () => {
     expect(at.core.shares.used('advertised_bytes')).toBe(0);
   });
 
-  it('counts once for an instance that comes back, and goes with one that is replaced', async () => {
+  it('count once for an instance that resumes, and are released with one that is replaced', async () => {
     await using at = await testCore();
     const first = await connect(at.core, alice);
     await first.session.report(report(snapshot(large('a', 5000))));
@@ -61,7 +61,7 @@ describe('what clients advertise and report', () => {
     expect(before - held(at)).toBeGreaterThan(5_000);
   });
 
-  it('is refused beyond the share and then changes nothing, while others keep their guarantee', async () => {
+  it('are refused beyond the share without a change, while others keep their guarantee', async () => {
     await using at = await testCore(bounded(10_000, 40_000));
     const { session } = await connect(at.core, alice, { actions: [] });
     await session.report(report(snapshot(large('a', 25_000))));
@@ -77,11 +77,11 @@ describe('what clients advertise and report', () => {
     expect(await shown(at)).toEqual(['a']);
     const bob = await connect(at.core, user('bob'), { actions: [] });
     expect(await bob.session.report(report(snapshot(large('c', 9_000))))).toBe('taken');
-    // Less is always taken.
+    // A smaller report is always accepted.
     expect(await session.report(report(snapshot(large('a', 10))))).toBe('taken');
   });
 
-  it('counts nothing of a report that the store did not take', async () => {
+  it('do not count if the store did not take the report', async () => {
     await using at = await testCore();
     const { session } = await connect(at.core, alice);
     const before = held(at);
@@ -90,7 +90,7 @@ describe('what clients advertise and report', () => {
     expect(held(at)).toBe(before);
   });
 
-  it.each([1, 2, 3, 4, 5])('weighs the same however the rows came to be so (seed %i)', async (seed) => {
+  it.each([1, 2, 3, 4, 5])('have the same weight however the rows came about (seed %i)', async (seed) => {
     let state = seed;
     const random = (below: number): number => (state = (state * 48_271) % 2_147_483_647) % below;
     await using at = await testCore();

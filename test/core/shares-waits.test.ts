@@ -18,8 +18,8 @@ function invoke(core: Core, over: Partial<InvokeRequest> = {}) {
   return core.rpc.invoke(alice, { ...target, ...over });
 }
 
-describe('calls of one user that wait', () => {
-  it('are refused beyond the share before anything is admitted, and an administrator has a share of its own', async () => {
+describe("one user's waiting calls", () => {
+  it('are refused beyond the share before anything is admitted, and an administrator has a separate share', async () => {
     await using relay = await testCore(bounded(2));
     const client = await connect(relay.core, alice);
     const waiting = [invoke(relay.core), invoke(relay.core)];
@@ -38,7 +38,7 @@ describe('calls of one user that wait', () => {
     expect(await invoke(relay.core, { waitFor: 'admitted' })).toMatchObject({ kind: 'pending' });
   });
 
-  it('count as long as they wait: each way out frees one', async () => {
+  it('count as long as they wait: every kind of end frees one', async () => {
     await using relay = await testCore(bounded(100));
     const { core, clock } = relay;
     const client = await connect(core, alice);
@@ -63,7 +63,7 @@ describe('calls of one user that wait', () => {
     expect(used()).toBe(0);
   });
 
-  it('that await by ids count likewise', async () => {
+  it('that await by ids count in the same way', async () => {
     await using relay = await testCore(bounded(1));
     const { core } = relay;
     const client = await connect(core, alice);
@@ -73,14 +73,14 @@ describe('calls of one user that wait', () => {
     await settle();
     const details = expect.objectContaining({ share: 'waits' });
     await expect(core.rpc.await(alice, key)).rejects.toMatchObject({ code: 'share_exceeded', details });
-    // Reading makes no waiter.
+    // Reading creates no waiter.
     expect(await core.rpc.await(alice, { ...key, withinMs: 0 })).toMatchObject({ kind: 'pending' });
     await client.result(client.last);
     await first;
     expect(core.shares.used('waits')).toBe(0);
   });
 
-  it('give back their place when their params cannot be stored', async () => {
+  it('release their share when their params cannot be stored', async () => {
     const spill = (): SpillStore => ({
       kind: 'none',
       managed: false,

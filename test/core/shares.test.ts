@@ -33,13 +33,13 @@ describe('a share', () => {
     expect(table.of('alice').refusal('links', 1)).toBe('share_exceeded');
   });
 
-  it('without a total refuses beyond the guarantee alone', () => {
+  it('without a total refuses only beyond the guarantee', () => {
     const alice = shares().of('alice');
     alice.claim('waits', 5);
     expect(alice.refusal('waits', 1)).toBe('share_exceeded');
   });
 
-  it('names itself in the refusal and takes nothing then', () => {
+  it('names itself in the refusal and then takes nothing', () => {
     const alice = shares().of('alice');
     alice.claim('waits', 5);
     const refused = (): void => alice.claim('waits', 1);
@@ -48,7 +48,7 @@ describe('a share', () => {
     expect(alice.held('waits')).toBe(5);
   });
 
-  it('knows who is over the guarantee, and by the most', () => {
+  it('knows which user is most over the guarantee', () => {
     const table = shares();
     table.of('alice').take('links', 11);
     table.of('bob').take('links', 20);
@@ -61,7 +61,7 @@ describe('a share', () => {
     expect(table.mostOver('links')).toBeNull();
   });
 
-  it('counts by one object a user, however long a reference was kept without holding anything', () => {
+  it('counts with one object per user, however long a reference was kept without holding anything', () => {
     const table = shares();
     const early = table.of('alice');
     const late = table.of('alice');
@@ -72,14 +72,14 @@ describe('a share', () => {
     expect([early.held('links'), late.held('links')]).toEqual([0, 0]);
   });
 
-  it('asked, keeps nothing of a user who holds nothing', () => {
+  it('keeps nothing after a query for a user who holds nothing', () => {
     const table = shares();
     const one = table.of('alice');
     one.refusal('links', 1);
     expect(table.of('alice')).not.toBe(one);
   });
 
-  it('adds up, in every order of taking and releasing by several references', () => {
+  it('adds up, for every order of taking and releasing by several references', () => {
     const step = fc.record({
       user: fc.constantFrom('a', 'b', 'c'),
       reference: fc.nat(2),

@@ -9,7 +9,7 @@ import { admin, connect, testCore, user, type TestCore } from '../kit/core.ts';
 const alice = user('alice');
 const QUERY = { userId: 'alice' };
 
-/** As the faces ask for it: every answer that says how complete it is and rests on the word of nodes. */
+/** Every answer that reports its completeness and depends on the reports of nodes. */
 const ANSWERS: Readonly<Record<string, (opened: TestCore) => Promise<Completeness> | Completeness>> = {
   sites: async ({ core }) => (await core.sites.list(admin, null, {})).completeness,
   connections: async ({ core }) => (await core.connections.list(alice, {}, {})).completeness,
@@ -48,12 +48,12 @@ async function place(silent: readonly string[]) {
   return opened;
 }
 
-describe('what rests on the word of a node that is silent', () => {
-  it.each(Object.entries(ANSWERS))('%s: says so, and names the node', async (_, answer) => {
+describe('an answer with rows of a silent node', () => {
+  it.each(Object.entries(ANSWERS))('%s: reports the gap, and names the node', async (_, answer) => {
     await using opened = await place(['n8', 'n9']);
     const { complete, sources } = await answer(opened);
     const gaps = sources.filter(({ reason }) => reason === 'node_silent');
-    // What is of one connection names its own node alone.
+    // An answer about one connection names only its own node.
     const named = gaps.map(({ nodeId }) => nodeId);
     if (answer === ANSWERS['actions of a connection']) return expect([complete, named]).toEqual([true, []]);
     expect([complete, named]).toEqual([false, ['n8', 'n9']]);
@@ -81,7 +81,7 @@ describe('what rests on the word of a node that is silent', () => {
     });
   });
 
-  it('leaves out silent nodes that a listing was not asked for', async () => {
+  it('leaves out silent nodes that the filter excludes', async () => {
     await using opened = await place(['n8', 'n9']);
     const { core } = opened;
     for (const nodeId of ['n1', 'n9']) {
@@ -95,8 +95,8 @@ describe('what rests on the word of a node that is silent', () => {
   });
 });
 
-describe('a look at the nodes', () => {
-  it('serves every answer for a quarter of a second, and one that failed none', async () => {
+describe('the list of silent nodes', () => {
+  it('serves every answer for a quarter of a second; a failed read serves none', async () => {
     let looks = 0;
     let away = false;
     const silent = async (): Promise<readonly string[]> => {
@@ -121,7 +121,7 @@ describe('a look at the nodes', () => {
   });
 });
 
-describe('a node as it is shown', () => {
+describe('the view of a node', () => {
   const node = {
     nodeId: 'n1',
     listenerAlive: true,
@@ -139,7 +139,7 @@ describe('a node as it is shown', () => {
     return [listenerAlive, reconciliationAlive, stale];
   };
 
-  it('has loops that are alive only as far as its report is young, and is stale once its lease is over', () => {
+  it('shows its loops as alive only while its report is recent, and as stale once its lease has ended', () => {
     expect(seen(LOOP_ALIVE_MS - 1)).toEqual([true, true, false]);
     expect(seen(LOOP_ALIVE_MS)).toEqual([false, false, false]);
     expect(seen(NODE_LEASE_MS)).toEqual([false, false, true]);

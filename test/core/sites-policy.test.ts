@@ -39,11 +39,11 @@ type Kind = SessionOperation['kind'];
 const KINDS: readonly Kind[] = ['read', 'share', 'subscribe', 'invoke'];
 
 function ask(deed: SessionOperation, over: Partial<SessionPolicyInput> = {}): string {
-  const verdict = sessionPolicy.allows({ grant, session, site, now: NOW, deed, ...over });
+  const verdict = sessionPolicy.allows({ grant, session, site, now: NOW, operation: deed, ...over });
   return verdict.allowed ? 'allowed' : verdict.code;
 }
 
-/** What breaks, and the code for each deed that it forbids: the others stay allowed. */
+/** What is wrong, and the code for each operation that it forbids; the others stay allowed. */
 const BROKEN: readonly (readonly [string, Partial<SessionPolicyInput>, Partial<Record<Kind, string>>])[] = [
   ['nothing', {}, {}],
   [
@@ -112,7 +112,7 @@ describe('the policy of sessions', () => {
     expect(told).toEqual(Object.fromEntries(KINDS.map((kind) => [kind, codes[kind] ?? 'allowed'])));
   });
 
-  it('names the first broken rule of an invocation in its order', () => {
+  it('names the first broken rule of an invocation in order', () => {
     const broken = { ...site, mode: 'x', hostConnected: false, actions: [] };
     const none = { ...broken, capabilityProfile: { actionInvocation: false, sharing: false } };
     expect(ask(DEEDS.invoke, { site: none })).toBe('site_mode_denied');
@@ -121,7 +121,7 @@ describe('the policy of sessions', () => {
     expect(ask(DEEDS.invoke, { site: { ...site, hostConnected: false } })).toBe('session_inactive');
   });
 
-  it('holds the owner to the site alone', () => {
+  it("binds the owner to the site's rules only", () => {
     const owner = ownerGrant(session);
     expect(ask({ kind: 'invoke', action: 'drop' }, { grant: owner })).toBe('allowed');
     expect(ask({ kind: 'invoke', action: 'other' }, { grant: owner })).toBe('site_action_denied');
@@ -149,7 +149,7 @@ describe('the policy of sessions', () => {
     ['some of some of some', ['b', 'a', 'c'], ['c', 'b'], ['c'], ['c']],
     ['none of some', ['a'], ['b'], [], []],
     ['some of none', ['a'], [], [], []],
-  ] as const)('hears %s', (_what, asked, events, eventNames, heard) => {
+  ] as const)('subscribes %s', (_what, asked, events, eventNames, heard) => {
     expect(effectiveEvents({ events }, { eventNames }, asked)).toEqual(heard);
   });
 });
@@ -188,7 +188,7 @@ describe('projection', () => {
     message: { ...facts.message, suffix, ...over },
   });
 
-  it('publishes what meets all four rules, with its data', () => {
+  it('publishes an event that meets all four rules, with its data', () => {
     expect(projectSiteEvent(facts)).toEqual({ refusedBy: null, event: { name: 'changed', data: toJson({ id: 1 }) } });
     expect(projectSiteEvent({ ...facts, payload: toJson({ name: 'changed' }) })).toMatchObject({
       event: { data: null },
@@ -198,7 +198,7 @@ describe('projection', () => {
     });
   });
 
-  it('keeps the data as it is written, and of repeated members the last', () => {
+  it('keeps the data unchanged, and of repeated members the last', () => {
     const data = '{ "10": 1e400,\n "9":9007199254740993, "9":-0 }';
     const payload = trustJson(`{"data":1,"n\\u0061me":"other","name" : "ch\\u0061nged","data": ${data} }`);
     expect(projectSiteEvent({ ...facts, payload })).toEqual({ refusedBy: null, event: { name: 'changed', data } });
@@ -213,14 +213,14 @@ describe('projection', () => {
     'other/board/events',
     'Sites/board/events',
     'sites/board/events/',
-  ])('is for the exact stream: %s is none', (suffix) => expect(refusal(on(suffix))).toBe('stream'));
+  ])('requires the exact stream: %s is refused', (suffix) => expect(refusal(on(suffix))).toBe('stream'));
 
-  it('is for events', () => {
+  it('requires an event', () => {
     for (const kind of ['command', 'progress', 'result', 'error', 'cancel', 'late_result'] as const)
       expect(refusal(on('sites/board/events', { kind }))).toBe('stream');
   });
 
-  it('is for the owner of the site of that stream', () => {
+  it('requires the owner of the site of that stream', () => {
     expect(refusal({ site: null })).toBe('owner');
     expect(refusal({ site: { ...site, userId: 'bob' } })).toBe('owner');
     expect(refusal({ site: { ...site, siteId: 'other' } })).toBe('owner');
@@ -231,14 +231,14 @@ describe('projection', () => {
     [null, 'changed', 1, [], ['changed'], {}, { name: 1 }, { name: 'open' }, { name: 'callboard.ready' }].map(
       (payload) => ({ payload: toJson(payload) }),
     ),
-  )('is for a valid name: $payload has none', ({ payload }) => expect(refusal({ payload })).toBe('name'));
+  )('requires a valid name: $payload is refused', ({ payload }) => expect(refusal({ payload })).toBe('name'));
 
-  it('is for what the site publishes, and for any name where it names none', () => {
+  it('requires a name that the site publishes, or any name if the site lists none', () => {
     expect(refusal({ payload: toJson({ name: 'other' }) })).toBe('allowlist');
     expect(refusal({ payload: toJson({ name: 'other' }), site: { ...site, eventNames: [] } })).toBeNull();
   });
 
-  it('asks the rules in their order', () => {
+  it('checks the rules in their order', () => {
     const wrong = { payload: toJson({ name: 'open' }), site: null };
     expect(refusal({ ...wrong, ...on('sites/board') })).toBe('stream');
     expect(refusal(wrong)).toBe('owner');

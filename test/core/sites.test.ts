@@ -24,7 +24,7 @@ async function code(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** A board with a session, and who holds its first grant. */
+/** A board with a session, and the holder of its first grant. */
 async function board(over: Partial<SiteDefinition> = {}, options: Parameters<typeof testCore>[0] = {}) {
   const made = await testCore(options);
   const { core } = made;
@@ -112,7 +112,7 @@ describe('a definition', () => {
     expect(await code(at.core.sites.register(alice, { ...BOARD, actions: many }))).toBe('invalid_argument');
   });
 
-  it('says whether its host is connected, by a link whose token held host', async () => {
+  it('reports whether its host is connected, by a link whose token had the scope host', async () => {
     await using at = await board();
     const connected = async () => (await at.core.sites.get(alice, null, 'board'))?.hostConnected;
     expect(await connected()).toBe(false);
@@ -128,7 +128,7 @@ describe('a definition', () => {
     expect(await connected()).toBe(false);
   });
 
-  it('is on the summary of its owner, in one look at the store for all users', async () => {
+  it('is in the summary of its owner, with one store read for all users', async () => {
     await using at = await board();
     const [none, one] = await at.core.sites.ofUsers(admin, ['bob', 'alice'], 10);
     expect([none?.total, one?.total, one?.nodes[0]?.siteId]).toEqual([0, 1, 'board']);
@@ -136,7 +136,7 @@ describe('a definition', () => {
 });
 
 describe('a session', () => {
-  it('opens for an hour with all that the site allows', async () => {
+  it('opens for an hour with everything that the site allows', async () => {
     await using at = await board();
     const { view, grant } = at.opened;
     expect(view).toMatchObject({ state: 'suspended', subscribers: 0, site: { siteId: 'board', seen: 'whole' } });
@@ -146,7 +146,7 @@ describe('a session', () => {
     expect(JSON.stringify(await at.core.sites.session(alice, at.sessionId))).not.toContain(at.opened.token);
   });
 
-  it('opens for as long and with as little as is asked for, never with more than the site allows', async () => {
+  it('opens for as long and with as little as requested, never with more than the site allows', async () => {
     await using at = await board({ capabilityProfile: { actionInvocation: true } });
     const open = (request: object) => at.core.sites.open(alice, 'board', request);
     const opened = await open({ ttlSeconds: 60, events: ['closed'], actions: [] });
@@ -161,7 +161,7 @@ describe('a session', () => {
     expect(await at.core.sites.open(alice, 'other', {})).toBeNull();
   });
 
-  it('shows its holder the site by what it may use, and nothing of its owner, host or other grants', async () => {
+  it('shows its holder what of the site it may use, and nothing of its owner, host or other grants', async () => {
     await using at = await board();
     const narrow = await share(at, alice, { events: ['closed'], actions: ['drop'] });
     const view = await at.core.sites.session(narrow.holder, at.sessionId);
@@ -176,7 +176,7 @@ describe('a session', () => {
     expect(await at.core.sites.session(admin, at.sessionId)).toMatchObject({ grant: null, site: { seen: 'whole' } });
   });
 
-  it('is not there for anybody else', async () => {
+  it('is absent for everybody else', async () => {
     await using at = await board();
     const { sites } = at.core;
     const foreign = await sites.register(bob, BOARD).then(() => sites.open(bob, 'board', {}));
@@ -196,7 +196,7 @@ describe('a session', () => {
     expect(await sites.session(at.holder, sessionId)).toMatchObject({ state: 'suspended' });
   });
 
-  it('is only looked at by an administrator', async () => {
+  it('can be read, not used, by an administrator', async () => {
     await using at = await board();
     const { sites } = at.core;
     const deeds = [
@@ -210,7 +210,7 @@ describe('a session', () => {
     expect(await Promise.all(deeds.map(code))).toEqual(deeds.map(() => 'forbidden'));
   });
 
-  it('is active while its host is connected, and tells how it ended', async () => {
+  it('is active while its host is connected, and reports how it ended', async () => {
     await using at = await board();
     const state = async () => (await at.core.sites.session(alice, at.sessionId))?.state;
     const link = await host(at.core);
@@ -224,7 +224,7 @@ describe('a session', () => {
     expect((await at.core.sites.session(alice, other?.view.session.sessionId ?? ''))?.state).toBe('expired');
   });
 
-  it('stays closed when its site comes back', async () => {
+  it('stays closed when its site is registered again', async () => {
     await using at = await board();
     await at.core.sites.remove(alice, 'board');
     expect(await at.core.sites.session(alice, at.sessionId)).toMatchObject({ state: 'closed', site: null });
@@ -234,7 +234,7 @@ describe('a session', () => {
 });
 
 describe('sharing', () => {
-  it('gives less on, down a chain, and revoking takes back the chain', async () => {
+  it('gives a subset, down a chain, and revoking revokes the rest of the chain', async () => {
     await using at = await board();
     const { sites } = at.core;
     const first = await share(at, at.holder, { actions: ['add'], share: true, ttlSeconds: 100 });
@@ -253,20 +253,20 @@ describe('sharing', () => {
     expect(await code(sites.holder(at.opened.token))).toBe('done');
   });
 
-  it('needs the profile to allow it, of the owner too', async () => {
+  it('needs the profile to allow it, for the owner too', async () => {
     await using at = await board({ capabilityProfile: { actionInvocation: true } });
     for (const requester of [alice, at.holder])
       expect(await code(at.core.sites.share(requester, at.sessionId, {}))).toBe('site_capability_denied');
   });
 
-  it('never outgrows a definition that shrank', async () => {
+  it('never exceeds a definition that was reduced', async () => {
     await using at = await board();
     await at.core.sites.register(alice, { ...BOARD, actions: ['drop'] });
     expect((await share(at, at.holder)).grant.actions).toEqual(['drop']);
     expect(await code(at.core.sites.share(at.holder, at.sessionId, { actions: ['add'] }))).toBe('site_action_denied');
   });
 
-  it('ends with the grant’s own time', async () => {
+  it('ends with the grant’s own expiry', async () => {
     await using at = await board();
     const brief = await share(at, at.holder, { ttlSeconds: 5 });
     await at.clock.advance(4_999);
@@ -278,7 +278,7 @@ describe('sharing', () => {
 });
 
 describe('a ticket', () => {
-  it('is the right of who took it, in its session, when it is redeemed within 30 seconds, and then for as long as that right', async () => {
+  it("represents its requester in its session if redeemed within 30 seconds, for as long as the requester's grant", async () => {
     await using at = await board();
     const { sites } = at.core;
     const take = async (requester: Principal) => (await sites.ticket(requester, at.sessionId))?.ticket ?? '';
@@ -304,7 +304,7 @@ describe('a ticket', () => {
     expect(await code(sites.holder(await take(at.holder)))).toBe('unauthenticated');
   });
 
-  it('has one stream at a time: a later one takes its place, once, and one that has ended leaves it', async () => {
+  it('has one stream at a time: a later one replaces it, once, and an ended one is removed', async () => {
     await using at = await board();
     const { sites } = at.core;
     const ticket = (await sites.ticket(at.holder, at.sessionId))?.ticket ?? '';
@@ -323,7 +323,7 @@ describe('a ticket', () => {
     expect(replaced).toEqual(['first', 'third']);
   });
 
-  it('is worth nothing once its grant is revoked or its holder’s token is over', async () => {
+  it('is refused once its grant is revoked or its holder’s token has expired', async () => {
     await using at = await board();
     const { sites } = at.core;
     const given = await share(at, alice);
@@ -339,8 +339,8 @@ describe('a ticket', () => {
   });
 });
 
-describe('what is kept of a token', () => {
-  it('is a digest, of tickets too: the store never hears one, nor shows one', async () => {
+describe('the stored form of a token', () => {
+  it('is a digest, also for tickets: the store never sees one, nor shows one', async () => {
     await using at = await board();
     const { sites } = at.core;
     const store = at.backend.sessions;
@@ -388,7 +388,7 @@ describe('a subscription', () => {
     return listener;
   }
 
-  it('hears what is published from then on, with the id that it is retained under', async () => {
+  it('receives what is published from then on, with its retained id', async () => {
     await using at = await board();
     await publish(at, 'changed', 'before');
     const subscription = await at.core.sites.subscribe(at.holder, at.sessionId, null);
@@ -404,7 +404,7 @@ describe('a subscription', () => {
     await subscription?.return();
   });
 
-  it('hears nothing that a rule kept back or that was seen before, and only what it asked for and may hear', async () => {
+  it('receives no event that a rule refused or that was a duplicate, and only allowed and requested ones', async () => {
     await using at = await board({ eventNames: [] });
     const all = await listen(at, at.holder);
     const asked = await listen(at, at.holder, ['closed', 'other']);
@@ -430,7 +430,7 @@ describe('a subscription', () => {
       expect(await code(at.core.sites.subscribe(at.holder, at.sessionId, names))).toBe('invalid_argument');
   });
 
-  it('goes on while the host is away, and is counted', async () => {
+  it('continues while the host is disconnected, and is counted', async () => {
     await using at = await board();
     const one = await at.core.sites.subscribe(at.holder, at.sessionId, null);
     const two = await at.core.sites.subscribe(alice, at.sessionId, null);
@@ -442,7 +442,7 @@ describe('a subscription', () => {
     expect((await at.core.sites.session(alice, at.sessionId))?.subscribers).toBe(0);
   });
 
-  it('keeps 100 events for one that does not read, counts the others, and slows nobody', async () => {
+  it('keeps 100 events for a slow reader, counts the others, and delays nobody', async () => {
     await using at = await board();
     const idle = await at.core.sites.subscribe(at.holder, at.sessionId, null);
     const quick = await listen(at, alice);
@@ -501,7 +501,7 @@ describe('a subscription', () => {
     expect(await code(at.core.sites.subscribe(at.holder, at.sessionId, null))).not.toBe('done');
   });
 
-  it('ends with a shared grant’s time, its owner’s token, and what was shared from what is revoked', async () => {
+  it('ends with a shared grant’s expiry, its owner’s token, and the revocation of its parent', async () => {
     await using at = await board();
     const brief = await share(at, at.holder, { ttlSeconds: 5, share: true });
     const child = await share(at, at.holder, { share: true });

@@ -14,7 +14,7 @@ const LARGE = { text: 'x'.repeat(20_000) };
 const RETENTION_MS = 60_000;
 const KEY = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
 
-/** A memory store that notes what is asked of it, and is full while `full`. */
+/** A memory spill store that records its calls, and is full while `full` is set. */
 class Watched implements SpillStore {
   readonly kind = 'watched';
   readonly managed: boolean;
@@ -50,7 +50,7 @@ class Watched implements SpillStore {
     return 1;
   }
 
-  /** Objects that something refers to. */
+  /** Stored objects that a message refers to. */
   get left(): number {
     return this.puts.length - this.discards.length;
   }
@@ -93,7 +93,7 @@ async function dispatched(test: TestCore): Promise<{ client: TestClient; pending
 }
 
 describe('a payload', () => {
-  it('stays in its message up to 16 KiB of UTF-8, and goes to the store from the next byte on', async () => {
+  it('stays in its message up to 16 KiB of UTF-8, and is spilled above', async () => {
     await using test = await stage();
     await connect(test.core, alice);
     const wrapped = (size: number, unit: string) => ({ t: unit.repeat((size - 8) / Buffer.byteLength(unit)) });
@@ -114,19 +114,19 @@ describe('a payload', () => {
     }
   });
 
-  it('that is large goes to its client whole, and into history as a reference that reads back', async () => {
+  it('that is large reaches its client whole, and history as a readable reference', async () => {
     await using test = await stage();
     const client = await connect(test.core, alice);
     await call(test, { params: LARGE, waitFor: 'admitted' });
     expect(client.sent[0]?.params).toBe(JSON.stringify(LARGE));
     const [row] = await rows(test, 'command');
     expect(row).toMatchObject({ payload: null, payloadBytes: JSON.stringify(LARGE).length, spill: test.store.puts[0] });
-    expect(await test.core.history.payloads(row ? [row] : [])).toEqual([
+    expect(await test.core.history.payloads(admin, row ? [row] : [])).toEqual([
       { state: 'spilled_included', text: JSON.stringify(LARGE) },
     ]);
   });
 
-  it('shares one end with its message, which nothing moves', async () => {
+  it('expires with its message, and nothing extends that', async () => {
     await using test = await stage();
     await connect(test.core, alice);
     await call(test, { params: LARGE, waitFor: 'admitted' });
@@ -134,12 +134,12 @@ describe('a payload', () => {
     if (!row) throw new Error('no row');
     expect(row.spill?.expiresAt).toBe(row.at + RETENTION_MS);
     await test.clock.advance(1000);
-    await test.core.history.payloads([row]);
+    await test.core.history.payloads(admin, [row]);
     await test.clock.advance(RETENTION_MS - 1001);
-    expect(await test.core.history.payloads([row])).toMatchObject([{ state: 'spilled_included' }]);
+    expect(await test.core.history.payloads(admin, [row])).toMatchObject([{ state: 'spilled_included' }]);
     expect(await rows(test, 'command')).toHaveLength(1);
     await test.clock.advance(1);
-    expect(await test.core.history.payloads([row])).toEqual([{ state: 'expired', text: null }]);
+    expect(await test.core.history.payloads(admin, [row])).toEqual([{ state: 'expired', text: null }]);
     expect(await rows(test, 'command')).toHaveLength(0);
   });
 });
@@ -163,7 +163,7 @@ describe('params that cannot be stored', () => {
     expect(await call(test, { waitFor: 'admitted' })).toMatchObject({ kind: 'pending' });
   });
 
-  it('leave nothing in the store where the invocation is refused or joins another', async () => {
+  it('leave nothing in the store if the invocation is refused or attaches to another', async () => {
     await using test = await stage();
     expect(await call(test, { params: LARGE })).toMatchObject({ code: 'not_connected' });
     expect(test.store.left).toBe(0);
@@ -174,12 +174,12 @@ describe('params that cannot be stored', () => {
     expect(await call(test, { params: { ...LARGE, other: 1 } })).toMatchObject({ code: 'command_conflict' });
     expect(test.store.left).toBe(1);
     const [row] = await rows(test, 'command');
-    expect(await test.core.history.payloads(row ? [row] : [])).toMatchObject([{ state: 'spilled_included' }]);
+    expect(await test.core.history.payloads(admin, row ? [row] : [])).toMatchObject([{ state: 'spilled_included' }]);
   });
 });
 
 describe('a large result', () => {
-  it('reaches its caller and whoever asks again, and is kept once however often it is sent', async () => {
+  it('reaches its caller and every later one, and is stored once however often it is sent', async () => {
     await using test = await stage();
     const { client, pending } = await dispatched(test);
     await client.result(client.last, LARGE);
@@ -188,7 +188,7 @@ describe('a large result', () => {
     expect(await call(test)).toMatchObject({ kind: 'outcome', result: JSON.stringify(LARGE) });
     expect(test.store.left).toBe(1);
     expect(test.store.puts).toHaveLength(1);
-    expect(await test.core.history.payloads(await rows(test, 'result'))).toEqual([
+    expect(await test.core.history.payloads(admin, await rows(test, 'result'))).toEqual([
       { state: 'spilled_included', text: JSON.stringify(LARGE) },
     ]);
   });
@@ -211,11 +211,11 @@ describe('a large result', () => {
       spill: { name: null, bytes: text.length, sha256: createCrypto('x').sha256(text) },
     });
     test.store.full = false;
-    expect(await test.core.history.payloads(row ? [row] : [])).toEqual([{ state: 'unavailable', text: null }]);
+    expect(await test.core.history.payloads(admin, row ? [row] : [])).toEqual([{ state: 'unavailable', text: null }]);
     expect(test.counts.get('payloads_unstored')).toBe(1);
   });
 
-  it('of a command that nobody knows is not stored: a client cannot fill the store with answers to nothing', async () => {
+  it('of an unknown command is not stored, so a client cannot fill the store', async () => {
     await using test = await stage();
     const client = await connect(test.core, alice);
     for (let i = 0; i < 20; i++) {
@@ -226,7 +226,7 @@ describe('a large result', () => {
     expect(test.store.puts).toEqual([]);
   });
 
-  it('that comes late is kept as evidence only as often as late rows are', async () => {
+  it('that arrives late is kept as evidence only as often as late rows are', async () => {
     await using test = await stage();
     const { client, pending } = await dispatched(test);
     await client.result(client.last);
@@ -238,7 +238,7 @@ describe('a large result', () => {
     const late = await rows(test, 'late_result');
     expect(late).toHaveLength(7);
     expect(test.store.left).toBe(7);
-    expect((await test.core.history.payloads(late)).map(({ state }) => state)).toEqual(
+    expect((await test.core.history.payloads(admin, late)).map(({ state }) => state)).toEqual(
       late.map(() => 'spilled_included'),
     );
     expect(await test.core.delivery.command(alice, KEY)).toMatchObject({ lateResults: 20, outcome: 'completed' });
@@ -246,7 +246,7 @@ describe('a large result', () => {
 });
 
 describe('large progress', () => {
-  it('is told to those who watch every time, and stored at most once a second', async () => {
+  it('reaches watchers every time, and is stored at most once a second', async () => {
     await using test = await stage();
     const { client, pending } = await dispatched(test);
     const updates = await test.core.delivery.updates(alice, KEY);
@@ -268,8 +268,8 @@ describe('large progress', () => {
   });
 });
 
-describe('a spill store of somebody else', () => {
-  it('that is not managed is never cleaned and nothing is taken back from it, whatever is asked', async () => {
+describe("an embedder's spill store", () => {
+  it('that is not managed is never cleaned and nothing is discarded from it', async () => {
     await using test = await stage(false);
     await call(test, { params: LARGE });
     expect(await test.core.history.cleanSpill()).toBe(0);
@@ -286,17 +286,25 @@ describe('a spill store of somebody else', () => {
     ['throws', () => Promise.reject(new Error('boom'))],
     ['answers another text', async () => ({ state: 'present', text: toJson('another') ?? fail() })],
     ['has lost it', async () => ({ state: 'unavailable' })],
-  ])('that %s on reading leaves the payload unavailable, and the page whole', async (_what, read) => {
+  ])('that %s on reading leaves the payload unavailable, and the page complete', async (_what, read) => {
     await using test = await stage(false);
     test.store.read = read;
     await connect(test.core, alice);
     await call(test, { params: LARGE, waitFor: 'admitted' });
-    expect(await test.core.history.payloads(await rows(test))).toEqual([{ state: 'unavailable', text: null }]);
+    expect(await test.core.history.payloads(admin, await rows(test))).toEqual([{ state: 'unavailable', text: null }]);
   });
 
-  it('that throws anything on writing refuses with store_full, and its words stay in the log', async () => {
+  it.each<[string, () => Promise<SpillRef>]>([
+    ['rejects', () => Promise.reject(new TypeError('secret path'))],
+    [
+      'throws at once',
+      () => {
+        throw new TypeError('secret path');
+      },
+    ],
+  ])('that %s on writing refuses with store_full, and its message appears only in the log', async (_how, put) => {
     await using test = await stage(false);
-    test.store.put = () => Promise.reject(new TypeError('secret path'));
+    test.store.put = put;
     await connect(test.core, alice);
     const refused = await call(test, { params: LARGE });
     expect(refused).toMatchObject({ kind: 'refused', code: 'store_full' });

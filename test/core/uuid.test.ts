@@ -3,7 +3,7 @@ import { createUuids } from '../../src/platform/uuid.ts';
 
 const FORM = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-it('an id is a UUID of version 7: the time first, then chance that does not come again', () => {
+it('an id is a UUID of version 7: time first, then randomness that does not repeat', () => {
   let now = 0;
   const make = createUuids(() => now);
   const seen = new Set<string>();
@@ -18,7 +18,7 @@ it('an id is a UUID of version 7: the time first, then chance that does not come
   expect(seen.size).toBe(7000);
 });
 
-it('every bit of chance is sometimes set and sometimes not', () => {
+it('every random bit is sometimes set and sometimes not', () => {
   const make = createUuids(() => 0);
   const bits = Array.from({ length: 1000 }, () => BigInt(`0x${make().replaceAll('-', '')}`));
   const all = bits.reduce((set, id) => set | id, 0n);

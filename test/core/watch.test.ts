@@ -16,7 +16,7 @@ function watched(log: Log = silentLog) {
 }
 
 describe('the watch for silent links', () => {
-  it('says once that a link fell silent, between stale and dead', async () => {
+  it('publishes once that a link is silent, between stale and dead', async () => {
     const { clock, store, events } = watched();
     await store.connect(hello('alice', 'tab'));
     await clock.advance(STALE_MS - 1);
@@ -27,7 +27,7 @@ describe('the watch for silent links', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('says it again for the next silence, and for the next connection', async () => {
+  it('publishes again for the next silence, and for the next connection', async () => {
     const { clock, store, events } = watched();
     const { connection } = await store.connect(hello('alice', 'tab'));
     await clock.advance(STALE_MS + 5_000);
@@ -38,7 +38,7 @@ describe('the watch for silent links', () => {
     expect(events.map(({ connection: { epoch } }) => epoch)).toEqual([1, 1, 2]);
   });
 
-  it('says nothing of links that show life, are down, or are another node', async () => {
+  it("publishes nothing about links that show life, are down, or are another node's", async () => {
     const { clock, store, events } = watched();
     const { connection: lively } = await store.connect(hello('alice', 'lively'));
     const { connection: closed } = await store.connect(hello('alice', 'closed'));
@@ -51,7 +51,7 @@ describe('the watch for silent links', () => {
     expect(events).toEqual([]);
   });
 
-  it('finds every silent link of a crowd, each once', async () => {
+  it('finds every silent link of many, each once', async () => {
     const { clock, store, events } = watched();
     for (let i = 0; i < 2_500; i++) await store.connect(hello(`u${i}`, 'tab'));
     await clock.advance(DEAD_MS);
@@ -67,7 +67,7 @@ describe('the watch for silent links', () => {
     expect(events).toEqual([]);
   });
 
-  it('goes on after the registry could not be read', async () => {
+  it('continues after a failed read of the registry', async () => {
     const warnings: string[] = [];
     const { clock, store, events } = watched({ ...silentLog, warn: (_, message) => void warnings.push(message) });
     await store.connect(hello('alice', 'tab'));

@@ -26,7 +26,7 @@ async function startBench(viewers: boolean) {
   return { tasks, changes, key, ask, [Symbol.asyncDispose]: close };
 }
 
-test('the board keeps a bounded number of tasks, and the oldest that are done make room', () => {
+test('the board keeps a bounded number of tasks, and drops the oldest finished ones', () => {
   const tasks = createTasks();
   for (let count = 0; count < 100; count++) {
     const added = tasks.add();
@@ -43,14 +43,14 @@ test('the board keeps a bounded number of tasks, and the oldest that are done ma
   expect(tasks.finish('t4')).toBeNull();
 });
 
-test('the board takes no further task while enough is open', () => {
+test('the board accepts no further task while enough are open', () => {
   const tasks = createTasks();
   for (let count = 0; count < 10; count++) tasks.add();
   expect(tasks.list()).toHaveLength(6);
   expect(tasks.add()).toBeNull();
 });
 
-test('tasks are finished by whoever bears the token, and told once', async () => {
+test('tasks are finished by the bearer of the token, and announced once', async () => {
   await using bench = await startBench(true);
   expect(await bench.ask('POST', '/api/tasks/t1/finish')).toEqual([401, '']);
   expect(await bench.ask('POST', '/api/tasks/t1/finish', 'apj')).toEqual([401, '']);
@@ -62,7 +62,7 @@ test('tasks are finished by whoever bears the token, and told once', async () =>
   expect(bench.changes).toEqual(['task_finished t1']);
 });
 
-test('pages are for those who know the key, and hold their viewer\u2019s token as data', async () => {
+test('pages require the key, and contain their viewer\u2019s token as data', async () => {
   await using bench = await startBench(true);
   const [status, page] = await bench.ask('GET', `/${bench.key}/editor`);
   expect(status).toBe(200);

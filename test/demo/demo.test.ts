@@ -6,9 +6,9 @@ import { findBrowser } from '../../src/demo/browser.ts';
 import { Started, commandOf, descendants, isAlive, startDemo, until, type Demo } from './kit/process.ts';
 import { createOperator, readPrinted, type CaseFile, type Operator, type Printed } from './kit/printed.ts';
 
-/** Five times the calm pace, so that everything that happens now and then happens soon. */
+/** Five times the default tempo, so that occasional events happen soon. */
 const FLAGS = ['--pace', '10'];
-// Seconds on an idle machine; on a busy one, starting processes and a browser takes its time.
+// This takes seconds on an idle machine, and longer on a busy one, where processes and a browser start slowly.
 vi.setConfig({ testTimeout: 60_000 });
 
 const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.env['PATH']);
@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => demo?.[Symbol.asyncDispose]());
 
-/** The page loads what was built, so a build of older sources would be another library. */
+/** The page loads the built library, so an old build would be another library. */
 function isOutdated(): boolean {
   const built = `${LIBRARIES}runtime.js`;
   if (!existsSync(built)) return true;
@@ -41,7 +41,7 @@ function isOutdated(): boolean {
   return sources.some((file) => statSync(LIBRARY_SOURCES + file).mtimeMs > mtimeMs);
 }
 
-/** The first command of the client with such a message whose case file is as it is looked for. */
+/** The first command of the client with such a message whose case file matches. */
 function commandThat(
   what: string,
   [kind, userId, clientId]: readonly [kind: string, userId: string, clientId: string],
@@ -61,7 +61,7 @@ function clientProcesses(): readonly number[] {
 }
 
 describe('callboard demo', () => {
-  it('brings every client of the cast to the relay, the page in its browser included', async () => {
+  it('connects every client of the cast to the relay, including the page in its browser', async () => {
     const cast = [...PROCESSES, 'dora/board-host', ...(browser ? ['carol/page'] : [])];
     const seen = new Set<string>();
     await until(`${cast.join(', ')} were connected`, async () => {
@@ -73,7 +73,7 @@ describe('callboard demo', () => {
     expect([...seen].sort()).toEqual(cast.sort());
   });
 
-  it('makes calls that complete, that the handler fails, that clients refuse, and whose result comes late', async () => {
+  it('makes calls that complete, that the handler fails, that clients refuse, and whose result is late', async () => {
     await Promise.all([
       commandThat('completed', ['result', 'bob', 'kiosk'], ({ outcome }) => outcome === 'COMPLETED'),
       commandThat('failed', ['error', 'alice', 'ops-console'], ({ error }) => error?.code === 'handler_failed'),
@@ -89,7 +89,7 @@ describe('callboard demo', () => {
     });
   });
 
-  it.runIf(browser)('has calls that the page answers', async () => {
+  it.runIf(browser)('makes calls that the page answers', async () => {
     await commandThat('completed', ['result', 'carol', 'page'], ({ outcome }) => outcome === 'COMPLETED');
   });
 
@@ -104,7 +104,7 @@ describe('callboard demo', () => {
     expect(console?.replaced_instance_id).toBeTypeOf('string');
   });
 
-  it('builds reports on workers, whose task is the command that it reports of', async () => {
+  it('builds reports on workers, whose task is the reported command', async () => {
     // Stale while the kiosk's network is down.
     const busy = await until('an active worker of the kiosk is assigned to a task', async () => {
       const { assigned } = await operator.workers('bob');
@@ -149,7 +149,7 @@ describe('callboard demo', () => {
     expect(tab).toMatchObject({ context_id: 'tab', window_id: window.window_id, task_id: null });
   });
 
-  it('makes results that history keeps apart, and gives them to who asks for payloads alone', async () => {
+  it('makes results that history spills, and returns them only if payloads are requested', async () => {
     const large = await until('a report with its table', async () => {
       const results = await operator.results('bob', 'kiosk', true);
       return results.find(({ payload_bytes }) => (payload_bytes ?? 0) > 16 * 1024) ?? null;
@@ -161,7 +161,7 @@ describe('callboard demo', () => {
     expect(same).toMatchObject({ payload_state: 'redacted', payload: null });
   });
 
-  it('sends events, some of them twice, of which each is retained once', async () => {
+  it('sends events, some of them twice, each of which is retained once', async () => {
     const { seen, unique, duplicates, exact } = await until('a duplicate', async () => {
       const stats = await operator.dedup();
       return stats.duplicates > 0 ? stats : null;
@@ -172,7 +172,7 @@ describe('callboard demo', () => {
     expect(new Set(events.map(({ kind }) => kind))).toEqual(new Set(['event']));
   });
 
-  it('shows a board to who was let in, at the addresses that it prints', async () => {
+  it('shows a board at the printed addresses, which hold its key', async () => {
     const pages = [...demo.run.out.matchAll(/ as (\w+): (http:\S+)$/gm)];
     expect(pages.map(([, name]) => name)).toEqual(expect.arrayContaining(['editor', 'reader']));
     for (const [, , url = ''] of pages) {
@@ -181,11 +181,11 @@ describe('callboard demo', () => {
     }
   });
 
-  it.runIf(browser)('has a viewer in a browser who finishes tasks, through the site alone', async () => {
+  it.runIf(browser)('has a viewer in a browser that finishes tasks through the site only', async () => {
     await commandThat('finished a task', ['result', 'dora', 'board-host'], ({ outcome }) => outcome === 'COMPLETED');
   });
 
-  it('prints a REST request that runs as it stands', async () => {
+  it('prints a REST request that runs unchanged', async () => {
     await using request = Started.shell(printed.commands[0] ?? '');
     expect(await request.exit).toBe(0);
     const answer = JSON.parse(request.out);
@@ -194,7 +194,7 @@ describe('callboard demo', () => {
     expect(answer.streams.items.map((item: { suffix: string }) => item.suffix)).toContain('clients/ops-console');
   });
 
-  it('prints a nested GraphQL query that runs as it stands', async () => {
+  it('prints a nested GraphQL query that runs unchanged', async () => {
     await using request = Started.shell(printed.commands[1] ?? '');
     expect(await request.exit).toBe(0);
     const { data, errors } = JSON.parse(request.out);
@@ -212,13 +212,13 @@ describe('callboard demo', () => {
   it.each([
     [3, { idle: expect.any(Array), assigned: expect.any(Array) }],
     [4, { seen: expect.any(Number), duplicates: expect.any(Number), window_seconds: 3600 }],
-  ])('prints REST requests about workers and duplicates that run as they stand: %i', async (index, answer) => {
+  ])('prints REST requests about workers and duplicates that run unchanged: %i', async (index, answer) => {
     await using request = Started.shell(printed.commands[index] ?? '');
     expect(await request.exit).toBe(0);
     expect(JSON.parse(request.out)).toMatchObject(answer);
   });
 
-  it.runIf(process.platform === 'linux')('starts its clients again when their processes were killed', async () => {
+  it.runIf(process.platform === 'linux')('restarts its clients when their processes were killed', async () => {
     const killed = new Set(clientProcesses());
     for (const pid of killed) process.kill(pid, 'SIGKILL');
     await until('as many others took their place', () => {
@@ -227,7 +227,7 @@ describe('callboard demo', () => {
     });
   });
 
-  it('tells now and then how it goes, and nothing else', async () => {
+  it('prints a status line regularly, and nothing else', async () => {
     const lines = await until('two lines of status', () => {
       const found = demo.run.out.split('\n').filter((line) => /^\d\d:\d\d:\d\d {2}/.test(line));
       return found.length >= 2 ? found : null;
@@ -239,7 +239,7 @@ describe('callboard demo', () => {
     expect(demo.run.err.slice(0, 2000)).toBe('');
   });
 
-  it('ends in order when it is told to, and leaves no process and no file behind', async () => {
+  it('ends in order when stopped, and leaves no process and no file behind', async () => {
     const { run, temp } = demo;
     const left = process.platform === 'linux' ? descendants(run.child.pid ?? 0) : [];
     if (process.platform === 'linux') expect(left.length).toBeGreaterThanOrEqual(PROCESSES.length);

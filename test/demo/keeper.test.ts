@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { Keeper, type KeeperClock, type Run } from '../../src/demo/keeper.ts';
+import { Keeper, type KeeperClock, type SupervisedRun } from '../../src/demo/keeper.ts';
 
-type FakeRun = Run & { readonly number: number; readonly over: () => void; asked: boolean };
+type FakeRun = SupervisedRun & { readonly number: number; readonly over: () => void; asked: boolean };
 
-/** Runs that end when they are told to, and a clock whose waits are counted and end when they are told to. */
+/** Runs that end on request, and a clock that counts its waits and ends them on request. */
 function setUp() {
   const runs: FakeRun[] = [];
   const waits: { readonly ms: number; readonly over: () => void }[] = [];
@@ -32,7 +32,7 @@ function setUp() {
       return promise;
     },
   };
-  /** Lets a run end after it lasted so long. */
+  /** Ends a run after it lasted this long. */
   const fall = async (lastedMs: number): Promise<void> => {
     now += lastedMs;
     runs.at(-1)?.over();
@@ -47,7 +47,7 @@ function setUp() {
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-it('waits longer and longer before it starts again what ends at once, up to half a minute', async () => {
+it('waits longer and longer before it restarts a run that ends at once, up to half a minute', async () => {
   const { keeper, waits, fall, wake } = setUp();
   for (let i = 0; i < 8; i++) {
     await fall(10);
@@ -57,7 +57,7 @@ it('waits longer and longer before it starts again what ends at once, up to half
   expect(keeper.current.number).toBe(8);
 });
 
-it('starts again soon what had run well', async () => {
+it('restarts soon a run that was stable', async () => {
   const { waits, fall, wake } = setUp();
   await fall(10);
   await wake();
@@ -65,7 +65,7 @@ it('starts again soon what had run well', async () => {
   expect(waits.map(({ ms }) => ms)).toEqual([1000, 500]);
 });
 
-it('starts a new run in place of the old one only when that is over, and no third', async () => {
+it('starts a new run in place of the old one only when that has ended, and no third', async () => {
   const { keeper, runs, waits } = setUp();
   const replaced = keeper.replace();
   expect(runs.map(({ asked }) => asked)).toEqual([true]);
@@ -76,7 +76,7 @@ it('starts a new run in place of the old one only when that is over, and no thir
   expect(waits).toEqual([]);
 });
 
-it('keeps a run going that came in place of another', async () => {
+it('keeps a replacement run going', async () => {
   const { keeper, runs, fall, wake } = setUp();
   await keeper.replace();
   await fall(60_000);
@@ -84,7 +84,7 @@ it('keeps a run going that came in place of another', async () => {
   expect([runs.length, keeper.current.number]).toEqual([3, 2]);
 });
 
-it('ends all that runs when it is closed, and starts nothing any more, not even what waits to be', async () => {
+it('ends everything when it is closed, and starts nothing more, not even pending restarts', async () => {
   const { keeper, runs, waits, fall } = setUp();
   const replaced = keeper.replace();
   await keeper[Symbol.asyncDispose]();

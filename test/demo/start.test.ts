@@ -4,7 +4,7 @@ import { findBrowser } from '../../src/demo/browser.ts';
 import { descendants, isAlive, startDemo, until } from './kit/process.ts';
 import { readPrinted } from './kit/printed.ts';
 
-// Seconds on an idle machine; on a busy one, starting processes and a browser takes its time.
+// This takes seconds on an idle machine, and longer on a busy one, where processes and a browser start slowly.
 vi.setConfig({ testTimeout: 60_000 });
 
 const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.env['PATH']);
@@ -12,7 +12,7 @@ const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.en
 const CLIENTS = 4;
 
 it.runIf(process.platform === 'linux')(
-  'a demo that is killed takes all that it started along',
+  'a demo that is killed leaves no process behind',
   { timeout: 60_000 },
   async () => {
     await using demo = startDemo('--pace', '10', '--browser', browser ?? 'none');
@@ -28,7 +28,7 @@ it.runIf(process.platform === 'linux')(
   },
 );
 
-it('a demo without a browser says where to open the page, and goes on', async () => {
+it('a demo without a browser prints where to open the page, and continues', async () => {
   await using demo = startDemo('--browser', 'none');
   const { run } = demo;
   await until('the greeting', () => readPrinted(run.out));
@@ -41,14 +41,14 @@ it('a demo without a browser says where to open the page, and goes on', async ()
 it.each([
   [['--pace', '0'], '--pace: expected 0.1 to 50'],
   [['--log-levle', 'warn'], '--log-levle: is not a known flag'],
-])('a demo started with %j says what is wrong, and starts nothing', async (flags, complaint) => {
+])('a demo started with %j reports the error, and starts nothing', async (flags, complaint) => {
   await using demo = startDemo(...flags);
   expect(await demo.run.exit).toBe(2);
   expect(demo.run.err).toContain(complaint);
   expect(demo.run.out).toBe('');
 });
 
-it('a demo whose port is taken says so, and leaves nothing running', async () => {
+it('a demo whose port is taken reports it, and leaves nothing running', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();

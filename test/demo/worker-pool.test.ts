@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createWorkerPool, type WorkerPool } from '../../src/demo/worker-pool.ts';
 
-/** A pool whose tasks end when they are told to. */
+/** A pool whose tasks end on request. */
 function setUp(windows: number, workersInEach: number) {
   const pool = createWorkerPool({ windows, workersInEach });
   const begun: string[] = [];
@@ -22,7 +22,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 const tasks = (pool: WorkerPool) => Object.fromEntries(pool.contexts().map((c) => [c.contextId, c.taskId ?? null]));
 const statuses = (pool: WorkerPool) => new Set(pool.contexts().map(({ status, taskId }) => `${status} ${taskId}`));
 
-it('gives each task a worker of its own, and lets the next one wait for the first that is free', async () => {
+it('gives each task a worker of its own, and lets the next one wait for the first idle one', async () => {
   const { pool, begun, start } = setUp(1, 2);
   const [one, two, three] = [start('one'), start('two'), start('three')];
   await settle();
@@ -47,7 +47,7 @@ it('frees the worker of work that fails', async () => {
   expect(statuses(pool)).toEqual(new Set(['idle null']));
 });
 
-it('does not begin what is aborted while it waits, and gives its turn to the next', async () => {
+it('does not begin a task that is aborted while it waits, and gives its turn to the next', async () => {
   const { pool, begun, start } = setUp(1, 1);
   const [first, second, third] = [start('first'), start('second'), start('third')];
   second.abort.abort(new Error('never mind'));
@@ -64,7 +64,7 @@ it('does not begin what is aborted while it waits, and gives its turn to the nex
   expect(statuses(pool)).toEqual(new Set(['idle null']));
 });
 
-it('drains a window: what runs in it ends there, nothing begins there, and then another takes its place', async () => {
+it('drains a window: running tasks end there, none begins there, and then a new window replaces it', async () => {
   const { pool, start } = setUp(2, 1);
   const before = start('before');
   await settle();
@@ -97,7 +97,7 @@ it('drains a window: what runs in it ends there, nothing begins there, and then 
   await Promise.all([after.done, last.done]);
 });
 
-it('tells of each change when it has happened', async () => {
+it('announces each change after it happened', async () => {
   const { pool, start } = setUp(1, 1);
   const told: unknown[] = [];
   pool.onChange(() => told.push(tasks(pool)));

@@ -25,11 +25,11 @@ const annAnswer = { event: 'answer', user: 'ann' };
 const annRun = { event: 'run-begin', user: 'ann' };
 const ANN_ID = 'ann/desk/c1';
 
-/** A log that breaks exactly one invariant: what is to be found, and on what. */
+/** A log that breaks exactly one invariant, and the expected finding. */
 type Broken = readonly [says: string, invariant: string, what: string, events: () => readonly Logged[], id?: string];
 
 const unanswered = without(annAnswer);
-/** No client ran it, no client answered it. */
+/** No client ran it, and no client answered it. */
 const neverRan = [without(annRun), without({ event: 'run-end', user: 'ann' })] as const;
 const expired = changed(annRecord, { outcome: 'expired', execution: 'not_written', dispatched: false, bound: null });
 const toldExpired = changed(annAnswer, { outcome: 'expired', execution: 'not_written', canary: null, by: null });
@@ -302,7 +302,7 @@ const BROKEN: readonly Broken[] = [
   ['a socket that stays', 'I12', 'sockets left', () => told(changed({ event: 'idle' }, { sockets: 4 })), 'a'],
 ];
 
-/** Commands that run at once on a client, each in every other respect as it should be. */
+/** Commands that run at once on a client and are otherwise correct. */
 function crowd(size: number) {
   const keys = Array.from({ length: size }, (_, n) => ({ ...ANN, command: `m${n}` }));
   return keys
@@ -320,7 +320,7 @@ function growth(mibPerMinute: number) {
     event: 'memory' as const,
     of: 'grower',
     bytes: (100 + (n * mibPerMinute) / 4) * MIB,
-    // As stamped by hand: a sample every 15 s.
+    // Stamped by hand: a sample every 15 s.
     at: n * 15e9,
   }));
 }
@@ -330,7 +330,7 @@ const violated = ({ violations }: Report): readonly string[] => [
 ];
 
 describe('the checker', () => {
-  test('is content with a run in which everything is as it should be', () => {
+  test('accepts a run without faults', () => {
     expect(check(goodRun())).toMatchObject({
       green: true,
       violations: [],
@@ -399,11 +399,11 @@ describe('the checker', () => {
       () => told(...neverRan, without(annRecord), changed(annAnswer, { event: 'refused', code: 'capacity_exceeded' })),
     ],
   ];
-  test.each(QUIET)('takes no offence at %s', (_says, events) => {
+  test.each(QUIET)('accepts %s', (_says, events) => {
     expect(check(events())).toMatchObject({ green: true, violations: [] });
   });
 
-  test('tells recovered, unknown, late and refused commands apart', () => {
+  test('distinguishes recovered, unknown, late and refused commands', () => {
     const broke = changed(annAnswer, { event: 'broken', code: 'unreachable' });
     expect(check(told(broke)).counts).toMatchObject({ attempts: 2, ok: 1, recovered: 1, unknown: 0 });
     expect(check(told(broke, without(annRecord), ...neverRan)).counts).toMatchObject({
@@ -416,7 +416,7 @@ describe('the checker', () => {
     expect(check(told(...neverRan, without(annRecord), refused)).counts).toMatchObject({ refused: 1, lost: 0 });
   });
 
-  test('counts losses, and forgives them only where the store was made to lose', () => {
+  test('counts losses, and excuses them only if the store was made to lose data', () => {
     const gone = told(without(annRecord));
     expect(check(gone).counts.lost).toBe(1);
     expect(check(gone, { loss: true })).toMatchObject({ green: true, counts: { lost: 1 } });
@@ -424,14 +424,14 @@ describe('the checker', () => {
   });
 
   test.each(['read', 'record', 'ends', 'reservations-read', 'idle', 'memory', 'run-begin'] as const)(
-    'does not call a run good whose logs hold no %s',
+    'does not accept a run whose logs hold no %s',
     (missing) => {
       const match = missing === 'read' ? { phase: missing } : { event: missing };
       expect(check(told(without(match))).green).toBe(false);
     },
   );
 
-  test('does not call an empty log good', () => {
+  test('does not accept an empty log', () => {
     expect(check([])).toMatchObject({ green: false, unproven: INVARIANTS.map(({ name }) => name) });
   });
 });

@@ -199,19 +199,19 @@ describe('a plan', () => {
     if (promise !== 'prompt' && promise !== 'amnesty') expect(says).toHaveLength(1);
   });
 
-  test('is judged by every promise that there is, each tried both ways', () => {
+  test('is judged by every existing promise, each tried both ways', () => {
     expect(PROMISES.map(({ name }) => name)).toEqual(PROMISE_NAMES);
     expect(new Set(BROKEN.map(([, promise]) => promise))).toEqual(new Set(PROMISE_NAMES));
     expect(new Set(KEPT.map(([, promise]) => promise))).toEqual(new Set(PROMISE_NAMES));
   });
 
-  test('proves nothing by logs that hold nothing of it', () => {
+  test('proves nothing with logs that lack its evidence', () => {
     const some = PROMISE_NAMES.filter((name) => name !== 'prompt');
     expect(check(told(), { loss: false, promises: some }).unproven).toEqual(some);
   });
 });
 
-test('what relays say of a loss joins the logs at its time', () => {
+test("relays' reports of a loss enter the logs at their time", () => {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-complaints-'));
   const line = { level: 'error', time: new Date().toISOString(), node: 'north', cause: 'store_lost' };
   const loss = JSON.stringify({ ...line, msg: 'this node lost what it held' });
@@ -226,7 +226,7 @@ test('what relays say of a loss joins the logs at its time', () => {
   expect(Math.abs((found?.at ?? 0) / 1e6 - Number(process.hrtime.bigint()) / 1e6)).toBeLessThan(5_000);
 });
 
-test('a command that was admitted only after the kill is none that the killed relay held', () => {
+test('a command that was admitted only after the kill does not count as held by the killed relay', () => {
   const killed = after(annAttempt, { event: 'fault', id: 1, kind: 'relay-kill', target: 'a', wall: 2_000 }, heal);
   const looked = (admittedAt: number) => {
     const events = told(killed, later(annRun, 16_000), changed(annRecord, { admittedAt }));
@@ -235,7 +235,7 @@ test('a command that was admitted only after the kill is none that the killed re
   expect([looked(1_000), looked(3_000)]).toEqual([1, 0]);
 });
 
-test('the time of a command begins when it was admitted', () => {
+test('the time of a command begins with its admission', () => {
   const killed = after(annAttempt, { event: 'fault', id: 1, kind: 'relay-kill', target: 'a', wall: 2_000 }, heal);
   const found = (admittedAt: number) => {
     const events = told(killed, later(annRun, 46_000), changed(annRecord, { admittedAt }));

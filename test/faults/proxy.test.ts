@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startProxy } from '../../faults/outages/processes/proxy.ts';
 
-/** A server that answers each line with itself, and says what it was sent. */
+/** A server that echoes each line, and the lines that it received. */
 async function startEcho() {
   const heard: string[] = [];
   const sockets = new Set<Socket>();
@@ -50,18 +50,18 @@ async function echoed(socket: Socket, text: string): Promise<string> {
   return got;
 }
 
-/** Not `once`, which an error before would end. */
+/** Not `once`, which an earlier error would end. */
 const closed = (socket: Socket): Promise<unknown> => new Promise((done) => socket.once('close', done));
 
 describe('the fault proxy', () => {
-  test('passes what is sent, both ways', async () => {
+  test('passes data on, both ways', async () => {
     const { near, proxy } = await setUp();
     const text = 'x'.repeat(300_000);
     expect(await echoed(near, text)).toBe(text);
     expect(proxy.size).toBe(1);
   });
 
-  test('goes to the first target that takes a connection', async () => {
+  test('connects to the first target that accepts', async () => {
     const echo = await startEcho();
     await using proxy = await startProxy(() => [1, echo.port]);
     const near = connect(proxy.port, '127.0.0.1');
@@ -80,7 +80,7 @@ describe('the fault proxy', () => {
     expect(await echoed(await open(), 'again')).toBe('again');
   });
 
-  test('swallows what is sent in a black hole, for good, and lets later connections work', async () => {
+  test('swallows data in a black hole, permanently, and lets later connections work', async () => {
     const { near, echo, proxy, open } = await setUp();
     await echoed(near, 'before');
     proxy.set({ kind: 'black-hole' });
@@ -94,7 +94,7 @@ describe('the fault proxy', () => {
     expect([near.destroyed, other.destroyed]).toEqual([false, false]);
   });
 
-  test('refuses new connections and leaves those that are', async () => {
+  test('refuses new connections and keeps the existing ones', async () => {
     const { near, proxy, open } = await setUp();
     await echoed(near, 'before');
     proxy.set({ kind: 'refuse' });
@@ -115,7 +115,7 @@ describe('the fault proxy', () => {
     expect(proxy.size).toBe(0);
   });
 
-  test('leaves the near end open when only the far one is cut', async () => {
+  test('keeps the near end open when only the far one is cut', async () => {
     const { near, echo, proxy } = await setUp();
     await echoed(near, 'before');
     const [far] = echo.sockets;
@@ -127,7 +127,7 @@ describe('the fault proxy', () => {
     expect(echo.heard).toEqual(['before']);
   });
 
-  test('breaks the near end alone, and tells the far end later', async () => {
+  test('breaks the near end only, and the far end later', async () => {
     const { near, echo, proxy } = await setUp();
     await echoed(near, 'before');
     const [far] = echo.sockets;
@@ -139,7 +139,7 @@ describe('the fault proxy', () => {
     expect(proxy.size).toBe(0);
   });
 
-  test('cuts into pieces and delays without loss or disorder', async () => {
+  test('splits and delays without loss or reordering', async () => {
     const { near, echo, proxy } = await setUp();
     proxy.set({ kind: 'slice', bytes: 1 });
     const text = Array.from({ length: 500 }, (_, n) => String(n)).join(',');
@@ -151,11 +151,11 @@ describe('the fault proxy', () => {
     expect(echo.heard.join('')).toBe(`${text}late`);
   });
 
-  test('lets nothing overtake what it held back, when the delay ends', async () => {
+  test('keeps the order of delayed data when the delay ends', async () => {
     const { near, echo, proxy } = await setUp();
     proxy.set({ kind: 'delay', ms: 60 });
     near.write('first ');
-    // Until it has reached the proxy.
+    // Until the data has reached the proxy.
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
     proxy.set({ kind: 'pass' });
     near.write('then ');

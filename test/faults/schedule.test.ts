@@ -5,13 +5,13 @@ import { PLANS, planOf } from '../../faults/outages/plan/plans.ts';
 import { scheduleOf } from '../../faults/outages/plan/schedule.ts';
 
 describe('a schedule', () => {
-  test('is the same for the same seed, and another for another', () => {
+  test('is the same for the same seed, and different for others', () => {
     const of = (seed: number) => scheduleOf({ seed, plan: planOf('F8'), faults: 50, targets: 3 });
     expect(of(7)).toEqual(of(7));
     expect(of(7)).not.toEqual(of(8));
   });
 
-  test.each(PLANS)('of $name keeps to its plan, one fault after the other', (plan) => {
+  test.each(PLANS)('of $name follows its plan, one fault after the other', (plan) => {
     const schedule = scheduleOf({ seed: 1, plan, faults: 200, targets: 3 });
     expect(schedule).toHaveLength(plan.kinds.length === 0 ? 0 : 200);
     expect(new Set(schedule.map(({ kind }) => kind))).toEqual(new Set(plan.kinds));
@@ -25,7 +25,7 @@ describe('a schedule', () => {
     }
   });
 
-  test('knows its plans by name', () => {
+  test('finds its plans by name', () => {
     expect(planOf('f1').name).toBe('F1');
     expect(() => planOf('F99')).toThrow('there is no plan F99');
   });
@@ -41,7 +41,7 @@ test('seeded numbers are spread from 0 to 1', () => {
   expect(new Set(numbers).size).toBeGreaterThan(9_990);
 });
 
-test('a release goes through each plan whose faults the store, the relays and the clients must stand, at its size', () => {
+test('a release runs each plan for faults that the store, the relays and the clients must survive, at its size', () => {
   const counts = new Map(GATE.map(({ plan }) => [plan, GATE.filter((run) => run.plan === plan).length]));
   const thrice = ['F2', 'F3', 'F3a', 'F4', 'F5', 'F6', 'F7', 'F8'];
   const once = ['F1', 'F12', 'F13', 'F14', 'F15', 'F17', 'F19', 'sentinel'];

@@ -6,7 +6,7 @@ import { plantMutant } from '../../faults/outages/mutants/plant.ts';
 import type { Plan } from '../../faults/outages/plan/plan.ts';
 import { planOf } from '../../faults/outages/plan/plans.ts';
 
-/** Boots of eight processes, a lease, and what a machine that others use needs. */
+/** The start of eight processes and a lease, with time for a busy machine. */
 const LONG = 120_000;
 const SMALL = { seed: 1, commands: 150, perSecond: 60, direct: false } as const;
 
@@ -31,9 +31,9 @@ function expectGood({ report, faults, folder }: Episode, commands: number, done:
 
 describe('three relays over one Redis', () => {
   test(
-    'lose nothing, run nothing twice and take up all that a relay held which is killed',
+    'lose nothing, run nothing twice and take over everything from a relay that is killed',
     async () => {
-      // Handlers that take their time, so that the relay holds commands whenever it is killed.
+      // Slow handlers, so that the relay holds commands whenever it is killed.
       const plan: Plan = { ...planOf('F1'), workMs: 1_000, respondMs: 10_000, gap: [2_000, 2_000] };
       const episode = await run({ plan, faults: 1 });
       expectGood(episode, SMALL.commands, 1);
@@ -43,7 +43,7 @@ describe('three relays over one Redis', () => {
   );
 
   test(
-    'lose nothing and run nothing twice while their ways to Redis break and every command is asked for by two callers at once',
+    'lose nothing and run nothing twice while their connections to Redis break and two callers request every command',
     async () => {
       const plan: Plan = { ...planOf('F8'), doubled: 1, respondMs: 10_000, gap: [500, 1_000], hold: [500, 1_000] };
       expectGood(await run({ plan, faults: 3 }), SMALL.commands, 3);

@@ -6,7 +6,7 @@ import { signToken } from '../../src/http/token.ts';
 import { ownFolder } from '../kit/folder.ts';
 import { ADMIN_TOKEN, SECRET, startRelay, type Relay } from '../../faults/outages/processes/relays.ts';
 
-/** Boots of two processes, a lease, and what a machine that others use needs. */
+/** The start of two processes and a lease, with time for a busy machine. */
 const LONG = 120_000;
 const OFTEN_MS = 100;
 
@@ -70,7 +70,7 @@ test(
     }
     expect(seen).toEqual(['connected null true ', 'connected null false dies', 'disconnected node_lost false dies']);
 
-    // The other relay has cleared away what it held by then.
+    // By then, the other relay has reaped the node.
     const nodes = () => ask<Node>(lives, '/delivery/nodes');
     await after(5_000);
     const { items, completeness } = await nodes();

@@ -9,7 +9,7 @@ const token = (who: string): string => `token-of-${who}`;
 const some = Array.from({ length: 300 }, (_, index) => index);
 
 describe('inputs', () => {
-  test('are the same for the same seed and index, and others for others', () => {
+  test('are the same for the same seed and index, and differ for others', () => {
     const texts = (seed: number): readonly string[] =>
       [0, 1, 2].map((index) =>
         JSON.stringify([
@@ -22,7 +22,7 @@ describe('inputs', () => {
     expect(new Set([...texts(1), ...texts(2)]).size).toBe(6);
   });
 
-  test('hold frames that are understood and frames that are not, and few enough of these that the link lives', () => {
+  test('contain valid and invalid frames, and few enough invalid ones to keep the link open', () => {
     const sessions = some.map((index) => frameSession(1, index, token));
     expect(new Set(sessions.map(({ frames }) => frames.length))).toEqual(new Set([SESSION_FRAMES - 1]));
     const read = sessions.map(({ frames }) =>
@@ -38,7 +38,7 @@ describe('inputs', () => {
       expect(types).toContain(type);
   });
 
-  test('hold requests of every kind, well-formed and not, and large ones', () => {
+  test('contain requests of every kind, well-formed and malformed, and large ones', () => {
     const requests = some.map((index) => requestInput(1, index, token));
     expect(requests.filter(({ whole }) => whole).length).toBeGreaterThan(50);
     expect(requests.filter(({ whole }) => !whole).length).toBeGreaterThan(50);
@@ -47,7 +47,7 @@ describe('inputs', () => {
     expect(sizes.filter((bytes) => bytes > 100_000).length).toBeGreaterThan(3);
   });
 
-  test('hold documents of queries and mutations, for those who may ask and those who may not', () => {
+  test('contain queries and mutations, with and without permission', () => {
     const documents = some.map((index) => documentInput(1, index));
     expect(new Set(documents.map(({ who }) => who))).toEqual(
       expect.objectContaining(new Set(['admin', 'nobody', 'wrong', 'user-0'])),
@@ -57,7 +57,7 @@ describe('inputs', () => {
   });
 });
 
-describe('an answer', () => {
+describe('the judgement of an answer', () => {
   test.each([
     [200, '{"data":{}}'],
     [200, '{"errors":[{"message":"","extensions":{"code":"not_found"}}]}'],
@@ -65,7 +65,7 @@ describe('an answer', () => {
     [404, '{"code":"not_found"}'],
     [503, '{"code":"draining"}'],
     [504, '{"command_id":"c","error":{"code":"response_timeout"}}'],
-  ])('is in order: %i %s', (status, text) => expect(problemOf({ status, text })).toBeNull());
+  ])('accepts: %i %s', (status, text) => expect(problemOf({ status, text })).toBeNull());
 
   test.each([
     [400, '', '400 without a code'],
@@ -77,5 +77,5 @@ describe('an answer', () => {
     [200, '{"errors":[{"message":"","extensions":{"code":"internal"}}]}', 'code internal'],
     [200, '{"errors":[{"message":""}]}', 'without a code'],
     [400, '{"code":"not_found","detail":"at Object.run (file:///x/y.ts:1:2)"}', 'stack trace'],
-  ])('is a finding: %i %s', (status, text, problem) => expect(problemOf({ status, text })).toContain(problem));
+  ])('reports: %i %s', (status, text, problem) => expect(problemOf({ status, text })).toContain(problem));
 });

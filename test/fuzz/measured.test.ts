@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { SteppedClock } from '../../faults/lib/stepped-clock.ts';
 import { createTurnMeter } from '../../faults/lib/turns.ts';
 
-/** Uses so much CPU of this thread. */
+/** Uses this much CPU on this thread. */
 function burn(ms: number): void {
   const spent = (): number => {
     const { user, system } = process.threadCpuUsage();
@@ -12,7 +12,7 @@ function burn(ms: number): void {
   for (const from = spent(); spent() - from < ms;);
 }
 
-test('the meter of turns sees the dearest turn, and begins anew when it was asked', async () => {
+test('the turn meter records the longest turn, and resets when it is read', async () => {
   const meter = createTurnMeter();
   meter.take();
   setTimeout(() => burn(150), 1);
@@ -23,7 +23,7 @@ test('the meter of turns sees the dearest turn, and begins anew when it was aske
   expect(meter.take().worstMs).toBeLessThan(150);
 });
 
-test('the stepped clock stands still, then runs what falls due in order of time', async () => {
+test('the stepped clock does not advance by itself, and runs due timers in order of time', async () => {
   const clock = new SteppedClock(1_000);
   const seen: string[] = [];
   const note = (name: string) => () => void seen.push(`${name} ${clock.now()}`);
@@ -41,7 +41,7 @@ test('the stepped clock stands still, then runs what falls due in order of time'
   expect(clock.now()).toBe(1_140);
 });
 
-test('each timer of the stepped clock has a turn of its own', async () => {
+test('each timer of the stepped clock runs in a turn of its own', async () => {
   const meter = createTurnMeter();
   const clock = new SteppedClock(0);
   for (let i = 0; i < 5; i++) clock.after(1, () => burn(30));

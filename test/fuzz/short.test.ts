@@ -2,15 +2,15 @@ import { expect, test } from 'vitest';
 import { TURN_MS } from '../../faults/fuzz/engine.ts';
 import { fuzz } from '../../faults/fuzz/fuzz.ts';
 
-/** A process of a relay, and a machine that others use. */
+/** The start of a relay process, with time for a busy machine. */
 const LONG = 120_000;
 const SEED = 20_261_122;
 
-/** Ten times the bound that `npm run fuzz` judges by: what is looked for here is dearer by orders of magnitude. */
+/** Ten times the bound of `npm run fuzz`: the faults that this test looks for cost orders of magnitude more. */
 const TURN = 10 * TURN_MS;
 
 test(
-  'hostile frames, requests and documents end no relay, and each refusal states its cause, with the fast path and without',
+  'hostile frames, requests and documents crash no relay, and each refusal states its cause, with the fast path and without',
   async () => {
     const counts = { frames: 4_000, requests: 1_500, documents: 250 };
     const { kinds } = await fuzz({ seed: SEED, counts, most: 5, warmUp: 0, turnMs: TURN });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { networkOf } from '../../src/gateway/address.ts';
 
-describe('what a peer is counted as', () => {
+describe('the address that a peer is counted by', () => {
   test.each([
     ['192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', '192.0.2.7'],

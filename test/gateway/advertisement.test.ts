@@ -12,8 +12,8 @@ function faultOf(payload: string): string {
   throw new Error('it was taken');
 }
 
-describe('what a client says of itself', () => {
-  test('is kept to the letter: spaces, number spellings, order, repeated and awkward members', () => {
+describe('the advertisement of a client', () => {
+  test('is kept exactly: spaces, spellings of numbers, order, repeated and unusual members', () => {
     const schema = '{ "type":"object","b":1.0,"a":[1e2,\t-0, 12345678901234567890123],"__proto__":{"x":1},"a":2 }';
     const metadata = '{"z": "\\u00e9\\ud83d\\ude00 \\" ] } ,", "n": null}';
     const read = readAdvertisement(
@@ -60,7 +60,7 @@ describe('what a client says of itself', () => {
     expect(faultOf(payload)).toMatch(expected);
   });
 
-  test('each bound is met exactly', () => {
+  test('is accepted exactly at each bound', () => {
     const metadata = `"${'x'.repeat(16 * 1024 - 2)}"`;
     expect(readAdvertisement(`{"metadata":${metadata}}`).metadata).toHaveLength(16 * 1024);
     const action = `{"name":"a","metadata":"${'x'.repeat(64 * 1024 - 26)}"}`;
@@ -72,7 +72,7 @@ describe('what a client says of itself', () => {
     expect(readAdvertisement(`{"metadata":${deep}}`).metadata).toBe(deep);
   });
 
-  test('what has more members than are read is refused before anything is built of it', () => {
+  test('with more members than are read is refused before anything is built of it', () => {
     const members = (count: number): string => Array.from({ length: count }, (_, i) => `"k${i}":${i}`).join();
     expect(readAdvertisement(`{${members(1000)}}`)).toEqual({ metadata: null, actions: [] });
     expect(faultOf(`{${members(1001)}}`)).toMatch(/^payload: at most 1000 members/);

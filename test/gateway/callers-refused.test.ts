@@ -15,7 +15,7 @@ describe('refusals', () => {
     ['another instance than the live one', { instance_id: 'i9' }, 'instance_mismatch'],
     ["another user's client", { user_id: 'bob' }, 'not_found'],
     ['a budget beyond its bounds', { respond_within_ms: 1 }, 'invalid_argument'],
-  ])('%s is refused by its code, with the ref', async (_what, over, code) => {
+  ])('%s is refused with its code and the ref', async (_what, over, code) => {
     await using at = await startGateway();
     await client(at);
     await client(at, { token: 'user:bob:connect', client_id: 'tab' });
@@ -25,7 +25,7 @@ describe('refusals', () => {
     expect(await waits(at)).toBe(0);
   });
 
-  test('an id that is taken by another call is a conflict, and says who refused', async () => {
+  test('an id that another call uses is a conflict, which names the refusing check', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
@@ -75,7 +75,7 @@ describe('refusals', () => {
     expect(refusals[0]).toMatch(/^not_found/);
   });
 
-  test('an administrator names the user; a client without scope invoke may not call', async () => {
+  test('an administrator must name the user; a client without the scope invoke may not call', async () => {
     await using at = await startGateway();
     const peer = await client(at, { token: 'user:alice:connect' });
     const ops = await caller(at, 'admin');
@@ -95,7 +95,7 @@ describe('refusals', () => {
     }
   });
 
-  test('256 requests may be unanswered; the next is refused, and one more fits when one is answered', async () => {
+  test('256 requests may be unanswered; the next is refused until one is answered', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);

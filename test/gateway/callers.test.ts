@@ -9,7 +9,7 @@ async function waits({ core }: TestGateway): Promise<number> {
 }
 
 describe('a call over a link', () => {
-  test('carries the params and the result to the letter, and tells the outcome', async () => {
+  test('carries the params and the result unchanged, and reports the outcome', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
@@ -28,7 +28,7 @@ describe('a call over a link', () => {
     });
   });
 
-  test('a failure tells its code and message', async () => {
+  test('a failure has its code and message', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
@@ -44,7 +44,7 @@ describe('a call over a link', () => {
     });
   });
 
-  test('the same link may be a client and a caller, of itself too', async () => {
+  test('the same link may be a client and a caller, also of itself', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     peer.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
@@ -53,7 +53,7 @@ describe('a call over a link', () => {
     expect(await peer.next('outcome')).toMatchObject({ ref: 'r1', payload: '"mine"' });
   });
 
-  test('waiting only for admission, it is told the stage, and that the command lives', async () => {
+  test('a wait for admission ends with the stage, while the command lives', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
@@ -69,7 +69,7 @@ describe('a call over a link', () => {
     expect(await requester.next('outcome')).toMatchObject({ ref: 'r2', outcome: 'completed', payload: '7' });
   });
 
-  test('while it waits it is told each stage that the command reaches, once, and first that it is admitted', async () => {
+  test('a wait receives each stage of the command once, admission first', async () => {
     await using at = await startGateway();
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', connect_within_ms: 10_000, stages: 'all' });
@@ -78,7 +78,7 @@ describe('a call over a link', () => {
     await expect.poll(() => requester.seen('stage').filter(({ ref }) => ref === 'r2')).toHaveLength(1);
     const peer = await client(at);
     await peer.next('command');
-    // A stage that lasts shorter than it takes to look again may be skipped.
+    // A stage that lasts less than one read may be skipped.
     const told = (stage: string) => expect.poll(() => requester.seen('stage').filter((seen) => seen.stage === stage));
     await told('dispatched').toHaveLength(2);
     peer.send({ type: 'ack', command_id });
@@ -98,7 +98,7 @@ describe('a call over a link', () => {
     }
   });
 
-  test('it is told no stage that it did not ask for, and the first alone where it asked for that', async () => {
+  test('it receives no stage that it did not request, and only the first if it requested only that', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
@@ -117,7 +117,7 @@ describe('a call over a link', () => {
     expect(await requester.next('refused')).toMatchObject({ ref: 'r3', message: 'stages: expected one of first, all' });
   });
 
-  test('who waits for the acknowledgement is told of it once', async () => {
+  test('a wait for the acknowledgement ends with it, once', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
@@ -136,7 +136,7 @@ describe('a call over a link', () => {
     expect(requester.all.at(-2)).toMatchObject({ type: 'outcome' });
   });
 
-  test('its deadline ends it as unknown, with the last proven stage', async () => {
+  test('the deadline ends it as unknown, with the last proven stage', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
@@ -150,7 +150,7 @@ describe('a call over a link', () => {
     });
   });
 
-  test('cancel answers what became of it, and the caller hears the end', async () => {
+  test('cancel answers its receipt, and the caller receives the end', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
@@ -167,7 +167,7 @@ describe('a call over a link', () => {
 });
 
 describe('a caller that leaves', () => {
-  test('its link cut, its waits end and its commands run on; another link can take up the handle', async () => {
+  test('by losing its link ends its waits, not its commands; another link can continue with the handle', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
@@ -183,7 +183,7 @@ describe('a caller that leaves', () => {
     expect(await again.next('outcome')).toMatchObject({ outcome: 'completed', payload: '"done"' });
   });
 
-  test('whoever left is not answered, whatever came of the call', async () => {
+  test('gets no answer, whatever the outcome of the call', async () => {
     await using at = await startGateway({
       wrap: (core) => ({
         ...core,
@@ -204,7 +204,7 @@ describe('a caller that leaves', () => {
     expect(at.logged.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('`leave` ends one wait, unanswered, frees its ref, and says nothing where there is none', async () => {
+  test('with `leave` ends one wait without an answer and frees its ref; an unknown ref is ignored', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
@@ -226,7 +226,7 @@ describe('a caller that leaves', () => {
   });
 });
 
-test('a link of a caller leaves two lines in the log, without its token', async () => {
+test("a caller's link writes two log lines, without its token", async () => {
   await using at = await startGateway();
   const peer = await caller(at);
   await at.clock.advance(700);

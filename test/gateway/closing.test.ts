@@ -10,7 +10,7 @@ import { caller, client, startGateway, invoke, Peer } from './kit/test-gateway.t
 
 const KEY = { userId: 'alice', clientId: 'tab' };
 
-describe('closes that core asks for', () => {
+describe('closes that core requests', () => {
   test.each<[DisconnectCause, keyof typeof CLOSE]>([
     ['replaced', 'replaced'],
     ['heartbeat_lost', 'heartbeat_lost'],
@@ -20,7 +20,7 @@ describe('closes that core asks for', () => {
     ['node_drained', 'draining'],
     ['node_lost', 'node_lost'],
     ['operator', 'operator'],
-  ])('%s is said as %s, with its code, and told back to core', async (cause, reason) => {
+  ])('%s is sent as %s, with its code, and reported back to core', async (cause, reason) => {
     let link: ClientLink | undefined;
     const told: DisconnectCause[] = [];
     await using at = await startGateway({
@@ -48,8 +48,8 @@ describe('closes that core asks for', () => {
   });
 });
 
-describe('an operator’s deeds', () => {
-  test('disconnecting closes the socket with 4451, and the client may come back', async () => {
+describe('operator actions', () => {
+  test('disconnecting closes the socket with 4451, and the client may reconnect', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const answer = await meanwhile(at.clock, at.core.delivery.disconnectClient(admin, KEY, null));
@@ -59,7 +59,7 @@ describe('an operator’s deeds', () => {
     expect(await at.core.connections.get(admin, KEY)).toMatchObject({ disconnectedAt: null });
   });
 
-  test('draining closes each socket with 4450 once it has nothing left to do', async () => {
+  test('draining closes each socket with 4450 once it is idle', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const call = at.core.rpc.invoke(admin, { ...KEY, action: 'open', params: null, commandId: 'c1' });
@@ -75,7 +75,7 @@ describe('an operator’s deeds', () => {
   });
 });
 
-describe('going away', () => {
+describe('links that end', () => {
   test('a client that closes, or whose socket breaks, is shown as having left', async () => {
     await using at = await startGateway();
     for (const leave of [(peer: Peer) => peer.ws.close(1000), (peer: Peer) => peer.ws.terminate()]) {
@@ -87,10 +87,10 @@ describe('going away', () => {
     }
   });
 
-  test('a client that sent its close frame is no target any more, though its socket is still up', async () => {
+  test('a client that sent its close frame is no longer a target, although its socket is still open', async () => {
     await using at = await startGateway();
     const peer = await client(at);
-    // The answer to its close is not read, so that the handshake does not come to its end.
+    // The client does not read the answer to its close, so the handshake does not end.
     peer.ws.close(1000);
     peer.ws.pause();
     await expect.poll(() => at.counts.get('links_closed:client_closed')).toBe(1);
@@ -99,7 +99,7 @@ describe('going away', () => {
     expect(await invoke(at, 'c1')).toMatchObject({ kind: 'refused', code: 'not_connected' });
   });
 
-  test('closing all says draining to each, at random times to come back, and resolves when core knows', async () => {
+  test('closing all sends draining to each, with random reconnect delays, and resolves when core has recorded it', async () => {
     await using at = await startGateway();
     const peers = [await client(at), await client(at, { client_id: 'two' }), await caller(at), new Peer(at)];
     await peers[3]?.opened;
@@ -115,7 +115,7 @@ describe('going away', () => {
     }
   });
 
-  test('spread over a time, the links are closed one after another', async () => {
+  test('with a spread time, the links are closed one after another', async () => {
     await using at = await startGateway();
     const peers: Peer[] = [];
     for (let i = 0; i < 10; i++) peers.push(await client(at, { client_id: `c${i}` }));
@@ -132,7 +132,7 @@ describe('going away', () => {
     for (const peer of peers) expect((await peer.closed).code).toBe(4450);
   });
 
-  test('a peer that never agrees to close holds up nothing for more than a few seconds', async () => {
+  test('a peer that never agrees to close delays nothing for more than a few seconds', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     peer.ws.pause();
@@ -140,7 +140,7 @@ describe('going away', () => {
     expect(at.gateway.size).toBe(0);
   });
 
-  test('core that fails to note an end is logged, and the link is gone all the same', async () => {
+  test('a failure of core to record an end is logged, and the link is gone all the same', async () => {
     await using at = await startGateway({
       wrap: (core) => ({
         ...core,

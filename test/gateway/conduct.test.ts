@@ -3,7 +3,7 @@ import { BadFrames, Bucket } from '../../src/gateway/rate.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { caller, client, startGateway } from './kit/test-gateway.ts';
 
-describe('frames that are not understood', () => {
+describe('malformed frames', () => {
   test.each([
     ['no JSON', 'nonsense', null],
     ['no object', '[1]', null],
@@ -34,7 +34,7 @@ describe('frames that are not understood', () => {
     expect(at.counts.get('frames_refused:invalid_argument')).toBe(1);
   });
 
-  test('a reference that could be read is given back, one that is no id is not', async () => {
+  test('a readable reference is returned, an invalid one is not', async () => {
     await using at = await startGateway();
     const peer = await caller(at);
     peer.raw('{"type":"invoke","ref":"r7"}');
@@ -43,7 +43,7 @@ describe('frames that are not understood', () => {
     expect(await peer.next('refused')).not.toHaveProperty('ref');
   });
 
-  test('a binary frame is one of them, whatever it holds', async () => {
+  test('a binary frame is malformed, whatever it contains', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     peer.raw(Buffer.from('{"type":"pong"}'));
@@ -51,7 +51,7 @@ describe('frames that are not understood', () => {
     await peer.sync();
   });
 
-  test('the fifth within a minute closes the link with 4400, and no neighbour', async () => {
+  test('the fifth within a minute closes the link with 4400, and no other link', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const neighbour = await client(at, { client_id: 'other' });
@@ -62,7 +62,7 @@ describe('frames that are not understood', () => {
     await neighbour.sync();
   });
 
-  test('four in each minute are borne for ever', async () => {
+  test('four in each minute are tolerated permanently', async () => {
     const clock = new FakeClock();
     const bad = new BadFrames(clock);
     for (let minute = 0; minute < 10; minute++) {
@@ -74,8 +74,8 @@ describe('frames that are not understood', () => {
   });
 });
 
-describe('too much', () => {
-  test('a frame of 1 MiB is taken, one byte more closes with 4413', async () => {
+describe('frame limits', () => {
+  test('a frame of 1 MiB is accepted, one more byte closes with 4413', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const head = '{"type":"result","command_id":"c"}\n"';
@@ -93,7 +93,7 @@ describe('too much', () => {
     await expect.poll(() => at.gateway.size).toBe(0);
   });
 
-  test('a frame in endless small pieces closes with 4400', async () => {
+  test('a frame in endless small fragments closes with 4400', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const neighbour = await client(at, { client_id: 'other' });
@@ -102,7 +102,7 @@ describe('too much', () => {
     await neighbour.sync();
   });
 
-  test('bytes that are no text, and bytes that are no WebSocket frame, close with 4400', async () => {
+  test('bytes that are not text, and bytes that are not a WebSocket frame, close with 4400', async () => {
     await using at = await startGateway();
     const one = await client(at);
     one.ws.send(Buffer.from([0x7b, 0xff, 0xfe]), { binary: false });
@@ -112,7 +112,7 @@ describe('too much', () => {
     expect((await two.closed).code).toBe(4400);
   });
 
-  test('200 unasked frames at once are taken, the next is refused with its time, and it comes back with time', async () => {
+  test('200 unsolicited frames at once are accepted; the next is refused with a retry time', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     for (let i = 0; i < 200; i++) peer.send({ type: 'pong' });
@@ -133,7 +133,7 @@ describe('too much', () => {
     expect(peer.seen('refused')).toHaveLength(2);
   });
 
-  test('a flood closes with 4429, and the neighbours do not feel it', async () => {
+  test('a flood closes with 4429, and does not affect other links', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const neighbour = await client(at, { client_id: 'other' });
@@ -144,7 +144,7 @@ describe('too much', () => {
     expect(peer.seen('refused').length).toBeLessThanOrEqual(200);
   });
 
-  test('a flood of WebSocket pings is a flood too: paced ones close with 4429, a burst is cut', async () => {
+  test('a flood of WebSocket pings is a flood too: a paced one closes with 4429, a burst is cut', async () => {
     await using at = await startGateway();
     const paced = await client(at);
     for (let batch = 0; batch < 20 && paced.ws.readyState === paced.ws.OPEN; batch++) {
@@ -162,7 +162,7 @@ describe('too much', () => {
     await expect.poll(() => at.gateway.size).toBe(0);
   });
 
-  test('who is a little too fast all the time is closed, who was once is not', async () => {
+  test('a peer slightly above the rate is closed in time; one that exceeds it once is not', async () => {
     const clock = new FakeClock();
     const steady = new Bucket(clock, { perSecond: 100, burst: 200 });
     const verdicts = new Set<string>();
@@ -178,7 +178,7 @@ describe('too much', () => {
     }
   });
 
-  test('a wall clock that is set back freezes no one for longer than its bucket takes to fill', async () => {
+  test('a wall clock that is set back blocks nobody for longer than the bucket takes to fill', async () => {
     let now = 1_000_000;
     const clock = { now: () => now, after: () => () => {}, every: () => () => {} };
     const bucket = new Bucket(clock, { perSecond: 100, burst: 200 });

@@ -39,7 +39,7 @@ function faultOf(payload: string | null): string {
 }
 
 describe('the payload of a report', () => {
-  test('is read whole, metadata to the letter, what is null or left out as nothing', () => {
+  test('is read completely, with unchanged metadata; null and absent members count as absent', () => {
     const metadata = '{ "b":1.0, "a":[1e2, 12345678901234567890],"a":"\\u00e9" }';
     const full = '"context_id":"a:1","status":"idle","ownership":"user-owned","window_id":"w","task_id":"t","title":""';
     const payload = ` {"contexts":{"set":[ {${full},"metadata":${metadata} } , ${JSON.stringify({
@@ -145,7 +145,7 @@ describe('the payload of a report', () => {
     expect(faultOf(payload)).toMatch(expected);
   });
 
-  test('meets each bound exactly, and the bounds that clients are told are those of the relay', () => {
+  test('is accepted exactly at each bound, and the documented bounds are those of the relay', () => {
     const metadata = 'x'.repeat(METADATA_BYTES - 2);
     const most = { ...context, context_id: 'x'.repeat(128), title: 'x'.repeat(256), metadata };
     expect(readReport(contextsOf(most)).contexts?.set[0]?.metadata).toHaveLength(METADATA_BYTES);
@@ -154,7 +154,7 @@ describe('the payload of a report', () => {
     expect([CONTEXTS_MAX, WINDOWS_MAX, METADATA_MAX_BYTES]).toEqual([CLIENT_CONTEXTS, CLIENT_WINDOWS, METADATA_BYTES]);
   });
 
-  test('of any shape is either read or refused by name, and nothing is read that is out of bounds', () => {
+  test('of any form is either read within the bounds or refused by name', () => {
     const value = fc.oneof(
       fc.jsonValue({ maxDepth: 2 }),
       fc.constantFrom('worker', 'active', 'open', 'a', '__proto__', 'x'.repeat(257), -0, 1e7),
@@ -204,7 +204,7 @@ function say(peer: Peer, payload: unknown): Promise<void> {
 }
 
 describe('a report over a link', () => {
-  test('shows contexts and windows of its client, without an answer', async () => {
+  test('shows contexts and windows of its client, and gets no answer', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     await say(peer, { contexts: { snapshot: true, set: [context] }, windows: { set: [window] } });
@@ -216,7 +216,7 @@ describe('a report over a link', () => {
     expect(at.counts.get('context_reports:taken')).toBe(2);
   });
 
-  test('is refused by name, whole, and the link lives on', async () => {
+  test('is refused as a whole, by name, and the link stays up', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     await say(peer, { contexts: { set: [context] } });
@@ -244,7 +244,7 @@ describe('a report over a link', () => {
     expect(await seen(at)).toEqual([]);
   });
 
-  test('counts as a frame that nothing asked for', async () => {
+  test('counts as an unsolicited frame', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     for (let i = 0; i < 210; i++) peer.send({ type: 'report' }, { contexts: { set: [{ ...context, title: `${i}` }] } });
@@ -253,7 +253,7 @@ describe('a report over a link', () => {
     expect(refused.retry_after_ms).toBeGreaterThan(0);
   });
 
-  test('shows nothing more once another instance took over, whatever the old one still says', async () => {
+  test('shows nothing once another instance took over, whatever the old one still reports', async () => {
     await using at = await startGateway();
     const old = await client(at);
     await say(old, { contexts: { set: [context] } });

@@ -66,7 +66,7 @@ const frames = fc.oneof(
   fc.tuple(headers, payloads).map(([[type, rest], payload]) => `${JSON.stringify({ type, ...rest })}\n${payload}`),
 );
 
-/** A frame of a table with one place changed. */
+/** A valid frame with one character changed. */
 const mutated = fc
   .tuple(fc.constantFrom(...VALID()), fc.nat(), fc.string({ unit: 'binary', minLength: 0, maxLength: 3 }), fc.nat(3))
   .map(([text, place, put, cut]) => {
@@ -92,7 +92,7 @@ function VALID(): string[] {
   ];
 }
 
-/** Sends all, and waits until the relay has handled it: it answers the close only then. */
+/** Sends everything, and waits until the relay has handled it: it answers the close only then. */
 async function pour(peer: Peer, texts: readonly string[]): Promise<void> {
   for (const text of texts) if (peer.ws.readyState === peer.ws.OPEN) peer.raw(text);
   peer.ws.close(1000);
@@ -110,7 +110,7 @@ async function soundAfter(peer: Peer): Promise<void> {
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
 }
 
-test('whatever is said in the place of hello, the relay and its neighbours live on', async () => {
+test('any bytes in place of hello leave the relay and its other links unaffected', async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof(frames, mutated), async (text) => {
       const peer = new Peer(at);
@@ -123,7 +123,7 @@ test('whatever is said in the place of hello, the relay and its neighbours live 
 }, 60_000);
 
 test.each(['client', 'caller'])(
-  'whatever a welcomed %s says, the relay and its neighbours live on',
+  'any frames of a welcomed %s leave the relay and its other links unaffected',
   async (kind) => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(frames, mutated), { maxLength: 12 }), async (texts) => {

@@ -10,7 +10,7 @@ const KEY = { userId: 'alice', clientId: 'tab' };
 const shown = (at: TestGateway) => at.core.connections.get(user('alice'), KEY);
 
 describe('the heartbeat', () => {
-  test('the relay pings every 20 seconds, clients and callers alike', async () => {
+  test('sends a ping every 20 seconds, to clients and callers alike', async () => {
     await using at = await startGateway();
     const peers = [await client(at), await caller(at)];
     await at.clock.advance(19_000);
@@ -26,7 +26,7 @@ describe('the heartbeat', () => {
     }
   });
 
-  test('any frame is a sign of life, and moves last seen', async () => {
+  test('takes any frame as a sign of life, which updates last seen', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     for (let step = 0; step < 8; step++) {
@@ -38,7 +38,7 @@ describe('the heartbeat', () => {
     expect(peer.ws.readyState).toBe(peer.ws.OPEN);
   });
 
-  test('a store that is away neither closes a link nor says anything on it', async () => {
+  test('neither closes a link nor sends anything while the store is unavailable', async () => {
     let asked = 0;
     let away = true;
     await using at = await startGateway({
@@ -72,7 +72,7 @@ describe('the heartbeat', () => {
     await expect.poll(async () => (await shown(at))?.lastSeenAt).toBe(at.clock.now());
   });
 
-  test('many frames of one second are noted once', async () => {
+  test('records many frames of one second once', async () => {
     let touched = 0;
     await using at = await startGateway({
       wrap: (core) => ({
@@ -100,7 +100,7 @@ describe('the heartbeat', () => {
     expect(touched).toBe(2);
   });
 
-  test('silent for 45 seconds it shows as stale, for 60 it is closed with 4440 and shows as lost', async () => {
+  test('shows a link as stale after 45 silent seconds, and closes it with 4440 as lost after 60', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     await at.clock.advance(44_000);
@@ -113,17 +113,17 @@ describe('the heartbeat', () => {
     expect(await shown(at)).toMatchObject({ disconnectCause: 'heartbeat_lost' });
   });
 
-  test('a half-open socket, that takes all and says nothing, is cut in the end', async () => {
+  test('ends a half-open socket that accepts everything and sends nothing', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     peer.ws.pause();
     await at.clock.advance(60_000);
     expect(await shown(at)).toMatchObject({ disconnectCause: 'heartbeat_lost' });
-    // It never answers the close: `ws` cuts it after its own few seconds.
+    // The client never answers the close, so `ws` cuts it after a few seconds.
     await expect.poll(() => at.gateway.size, { timeout: 10_000, interval: 50 }).toBe(0);
   });
 
-  test('a link whose row is bound elsewhere is closed with 4410 at its next sign of life', async () => {
+  test('closes a link whose row is bound elsewhere with 4410 at its next sign of life', async () => {
     await using at = await startGateway({
       wrap: (core) => ({
         ...core,
@@ -140,7 +140,7 @@ describe('the heartbeat', () => {
 });
 
 describe('the token', () => {
-  test('closes the link with 4401 in the second in which it runs out', async () => {
+  test('closes the link with 4401 within the second in which it expires', async () => {
     await using at = await startGateway();
     const peer = await client(at, { token: `user:alice:connect:${at.clock.now() + 30_000}` });
     await at.clock.advance(29_000);
@@ -150,7 +150,7 @@ describe('the token', () => {
     expect(await shown(at)).toMatchObject({ disconnectCause: 'token_expired' });
   });
 
-  test('renewed, it lasts until the new one runs out', async () => {
+  test('lasts, after a renewal, until the new one expires', async () => {
     await using at = await startGateway();
     const start = at.clock.now();
     const peer = await client(at, { token: `user:alice:connect:${start + 30_000}` });
@@ -162,7 +162,7 @@ describe('the token', () => {
     expect((await peer.end()).code).toBe(4401);
   });
 
-  test('a renewal may also shorten', async () => {
+  test('may also be renewed with a shorter one', async () => {
     await using at = await startGateway();
     const start = at.clock.now();
     const peer = await caller(at, `user:alice:invoke:${start + 50_000}`);
@@ -177,7 +177,7 @@ describe('the token', () => {
     ['of an administrator', 'admin', 'forbidden'],
     ['without the scope of the link', 'user:alice:invoke', 'forbidden'],
     ['that is bad', 'nonsense', 'unauthenticated'],
-  ])('a renewal %s is refused, and the old token counts on', async (_what, token, code) => {
+  ])('stays in force when a renewal %s is refused', async (_what, token, code) => {
     await using at = await startGateway();
     const peer = await client(at, { token: `user:alice:connect:${at.clock.now() + 30_000}` });
     peer.send({ type: 'auth', token });
@@ -188,7 +188,7 @@ describe('the token', () => {
     expect((await peer.end()).code).toBe(4401);
   });
 
-  test('a scope that a renewal takes away is gone at once', async () => {
+  test('loses at once a scope that a renewal drops', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     peer.send({ type: 'auth', token: 'user:alice:connect,host' });
@@ -197,7 +197,7 @@ describe('the token', () => {
     expect(await peer.next('refused')).toMatchObject({ code: 'forbidden', ref: 'r' });
   });
 
-  test('expired between two beats, it carries no further frame', async () => {
+  test('that expired between two beats carries no further frame', async () => {
     await using at = await startGateway();
     const peer = await client(at, { token: `user:alice:connect,invoke:${at.clock.now() + 500}` });
     await at.clock.advance(600);
@@ -207,7 +207,7 @@ describe('the token', () => {
   });
 });
 
-test('a link that is opened and cut without a word leaves nothing', async () => {
+test('a link that is opened and cut without a frame leaves nothing', async () => {
   await using at = await startGateway();
   const peers = Array.from({ length: 20 }, () => new Peer(at));
   await Promise.all(peers.map(({ opened }) => opened));

@@ -3,7 +3,7 @@ import { user } from '../kit/core.ts';
 import { ALICE, caller, client, startGateway, Peer } from './kit/test-gateway.ts';
 
 describe('opening a link', () => {
-  test('a client is welcomed with all that it must know', async () => {
+  test('welcomes a client with everything that it must know', async () => {
     await using at = await startGateway();
     const expiresAt = at.clock.now() + 90_000;
     const peer = await client(at, {
@@ -28,7 +28,7 @@ describe('opening a link', () => {
     });
   });
 
-  test('what it advertised stands in its connection exactly as sent', async () => {
+  test('shows its advertisement in its connection exactly as sent', async () => {
     await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
@@ -45,7 +45,7 @@ describe('opening a link', () => {
     ]);
   });
 
-  test('advertisements are changed by a frame, all of them at once', async () => {
+  test('replaces all advertisements by one frame', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     peer.send({ type: 'actions' }, { actions: [{ name: 'one' }, { name: 'two', schema: false }] });
@@ -58,7 +58,7 @@ describe('opening a link', () => {
     expect(await names()).toEqual(['one', 'two']);
   });
 
-  test('a caller alone is welcomed, and no connection is shown', async () => {
+  test('welcomes a caller, without a connection', async () => {
     await using at = await startGateway();
     const one = await caller(at);
     expect(one.welcome).toMatchObject({ user_id: 'alice', node_id: at.core.nodeId });
@@ -117,7 +117,7 @@ describe('opening a link', () => {
     expect(peer.seen('welcome')).toEqual([]);
   });
 
-  test('a bad token is refused before its payload is looked at', async () => {
+  test('refuses a bad token before it reads the payload', async () => {
     await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
@@ -132,7 +132,7 @@ describe('opening a link', () => {
     ['a hello without token', '{"type":"hello"}'],
     ['a hello whose token is empty', '{"type":"hello","token":""}'],
     ['a payload that is no JSON', `{"type":"hello","token":"${ALICE}"}\n{`],
-  ])('%s in the place of hello closes with 4400', async (_what, text) => {
+  ])('closes with 4400 after %s in place of hello', async (_what, text) => {
     await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
@@ -141,7 +141,7 @@ describe('opening a link', () => {
     expect(peer.seen('refused')).toMatchObject([{ code: 'invalid_argument' }]);
   });
 
-  test('no hello within 5 seconds closes with 4408', async () => {
+  test('closes with 4408 without a hello within 5 seconds', async () => {
     await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
@@ -152,7 +152,7 @@ describe('opening a link', () => {
     expect(await peer.end()).toMatchObject({ code: 4408, bye: { reconnect: true } });
   });
 
-  test('a second hello is refused, and the link stays up', async () => {
+  test('refuses a second hello, and the link stays up', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     peer.send({ type: 'hello', token: ALICE });
@@ -160,7 +160,7 @@ describe('opening a link', () => {
     await peer.sync();
   });
 
-  test('while the node drains, no link is opened: 4450', async () => {
+  test('is refused with 4450 while the node drains', async () => {
     await using at = await startGateway();
     await at.core.drain(0);
     for (const header of [{ token: ALICE, ...asClient }, { token: 'admin' }]) {
@@ -172,7 +172,7 @@ describe('opening a link', () => {
     }
   });
 
-  test('an error that is not ours is masked by an id that stands in the log: 4490', async () => {
+  test('masks an unexpected error by an id that appears in the log: 4490', async () => {
     const authenticator = { authenticate: () => Promise.reject(new Error('/secret/path is gone')) };
     await using at = await startGateway({ authenticator });
     const peer = new Peer(at);
@@ -187,7 +187,7 @@ describe('opening a link', () => {
     expect(at.counts.get('errors_masked')).toBe(1);
   });
 
-  test('a socket that goes away while core is asked leaves nothing behind', async () => {
+  test('leaves nothing when the socket closes while core is opening the session', async () => {
     const asked = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
     await using at = await startGateway({

@@ -9,14 +9,14 @@ const done = (peer: Peer, command_id: string) => peer.send({ type: 'result', com
 const connection = ({ core }: TestGateway) => core.connections.get(user('alice'), KEY);
 const completed = { kind: 'outcome', command: { outcome: 'completed' } };
 
-/** What `closed` names. */
+/** The commands that `closed` lists. */
 async function leave(peer: Peer): Promise<unknown> {
   peer.send({ type: 'closing' });
   return JSON.parse((await peer.next('closed')).payload ?? 'null');
 }
 
-describe('a client that says closing', () => {
-  test('is answered, counts as disconnected at once, and is no target any more', async () => {
+describe('a client that sends closing', () => {
+  test('gets an answer, counts as disconnected at once, and is no longer a target', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     expect(await leave(peer)).toEqual({ commands: [] });
@@ -37,7 +37,7 @@ describe('a client that says closing', () => {
     expect(at.counts.get('links_closed:client_closed')).toBe(1);
   });
 
-  test('is told which commands crossed; what was queued behind them goes to its next link, in order', async () => {
+  test('learns which commands crossed; those queued behind them go to its next link, in order', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const ids = Array.from({ length: IN_FLIGHT + 5 }, (_, i) => `c${i}`);
@@ -51,7 +51,7 @@ describe('a client that says closing', () => {
     const next = await client(at, { instance_id: 'i2' });
     await expect.poll(() => next.seen('command').length).toBe(5);
     expect(next.seen('command').map(({ command_id }) => command_id)).toEqual(ids.slice(IN_FLIGHT));
-    // What ends on the link that leaves makes no room on it.
+    // An end on the leaving link makes no room on it.
     for (const id of ids.slice(0, IN_FLIGHT)) done(peer, id);
     for (const id of ids.slice(IN_FLIGHT)) done(next, id);
     for (const call of calls) expect(await call).toMatchObject({ ...completed, command: { attempts: 1 } });
@@ -59,7 +59,7 @@ describe('a client that says closing', () => {
     expect(peer.seen('result_ack').every(({ recorded }) => recorded === 'recorded')).toBe(true);
   });
 
-  test('keeps its link beside its successor, whose coming costs the commands that cross nothing', async () => {
+  test('keeps its link beside its successor, and the commands that crossed are not affected', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
@@ -84,7 +84,7 @@ describe('a client that says closing', () => {
     expect(await again).toMatchObject(completed);
   });
 
-  test('that goes without reporting leaves its commands to the grace of a replaced instance', async () => {
+  test('and disconnects without reporting leaves its commands to the grace of a replaced instance', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
@@ -99,7 +99,7 @@ describe('a client that says closing', () => {
     expect(await call).toMatchObject({ command: { outcome: 'outcome_unknown', reason: error.code } });
   });
 
-  test('may come back as the same instance: the new link takes the place of the one that leaves', async () => {
+  test('may reconnect as the same instance: the new link replaces the leaving one', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
@@ -113,7 +113,7 @@ describe('a client that says closing', () => {
     expect(await call).toMatchObject(completed);
   });
 
-  test('is answered each time that it says so, and its link stays up meanwhile', async () => {
+  test('is answered each time, and its link stays up', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
@@ -129,7 +129,7 @@ describe('a client that says closing', () => {
     expect(await call).toMatchObject({ command: { outcome: 'outcome_unknown', reason: 'response_timeout' } });
   });
 
-  test('may no longer advertise, report or host; that costs it nothing else', async () => {
+  test('may no longer advertise, report or host, and is otherwise not restricted', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     await leave(peer);
@@ -143,7 +143,7 @@ describe('a client that says closing', () => {
     expect(peer.seen('bye')).toEqual([]);
   });
 
-  test('is shown to those who watch as disconnected, once', async () => {
+  test('is shown to watchers as disconnected, once', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const changes: string[] = [];
@@ -161,14 +161,14 @@ describe('a client that says closing', () => {
   });
 });
 
-test('a caller alone has nothing to leave', async () => {
+test('a caller cannot send closing', async () => {
   await using at = await startGateway();
   const peer = await caller(at);
   peer.send({ type: 'closing' });
   expect(await peer.next('refused')).toMatchObject({ frame: 'closing', code: 'forbidden' });
 });
 
-test('a node that drains waits for a client that leaves, too', async () => {
+test('a draining node waits for a leaving client too', async () => {
   await using at = await startGateway();
   const peer = await client(at);
   const call = invoke(at, 'c1');

@@ -11,7 +11,7 @@ function invoke({ core }: TestGateway, clientId: string, i: number) {
   return core.rpc.invoke(user('alice'), { ...request, respondWithinMs: 300_000 });
 }
 
-/** Calls until the relay stops writing: how many commands it had written to the client that does not read. */
+/** Calls until the relay stops writing. Returns how many commands it had written to the client that does not read. */
 async function fill(at: TestGateway, clientId: string): Promise<number> {
   for (let i = 0; i < 24; i++) void invoke(at, clientId, i);
   await settle();
@@ -36,7 +36,7 @@ describe('a client that does not read', () => {
     expect(slow.seen('bye')).toEqual([]);
   });
 
-  test('is closed with 4430 when 30 seconds brought no relief, though it still talks', async () => {
+  test('is closed with 4430 after 30 seconds without relief, although it still sends', async () => {
     await using at = await startGateway();
     const slow = await client(at);
     slow.ws.pause();
@@ -67,7 +67,7 @@ describe('a client that does not read', () => {
   });
 });
 
-test('a caller that does not read its results is closed with 4430 above 8 MiB, and its commands ended all the same', async () => {
+test('a caller that does not read its results is closed with 4430 above 8 MiB, and its commands still end', async () => {
   await using at = await startGateway();
   const peer = await client(at);
   const requester = await caller(at);
@@ -86,7 +86,7 @@ test('a caller that does not read its results is closed with 4430 above 8 MiB, a
   expect((await requester.closed).code).toBeOneOf([4430, 1006]);
 });
 
-test('the frames of one turn leave in one write', async () => {
+test('the frames of one turn are written together', async () => {
   await using at = await startGateway();
   const writes: number[] = [];
   at.server.prependListener('upgrade', (_request, socket) => {

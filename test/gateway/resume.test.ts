@@ -12,8 +12,8 @@ function after({ welcome }: Welcomed): number {
   return (welcome.epoch ?? 0) + 1;
 }
 
-describe('coming back', () => {
-  test('the same instance resumes: its unfinished command is still its own and is not sent again', async () => {
+describe('reconnecting', () => {
+  test('as the same instance resumes: an unfinished command stays with it and is not sent again', async () => {
     await using at = await startGateway();
     const first = await client(at);
     const waiting = invoke(at, 'c1');
@@ -28,7 +28,7 @@ describe('coming back', () => {
     expect(again.seen('command')).toEqual([]);
   });
 
-  test('what the resumed link reports of unfinished commands does not count as unasked', async () => {
+  test('lets the resumed link report on unfinished commands without counting as unsolicited', async () => {
     await using at = await startGateway();
     const first = await client(at);
     const waiting = Array.from({ length: 32 }, (_, i) => invoke(at, `c${i}`));
@@ -44,7 +44,7 @@ describe('coming back', () => {
     expect(again.seen('refused')).toEqual([]);
   });
 
-  test('commands that came while it was away are sent after its welcome', async () => {
+  test('delivers commands that arrived in between after the welcome', async () => {
     await using at = await startGateway();
     const waiting = invoke(at, 'c1', { connectWithinMs: 10_000 });
     const peer = await client(at);
@@ -54,7 +54,7 @@ describe('coming back', () => {
     await waiting;
   });
 
-  test('another instance replaces it: told by whom, closed with 4409, its late result fenced or late', async () => {
+  test('as another instance replaces the old one, which is closed with 4409; its late result is fenced or late', async () => {
     await using at = await startGateway();
     const old = await client(at);
     const waiting = invoke(at, 'c1');
@@ -74,7 +74,7 @@ describe('coming back', () => {
     expect(shown).toMatchObject({ instanceId: 'i2', replacedInstanceId: 'i1', disconnectedAt: null });
   });
 
-  test('a result that the replaced one sent before it heard of it still ends its command', async () => {
+  test('still ends a command with a result that the replaced instance sent before it knew', async () => {
     await using at = await startGateway();
     const old = await client(at);
     const waiting = invoke(at, 'c1');
@@ -88,7 +88,7 @@ describe('coming back', () => {
     await next.sync();
   });
 
-  test('a second socket of the same instance takes over from the first', async () => {
+  test('with a second socket of the same instance takes over from the first', async () => {
     await using at = await startGateway();
     const first = await client(at);
     const second = await client(at);
@@ -101,7 +101,7 @@ describe('coming back', () => {
     expect(await at.core.connections.get(WHO, KEY)).toMatchObject({ disconnectedAt: null });
   });
 
-  test('the same client id of another user is another client', async () => {
+  test('with the same client id as another user is another client', async () => {
     await using at = await startGateway();
     const mine = await client(at);
     const theirs = await client(at, { token: 'user:bob:connect,invoke', instance_id: 'i9' });

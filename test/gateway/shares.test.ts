@@ -9,7 +9,7 @@ function sharesOf(given: GivenBounds): Shares {
   return createShares(shareBounds(given));
 }
 
-/** Says hello as another client of the user, and gives what the relay answered. */
+/** Sends hello as another client of the user, and returns the relay's answer. */
 async function refusedHello(at: Parameters<typeof client>[0], token: string, payload?: unknown) {
   const peer = new Peer(at);
   await peer.opened;
@@ -20,7 +20,7 @@ async function refusedHello(at: Parameters<typeof client>[0], token: string, pay
 }
 
 describe('links of one user', () => {
-  test('beyond the share a hello is refused with the share, and its link closes to come again later', async () => {
+  test('beyond the share get their hello refused with the share, and close with a reconnect later', async () => {
     await using at = await startGateway({ shares: sharesOf({ links: { guarantee: 2, total: 4 } }) });
     await client(at, { client_id: 'one' });
     await caller(at);
@@ -34,7 +34,7 @@ describe('links of one user', () => {
     expect(at.core.shares.used('links')).toBe(4);
   });
 
-  test('an ended link, of a client or a caller, is room for another', async () => {
+  test('that end, of a client or a caller, make room for another', async () => {
     await using at = await startGateway({ shares: sharesOf({ links: { guarantee: 1, total: 1 } }) });
     for (let round = 0; round < 3; round++) {
       const peer = await caller(at);
@@ -47,14 +47,14 @@ describe('links of one user', () => {
     }
   });
 
-  test('a hello that is refused for another reason holds nothing', async () => {
+  test('whose hello is refused for another reason hold nothing', async () => {
     await using at = await startGateway({ shares: sharesOf({ links: { guarantee: 1, total: 1 } }) });
     await at.core.drain(0);
     expect(await refusedHello(at, ALICE)).toMatchObject({ code: 'draining' });
     expect(at.core.shares.used('links')).toBe(0);
   });
 
-  test('an administrator holds links of its own', async () => {
+  test('do not count those of an administrator', async () => {
     await using at = await startGateway({ shares: sharesOf({ links: { guarantee: 1, total: 10 } }) });
     await caller(at, 'admin');
     expect(at.core.shares.of('/admin/ops').held('links')).toBe(1);

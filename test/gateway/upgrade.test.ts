@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { caller, client, startGateway, Peer, upgrade } from './kit/test-gateway.ts';
 
-describe('the origin of a page', () => {
-  test('no origin means no browser: let in', async () => {
+describe('the origin of a handshake', () => {
+  test('may be absent, because browsers always send one', async () => {
     await using at = await startGateway();
     expect((await upgrade(at, {})).status).toBe(101);
   });
 
-  test("the relay's own origin is let in", async () => {
+  test("may be the relay's own", async () => {
     await using at = await startGateway();
     expect((await upgrade(at, { Origin: `http://127.0.0.1:${at.port}` })).status).toBe(101);
   });
 
-  test('an origin of the exact list is let in, and the own one still is', async () => {
+  test("may be on the exact list, besides the relay's own", async () => {
     await using at = await startGateway({ allowedOrigins: ['https://app.example'] });
     expect((await upgrade(at, { Origin: 'https://app.example' })).status).toBe(101);
     expect((await upgrade(at, { Origin: `http://127.0.0.1:${at.port}` })).status).toBe(101);
@@ -40,7 +40,7 @@ describe('the origin of a page', () => {
     expect(at.gateway.size).toBe(0);
   });
 
-  test("the relay's own host under another port, scheme or case is foreign", async () => {
+  test("is foreign for the relay's host under another port, scheme or case", async () => {
     await using at = await startGateway();
     for (const origin of [
       `http://127.0.0.1:${at.port + 1}`,
@@ -50,7 +50,7 @@ describe('the origin of a page', () => {
       expect((await upgrade(at, { Origin: origin })).status).toBe(403);
   });
 
-  test('forwarded headers count only where a proxy is trusted', async () => {
+  test('is compared with forwarded headers only behind a trusted proxy', async () => {
     const forwarded = {
       Origin: 'https://relay.example',
       'X-Forwarded-Proto': 'https, http',
@@ -65,7 +65,7 @@ describe('the origin of a page', () => {
 });
 
 describe('the upgrade', () => {
-  test('without the subprotocol it is refused with 400', async () => {
+  test('is refused with 400 without the subprotocol', async () => {
     await using at = await startGateway();
     for (const offered of ['', 'callboard.v2', 'xcallboard.v1', 'CALLBOARD.V1']) {
       const { status, body } = await upgrade(at, { 'Sec-WebSocket-Protocol': offered });
@@ -74,27 +74,27 @@ describe('the upgrade', () => {
     }
   });
 
-  test('the subprotocol is selected among several', async () => {
+  test('selects the subprotocol among several', async () => {
     await using at = await startGateway();
     const peer = new Peer(at, { protocols: ['other.v3', 'callboard.v1'] });
     await peer.opened;
     expect(peer.ws.protocol).toBe('callboard.v1');
   });
 
-  test('compression is not negotiated, whatever is offered', async () => {
+  test('does not negotiate compression, whatever is offered', async () => {
     await using at = await startGateway();
     const peer = new Peer(at, { perMessageDeflate: true });
     await peer.opened;
     expect(peer.ws.extensions).toBe('');
   });
 
-  test('a broken handshake is answered, not held', async () => {
+  test('answers a broken handshake instead of keeping it', async () => {
     await using at = await startGateway();
     expect((await upgrade(at, { 'Sec-WebSocket-Key': 'short' })).status).toBe(400);
     expect((await upgrade(at, { 'Sec-WebSocket-Version': '7' })).status).toBeGreaterThanOrEqual(400);
   });
 
-  test('beyond the most sockets without a hello, a new one is refused and welcomed links do not count', async () => {
+  test('is refused beyond the maximum of sockets without a hello; welcomed links do not count', async () => {
     await using at = await startGateway({ maxUnopened: 1 });
     const one = await client(at);
     await caller(at);
@@ -110,7 +110,7 @@ describe('the upgrade', () => {
     expect((await upgrade(at, {})).status).toBe(101);
   });
 
-  test('a gateway that has closed takes no more', async () => {
+  test('is refused by a closed gateway', async () => {
     await using at = await startGateway();
     await at.gateway.closeAll('draining');
     const { status, body } = await upgrade(at, {});

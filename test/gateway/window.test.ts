@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { client, startGateway, invoke } from './kit/test-gateway.ts';
 
-describe('the window', () => {
-  test('holds 32 commands; the next goes out when one ends, in the order admitted', async () => {
+describe('the window of a link', () => {
+  test('holds 32 commands; the next is sent when one ends, in the order of admission', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     const all = Array.from({ length: 40 }, (_, i) => invoke(at, `c${i}`));
@@ -19,7 +19,7 @@ describe('the window', () => {
     expect(ends.map((end) => end.kind === 'outcome' && end.result)).toEqual(ends.map((_, i) => String(i)));
   });
 
-  test('reports of commands in flight do not count as unasked, however many commands run', async () => {
+  test('does not count reports of commands in flight as unsolicited, however many commands run', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     for (let round = 0; round < 5; round++) {
@@ -35,7 +35,7 @@ describe('the window', () => {
     expect(peer.seen('refused')).toEqual([]);
   });
 
-  test('a second ack, and progress after the end, count as unasked', async () => {
+  test('counts a second ack, and progress after the end, as unsolicited', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     void invoke(at, 'c1');
@@ -44,7 +44,7 @@ describe('the window', () => {
     expect(await peer.next('refused')).toMatchObject({ code: 'rate_limited', command_id: 'c1' });
   });
 
-  test('a client that never answers is not remembered for ever', async () => {
+  test("does not remember a client's unanswered commands forever", async () => {
     await using at = await startGateway();
     const peer = await client(at);
     for (let round = 0; round < 9; round++) {
@@ -60,7 +60,7 @@ describe('the window', () => {
     expect(await peer.next('refused')).toMatchObject({ code: 'rate_limited', command_id: 'r0c0' });
   });
 
-  test('progress without end of one command is a flood', async () => {
+  test('counts endless progress of one command as a flood', async () => {
     await using at = await startGateway();
     const peer = await client(at);
     void invoke(at, 'c1');

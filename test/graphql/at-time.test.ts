@@ -6,7 +6,7 @@ import { FakeClock } from '../kit/clock.ts';
 const DAY_MS = 24 * 3600_000;
 
 describe('a deadline', () => {
-  it('comes at its time, however far away, by timers that Node can hold', async () => {
+  it('runs at its time, however far away, with timers that Node can represent', async () => {
     const clock = new FakeClock();
     const waits: number[] = [];
     const watched: Clock = {
@@ -24,7 +24,7 @@ describe('a deadline', () => {
     expect(Math.max(...waits)).toBeLessThan(2 ** 31);
   });
 
-  it('that has passed comes at once, and one that is taken back never', async () => {
+  it('that has passed runs at once, and a cancelled one never', async () => {
     const clock = new FakeClock();
     const fired: string[] = [];
     atTime(clock, clock.now() - 5, () => void fired.push('past'));

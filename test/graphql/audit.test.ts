@@ -7,7 +7,7 @@ describe('the audit of GraphQL over HTTP', () => {
   it.each([
     ['the small schema', {}],
     ['the served schema', { schema }],
-  ])('finds nothing to say of a server with %s', async (_name, options) => {
+  ])('finds no fault in a server with %s', async (_name, options) => {
     await using door = await startGraphqlServer(options);
     const fetchFn = (url: string, init: RequestInit = {}): Promise<Response> => {
       const headers = new Headers(init.headers);

@@ -17,7 +17,7 @@ import { smallSchema } from './kit/small-schema.ts';
 const repeat = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');
 
-/** An object whose members nobody may list more often than work that is linear in its size would. */
+/** An object that throws when its members are listed more often than linear work would. */
 function counted(members: Record<string, unknown>): { readonly value: object; readonly listed: () => number } {
   let listed = 0;
   const value = new Proxy(members, { ownKeys: (target) => (listed++, Reflect.ownKeys(target)) });
@@ -27,13 +27,13 @@ function counted(members: Record<string, unknown>): { readonly value: object; re
 const unknownKeys = (n: number): Record<string, unknown> =>
   Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, 1]));
 
-describe('variables that do not fit', () => {
+describe('variables that do not match their types', () => {
   const filter = (of: GraphQLSchema): { document: DocumentNode; plans: ReturnType<typeof createPlans> } => ({
     document: parse('query ($f: Filter) { filter(filter: $f) }'),
     plans: createPlans(of),
   });
 
-  it('are listed and printed a few times, however many of their members are wrong', async () => {
+  it('are listed and printed only a few times, however many of their members are wrong', async () => {
     const { document, plans } = filter(smallSchema);
     const plan = plans.of(document);
     const { value, listed } = counted(unknownKeys(3000));
@@ -44,7 +44,7 @@ describe('variables that do not fit', () => {
     const answer = await plan?.bind(variables).run({});
     expect(answer?.errors).toHaveLength(1);
     expect(afterWrite).toBeLessThan(10);
-    // What is known to be wrong is not coerced again.
+    // Known faults are not coerced again.
     expect(listed()).toBe(afterWrite);
   });
 
@@ -59,7 +59,7 @@ describe('variables that do not fit', () => {
     }
   });
 
-  it('are printed nowhere where they are large, whatever is wrong with them', async () => {
+  it('are not printed if they are large, whatever is wrong with them', async () => {
     await using door = await startGraphqlServer();
     const large = unknownKeys(20_000);
     const said = async (query: string, variables: Record<string, unknown>) => {
@@ -81,14 +81,14 @@ describe('variables that do not fit', () => {
       1,
       'Variable "$n" has invalid value: Expected value of type "Int".',
     ]);
-    // Small ones are shown, as graphql-js does, once: each of its errors would show the whole value.
+    // Small values are printed once, where graphql-js would print them with each error.
     const many = await door.ask('query ($f: Filter) { filter(filter: $f) }', { variables: { f: unknownKeys(20) } });
     expect([many.errors.length, many.text.split('found: ').length]).toEqual([1, 2]);
     const [, , small] = await said('query ($f: Filter) { filter(filter: $f) }', { f: { odd: 1 } });
     expect(small).toContain('found: { odd: 1 }');
   });
 
-  it('are refused of a subscription in the same way', async () => {
+  it('of a subscription are refused in the same way', async () => {
     await using door = await startGraphqlServer();
     const response = await fetch(door.url, {
       method: 'POST',
@@ -116,7 +116,7 @@ describe('variables that do not fit', () => {
   });
 });
 
-describe('documents made to be slow', () => {
+describe('documents built to be slow', () => {
   const long: readonly (readonly [says: string, text: string, word: string])[] = [
     ['one field again and again', `{ cat { ${repeat(3900, () => 'id')} } }`, 'too often'],
     ['fields that merge', `{ cat { ${repeat(98, () => `friends { ${repeat(30, (i) => `f${i}`)} }`)} } }`, 'too often'],
@@ -155,13 +155,13 @@ describe('documents made to be slow', () => {
     expect(answer.errors[0]?.message).toContain(word);
   });
 
-  it('are refused where they hold too many operations', () => {
+  it('are refused if they contain too many operations', () => {
     const operations = (n: number) => shapeFaults(parse(repeat(n, (i) => `query Q${i} { hello }`)));
     expect(operations(QUERY_OPERATIONS)).toEqual([]);
     expect(operations(QUERY_OPERATIONS + 1).map(({ code }) => code)).toEqual(['too_complex']);
   });
 
-  it('are told a few of their faults, in short words', async () => {
+  it('get only a few of their faults listed, briefly', async () => {
     const faults = await door.ask(`{ cat { ${repeat(3000, (i) => `f${i}`)} } }`);
     expect(faults.status).toBe(400);
     expect(faults.errors.length).toBeLessThanOrEqual(11);
@@ -169,7 +169,7 @@ describe('documents made to be slow', () => {
     expect((await door.ask(deep)).text.length).toBeLessThan(5_000);
   });
 
-  it('are taken at the bound of nesting', async () => {
+  it('are accepted at the bound of nesting', async () => {
     const depth = QUERY_NESTING - 2;
     const answer = await door.ask(`{ tags(tags: ${'['.repeat(depth)}${']'.repeat(depth)}) }`);
     expect(answer.code).not.toBe('too_complex');
@@ -181,14 +181,14 @@ describe('documents made to be slow', () => {
 describe('the steps of merging fields', () => {
   const steps = (text: string): number => mergeSteps(parse(text), QUERY_MERGES);
 
-  it('are few where names differ, and grow with the square of a name', () => {
+  it('are few if names differ, and grow with the square for one name', () => {
     expect(steps('{ a { b c } d }')).toBe(4);
     expect(steps('{ a a a a }')).toBe(4 + 6);
     expect(steps(`{ ${repeat(100, () => 'a')} }`)).toBe(100 + 4950);
     expect(steps('{ a { b } a { b } }')).toBe(4 + 2 + 1);
   });
 
-  it('end soon after the bound, cycles and doubling fragments included', () => {
+  it('stop soon after the bound, also for cycles and doubling fragments', () => {
     const doubling = repeat(40, (i) => `fragment F${i} on Q { a { ...F${i + 1} } b { ...F${i + 1} } }`);
     expect(steps(`{ ...F0 } ${doubling}`)).toBeLessThan(2 * QUERY_MERGES);
     expect(steps('{ ...F } fragment F on Q { a { ...F } }')).toBeLessThan(200);
@@ -210,7 +210,7 @@ describe('without a token', () => {
     expect((await door.ask(query, { requester: null })).status).toBe(status);
   });
 
-  it('nothing is parsed that is longer than what is open needs', async () => {
+  it('nothing longer than the open fields need is parsed', async () => {
     await using door = await startGraphqlServer({ introspection: 'all' });
     const status = async (query: string) => (await door.ask(query, { requester: null })).status;
     expect(await status(getIntrospectionQuery())).toBe(200);

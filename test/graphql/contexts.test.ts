@@ -24,7 +24,7 @@ const house = () =>
   });
 
 describe('an execution context and a browser window', () => {
-  it('are told with every member, their status as derived, metadata untouched', async () => {
+  it('are returned with every member, their derived status, and unchanged metadata', async () => {
     const { core } = house();
     const document = `{
       contexts(filter: { userId: "user-01", ownership: WORKER }) { nodes {
@@ -61,7 +61,7 @@ describe('an execution context and a browser window', () => {
     });
   });
 
-  it('say where the counts of a window come from: live ones win, also over larger stored ones', async () => {
+  it("report the source of a window's counts: live contexts take precedence, also over larger reported counts", async () => {
     const { core } = house();
     const document = `{
       browserWindows(filter: { userId: "user-01" }) { nodes {
@@ -118,7 +118,7 @@ describe('an execution context and a browser window', () => {
 });
 
 describe('workers', () => {
-  it('are split by assignment, and asked for once however many of the lists are shown', async () => {
+  it('are split by assignment, and read once however many of the lists are selected', async () => {
     const { core, calls } = house();
     const document = `{ workers(userId: "user-05", clientType: BROWSER) {
       idle { id } assigned { id taskAssignedAt } available { items { id } completeness { complete } }
@@ -138,7 +138,7 @@ describe('workers', () => {
     expect(calls).toEqual(['contexts.workers']);
   });
 
-  it('need a user, and are refused for another one, whatever is shown of them', async () => {
+  it('require a user, and are refused for another one, whatever is selected', async () => {
     const { core } = house();
     await expect(dataOf('{ workers { __typename } }', { core })).rejects.toThrow(/userId/);
     expect(await codeOf('{ workers(userId: "user-01") { __typename } }', { core, requester: ann })).toBe('not_found');
@@ -159,7 +159,7 @@ describe('nested', () => {
     connections(first: 1) { nodes { contexts(first: 10) { nodes { id } } } }
   } } }`;
 
-  it('each kind is asked for once by the depth it stands at, and each parent gets its own', async () => {
+  it('each kind is read once per depth, and each parent gets its own rows', async () => {
     const { core, calls } = house();
     type Rows = { nodes: { id: string; userId: string; contexts: { nodes: unknown[] } }[] };
     type Node = { id: string; contexts: Rows; browserWindows: Rows; workers: { idle: { userId: string }[] } };
@@ -168,7 +168,7 @@ describe('nested', () => {
       [...new Set(calls)].map((name) => [name, calls.filter((call) => call === name).length]),
     );
     expect(counts).toMatchObject({ 'contexts.windowLists': 1, 'contexts.workers': 1 });
-    // Those of users, of connections and of windows stand at different depths, or are of different sizes.
+    // The lists of users, connections and windows have different depths or sizes.
     expect(counts['contexts.lists']).toBeLessThanOrEqual(3);
     expect(counts['contexts.list']).toBeUndefined();
     expect(page.nodes).toHaveLength(20);
@@ -184,7 +184,7 @@ describe('nested', () => {
     }
   });
 
-  it('pages begin from the batch and go on by the same cursors from the listing', async () => {
+  it('pages start from the batch and continue with the cursors of the listing', async () => {
     const document = `query ($after: String) { user(id: "user-07") {
       contexts(first: 3, after: $after, clientType: BROWSER) { nodes { id } nextCursor }
       browserWindows(first: 1, status: OPEN) { nodes { id } nextCursor } } }`;
@@ -200,7 +200,7 @@ describe('nested', () => {
     expect(await codeOf(other, { core, variables })).toBe('invalid_cursor');
   });
 
-  it('a command shows the contexts of its client as they are now', async () => {
+  it('a command shows the current contexts of its client', async () => {
     const { core } = house();
     const document = `{ command(userId: "user-03", clientId: "c1", commandId: "k1") {
       contexts(first: 2) { nodes { id userId reportedAt } nextCursor } } }`;
@@ -209,7 +209,7 @@ describe('nested', () => {
     });
   });
 
-  it('refuse a size out of bounds, though the batch would not', async () => {
+  it('refuse a size out of bounds, although the batch would not', async () => {
     const { core, calls } = house();
     for (const first of [0, -1, 1001]) {
       for (const field of ['contexts', 'browserWindows']) {
@@ -221,8 +221,8 @@ describe('nested', () => {
   });
 });
 
-describe('the words of the types', () => {
-  it('say that a task on a worker is a current assignment, and neither a durable job nor an effect', () => {
+describe('the descriptions of the types', () => {
+  it('state that a task on a worker is a current assignment, not a durable job or an effect', () => {
     const fieldsOf = (name: string) => {
       const type = schema.getType(name);
       return isObjectType(type) ? type.getFields() : {};

@@ -16,7 +16,7 @@ const invoke = ({ core }: OpenedCore, commandId: string) =>
     commandId,
   });
 
-/** Every type that a query can get to from this one, with the way to it. */
+/** Every type that a query can reach from this one, with the path to it. */
 function reach(from: string): ReadonlyMap<string, string> {
   const ways = new Map<string, string>();
   const visit = (type: GraphQLNamedType, way: string): void => {
@@ -34,7 +34,7 @@ function reach(from: string): ReadonlyMap<string, string> {
 }
 
 describe('payloads', () => {
-  it.each(['Delivery', 'PendingRpc', 'DispatcherNode'])('cannot be reached from %s by any path', (from) => {
+  it.each(['Delivery', 'PendingRpc', 'DispatcherNode'])('are not reachable from %s by any path', (from) => {
     const ways = reach(from);
     expect(ways.get('JSON')).toBeUndefined();
     for (const holder of ['Command', 'Message', 'Invocation', 'ConnectionSnapshot'])
@@ -47,7 +47,7 @@ describe('payloads', () => {
     expect(fields.filter((name) => /payload|params|result$|progress|metadata/i.test(name))).toEqual([]);
   });
 
-  it('the walk finds what there is to find', () => {
+  it('the search finds the existing paths', () => {
     expect(reach('Command').get('JSON')).toMatch(/^Command\./);
     expect([...reach('Delivery').keys()]).toEqual(
       expect.arrayContaining(['CommandRef', 'Counter', 'DeliveryRecord', 'CapacityScope', 'ObservedSource']),
@@ -55,7 +55,7 @@ describe('payloads', () => {
   });
 });
 
-describe('what it does not prove is said by', () => {
+describe('the limits of proof are stated by', () => {
   const described = (type: string, field?: string): string => {
     const found = schema.getType(type);
     if (!field) return found?.description ?? '';
@@ -86,7 +86,7 @@ const everything = `{
 }`;
 
 describe('delivery', () => {
-  it('is seen whole in one query', async () => {
+  it('is shown completely in one query', async () => {
     await using relay = await openCore();
     await connect(relay.core, alice);
     void invoke(relay, 'c1');
@@ -145,7 +145,7 @@ describe('delivery', () => {
     });
   });
 
-  it('is for administrators alone, before anything of it is read', async () => {
+  it('is for administrators only, which is checked before anything is read', async () => {
     await using relay = await openCore();
     for (const requester of [ann, null]) {
       const { data, errors } = await ask(everything, { core: relay.core, requester });
@@ -156,7 +156,7 @@ describe('delivery', () => {
     expect(await codeOf('{ delivery { __typename } }', { core: relay.core, requester: null })).toBe('unauthenticated');
   });
 
-  it('knows no status of a command without a record, and refuses ids that none can have', async () => {
+  it('has no status for a command without a record, and refuses invalid ids', async () => {
     await using relay = await openCore();
     const status = (ids: string) => `{ delivery { status(${ids}) { stage } } }`;
     const none = await dataOf(status('userId: "alice", clientId: "tab", commandId: "c1"'), { core: relay.core });
@@ -166,7 +166,7 @@ describe('delivery', () => {
     expect(await codeOf(status('userId: "alice", clientId: "", commandId: "c1"'), bad)).toBe('invalid_argument');
   });
 
-  it('shows counters of a node in order of name', async () => {
+  it('lists the counters of a node in order of name', async () => {
     await using relay = await openCore();
     await connect(relay.core, alice);
     await relay.clock.advance(2_000);
@@ -187,7 +187,7 @@ describe('delivery', () => {
   });
 });
 
-describe('the deeds', () => {
+describe('operator actions', () => {
   const disconnect = `mutation ($reason: String) {
     disconnectClient(userId: "alice", clientId: "tab", reason: $reason) {
       __typename
@@ -198,7 +198,7 @@ describe('the deeds', () => {
   const drain = (nodeId: string) =>
     `mutation { drainNode(nodeId: "${nodeId}", withinMs: 0) { nodeId draining links } }`;
 
-  it('disconnect a client: the receipt, then the refusal of a link that is down, and not_found', async () => {
+  it('disconnect a client: the receipt, the refusal of a link that is down, and not_found', async () => {
     await using relay = await openCore();
     expect(await codeOf(disconnect, { core: relay.core })).toBe('not_found');
     const client = await connect(relay.core, alice);
@@ -217,7 +217,7 @@ describe('the deeds', () => {
     });
   });
 
-  it('drain a node: what is left on it, and not_found', async () => {
+  it('drain a node: its remaining work, and not_found', async () => {
     await using relay = await openCore();
     expect(await codeOf(drain('n9'), { core: relay.core })).toBe('not_found');
     expect(await codeOf(drain('n1'), { core: relay.core, requester: alice })).toBe('forbidden');

@@ -2,14 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
 
 const authorization = 'Bearer alice';
+const JSON_ANSWER = /^application\/(graphql-response\+)?json/;
 const json = { 'content-type': 'application/json', authorization };
 const post = (door: GraphqlServer, body: unknown, headers: Record<string, string> = {}) =>
   fetch(door.url, { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) });
 const codeOf = async (response: Response): Promise<unknown> => (await response.json()).errors[0].extensions.code;
 
-describe('the door of GraphQL', () => {
+describe('the GraphQL endpoint', () => {
   it.each(['application/json', 'application/graphql-response+json', '*/*'])(
-    'answers 401 without a token, asked for %s',
+    'answers 401 without a token, requested as %s',
     async (accept) => {
       await using door = await startGraphqlServer();
       const answer = await door.ask('{ hello __typename }', { requester: null, accept });
@@ -21,7 +22,7 @@ describe('the door of GraphQL', () => {
     },
   );
 
-  it('answers in the media type that was asked for, also what it refuses itself', async () => {
+  it('answers in the requested media type, also its own refusals', async () => {
     await using door = await startGraphqlServer();
     const type = async (body: unknown, accept: string) =>
       (await post(door, body, { accept })).headers.get('content-type');
@@ -33,7 +34,7 @@ describe('the door of GraphQL', () => {
   });
 
   it.each([',', ','.repeat(300), 'text/plain', 'image/*', 'application/json;charset=latin1', 'text/plain, image/png'])(
-    'refuses with a code what it cannot answer as: %j',
+    'refuses with a code what it cannot answer: %j',
     async (accept) => {
       await using door = await startGraphqlServer();
       const refused = [
@@ -49,7 +50,7 @@ describe('the door of GraphQL', () => {
   );
 
   it.each(['application/*', '*/*', 'text/html, application/json', 'application/json; charset=utf-8;q=0.5, ,'])(
-    'answers what takes %j',
+    'answers a request that accepts %j',
     async (accept) => {
       await using door = await startGraphqlServer();
       const response = await post(door, { query: '{ hello }' }, { accept });
@@ -57,7 +58,43 @@ describe('the door of GraphQL', () => {
     },
   );
 
-  it('refuses a mutation by GET as a wrong method', async () => {
+  it.each([
+    'text/event-stream, application/json;q=0.9',
+    'text/event-stream;q=0.1, application/json',
+    'text/event-stream, application/graphql-response+json',
+    'text/event-stream, */*;q=0.1',
+    'multipart/mixed, application/json;q=0.5',
+    'text/event-stream, multipart/mixed, application/*',
+  ])('answers queries and mutations in JSON where %j admits it, and streams subscriptions', async (accept) => {
+    await using door = await startGraphqlServer();
+    for (const query of ['{ hello }', 'mutation { touch }', '{']) {
+      const response = await post(door, { query }, { accept });
+      expect([query, response.headers.get('content-type')]).toEqual([query, expect.stringMatching(JSON_ANSWER)]);
+      expect(await response.json()).toHaveProperty(query === '{' ? 'errors' : 'data');
+    }
+    const byGet = await fetch(`${door.url}?query={hello}`, { headers: { accept, authorization } });
+    expect(byGet.headers.get('content-type')).toMatch(JSON_ANSWER);
+    const refused = await post(door, { query: '{ hello }' }, { accept, authorization: '' });
+    expect([refused.status, refused.headers.get('content-type')]).toEqual([401, expect.stringMatching(JSON_ANSWER)]);
+    if (!accept.startsWith('text/event-stream')) return;
+    const stream = await post(door, { query: 'subscription { ticks }' }, { accept });
+    expect([stream.status, stream.headers.get('content-type')]).toEqual([200, expect.stringMatching('event-stream')]);
+    await stream.body?.cancel();
+  });
+
+  it.each(['text/event-stream', 'text/event-stream, application/json;q=0', 'text/event-stream, text/plain'])(
+    'streams every operation where %j admits no JSON',
+    async (accept) => {
+      await using door = await startGraphqlServer();
+      for (const query of ['{ hello }', 'subscription { ticks }']) {
+        const response = await post(door, { query }, { accept });
+        expect(response.headers.get('content-type')).toMatch('event-stream');
+        await response.body?.cancel();
+      }
+    },
+  );
+
+  it('refuses a mutation by GET with a method error', async () => {
     await using door = await startGraphqlServer();
     const response = await fetch(`${door.url}?query=mutation{touch}`, { headers: { authorization } });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
@@ -85,7 +122,7 @@ describe('the door of GraphQL', () => {
     expect(await codeOf(response)).toBe('invalid_argument');
   });
 
-  it('refuses an operation name that the document lacks, and a document that needs one', async () => {
+  it('refuses an operation name that is not in the document, and a document that needs one', async () => {
     await using door = await startGraphqlServer();
     const query = 'query A { hello } query B { hello }';
     expect((await post(door, { query, operationName: 'C' })).status).toBe(400);
@@ -94,7 +131,7 @@ describe('the door of GraphQL', () => {
     expect((await post(door, { query: 'fragment F on Query { hello }' })).status).toBe(400);
   });
 
-  it('answers a GET only to whoever can send a header', async () => {
+  it('answers a GET only for requesters that can send a header', async () => {
     await using door = await startGraphqlServer();
     const url = `${door.url}?query=${encodeURIComponent('{ me __typename }')}`;
     const bare = await fetch(url);
@@ -105,7 +142,7 @@ describe('the door of GraphQL', () => {
     expect(await asked.json()).toEqual({ data: { me: 'alice', __typename: 'Query' } });
   });
 
-  it('runs no mutation by GET, and answers broken parameters of one with 400', async () => {
+  it('runs no mutation by GET, and answers 400 for its malformed parameters', async () => {
     await using door = await startGraphqlServer();
     const get = (search: string) => fetch(`${door.url}?${search}`, { headers: { authorization } });
     const mutation = await get(`query=${encodeURIComponent('mutation { touch }')}`);
@@ -131,7 +168,7 @@ describe('the door of GraphQL', () => {
     expect((await fetch(door.url, { method, headers: { authorization } })).status).toBe(405);
   });
 
-  it('refuses a subscription that is not asked for as an event stream', async () => {
+  it('refuses a subscription that is not requested as an event stream', async () => {
     await using door = await startGraphqlServer();
     for (const accept of ['application/json', 'application/graphql-response+json', '*/*', 'multipart/mixed']) {
       const response = await post(door, { query: 'subscription { ticks }' }, { accept });
@@ -140,7 +177,7 @@ describe('the door of GraphQL', () => {
     expect(door.wires.feeds.size).toBe(0);
   });
 
-  it('says nothing of the words that it keeps for HTTP', async () => {
+  it('does not reveal its internal HTTP extensions', async () => {
     await using door = await startGraphqlServer();
     const texts = [
       await (await post(door, { query: '{ nope }' })).text(),
@@ -156,7 +193,7 @@ describe('the door of GraphQL', () => {
     for (const text of texts) expect(text).not.toMatch(/"http"|"spec"|stack/);
   });
 
-  it('knows no other path below it', async () => {
+  it('has no other path below it', async () => {
     await using door = await startGraphqlServer();
     for (const path of ['/other', '/stream/more', '/health', '/']) {
       const response = await fetch(door.url + path, { headers: { authorization } });
@@ -164,7 +201,7 @@ describe('the door of GraphQL', () => {
     }
   });
 
-  it('keeps questions apart that come at the same time', async () => {
+  it('keeps simultaneous requests apart', async () => {
     await using door = await startGraphqlServer();
     const requester = Array.from({ length: 60 }, (_, i) => (i % 2 ? 'alice' : 'bob'));
     const answers = await Promise.all(requester.map((name) => door.ask('{ me }', { requester: name })));
@@ -172,10 +209,10 @@ describe('the door of GraphQL', () => {
   });
 });
 
-describe('the page in a browser', () => {
+describe('the GraphiQL page', () => {
   const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
-  it('is one document that fetches nothing from elsewhere', async () => {
+  it('is one document that loads nothing from elsewhere', async () => {
     await using door = await startGraphqlServer();
     const response = await fetch(door.url, { headers: html });
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -190,7 +227,7 @@ describe('the page in a browser', () => {
     expect(page).toContain('"endpoint":"/graphql"');
   });
 
-  it('is sent again only when it changed', async () => {
+  it('is sent again only when it has changed', async () => {
     await using door = await startGraphqlServer();
     const etag = (await fetch(door.url, { headers: html })).headers.get('etag') ?? '';
     expect((await fetch(door.url, { headers: { ...html, 'if-none-match': etag } })).status).toBe(304);

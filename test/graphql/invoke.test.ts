@@ -26,7 +26,7 @@ const INVOKE = `mutation ($input: InvokeActionInput!) { invokeAction(input: $inp
 const input = { userId: 'ann', clientId: 'c1', action: 'tab.open' };
 
 describe('invokeAction', () => {
-  it('hands core what was asked, with the defaults of the interface', async () => {
+  it('passes the arguments to core, with the documented defaults', async () => {
     const asked: unknown[] = [];
     const { core } = fakeCore({ invoke: (_who, request) => (asked.push(request), outcome) });
     await dataOf(INVOKE, { core, variables: { input } });
@@ -50,7 +50,7 @@ describe('invokeAction', () => {
     expect(asked).toEqual([expect.objectContaining({ params: '{"url":"x","n":2}' })]);
   });
 
-  it('answers an end, a wait that was reached and a refusal, each as its own type', async () => {
+  it('answers an end, a reached wait and a refusal, each with its own type', async () => {
     const answers = async (invocation: Invocation) =>
       dataOf(INVOKE, { core: fakeCore({ invoke: () => invocation }).core, variables: { input }, requester: ann });
     expect(await answers(outcome)).toEqual({
@@ -86,7 +86,7 @@ describe('invokeAction', () => {
     });
   });
 
-  it('shows its result to its caller without an audit line, an administrator included', async () => {
+  it('shows its result to its caller without an audit line, also to an administrator', async () => {
     const audit: Record<string, unknown>[] = [];
     await dataOf(INVOKE, {
       core: fakeCore({ invoke: () => outcome }).core,
@@ -97,12 +97,12 @@ describe('invokeAction', () => {
     expect(audit).toEqual([]);
   });
 
-  it('throws who may not ask: that is no refusal', async () => {
+  it('throws for a requester without permission: that is not a typed refusal', async () => {
     const { core } = fakeCore({ invoke: () => outcome });
     expect(await codeOf(INVOKE, { core, variables: { input }, requester: null })).toBe('unauthenticated');
   });
 
-  it('refuses JSON that is nested too deep before core is asked', async () => {
+  it('refuses JSON that is nested too deeply before it calls core', async () => {
     const asked: unknown[] = [];
     const { core } = fakeCore({ invoke: (_who, request) => (asked.push(request), outcome) });
     const nested = (depth: number): unknown =>
@@ -129,7 +129,7 @@ describe('awaitCommand', () => {
     expect(await codeOf(AWAIT, { core: fakeCore({}).core, variables: { id: 'absent' } })).toBe('not_found');
   });
 
-  it('answers a thrown expected refusal as a typed one, and lets others through', async () => {
+  it('answers a thrown expected refusal as a typed one, and passes others on', async () => {
     const full = fakeCore({ invoke: () => fail('capacity_exceeded', 'Too many wait.', { retryAfterMs: 1000 }) });
     expect(await dataOf(AWAIT, { core: full.core, variables: { id: 'k1' }, schema: restSchema })).toMatchObject({
       awaitCommand: { code: 'capacity_exceeded', by: 'capacity', retryAfterMs: 1000, givenCommandId: null },
@@ -171,7 +171,7 @@ describe('cancelCommand', () => {
 });
 
 describe('the case file', () => {
-  it('puts together delivery, waiters, history, sightings and the connection, each with its own time', async () => {
+  it('combines delivery, waiters, history, sightings and the connection, each with its own time', async () => {
     const { core, calls } = fakeCore({
       connections: [connection('ann', 'c1')],
       commands: [command()],

@@ -13,7 +13,7 @@ import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts'
 
 const times = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');
-/** `depth` fields inside one another, the root field and the leaf included. */
+/** A query of `depth` nested fields, the root field and the leaf included. */
 const deep = (depth: number): string =>
   `{ cat { ${'friends(first: 1) { ... on Cat { '.repeat(depth - 2)} id ${'} }'.repeat(depth - 2)} } }`;
 const deepByFragments = (depth: number): string =>
@@ -39,15 +39,15 @@ describe('the limits of documents', () => {
     ['aliases', aliasesByFragments(QUERY_ALIASES), aliasesByFragments(QUERY_ALIASES + 2)],
     ['directives', directives(QUERY_DIRECTIVES), directives(QUERY_DIRECTIVES + 1)],
     ['root fields', rootFields(QUERY_ROOT_FIELDS), rootFields(QUERY_ROOT_FIELDS + 1)],
-  ])('take a document at the bound of %s and refuse the one beyond', async (word, under, over) => {
+  ])('accept a document at the bound of %s and refuse the next larger one', async (word, under, over) => {
     await using door = await startGraphqlServer();
     expect(await door.ask(under, { requester: 'admin' })).toMatchObject({ status: 200, errors: [] });
     await expectTooComplex(door, over, word);
-    // Also when the answer comes from the validation cache.
+    // Also if the answer comes from the validation cache.
     await expectTooComplex(door, over, word);
   });
 
-  it('take a document of 4 000 tokens and refuse one of 4 001', async () => {
+  it('accept a document of 4 000 tokens and refuse one of 4 001', async () => {
     await using door = await startGraphqlServer();
     expect(await door.ask(tokens(QUERY_TOKENS))).toMatchObject({ status: 200, errors: [] });
     await expectTooComplex(door, tokens(QUERY_TOKENS + 1), '4000 tokens');
@@ -55,7 +55,7 @@ describe('the limits of documents', () => {
     await expectTooComplex(door, tokens(QUERY_TOKENS * 20), 'characters');
   });
 
-  it('hold against ten thousand aliases, cyclic fragments and fragments that double', async () => {
+  it('withstand ten thousand aliases, cyclic fragments and doubling fragments', async () => {
     await using door = await startGraphqlServer();
     await expectTooComplex(door, aliases(5_000), '4000 tokens');
     const cycle = await door.ask('{ cat { ...A } } fragment A on Cat { ...B } fragment B on Cat { friends { ...A } }');
@@ -67,7 +67,7 @@ describe('the limits of documents', () => {
     await expectTooComplex(door, bomb, 'aliases');
   });
 
-  it('count each operation of a document for itself', async () => {
+  it('count each operation of a document separately', async () => {
     await using door = await startGraphqlServer();
     const six = times(6, (i) => `a${i}: hello`);
     const response = await fetch(door.url, {
@@ -78,7 +78,7 @@ describe('the limits of documents', () => {
     expect(Object.keys((await response.json()).data)).toHaveLength(6);
   });
 
-  it('hide which fields there are', async () => {
+  it('do not reveal which fields exist', async () => {
     await using door = await startGraphqlServer();
     const said = async (query: string, variables = {}) => JSON.stringify((await door.ask(query, { variables })).errors);
     const all = [
@@ -99,7 +99,7 @@ describe('the limits of documents', () => {
 describe('the limits of cost', () => {
   const items = 'query ($n: Int) { named(first: $n) { id name } }';
 
-  it('let a user ask for 20 000 and an administrator for 500 000', async () => {
+  it('allow 20 000 for a user and 500 000 for an administrator', async () => {
     await using door = await startGraphqlServer();
     const status = async (requester: string, n: number) =>
       (await door.ask(items, { requester, variables: { n } })).status;
@@ -111,7 +111,7 @@ describe('the limits of cost', () => {
     expect((await door.ask(items, { variables: { n: 10_000 } })).code).toBe('too_complex');
   });
 
-  it('are taken before anything runs, mutations included', async () => {
+  it('are checked before anything runs, mutations included', async () => {
     await using door = await startGraphqlServer();
     const first = await door.ask('mutation { touch }');
     const refused = await door.ask('mutation { touch touchMany(first: 20000) { id } }');
@@ -136,7 +136,7 @@ describe('the limit of time', () => {
     expect(await asked).toMatchObject({ status: 503, code: 'store_unavailable', data: undefined });
   });
 
-  it('leaves mutations to budgets of their own, and tells them when the asker hangs up', async () => {
+  it('leaves mutations to their own budgets, and aborts them when the requester hangs up', async () => {
     await using door = await startGraphqlServer();
     const hangUp = new AbortController();
     const reached = door.wires.opened.promise;
@@ -161,7 +161,7 @@ describe('introspection', () => {
     ['admin', { nobody: 401, alice: 403, admin: 200 }],
     ['all', { nobody: 200, alice: 200, admin: 200 }],
     ['off', { nobody: 401, alice: 403, admin: 403 }],
-  ] as const)('set to "%s" is for: %j', async (introspection, expected) => {
+  ] as const)('set to "%s" is allowed for: %j', async (introspection, expected) => {
     await using door = await startGraphqlServer({ introspection });
     const status = async (query: string, requester: string | null) => (await door.ask(query, { requester })).status;
     for (const query of [
@@ -179,7 +179,7 @@ describe('introspection', () => {
     expect(await status('{ __typename }', null)).toBe(200);
   });
 
-  it('answers the whole standard query', async () => {
+  it('answers the complete standard query', async () => {
     await using door = await startGraphqlServer();
     const answer = await door.ask(getIntrospectionQuery(), { requester: 'admin' });
     expect(answer).toMatchObject({ status: 200, errors: [] });

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { printedSchema } from '../../src/graphql/schema/print.ts';
 
 /**
- * The linter's own rules, run by us: its command line reads where an error stands by an older GraphQL's ways, and breaks as soon as
- * there is one.
+ * The linter's own rules, run by this test: the linter's command line depends on an older GraphQL and breaks when it
+ * reports an error.
  */
 const RULES = [RelayConnectionTypesSpec, RelayPageInfoSpec, RelayConnectionArgumentsSpec];
 
@@ -20,7 +20,7 @@ describe("graphql-schema-linter's Relay rules", () => {
     expect(lint(printedSchema())).toEqual([]);
   });
 
-  it('do look: what is broken on purpose is found', () => {
+  it('do report a schema that is broken on purpose', () => {
     const broken = printedSchema()
       .replace(/(type UserConnection \{[^}]*)pageInfo: PageInfo!/, '$1pageInfos: PageInfo!')
       .replace('hasPreviousPage: Boolean!', 'hasPreviousPage: Int!')

@@ -1,6 +1,6 @@
 import { GraphQLError } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { CallboardError } from '../../src/core/errors.ts';
+import { CallboardError, internalMessage } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { callboardErrorOf, createMask } from '../../src/graphql/execution/mask.ts';
 import { startGraphqlServer } from './kit/graphql-server.ts';
@@ -11,10 +11,10 @@ const wrap = (origin: Error, path?: string[]): GraphQLError =>
 
 describe('masking', () => {
   it.each(['boom', 'boomLater', 'boomGraphql', 'badInt'])(
-    'hides what broke %s, beside the data that is there',
+    'hides what broke %s, and keeps the other data',
     async (field) => {
       await using door = await startGraphqlServer();
-      // The third run is the executor's own compiled form.
+      // The third run uses the executor's compiled form.
       for (let run = 0; run < 3; run++) {
         const answer = await door.ask(`{ hello ${field} }`);
         expect(answer.data).toEqual({ hello: 'hello you', [field]: null });
@@ -25,7 +25,7 @@ describe('masking', () => {
     },
   );
 
-  it('gives each hidden error an id that stands in the log, once, and counts it', async () => {
+  it('gives each hidden error an id, which is logged and counted once', async () => {
     await using door = await startGraphqlServer();
     const { errors } = await door.ask('{ boom }');
     const lines = door.lines.filter(({ fields }) => fields['errorId'] === errors[0]?.extensions?.['id']);
@@ -46,7 +46,7 @@ describe('masking', () => {
     expect(door.lines).toEqual([]);
   });
 
-  it('lets GraphQL say what is wrong with a document, its variables and its arguments', async () => {
+  it("passes GraphQL's own messages about documents, variables and arguments", async () => {
     await using door = await startGraphqlServer();
     const said = async (query: string, variables?: Record<string, unknown>) => {
       const { errors, status, data } = await door.ask(query, { ...(variables && { variables }) });
@@ -80,15 +80,16 @@ describe('masking', () => {
   });
 
   it.each([null, undefined, 'text', 7, { message: SECRET }, Symbol('x')])(
-    'hides thrown things that are no errors: %s',
+    'hides thrown values that are not errors: %s',
     (thrown) => {
       const shown = createMask({ log: silentLog })(thrown);
       expect(shown.extensions).toMatchObject({ code: 'internal', http: { status: 500 } });
+      expect(shown.message).toBe(internalMessage(String(shown.extensions['id'])));
       expect(JSON.stringify(shown)).not.toContain('hunter2');
     },
   );
 
-  it('finds our error under however many wrappers, with the status of a whole request', () => {
+  it('finds our error under any number of wrappers, with the status of a whole request', () => {
     const error = new CallboardError('rate_limited', 'Slower.', { retryAfterMs: 1500 });
     const shown = createMask({ log: silentLog })(wrap(wrap(error)));
     expect(callboardErrorOf(shown)).toBe(error);

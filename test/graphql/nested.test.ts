@@ -40,7 +40,7 @@ type Everything = {
 };
 
 describe('one nested query over 50 users with 20 connections each', () => {
-  it('asks core once for each kind of nested thing, however many parents there are', async () => {
+  it('calls core once for each kind of nested rows, however many parents there are', async () => {
     const { core, calls } = house();
     await dataOf(EVERYTHING, { core });
     const counts = Object.fromEntries(
@@ -50,13 +50,13 @@ describe('one nested query over 50 users with 20 connections each', () => {
       'users.list': 1,
       'connections.ofUsers': 1,
       'history.ofUsers': 1,
-      // The count and the page are of two sizes.
+      // The count and the page have two different sizes.
       'rpc.ofUsers': 2,
       'rpc.ofClients': 1,
     });
   });
 
-  it('gives each parent its own', async () => {
+  it('returns each parent its own rows', async () => {
     const { core } = house();
     const { users: page } = (await dataOf(EVERYTHING, { core })) as Everything;
     expect(page.nodes.map(({ id }) => id)).toEqual(users);
@@ -93,7 +93,7 @@ describe('nested pages', () => {
     calls,
   });
 
-  it('begin from the batch and go on by the same cursors from the listing, each row once', async () => {
+  it('start from the batch and continue with the cursors of the listing, each row once', async () => {
     const seen: string[] = [];
     const asked: string[] = [];
     for (let after: string | null = null, turn = 0; turn < 5; turn++) {
@@ -112,11 +112,11 @@ describe('nested pages', () => {
     expect(asked).toEqual(['connections.ofUsers', 'connections.list', 'connections.list']);
   });
 
-  it('ask the listing when they are filtered', async () => {
+  it('use the listing when they are filtered', async () => {
     expect((await read({ status: 'CONNECTED' })).calls).toEqual(['connections.list']);
   });
 
-  it('refuse a size out of bounds, though the batch would not', async () => {
+  it('refuse a size out of bounds, although the batch would not', async () => {
     const { core, calls } = house();
     for (const first of [0, -1, 1001]) {
       for (const field of ['connections', 'streams', 'pendingRpcs']) {

@@ -14,7 +14,7 @@ import { admin, testCore } from '../kit/core.ts';
 
 const USERS = 4;
 const CLIENTS = 10;
-/** As JSON as large as one client may make it: what one frame holds. */
+/** JSON of the maximum size of one client: a full frame. */
 const CLIENT_BYTES = 1024 * 1024;
 const PARTS = 16;
 const SCHEMA = trustJson(`{"x":"${'y'.repeat(CLIENT_BYTES / PARTS - 200)}"}`);
@@ -58,7 +58,7 @@ function planOf(text: string): Plan {
   return plan;
 }
 
-/** The data as text, by graphql-js and by the writer, which must be alike. */
+/** The data as text, from graphql-js and from the writer, which must be equal. */
 async function answerOf(text: string, variables: Variables = {}): Promise<string> {
   const plan = planOf(text);
   const context = () =>
@@ -75,7 +75,7 @@ const LISTED = `query ($first: Int!, $after: String) { connections(first: $first
   completeness { complete sources { source observed limit reason } } } }`;
 
 describe('a page of large rows', () => {
-  it('ends early, says so, and goes on where it ended until every row was shown once', async () => {
+  it('ends early, reports it, and continues there until every row was returned once', async () => {
     const seen: string[] = [];
     let after: string | null = null;
     let pages = 0;
@@ -104,7 +104,7 @@ describe('a page of large rows', () => {
     expect(pages).toBeGreaterThan(5);
   });
 
-  it('is whole where nothing large is asked for', async () => {
+  it('is complete if nothing large is selected', async () => {
     const text = await answerOf(
       '{ connections(first: 1000) { nodes { clientId } nextCursor completeness { complete } } }',
     );
@@ -112,7 +112,7 @@ describe('a page of large rows', () => {
     expect([nodes.length, nextCursor, completeness.complete]).toEqual([USERS * CLIENTS, null, true]);
   });
 
-  it('holds edges, cursors and counts alike, whichever of them are asked for', async () => {
+  it('cuts edges, cursors and counts alike, whichever of them are selected', async () => {
     const text = await answerOf(
       '{ connections(first: 1000) { pageInfo { startCursor endCursor } edges { cursor node { metadata actions { items { schema } } } } } }',
     );
@@ -127,7 +127,7 @@ describe('an answer of many pages', () => {
     summaryCompleteness(first: 50) { complete }
     connections(first: 50) { nodes { clientId actions { items { schema } } } nextCursor completeness { complete } } } } }`;
 
-  it('is bounded in all', async () => {
+  it('is bounded in total', async () => {
     const users = 'user(id: "user0") { connections(first: 50) { nodes { actions { items { schema } } } nextCursor } }';
     const pages = Array.from(
       { length: 9 },
@@ -142,7 +142,7 @@ describe('an answer of many pages', () => {
     expect(p8.nodes.length).toBeLessThanOrEqual(1);
   });
 
-  it('is refused where one page stands in it again and again', async () => {
+  it('is refused if one page is selected again and again', async () => {
     const again = Array.from({ length: 9 }, (_, i) => `u${i}: user(id: "user0") { ...U }`);
     const text = `{ ${again.join(' ')} } fragment U on User { connections(first: 50) { nodes { actions { items { schema } } } } }`;
     const plan = planOf(text);
@@ -153,7 +153,7 @@ describe('an answer of many pages', () => {
     expect(errors?.[0]?.originalError).toMatchObject({ code: 'too_complex' });
   });
 
-  it('shows in a summary what was cut', async () => {
+  it('reports in a summary what was cut', async () => {
     const { nodes } = JSON.parse(await answerOf(nested)).users;
     expect(nodes).toHaveLength(USERS);
     for (const user of nodes) {
@@ -164,7 +164,7 @@ describe('an answer of many pages', () => {
 });
 
 describe('the sample of actions', () => {
-  it('is bounded by bytes and says that it is not complete', async () => {
+  it('is bounded by bytes and reports that it is incomplete', async () => {
     const text = await answerOf(
       '{ actions { items { userId action { name schema } } complete completeness { sources { source reason } } } }',
     );
@@ -185,7 +185,7 @@ describe('the budget of an answer', () => {
     completeness: { complete: true, sources: [] },
   });
 
-  it('gives one row however large, while anything is left, and none after that', () => {
+  it('allows one row of any size while anything is left, and none after that', () => {
     const budget = new AnswerBudget(new Set(['big']));
     const one = budget.page(page([ANSWER_BYTES, 1]), size);
     expect([one.nodes, one.hasNextPage, one.cursors.end()]).toEqual([[ANSWER_BYTES], true, 'c0']);
@@ -202,21 +202,21 @@ describe('the budget of an answer', () => {
     expect(budget.row(1, size)).toBe(1);
   });
 
-  it('counts a page once, however many fields ask for it', () => {
+  it('counts a page once, however many fields select it', () => {
     const budget = new AnswerBudget(null);
     const large = page(Array.from({ length: 10 }, () => ANSWER_PAGE_BYTES / 4));
     for (let i = 0; i < 100; i++) expect(budget.page(large, size).nodes).toHaveLength(3);
     expect(budget.page(page([1]), size).nodes).toEqual([1]);
   });
 
-  it('leaves something for the lists that come after large ones', () => {
+  it('leaves room for lists that follow large ones', () => {
     const budget = new AnswerBudget(null);
     const large = Array.from({ length: 1000 }, () => 16 * 1024);
     for (let i = 0; i < 12; i++) expect(budget.page(page(large), size).hasNextPage).toBe(true);
     expect(budget.page(page(Array.from({ length: 100 }, () => 1)), size).nodes).toHaveLength(100);
   });
 
-  it('counts rows without anything large too', () => {
+  it('counts rows without large members too', () => {
     const budget = new AnswerBudget(new Set());
     const rows = Array.from({ length: 1000 }, () => ANSWER_BYTES);
     let given = 0;
@@ -226,7 +226,7 @@ describe('the budget of an answer', () => {
   });
 });
 
-describe('what an operation asks for', () => {
+describe('the selection of an operation', () => {
   const asks = (text: string, variables: Variables = {}) => [...planOf(text).bind(variables).asks];
 
   it('counts payloads only where they are included', () => {

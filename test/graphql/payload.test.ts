@@ -19,7 +19,7 @@ const messages = (include: string): string => `{
 }`;
 
 describe('payloads of retained messages', () => {
-  it('are redacted unless asked for, and say that they are there', async () => {
+  it('are redacted unless requested, and marked as present', async () => {
     const { core } = fakeCore(data);
     const audit: Record<string, unknown>[] = [];
     const answer = await dataOf(messages(''), { core, audit });
@@ -36,7 +36,7 @@ describe('payloads of retained messages', () => {
     expect(audit).toEqual([]);
   });
 
-  it('are shown as sent when included, and an administrator who asks is audited once per stream', async () => {
+  it("are shown unchanged when included, and an administrator's request is audited once per stream", async () => {
     const { core } = fakeCore(data);
     const audit: Record<string, unknown>[] = [];
     expect(await dataOf(messages('(include: true)'), { core, audit })).toMatchObject({
@@ -51,7 +51,7 @@ describe('payloads of retained messages', () => {
     expect(audit).toEqual([{ audit: 'payload', requester: 'admin:root', stream: 'ann/clients/c1' }]);
   });
 
-  it("of a user's own are not audited", async () => {
+  it("of one's own are not audited", async () => {
     const { core } = fakeCore(data);
     const audit: Record<string, unknown>[] = [];
     const answer = await dataOf(messages('(include: true)'), { core, audit, requester: ann });
@@ -59,7 +59,7 @@ describe('payloads of retained messages', () => {
     expect(audit).toEqual([]);
   });
 
-  it('stay apart from the bounded error, which is always shown', async () => {
+  it('are independent of the bounded error, which is always shown', async () => {
     const error = { code: 'handler_failed', message: 'no tab' };
     const { core } = fakeCore({ messages: [message(1, { kind: 'error', payload: null, error })] });
     const document = '{ commandHistory(userId: "ann", commandId: "k1") { nodes { kind error { code message } } } }';
@@ -67,7 +67,7 @@ describe('payloads of retained messages', () => {
   });
 });
 
-describe('payloads that are kept apart', () => {
+describe('spilled payloads', () => {
   const spill = { name: 'o', bytes: 20_000, sha256: 'digest', expiresAt: T0 + 1000 };
   const apart = (seq: number, bytes = 20_000) =>
     message(seq, { payload: null, spill: { ...spill, bytes }, payloadBytes: bytes });
@@ -78,7 +78,7 @@ describe('payloads that are kept apart', () => {
     m3: { state: 'unavailable', text: null },
   } as const;
 
-  it('are fetched only when asked for, once each, and say what became of them', async () => {
+  it('are fetched only when requested, once each, with their state', async () => {
     const { core, calls } = fakeCore({ messages: [apart(1), apart(2), apart(3), message(4)], spilled });
     const redacted = await dataOf(messages(''), { core });
     expect(redacted).toMatchObject({
@@ -100,7 +100,7 @@ describe('payloads that are kept apart', () => {
     expect(audit).toEqual([{ audit: 'payload', requester: 'admin:root', stream: 'ann/clients/c1' }]);
   });
 
-  it('are fetched up to 16 MiB an answer: those beyond stay redacted, in both fields alike', async () => {
+  it('are fetched up to 16 MiB an answer: further ones stay redacted, in both fields alike', async () => {
     const all = Array.from({ length: 20 }, (_, i) => apart(i + 10, 2 ** 20));
     const many = Object.fromEntries(all.map(({ id }) => [id, { state: 'spilled_included', text }] as const));
     const { core, calls } = fakeCore({ messages: all, spilled: many });
@@ -113,13 +113,13 @@ describe('payloads that are kept apart', () => {
     const shown = [...Array(16).fill('SPILLED_INCLUDED'), ...Array(4).fill('REDACTED')];
     expect(await states()).toEqual(shown);
     expect(calls.at(-1)?.split(' ')).toHaveLength(17);
-    // Another request has its own measure.
+    // Another request has its own budget.
     expect(await states()).toEqual(shown);
   });
 });
 
 describe('messages', () => {
-  it('are narrowed by kinds and by exclusive times, as RFC 3339 or as epoch milliseconds', async () => {
+  it('are filtered by kinds and by exclusive times, as RFC 3339 or as epoch milliseconds', async () => {
     const { core } = fakeCore({ messages: [message(1), message(2, { kind: 'command' }), message(3), message(4)] });
     const document = `query ($after: DateTime, $before: DateTime) {
       messages(stream: "ann/clients/c1", kinds: [RESULT], afterTime: $after, beforeTime: $before) { nodes { id at } }
@@ -151,7 +151,7 @@ describe('the result of a command', () => {
     expect(calls).not.toContain('delivery.result');
   });
 
-  it('is shown when revealed, and an administrator who asks is audited', async () => {
+  it("is shown when revealed, and an administrator's request is audited", async () => {
     const { core } = fakeCore(data);
     const audit: Record<string, unknown>[] = [];
     const shown = { command: { outcome: 'COMPLETED', result: { secret: 's3cret' } } };
@@ -177,7 +177,7 @@ describe('times', () => {
     },
   );
 
-  it('take a leap day, lower case and a literal in epoch milliseconds', async () => {
+  it('accept a leap day, lower case and a literal in epoch milliseconds', async () => {
     for (const t of ['2028-02-29T00:00:00Z', '2026-01-01t00:00:00.123456z'])
       expect(await dataOf(document, { core, variables: { t } })).toBeDefined();
     const literal = `{ messages(stream: "ann/clients/c1", afterTime: ${T0 + 1}) { nodes { id } } }`;

@@ -24,7 +24,7 @@ import { openCore, type OpenedCore } from '../kit/topology-core.ts';
 const OPERATIONS = new URL('../../src/rest/operations/', import.meta.url);
 const whole = concatAST(readdirSync(OPERATIONS).map((name) => parse(readFileSync(new URL(name, OPERATIONS), 'utf8'))));
 
-/** Nested questions as a console asks them. */
+/** Nested queries as a console sends them. */
 const CONSOLE = parse(`
   query Dashboard($users: Int! = 50, $each: Int = 20) {
     users(first: $users) {
@@ -70,10 +70,10 @@ const known: Record<string, unknown> = {
   site_id: 'board',
   session_id: 's1',
 };
-/** Where one name stands for several types. */
+/** One name for several types. */
 const knownOfType: Record<string, unknown> = { ContextStatus: 'IDLE', WindowStatus: 'OPEN' };
 
-/** No variables but the required ones, all that are known, and one that is wrong. */
+/** Only the required variables, all known ones, and one wrong one. */
 function variableSets(document: DocumentNode): Record<string, unknown>[] {
   const all = operationOf(document)?.variableDefinitions ?? [];
   const pick = (some: typeof all) =>
@@ -93,7 +93,7 @@ const documents = [...Object.values(separateOperations(whole)), ...Object.values
   (document) => operationOf(document)?.operation === 'query',
 );
 
-/** Two users, one of them with a command that is done and one that waits. */
+/** Two users, one of them with an ended command and a pending one. */
 async function populate({ core, backend }: OpenedCore): Promise<void> {
   const alice = user('alice');
   await core.sites.register(alice, { siteId: 'board', clientId: 'tab', actions: ['open'] });
@@ -131,7 +131,7 @@ function shown({ data, errors }: ExecutionResult): unknown {
   return JSON.parse(JSON.stringify({ data, errors: errors?.map(({ message, path }) => ({ message, path })) }));
 }
 
-/** A request that is wrong is told the first thing that is. */
+/** An invalid request gets only its first fault. */
 function firstOfRequest(result: ExecutionResult): ExecutionResult {
   return 'data' in result ? result : { errors: result.errors?.slice(0, 1) ?? [] };
 }
@@ -176,7 +176,7 @@ it('the documents of a console are valid', () => {
   expect(validate(schema, CONSOLE)).toEqual([]);
 });
 
-it('the corpus has answers worth comparing', async () => {
+it('the corpus has answers that are worth comparing', async () => {
   const plans = createPlans(schema);
   const answers = await Promise.all(
     documents.map((document) =>

@@ -7,7 +7,7 @@ import { createFeeds, smallSchema as schema, type SmallContext } from './kit/sma
 
 type Case = readonly [document: string, variables?: Record<string, unknown>];
 
-/** Documents on which another executor could differ: defaults, coercion, nulls, abstract types, directives, fragments. */
+/** Documents for which executors might differ: defaults, coercion, nulls, abstract types, directives, fragments. */
 const corpus: readonly Case[] = [
   ['{ hello }'],
   ['{ hello(name: null) }'],
@@ -107,7 +107,7 @@ const contextValue: SmallContext = { requester: admin, wires: createFeeds(), see
 
 const OF_A_RESULT = /^(Int cannot represent|Expected a value of type|Cannot return null)/;
 
-/** Data, paths and (of request errors) the very words. */
+/** Data, paths and, for request errors, the exact messages. */
 function shown({ data, errors }: ExecutionResult): unknown {
   const faults = errors?.map(({ path, message, locations }) => ({
     path,
@@ -150,7 +150,7 @@ describe('a plan', () => {
     expect(written).toBeGreaterThan(good * 0.6);
   });
 
-  it('says 400 of a request that cannot run, and never throws', async () => {
+  it('answers 400 for a request that cannot run, and never throws', async () => {
     const plan = createPlans(schema).of(parse('query ($n: Int!) { count(n: $n) }'));
     for (const variables of [{}, { n: 'x' }, null, undefined]) {
       const answer = await plan?.bind(variables).run(contextValue);
@@ -160,7 +160,7 @@ describe('a plan', () => {
     }
   });
 
-  it('knows no operation where the document does not say which', () => {
+  it('finds no operation if the document does not determine one', () => {
     const plans = createPlans(schema);
     const two = parse('query A { hello } query B { me }');
     expect(plans.of(two)).toBe(null);
@@ -169,14 +169,14 @@ describe('a plan', () => {
     expect(plans.of(two, 'B')).not.toBe(plans.of(two, 'A'));
   });
 
-  it('answers each operation of a document as itself', async () => {
+  it('answers each operation of a document separately', async () => {
     const plans = createPlans(schema);
     const two = parse('query A($n: Int! = 1) { count(n: $n) } query B { me }');
     expect(await plans.of(two, 'A')?.bind({}).run(contextValue)).toEqual({ data: { count: 1 } });
     expect(await plans.of(two, 'B')?.bind({}).run(contextValue)).toEqual({ data: { me: 'admin' } });
   });
 
-  it('sees what a document reads through fragments', () => {
+  it('includes the fields that a document selects through fragments', () => {
     const plan = (text: string) => createPlans(schema).of(parse(text));
     expect(plan('{ ...F } fragment F on Query { ... { __schema { description } } }')).toMatchObject({
       introspects: true,
@@ -208,13 +208,13 @@ describe('the cost of a plan', () => {
     ]);
   });
 
-  it('does not take the cost of bad variables for that of good ones', () => {
+  it('is not affected by invalid variables of an earlier request', () => {
     const plan = createPlans(schema).of(parse('query ($c: Color) { color(like: $c) named(first: 50) { id } }'));
     expect(plan?.bind({ c: 'NONE' }).cost).toBe(0);
     expect(plan?.bind({ c: 'RED' }).cost).toBe(52);
   });
 
-  it('is beyond every bound where it cannot be counted', () => {
+  it('exceeds every bound if it cannot be computed', () => {
     const plan = createPlans(schema).of(parse('query ($n: Int) { sized(first: $n) { id } named(first: 900) { id } }'));
     expect(plan?.bind({ n: null }).cost).toBe(Infinity);
     expect(plan?.bind({ n: 1 }).cost).toBe(903);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RawJson, toJson, trustJson } from '../../src/core/json.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { settle } from '../kit/clock.ts';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { openCore } from '../kit/topology-core.ts';
@@ -12,8 +13,8 @@ const INVOKE = `mutation ($id: ID!) {
   }
 }`;
 
-describe('over the real rooms', () => {
-  it('a command goes its way, and its case file and history say so', async () => {
+describe('over real rooms', () => {
+  it('a command runs, and its case file and history show it', async () => {
     await using relay = await openCore();
     const client = await connect(relay.core, alice);
     const call = dataOf(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' } });
@@ -77,7 +78,7 @@ describe('over the real rooms', () => {
     expect(await dataOf(file, { core: relay.core, requester: alice })).toEqual({ command: { outcome: 'COMPLETED' } });
   });
 
-  it('params that are no object are refused', async () => {
+  it('params that are not an object are refused', async () => {
     await using relay = await openCore();
     const document = `mutation ($params: JSON) {
       invokeAction(input: { userId: "alice", clientId: "tab", action: "open", params: $params }) { __typename }
@@ -131,7 +132,7 @@ describe('every nested listing over the real rooms', () => {
 });
 
 describe('subscriptions over the real rooms', () => {
-  it('connectionEvents tells a user of its own clients, with the cause', async () => {
+  it('connectionEvents sends a user the events of its own clients, with the cause', async () => {
     await using relay = await openCore();
     const document =
       'subscription { connectionEvents { change cause missed connection { clientId status actionNames } } }';
@@ -165,7 +166,7 @@ describe('subscriptions over the real rooms', () => {
     });
   });
 
-  it('pendingRpcAlerts says when the oldest wait crosses the bound, and when none is over it', async () => {
+  it('pendingRpcAlerts reports when the oldest wait crosses the bound, and when none exceeds it', async () => {
     await using relay = await openCore();
     const client = await connect(relay.core, alice);
     const document =
@@ -183,7 +184,35 @@ describe('subscriptions over the real rooms', () => {
     await events.return?.();
   });
 
-  it('commandUpdates begins with the present state and ends after the terminal one', async () => {
+  it('pendingRpcAlerts counts a wait whose age is exactly the bound, as minAgeMs does', async () => {
+    await using relay = await openCore();
+    await connect(relay.core, alice);
+    const document = 'subscription { pendingRpcAlerts(olderThanMs: 5000) { over count oldestAgeMs } }';
+    const events = await listen(document, { core: relay.core, requester: alice });
+    await events.next();
+    const call = dataOf(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' } });
+    await relay.clock.advance(5_000);
+    const { value } = await events.next();
+    expect(value?.data?.pendingRpcAlerts).toEqual({ over: true, count: 1, oldestAgeMs: 5_000 });
+    await events.return?.();
+    await relay.clock.advance(60_000);
+    await call;
+  });
+
+  it.each([999, 600_001])('pendingRpcAlerts refuses the bound %s, and its argument declares the range', async (ms) => {
+    await using relay = await openCore();
+    const document = `subscription { pendingRpcAlerts(olderThanMs: ${ms}) { over } }`;
+    await expect(listen(document, { core: relay.core, requester: alice })).rejects.toMatchObject({
+      originalError: { code: 'invalid_argument' },
+    });
+    const argument = schema
+      .getSubscriptionType()
+      ?.getFields()
+      ['pendingRpcAlerts']?.args.find(({ name }) => name === 'olderThanMs');
+    expect(argument?.extensions).toMatchObject({ minimum: 1_000, maximum: 600_000 });
+  });
+
+  it('commandUpdates begins with the current state and ends after the terminal one', async () => {
     await using relay = await openCore();
     const client = await connect(relay.core, alice);
     const call = dataOf(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' } });
@@ -214,7 +243,7 @@ describe('subscriptions over the real rooms', () => {
 describe('viewer', () => {
   const document = '{ viewer { kind userId scopes nodeId mode expiresAt } }';
 
-  it('says who asks and which node answers', async () => {
+  it('names the requester and the answering node', async () => {
     await using relay = await openCore();
     const here = { nodeId: relay.core.nodeId, mode: relay.core.mode.toUpperCase(), expiresAt: null };
     expect(await dataOf(document, { core: relay.core, requester: user('alice', 'invoke') })).toEqual({
@@ -225,7 +254,7 @@ describe('viewer', () => {
     });
   });
 
-  it('needs a token, and of a user the scope invoke', async () => {
+  it('requires a token, and for a user the scope invoke', async () => {
     await using relay = await openCore();
     expect(await codeOf(document, { core: relay.core, requester: null })).toBe('unauthenticated');
     expect(await codeOf(document, { core: relay.core, requester: user('alice', 'connect') })).toBe('forbidden');

@@ -5,7 +5,7 @@ import { SECRET } from './kit/small-schema.ts';
 
 type Iteration = AsyncIterableIterator<ExecutionResult>;
 
-/** The official client is the judge: whatever holds in one mode holds in the other. */
+/** The official client is the reference: everything must hold in both modes. */
 describe.each([
   ['distinct connections at /graphql', '', false],
   ['distinct connections at /graphql/stream', '/stream', false],
@@ -36,7 +36,7 @@ describe.each([
     return results;
   };
   const push = (n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
-  /** Starts a subscription and waits until the server listens for it. */
+  /** Starts a subscription and waits until the server has subscribed. */
   const started = async (
     query: string,
   ): Promise<{ results: Iteration; first: Promise<IteratorResult<ExecutionResult>> }> => {
@@ -47,7 +47,7 @@ describe.each([
     return { results, first };
   };
 
-  it('gets each event as it comes, and ends what it leaves', async () => {
+  it('gets each event as it is published, and ends what it leaves', async () => {
     const { results, first } = await started('subscription { ticks }');
     push(7);
     expect((await first).value).toEqual({ data: { ticks: 7 } });
@@ -68,12 +68,12 @@ describe.each([
     ]);
   });
 
-  it('runs queries and mutations, as who it is', async () => {
+  it('runs queries and mutations as its requester', async () => {
     expect(await all('{ me hello }')).toEqual([{ data: { me: 'alice', hello: 'hello you' } }]);
     expect(await all('mutation { touch }')).toEqual([{ data: { touch: expect.any(Number) } }]);
   });
 
-  it('hears a refusal with its code, be it of the document, of a limit, or of the resolver', async () => {
+  it('gets a refusal with its code, from the document, a limit, or the resolver', async () => {
     const codes = async (query: string): Promise<unknown> => {
       const [answer, ...more] = await all(query);
       expect(more).toEqual([]);
@@ -90,13 +90,13 @@ describe.each([
     expect(await codes('subscription { ticks seen }')).toEqual(['GRAPHQL_VALIDATION_FAILED']);
   });
 
-  it('says that variables are wrong', async () => {
+  it('gets the errors of variables', async () => {
     const [answer] = await all('subscription ($n: Int) { ticks(times: $n) }', { n: 'x' });
     expect(answer?.errors?.[0]?.message).toContain('$n');
     expect(JSON.stringify(answer)).not.toContain('"http"');
   });
 
-  it.each(['boomStart', 'boomEvents'])('hides what broke %s', async (field) => {
+  it.each(['boomStart', 'boomEvents'])('does not see what broke %s', async (field) => {
     const opened = door.wires.opened.promise;
     const results = iterate(`subscription { ${field} }`);
     const first = results.next();
@@ -111,7 +111,7 @@ describe.each([
     await results.return?.();
   });
 
-  it('hides what broke the source, says it once and ends', async () => {
+  it('does not see what broke the source, gets one error and ends', async () => {
     const { results, first } = await started('subscription { ticks }');
     push(1);
     await first;
@@ -123,7 +123,7 @@ describe.each([
     expect((await results.next()).done).toBe(true);
   });
 
-  it('gives each event what was not remembered from the one before', async () => {
+  it('gets fresh values with each event', async () => {
     const { results, first } = await started('subscription { seen }');
     push(1);
     push(2);
@@ -132,7 +132,7 @@ describe.each([
     await results.return?.();
   });
 
-  it('would come again after the door was closed: it is told no `complete`', async () => {
+  it('would reconnect after a shutdown, because it receives no `complete`', async () => {
     const { results, first } = await started('subscription { ticks }');
     push(1);
     await first;

@@ -29,7 +29,7 @@ function house() {
   return { clock, timers, expiries, ended, add };
 }
 
-test('each stream ends with its own token, to the millisecond, however many share a second', async () => {
+test('each stream ends with its own token, to the millisecond, however many end in the same second', async () => {
   const { clock, ended, add, timers } = house();
   add('c', 2700);
   add('a', 2100);
@@ -44,7 +44,7 @@ test('each stream ends with its own token, to the millisecond, however many shar
   expect(timers.waiting.size).toBe(0);
 });
 
-test('a thousand streams of one second wait with one timer, and none when all are gone', () => {
+test('a thousand streams of one second need one timer, and none after all have closed', () => {
   const { expiries, add, timers } = house();
   const wires = Array.from({ length: 1000 }, (_, i) => add(`${i}`, 60_000 + i));
   expect([timers.armed, timers.waiting.size]).toEqual([1, 1]);
@@ -62,7 +62,7 @@ test('a stream that closed before its time is not ended again', async () => {
   expect(ended).toEqual(['here at 1500']);
 });
 
-test('a stream that is slow to close keeps no later one of its second from ending', async () => {
+test('a stream that is slow to close does not prevent later ones of its second from ending', async () => {
   const { clock, ended, expiries, add } = house();
   const start = clock.now();
   const slow: Ending = {

@@ -16,7 +16,7 @@ async function opened(fastPath = true): Promise<NewsServer & AsyncDisposable> {
   return { door, news, [Symbol.asyncDispose]: () => door[Symbol.asyncDispose]() };
 }
 type Asking = { readonly requester?: string; readonly room?: string; readonly query?: string; readonly more?: object };
-/** Listening, once it returns. */
+/** Resolves once it is subscribed. */
 async function hearing(
   { door, news }: NewsServer,
   { requester = 'alice', room = 'a', query = NEWS, more }: Asking = {},
@@ -32,7 +32,7 @@ const resultsOf = (stream: RawStream): any[] =>
 const texts = (stream: RawStream): string[] => resultsOf(stream).map(({ data }) => Object.values<any>(data)[0].text);
 
 describe('a shared subscription', () => {
-  it('is executed once for all who share it, by nobody’s eyes, and each is asked for itself', async () => {
+  it('is executed once for all members, without a requester, and each member is authorized itself', async () => {
     await using house = await opened();
     const streams = [await hearing(house), await hearing(house, { requester: 'bob' }), await hearing(house)];
     expect(house.news.sources()).toBe(1);
@@ -46,7 +46,7 @@ describe('a shared subscription', () => {
     await until(() => house.news.sources() === 0 && house.news.tenures() === 0);
   });
 
-  it('gives nobody what another asked for', async () => {
+  it('gives nobody what another member selected', async () => {
     await using house = await opened();
     const [a, b] = [await hearing(house), await hearing(house, { room: 'b' })];
     const aliased = await hearing(house, {
@@ -58,7 +58,7 @@ describe('a shared subscription', () => {
     expect(house.news.executions()).toBe(3);
   });
 
-  it('keeps those apart whose variables change the words', async () => {
+  it('separates members whose variables change the result', async () => {
     await using house = await opened();
     const query =
       'subscription ($room: String, $less: Boolean = false) { news(room: $room) { text missed @skip(if: $less) } }';
@@ -85,7 +85,7 @@ describe('a shared subscription', () => {
       'a fragment differs by viewer',
       'subscription ($room: String) { news(room: $room) { ...F } } fragment F on Item { text seenBy ... on Item { isMine } }',
     ],
-  ])('is each viewer’s own where %s', async (_, query) => {
+  ])('is separate for each viewer if %s', async (_, query) => {
     await using house = await opened();
     const [a, b] = [await hearing(house, { query }), await hearing(house, { query, requester: 'bob' })];
     expect(house.news.sources()).toBe(2);
@@ -96,7 +96,7 @@ describe('a shared subscription', () => {
     if (query.includes('isMine')) expect([first.isMine, second.isMine]).toEqual([true, false]);
   });
 
-  it('ends for one who may no longer listen, at once, and goes on for the others', async () => {
+  it('ends for a member whose permission ended, at once, and continues for the others', async () => {
     await using house = await opened();
     const [alice, bob] = [await hearing(house), await hearing(house, { requester: 'bob' })];
     house.news.publish('a', 'before');
@@ -112,7 +112,7 @@ describe('a shared subscription', () => {
     expect(house.news.tenures()).toBe(1);
   });
 
-  it('refuses a joiner by its own field, in the very words of one that is not shared', async () => {
+  it('refuses a joiner with its own field name, in the words of an unshared subscription', async () => {
     await using house = await opened();
     await hearing(house);
     const refused = async (name: 'news' | 'own '): Promise<string> => {
@@ -135,7 +135,7 @@ describe('a shared subscription', () => {
     expect([texts(first), texts(second)]).toEqual([['early', 'late'], ['late']]);
   });
 
-  it('fails for all where an event cannot be resolved at once, and says nothing of why', async () => {
+  it('fails for all if an event cannot be resolved, and does not reveal why', async () => {
     await using house = await opened();
     const stream = await hearing(house, { query: 'subscription { news(room: "a") { later } }' });
     house.news.publish('a', 'one');
@@ -144,7 +144,7 @@ describe('a shared subscription', () => {
     expect(house.news.sources()).toBe(0);
   });
 
-  it('carries an operation’s own name on a stream of several', async () => {
+  it('carries an operation’s own id on a stream of several', async () => {
     await using house = await opened();
     const { shared, operate } = await single(house.door);
     const own = await hearing(house);
@@ -171,7 +171,7 @@ describe('a shared subscription', () => {
   });
 
   it.each([true, false])(
-    'gives the same bytes, shared or not (%s), and what came within a tick reads as if it had not',
+    'gives the same bytes, shared or not (%s), and events of one tick read as if written separately',
     async (fastPath) => {
       await using house = await opened(fastPath);
       const query = NEWS.replace('seenBy', '');
@@ -222,7 +222,7 @@ describe('a shared subscription', () => {
     },
   );
 
-  it('loses nothing of a burst for one who reads, however long it is', async () => {
+  it('loses nothing of a burst of any length for a fast reader', async () => {
     await using house = await opened();
     const stream = await hearing(house);
     for (let i = 0; i < 3000; i++) house.news.publish('a', `${i}`);
@@ -233,7 +233,7 @@ describe('a shared subscription', () => {
   });
 });
 
-/** What JSON escapes, what it does not, and what frames are cut by. */
+/** Characters that JSON escapes, characters that it does not, and those that end frames. */
 function randomText(seed: number): string {
   const parts = [
     '\n',

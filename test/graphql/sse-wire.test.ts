@@ -8,7 +8,7 @@ import { bodyOf, REQUEST, streaming } from './kit/stream-ends.ts';
 
 const PAD = 'x'.repeat(20_000);
 
-/** One group of numbers, and what was put into words. */
+/** One group of numbers, and the events that were encoded. */
 function numbers() {
   const encoded: LiveEvent<number>[] = [];
   let push = (_: number): void => {};
@@ -32,7 +32,7 @@ function numbers() {
     join(wire: SseStream, id: string | null = null) {
       const lifetime = { endWith() {}, close() {} };
       return groups.join(
-        { shared: { key: 'k', hear, lifetime: lifetime }, encoder: () => face },
+        { shared: { key: 'k', listen: hear, lifetime: lifetime }, encoder: () => face },
         { stream: wire, id, onEnd: () => {} },
       );
     },
@@ -41,8 +41,8 @@ function numbers() {
 const seen = (text: string): [number, number][] =>
   [...text.matchAll(/<(\d+):(\d+)>/g)].map(([, event, missed]) => [Number(event), Number(missed)]);
 
-describe('a wire', () => {
-  it('writes ready chunks to its socket, past the response, and ends the body as it ought to end', async () => {
+describe('a stream', () => {
+  it('writes ready chunks to its socket, past the response, and ends the body correctly', async () => {
     await using at = await streaming();
     const { wire, writes, until, text, reader } = await at.open();
     wire.send('a€😀');
@@ -51,7 +51,7 @@ describe('a wire', () => {
     await until('0\r\n\r\n');
     expect(bodyOf(text())).toBe(`:\n\n${Buffer.from('a€😀').toString('latin1')}:\n\n`);
     expect(writes()).toBe(0);
-    // The connection is good for another request.
+    // The connection can be used for another request.
     expect([reader.destroyed, text().toLowerCase().includes('connection: close')]).toEqual([false, false]);
   });
 
@@ -59,7 +59,7 @@ describe('a wire', () => {
     ['of HTTP/1.0', { request: 'GET / HTTP/1.0\r\n\r\n' }],
     ['over TLS', { before: (socket: object) => void Object.assign(socket, { encrypted: true }) }],
     ['told to', { direct: false }],
-  ])('leaves the framing to the response %s, and the bytes are the same', async (_, options) => {
+  ])('leaves the framing to the response %s, with the same bytes', async (_, options) => {
     await using at = await streaming();
     const { wire, writes, until, text } = await at.open(options);
     wire.send('one');
@@ -70,7 +70,7 @@ describe('a wire', () => {
     expect([bodyOf(text()), writes()]).toEqual([':\n\nonetwo', 3]);
   });
 
-  it('waits for its turn behind an answer that is not over', async () => {
+  it('waits for its turn behind an unfinished response', async () => {
     await using at = await streaming();
     const first = await at.open({ request: REQUEST });
     const held = first.res;
@@ -88,13 +88,13 @@ describe('a wire', () => {
     await first.until('late\r\n0\r\n\r\n');
   });
 
-  it('is told that its reader went before it was opened', async () => {
+  it('notices that its reader left before it was opened', async () => {
     await using at = await streaming();
     const { wire } = await at.open({ before: (socket) => void socket.destroy() });
     await until(() => wire.closed);
   });
 
-  it('forgets what request and head were, and nothing that the access log reads', async () => {
+  it('frees the request and the head, except what the access log reads', async () => {
     await using at = await streaming();
     const { res } = await at.open({ request: 'GET /a?b HTTP/1.1\r\nhost: x\r\nauthorization: Bearer secret\r\n\r\n' });
     expect([res.req.headers, res.req.rawHeaders, res.req.url]).toEqual([{}, [], '']);
@@ -104,7 +104,7 @@ describe('a wire', () => {
 
 describe('a member of a group that stops reading', () => {
   it.each([null, 'op'])(
-    'costs two merges in its socket and a queue, is told what it missed, and pays for that alone (named %s)',
+    'costs two merges in its socket and a queue, gets the count of missed events, and an encoding of its own (id %s)',
     async (id) => {
       await using at = await streaming();
       const all = numbers();
@@ -134,7 +134,7 @@ describe('a member of a group that stops reading', () => {
     },
   );
 
-  it('ends at once all the same, and leaves the others alone', async () => {
+  it('still ends at once, and does not affect the others', async () => {
     await using at = await streaming();
     const all = numbers();
     const [fast, slow] = [await at.open(), await at.open({ paused: true })];
@@ -155,7 +155,7 @@ describe('a member of a group that stops reading', () => {
     expect(all.groups.size).toBe(1);
   });
 
-  it('keeps no other operation of its stream from its turn', async () => {
+  it('does not delay the other operations of its stream', async () => {
     await using at = await streaming();
     const [one, two] = [numbers(), numbers()];
     const { wire, reader, until } = await at.open({ paused: true });

@@ -17,7 +17,7 @@ const TICKS = 'subscription { ticks }';
 const COMPLETE = 'event: complete\ndata:\n\n';
 const push = (door: GraphqlServer, n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
 
-/** With time for the door to take each event, were it to. */
+/** With enough time for the handler to take each event, if it did. */
 async function pushSlowly(door: GraphqlServer, from: number, to: number): Promise<void> {
   for (let n = from; n < to; n++) {
     push(door, n);
@@ -60,7 +60,7 @@ async function refusal(answer: Promise<RawStream>): Promise<[number, string]> {
 }
 
 describe('an event stream', () => {
-  it('is refused without a token, in every way of asking', async () => {
+  it('is refused without a token, for every form of request', async () => {
     await using door = await startGraphqlServer();
     const accept = 'text/event-stream';
     const search = `?query=${encodeURIComponent(TICKS)}`;
@@ -73,7 +73,7 @@ describe('an event stream', () => {
     expect(door.wires.feeds.size).toBe(0);
   });
 
-  it('writes the frames of the protocol, and the header that keeps proxies from holding them', async () => {
+  it('writes the frames of the protocol, and the header against buffering proxies', async () => {
     await using door = await startGraphqlServer();
     const stream = await subscribeRaw(door.url, 'subscription { ticks(times: 2) }');
     await stream.ended;
@@ -85,7 +85,7 @@ describe('an event stream', () => {
     );
   });
 
-  it('takes an operation by GET, but no mutation', async () => {
+  it('accepts an operation by GET, but no mutation', async () => {
     await using door = await startGraphqlServer();
     const get = (query: string) =>
       toStream(door, 'GET', { accept: 'text/event-stream', search: `?query=${encodeURIComponent(query)}` });
@@ -96,7 +96,7 @@ describe('an event stream', () => {
     expect(await refusal(get(''))).toEqual([400, 'invalid_argument']);
   });
 
-  it('frees its source when its reader goes', async () => {
+  it('frees its source when its reader leaves', async () => {
     await using door = await startGraphqlServer();
     const opened = door.wires.opened.promise;
     const stream = await subscribeRaw(door.url, TICKS);
@@ -105,7 +105,7 @@ describe('an event stream', () => {
     await until(() => door.wires.feeds.size === 0);
   });
 
-  it('aborts what a mutation waits for when its reader goes', async () => {
+  it("aborts a mutation's wait when its reader leaves", async () => {
     await using door = await startGraphqlServer();
     const opened = door.wires.opened.promise;
     const stream = await subscribeRaw(door.url, 'mutation { stuck }');
@@ -129,13 +129,13 @@ describe('an event stream', () => {
     expect(own.text()).toBe(':\n\n'.repeat(5));
   });
 
-  it('goes on, pings included, after its reader was slow, and holds little meanwhile', async () => {
+  it('continues, pings included, after its reader was slow, with little memory', async () => {
     await using door = await startGraphqlServer();
     const query = 'subscription ($size: Int!) { text(size: $size) }';
     const opened = door.wires.opened.promise;
     const slow = await openPaused(door, { query, variables: { size: 200_000 } });
     await opened;
-    // Far more than the sockets hold, so that the door must stop taking events from their source.
+    // Far more than the sockets hold, so that the handler must stop taking events from their source.
     await pushSlowly(door, 0, 300);
     await slow.blocked();
     await door.clock.advance(SSE_PING_MS);
@@ -143,7 +143,7 @@ describe('an event stream', () => {
     slow.resume();
     await slow.until('"599:');
     const seen = slow.numbers();
-    // The feed holds 100 and drops its oldest: what came is in order, and the last 100 are all there.
+    // The feed holds 100 and drops its oldest: the received events are in order, and the last 100 are complete.
     expect(seen).toEqual([...seen].sort((a, b) => a - b));
     expect(seen.slice(-100)).toEqual(Array.from({ length: 100 }, (_, i) => 500 + i));
     expect(seen.length).toBeLessThan(400);
@@ -162,14 +162,14 @@ describe('an event stream', () => {
     await slow.blocked();
     await door.clock.advance(SSE_STALL_MS - SSE_PING_MS);
     expect(door.wires.feeds.size).toBe(1);
-    // What the sockets take may still have moved a little since, and the time begins anew with it.
+    // The sockets may still have taken some bytes since, which restarts the time.
     while (door.wires.feeds.size > 0) await door.clock.advance(SSE_PING_MS);
     slow.destroy();
   });
 });
 
 describe('the number of event streams', () => {
-  it('is 10 for a user, in both modes together, and a place that is left is free again', async () => {
+  it('is 10 for a user, in both modes together, and a closed one can be replaced', async () => {
     await using door = await startGraphqlServer();
     const token = await reserve(door);
     const streams = await Promise.all(
@@ -180,7 +180,7 @@ describe('the number of event streams', () => {
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
     expect(await refusal(Promise.resolve(refused))).toEqual([429, 'rate_limited']);
     expect(await refusal(toStream(door, 'PUT'))).toEqual([429, 'rate_limited']);
-    // The reserved place is counted already; others are counted for themselves.
+    // The reserved place counts already; the others count separately.
     expect((await open(door, token)).status).toBe(200);
     expect((await subscribeRaw(door.url, TICKS, { requester: 'bob' })).status).toBe(200);
     streams[0]?.abort();
@@ -194,7 +194,7 @@ describe('the number of event streams', () => {
     expect(await refusal(toStream(door, 'PUT', { requester: 'admin' }))).toEqual([429, 'rate_limited']);
   });
 
-  it('does not count what was refused', async () => {
+  it('does not include refused ones', async () => {
     await using door = await startGraphqlServer();
     for (let n = 0; n < 2 * SSE_PER_PRINCIPAL; n++) {
       const stream = await subscribeRaw(door.url, 'subscription { nope }');
@@ -209,7 +209,7 @@ describe('the number of event streams', () => {
 });
 
 describe('a reservation', () => {
-  it('is of no use to anybody else, who sees what there is to see of one that never was', async () => {
+  it('cannot be used by anybody else, for whom it does not exist', async () => {
     await using door = await startGraphqlServer();
     const token = await reserve(door);
     for (const requester of ['bob', 'admin']) {
@@ -226,7 +226,7 @@ describe('a reservation', () => {
     expect((await open(door, token)).status).toBe(200);
   });
 
-  it('is known by its token in the address, too, and opened once', async () => {
+  it('is also found by its token in the address, and opened once', async () => {
     await using door = await startGraphqlServer();
     const token = await reserve(door);
     const accept = 'text/event-stream';
@@ -235,7 +235,7 @@ describe('a reservation', () => {
     expect(await refusal(open(door, token))).toEqual([409, 'invalid_argument']);
   });
 
-  it('holds operations that come before it is opened', async () => {
+  it('keeps operations that arrive before it is opened', async () => {
     await using door = await startGraphqlServer();
     const token = await reserve(door);
     expect((await operate(door, token, 'early', { query: '{ me }' })).status).toBe(202);
@@ -244,7 +244,7 @@ describe('a reservation', () => {
     expect(stream.text()).toContain('event: next\ndata: {"id":"early","payload":{"data":{"me":"alice"}}}\n\n');
   });
 
-  it('lapses when nobody opens it, and gives its place back', async () => {
+  it('expires when nobody opens it, and no longer counts', async () => {
     await using door = await startGraphqlServer();
     const tokens = [];
     for (let n = 0; n < SSE_PER_PRINCIPAL; n++) tokens.push(await reserve(door));
@@ -258,7 +258,7 @@ describe('a reservation', () => {
     expect(await refusal(toStream(door, 'PUT'))).toEqual([429, 'rate_limited']);
   });
 
-  it('is gone with its stream', async () => {
+  it('ends with its stream', async () => {
     await using door = await startGraphqlServer();
     const token = await reserve(door);
     const stream = await open(door, token);
@@ -280,7 +280,7 @@ describe('a reservation', () => {
     }
   });
 
-  it('takes 100 operations at once and no more, each by its own id', async () => {
+  it('accepts 100 operations at once, each with its own id', async () => {
     await using door = await startGraphqlServer();
     const token = await reserve(door);
     const stream = await open(door, token);
@@ -296,7 +296,7 @@ describe('a reservation', () => {
     await stream.until('{"id":"one-more"}');
   });
 
-  it('ends only the operation that is stopped', async () => {
+  it('ends only the stopped operation', async () => {
     await using door = await startGraphqlServer();
     const token = await reserve(door);
     const stream = await open(door, token);
@@ -310,7 +310,7 @@ describe('a reservation', () => {
     expect(stream.text()).not.toContain('{"id":"a","payload"');
   });
 
-  it('refuses what it does not understand', async () => {
+  it('refuses malformed requests', async () => {
     await using door = await startGraphqlServer();
     const token = await reserve(door);
     const bad = { body: { query: TICKS } };
@@ -331,7 +331,7 @@ describe('a stream ends', () => {
   });
 
   it.each(['own', 'shared'] as const)(
-    'with the token that opened it (%s), and its client may come again',
+    'with the token that opened it (%s), and its client may reconnect',
     async (mode) => {
       const requester = principals();
       await using door = await startGraphqlServer({ requester });
@@ -352,7 +352,7 @@ describe('a stream ends', () => {
     },
   );
 
-  it('with the token that asked for one of its operations', async () => {
+  it('with the token that requested one of its operations', async () => {
     const requester = principals();
     await using door = await startGraphqlServer({ requester });
     requester.set('long', { ...user('carol'), expiresAt: door.clock.now() + 60_000 });
@@ -379,7 +379,7 @@ describe('a stream ends', () => {
     expect(door.wires.feeds.size).toBe(1);
   });
 
-  it('without `complete` when the door closes, which then refuses new ones', async () => {
+  it('without `complete` at shutdown, which refuses new ones', async () => {
     await using door = await startGraphqlServer();
     const own = await subscribeRaw(door.url, TICKS);
     const token = await reserve(door);

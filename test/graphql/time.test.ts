@@ -5,7 +5,7 @@ const HOUR = 3_600_000;
 const TIMES = [0, -1, 1, -HOUR, HOUR - 1, HOUR, 1.5, 951_782_399_999, 951_782_400_000, 4_102_444_799_999, 8.64e15];
 
 describe('printTime', () => {
-  it('writes as Date does, whatever was written before', () => {
+  it('writes as Date does, whatever it wrote before', () => {
     const times = [...TIMES, ...TIMES.map((time) => -time)];
     for (const before of times) {
       for (const time of times) {
@@ -20,7 +20,7 @@ describe('printTime', () => {
     for (let n = HOUR; n < HOUR + 1_000; n++) expect(printTime(n)).toBe(new Date(n).toISOString());
   });
 
-  it('refuses what is no time', () => {
+  it('refuses invalid times', () => {
     for (const time of [Number.NaN, Infinity, 8.64e15 + 1]) expect(() => printTime(time)).toThrow(RangeError);
   });
 });

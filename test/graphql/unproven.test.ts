@@ -10,7 +10,7 @@ const typeOf = (name: string) => {
 };
 const saidOf = (type: string, field: string): string => typeOf(type).getFields()[field]?.description ?? '';
 
-/** What shows something may be taken for more than it is: what its own description must say. */
+/** Each name that suggests more than is proven, and what its description must say. */
 const UNPROVEN: readonly (readonly [what: string, type: string, fields: readonly string[], says: RegExp])[] = [
   [
     'a worker’s task_id',
@@ -27,12 +27,12 @@ const UNPROVEN: readonly (readonly [what: string, type: string, fields: readonly
   ['a dedup counter', 'DedupStats', ['seen', 'unique', 'duplicates'], /not (proof that|how often) .*executed/],
 ];
 
-describe('what the schema says of what is not proven', () => {
+describe("the schema's statements about what is not proven", () => {
   it.each(UNPROVEN)('%s: in %s', (_, type, fields, says) => {
     for (const field of fields) expect([field, saidOf(type, field)]).toEqual([field, expect.stringMatching(says)]);
   });
 
-  it('a pending RPC: neither that nothing was written, nor that the client did not run, nor that no result came late', () => {
+  it('a pending RPC does not prove that nothing was written, that the client did not run, or that no result was late', () => {
     const said = typeOf('PendingRpc').description ?? '';
     expect(said).toMatch(/Nothing more is shown/);
     expect(said).toMatch(/may have been written to the socket/);
@@ -40,13 +40,13 @@ describe('what the schema says of what is not proven', () => {
     expect(said).toMatch(/a result may have come after the caller stopped waiting/);
   });
 
-  it('an assignment, wherever workers are listed, and a reservation of capacity', () => {
+  it('an assignment is stated wherever workers are listed, and a reservation of capacity too', () => {
     expect(typeOf('Workers').description).toMatch(/shows neither that a durable job system owns the task nor/);
     expect(saidOf('Workers', 'available')).toMatch(/Listing a worker does not reserve it/);
     expect(typeOf('CapacityScope').description).toMatch(/never that anything runs/);
   });
 
-  it('holds of the whole record: no field of delivery claims completion outside', () => {
+  it('hold for the whole record: no field of delivery claims completion outside', () => {
     const fields = Object.values(typeOf('DeliveryRecord').getFields());
     const claims = fields.filter(({ description }) => /complete|done|finished/i.test(description ?? ''));
     for (const { name, description } of claims)
@@ -54,7 +54,7 @@ describe('what the schema says of what is not proven', () => {
     expect(fields.filter(({ type }) => getNamedType(type).name === 'JSON')).toEqual([]);
   });
 
-  it('and the routes that show these say it too', () => {
+  it('are made by the routes that show these as well', () => {
     const text = readOperations()
       .map((one) => one.text)
       .join('\n')

@@ -18,7 +18,7 @@ const update = (more: Parameters<typeof command>[0], progress: string | null = n
 });
 
 describe('commandUpdates', () => {
-  it('says each move, tells what a slow reader missed, and frees its source when left', async () => {
+  it('reports each change, counts what a slow reader missed, and frees its source when left', async () => {
     const { core, updates, calls } = fakeCore({ commands: [command()] });
     const events = await listen(UPDATES('k1'), { core });
     updates.push(update({ stage: 'queued' }));
@@ -41,7 +41,7 @@ describe('commandUpdates', () => {
     expect((await events.next()).done).toBe(true);
   });
 
-  it('reads what surrounds the command afresh for each event', async () => {
+  it('reads nested fields again for each event', async () => {
     const { core, updates, calls } = fakeCore({ commands: [command()], waits: [pendingRpc()] });
     const events = await listen(UPDATES('k1'), { core });
     for (const stage of ['queued', 'dispatched'] as const) {
@@ -53,7 +53,7 @@ describe('commandUpdates', () => {
     expect(calls.filter((call) => call === 'rpc.ofCommands')).toHaveLength(2);
   });
 
-  it('shows progress, and an administrator who reads it is audited', async () => {
+  it("shows progress, and an administrator's read is audited", async () => {
     const { core, updates } = fakeCore({ commands: [command()] });
     const audit: Record<string, unknown>[] = [];
     const document = 'subscription { commandUpdates(userId: "ann", clientId: "c1", commandId: "k1") { progress } }';

@@ -15,7 +15,7 @@ const CONNECTION = `query ($status: ConnectionStatus) {
 }`;
 
 describe('the schema of wire words', () => {
-  it('puts enums out as their wire words, and leaves opaque JSON alone', async () => {
+  it('outputs enums as their REST words, and leaves opaque JSON unchanged', async () => {
     const metadata = { status: 'CONNECTED', deep: { USER_OWNED: [1, null] } };
     expect(await dataOf(CONNECTION, { core, schema: restSchema, variables: { status: 'DISCONNECTED' } })).toEqual({
       connections: {
@@ -31,12 +31,12 @@ describe('the schema of wire words', () => {
     });
   });
 
-  it('takes enum names as variables, as the served schema does', async () => {
+  it('accepts enum names as variables, as the served schema does', async () => {
     const { errors } = await ask(CONNECTION, { core, schema: restSchema, variables: { status: 'disconnected' } });
     expect(errors?.[0]?.message).toMatch(/\$status/);
   });
 
-  it('refuses to put out a word that an enum does not have', () => {
+  it('refuses to output a word that an enum does not have', () => {
     const enums = Object.values(restSchema.getTypeMap())
       .filter(isEnumType)
       .filter((type) => !isIntrospectionType(type));
@@ -47,14 +47,14 @@ describe('the schema of wire words', () => {
     }
   });
 
-  it('answers introspection by names, as every schema does', async () => {
+  it('answers introspection with names, as every schema does', async () => {
     const document = '{ __type(name: "ConnectionStatus") { kind enumValues { name } } }';
     expect(await dataOf(document, { core, schema: restSchema, requester: admin })).toEqual({
       __type: { kind: 'ENUM', enumValues: ['CONNECTED', 'DISCONNECTED', 'STALE'].map((name) => ({ name })) },
     });
   });
 
-  it('shows an outcome as the interface writes it', async () => {
+  it('shows an outcome in the documented words', async () => {
     const document =
       '{ command(userId: "ann", clientId: "c1", commandId: "k1") { outcome delivery { stage lastProvenStage execution } } }';
     expect(await dataOf(document, { core, schema: restSchema })).toEqual({

@@ -1,11 +1,21 @@
 import { readFileSync } from 'node:fs';
-import { execute, parse, type DocumentNode, type ExecutionResult } from 'graphql';
+import {
+  execute,
+  GraphQLObjectType,
+  GraphQLSchema,
+  GraphQLString,
+  parse,
+  type DocumentNode,
+  type ExecutionResult,
+  type GraphQLFieldConfig,
+} from 'graphql';
 import { expect, it } from 'vitest';
 import type { Core, Invocation } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { DIRECT_MUTATION } from '../../src/graphql/writer/cache-hints.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 
@@ -26,7 +36,7 @@ const shown = ({ data, errors }: ExecutionResult): unknown =>
     JSON.stringify({ data, errors: errors?.map(({ message, path, locations }) => ({ message, path, locations })) }),
   );
 
-/** A core whose invocations come to this; counts them. */
+/** A core whose invocations have this answer; counts them. */
 async function invoking(come: (core: Core) => Promise<Invocation>) {
   const { core, ...rest } = await testCore();
   const counted = { calls: 0 };
@@ -53,7 +63,7 @@ it.each([
   ['InvokeAction', restSchema],
   ['AwaitCommand', restSchema],
   ['InvokeAction', schema],
-])('the document of %s is written as text, again and again', async (name, of) => {
+])('the document of %s is written as text, every time', async (name, of) => {
   await using test = await testCore();
   await connect(test.core, user('alice'));
   const plan = createPlans(of).of(parse(RPC), name);
@@ -75,7 +85,7 @@ it.each([
   }
 });
 
-it('a mutation whose resolver fails is resolved once, and graphql-js says of it what it says', async () => {
+it('a mutation whose resolver fails is resolved once, and answered as graphql-js answers it', async () => {
   await using test = await invoking(() => Promise.reject(new CallboardError('invalid_argument', 'Not so.')));
   const { expected, text, run } = await both(test, CALL);
   expect([text, test.counted.calls]).toEqual([null, 2]);
@@ -129,7 +139,7 @@ it('a mutation whose variables are wrong is not resolved', async () => {
   expect(test.counted.calls).toBe(0);
 });
 
-it('what is left out has the default of the schema each time, also where others gave it before', async () => {
+it("omitted arguments get the schema's default each time, also after calls that gave them", async () => {
   await using test = await testCore();
   const seen: unknown[] = [];
   const invoke: Core['rpc']['invoke'] = (_who, request) => {
@@ -145,4 +155,23 @@ it('what is left out has the default of the schema each time, also where others 
   expect(seen.slice(3, 6)).toEqual(seen.slice(0, 3));
   expect(seen.slice(6)).toEqual(seen.slice(0, 3));
   expect(seen[0]).toMatchObject({ waitFor: 'completed', connectWithinMs: 0, respondWithinMs: 30_000 });
+});
+
+it('a mutation whose resolver needs info is left to graphql-js', async () => {
+  const field = (resolve: NonNullable<GraphQLFieldConfig<unknown, unknown>['resolve']>) => ({
+    type: GraphQLString,
+    extensions: DIRECT_MUTATION,
+    resolve,
+  });
+  const mutation = new GraphQLObjectType({
+    name: 'Mutation',
+    fields: { named: field((_parent, _args, _context, info) => info.fieldName), plain: field(() => 'written') },
+  });
+  const query = new GraphQLObjectType({ name: 'Query', fields: { a: { type: GraphQLString } } });
+  const plans = createPlans(new GraphQLSchema({ query, mutation }));
+  expect(await plans.of(parse('mutation { plain }'))?.bind({}).write({})).toBe('{"plain":"written"}');
+  const plan = plans.of(parse('mutation { named }'));
+  const context = {};
+  expect((await plan?.bind({}).write(context)) ?? null).toBeNull();
+  expect(await plan?.bind({}).run(context)).toEqual({ data: { named: 'named' } });
 });

@@ -37,7 +37,7 @@ describe('the writer of events', () => {
       `${ask('{ siteEvents(sessionId: $id) { ...F ... on SiteEvent { missed } ... { data } } }')} fragment F on SiteEvent { name messageId }`,
     ],
     ['conditions', ask('{ siteEvents(sessionId: $id) { name @skip(if: $less) data @include(if: $less) missed } }')],
-  ])('writes the very text of graphql-js: %s', (_, query) => {
+  ])('writes exactly the text of graphql-js: %s', (_, query) => {
     for (const variables of [{}, { less: true }]) {
       const args = subscribed(query, variables);
       const write = createEventWriter(args);
@@ -53,7 +53,7 @@ describe('the writer of events', () => {
     }
   });
 
-  it('gives up what would be an error', () => {
+  it('gives up an event that would be an error', () => {
     const write = createEventWriter(subscribed(ask('{ siteEvents(sessionId: $id) { publishedAt name } }')));
     expect(write?.(eventOf(1), contextValue)).toMatch(/^\{"siteEvents":/);
     expect(write?.({ event: { name: null, publishedAt: 1 }, missed: 0 }, contextValue)).toBeNull();

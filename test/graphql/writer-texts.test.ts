@@ -6,7 +6,7 @@ import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { admin, advertisement, connect, testCore, user } from '../kit/core.ts';
 
-it('writes texts of every kind of character as JSON.stringify does', async () => {
+it('writes strings with any character as JSON.stringify does', async () => {
   await using test = await testCore();
   const units = [0x2028, 0xd7ff, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xe000, 0xffff];
   for (let unit = 0; unit < 0x100; unit++) units.push(unit);
@@ -22,7 +22,7 @@ it('writes texts of every kind of character as JSON.stringify does', async () =>
   );
   const items = texts.map((summary) => ({ summary }));
   const expected = JSON.stringify({ user: { connections: { nodes: [{ actions: { items } }] } } });
-  // The second time from what is kept, of which it must still be known.
+  // The second time from the cache, which must remember it.
   for (let time = 0; time < 2; time++) {
     const note = { nonAscii: false };
     const context = createContext({ core: test.core, requester: admin, log: silentLog });
@@ -35,7 +35,7 @@ it.each([
   ['only ASCII', 'tab', false],
   ['a text beyond it', 'tüb', true],
 ])(
-  'says of an answer whether it holds more than ASCII, written anew and from what is kept: %s',
+  'reports whether an answer contains more than ASCII, newly written and from the cache: %s',
   async (_, summary, nonAscii) => {
     await using test = await testCore();
     for (const clientId of ['a', 'b'])

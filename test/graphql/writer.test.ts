@@ -48,7 +48,7 @@ describe.each([
   ['the schema of wire words', restSchema],
 ])('random queries over %s', (_name, of) => {
   it.each([1, 2, 3, 4])(
-    'are written as graphql-js answers them, the first time and from kept texts (batch %i)',
+    'are written as graphql-js answers them, the first time and from the cache (batch %i)',
     async (batch) => {
       await using test = await testCore({ rawMessages: true });
       await populate(test);
@@ -87,7 +87,7 @@ describe.each([
   );
 });
 
-describe('what is kept of an entity', () => {
+describe('the cached text of an entity', () => {
   const DOCUMENT = parse(`{
     connection(userId: "alice", clientId: "tab") {
       clientId status heartbeat recentlyReplaced lastSeenAt metadata disconnectCause
@@ -108,7 +108,7 @@ describe('what is kept of an entity', () => {
     return { ...test, ask };
   }
 
-  it('changes with the time that its status and its heartbeat come from', async () => {
+  it('changes with the time from which its status and its heartbeat are derived', async () => {
     await using test = await watched();
     await connect(test.core, user('alice'));
     const answers = [await test.ask(), await test.ask()];
@@ -140,7 +140,7 @@ describe('what is kept of an entity', () => {
     expect(link.sent).toEqual([]);
   });
 
-  it('holds for a whole list until the moment that any of it changes, for any time that the clock shows', async () => {
+  it('is valid for a whole list until any derived field changes, for any time that the clock shows', async () => {
     await using test = await testCore();
     const { backend, clock } = test;
     for (const clientId of ['a', 'b', 'c']) {
@@ -172,7 +172,7 @@ describe('what is kept of an entity', () => {
     expect(seen.size).toBeGreaterThan(10);
   });
 
-  it('is written anew at the very millisecond that derivedChangeAt names, and is the same up to it', async () => {
+  it('is written again exactly at the millisecond of derivedChangeAt, and not before', async () => {
     await using test = await testCore();
     await connect(test.core, user('alice'));
     await connect(test.core, user('alice'), { instanceId: 'another' });
@@ -190,7 +190,7 @@ describe('what is kept of an entity', () => {
     expect(changes.length).toBeGreaterThanOrEqual(3);
   });
 
-  it('is bounded: what is over the bound is dropped, and written anew', () => {
+  it('is bounded: beyond the bound it is dropped, and written again', () => {
     const stores = createJsonCaches(10_000);
     const one = stores.create<string>();
     const other = stores.create<string>();
@@ -209,20 +209,20 @@ describe('a writer', () => {
   const write = (text: string) => createPlans(smallSchema).of(parse(text))?.bind({}).write(contextValue);
 
   it.each(['{ boom }', '{ boomLater hello }', '{ badInt }', '{ strictDog { weight } }', '{ boomLater boom me }'])(
-    'gives up what holds an error: %s',
+    'gives up an answer with an error: %s',
     async (text) => {
       expect(await write(text)).toBeNull();
     },
   );
 
   it.each(['mutation { touch }', '{ __schema { queryType { name } } }', '{ pets { __typename } }'])(
-    'leaves to others what it does not write: %s',
+    'does not write: %s',
     async (text) => {
       expect(await write(text)).toBeNull();
     },
   );
 
-  it('writes the first time that a document is seen, and nothing at all when it is switched off', async () => {
+  it('writes the first time that a document is seen, and nothing when it is switched off', async () => {
     const document = parse('{ hello }');
     const plan = createPlans(smallSchema).of(document);
     expect(await plan?.bind({}).write(contextValue)).toBe('{"hello":"hello you"}');

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => at[Symbol.asyncDispose]());
 
-/** The request lines since they were read last, without what differs from run to run. */
+/** The request lines since the last read, without the parts that differ between runs. */
 async function requests(count: number): Promise<unknown[]> {
   const found = (): Record<string, unknown>[] =>
     at.lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
@@ -32,8 +32,8 @@ async function unknownEnd(ask: () => Promise<{ readonly status: number }>): Prom
   return (await asked).status;
 }
 
-describe('the line of a request', () => {
-  it('REST: names the command, its outcome and the code of a 504, of a reading, of a refusal and of a cancellation', async () => {
+describe('the log line of a request', () => {
+  it('REST: names the command, its outcome and the code of a 504, of a read, of a refusal and of a cancellation', async () => {
     expect(await unknownEnd(() => at.post(PATH, { command_id: 'c1', respond_within_ms: 1_000 }))).toBe(504);
     await at.rest('/commands/alice/tab/c1', { requester: 'alice' });
     await at.post('/commands/alice/tab/c1/cancel');
@@ -56,7 +56,7 @@ describe('the line of a request', () => {
     ]);
   });
 
-  it('GraphQL: names the command, whichever way the request takes', async () => {
+  it('GraphQL: names the command, whichever path handles the request', async () => {
     const query = `mutation ($id: ID!) {
       invokeAction(input: { userId: "alice", clientId: "tab", action: "open", commandId: $id, respondWithinMs: 1000 }) {
         ... on Invocation { outcome } } }`;
@@ -69,7 +69,7 @@ describe('the line of a request', () => {
     );
   });
 
-  it('has the code of what the front refuses, and no token', async () => {
+  it('has the code of a refusal by the HTTP layer, and no token', async () => {
     await at.ask('/connections', { token: 'no token of ours' });
     await at.rest('/nowhere');
     await at.rest('/connections?limit=0');

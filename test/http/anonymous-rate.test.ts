@@ -7,7 +7,7 @@ import { postJson, startHttpRelay } from './kit/http-relay.ts';
 const times = (n: number, act: () => void): void => Array.from({ length: n }).forEach(act);
 
 describe('the rate of GraphQL without a token', () => {
-  it('lets an address ask at once so often, then at its rate', async () => {
+  it('allows an address a burst, and then its rate', async () => {
     const clock = new FakeClock();
     const rate = createAnonymousRate(clock);
     times(ANONYMOUS_BURST, () => rate.take('a'));
@@ -24,12 +24,12 @@ describe('the rate of GraphQL without a token', () => {
     expect(() => rate.take('a')).toThrow();
   });
 
-  it('is answered with 429 and the time to wait, and holds nobody up who has a token', async () => {
+  it('answers 429 with the retry time, and does not affect requests with a token', async () => {
     await using at = await startHttpRelay();
     const ask = (token: string | null) => at.ask('/graphql', postJson({ query: '{ __typename }' }, { token }));
     expect((await ask(null)).status).toBe(200);
     let refused = await ask(null);
-    // Faster than the rate that fills the bucket again, so that it empties.
+    // Faster than the bucket refills, so that it empties.
     for (let i = 0; refused.status === 200 && i < 100; i++) {
       const answers = await Promise.all(Array.from({ length: 50 }, () => ask(null)));
       refused = answers.find(({ status }) => status !== 200) ?? refused;
@@ -39,7 +39,7 @@ describe('the rate of GraphQL without a token', () => {
     expect((await at.ask('/graphql', postJson({ query: '{ __typename }' }))).status).toBe(200);
   });
 
-  it('is not spent on bodies that are larger than what is open needs: they are not read', async () => {
+  it('does not count bodies that are larger than open documents: they are not read', async () => {
     await using at = await startHttpRelay();
     const query = ' '.repeat(ANONYMOUS_BODY_BYTES);
     expect((await at.ask('/graphql', postJson({ query }, { token: null }))).status).toBe(401);

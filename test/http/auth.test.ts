@@ -4,10 +4,15 @@ import { SignJWT, exportJWK, generateKeyPair, UnsecuredJWT, type CryptoKey, type
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { CallboardError } from '../../src/core/errors.ts';
+import { silentLog } from '../../src/core/log.ts';
 import { createAuthenticator, type AuthOptions } from '../../src/http/auth.ts';
+import { createTokenGuard } from '../../src/http/token-guard.ts';
 import { signToken } from '../../src/http/token.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
 
+/** Where all tokens of one test come from. */
+const ADDRESS = '192.0.2.1';
 const SECRET = 'a secret of more than thirty-two bytes';
 const OTHER = 'another secret of more than thirty-two';
 const TOKENS = ['the-first-admin-token', 'the-second-admin-token-which-is-longer'];
@@ -29,7 +34,7 @@ function authenticator(over: Partial<AuthOptions> = {}) {
 }
 
 type Verdict = string | Principal | null;
-/** Why a token is not good. */
+/** The reason why a token is invalid. */
 async function faultOf(token: string, over: Partial<AuthOptions> = {}): Promise<unknown> {
   const refused: unknown = await authenticator(over)
     .authenticate(token)
@@ -54,7 +59,7 @@ const good: JWTPayload = { sub: 'alice', scope: 'connect invoke', exp: seconds +
 const without = (name: string): JWTPayload => Object.fromEntries(Object.entries(good).filter(([key]) => key !== name));
 
 describe('configured admin tokens', () => {
-  it('are administrators without an end', async () => {
+  it('are administrators without an expiry', async () => {
     expect(await verdict(TOKENS[0] ?? '')).toEqual({ kind: 'admin', name: 'token-1', expiresAt: null });
     expect(await verdict(TOKENS[1] ?? '')).toEqual({ kind: 'admin', name: 'token-2', expiresAt: null });
   });
@@ -85,35 +90,65 @@ describe('configured admin tokens', () => {
     expect(await verdict('', { adminTokens: [] })).toBe('401 unauthenticated');
   });
 
-  it('leave nobody asking without a token as nobody', async () => {
+  it('make a request without a token anonymous', async () => {
     expect(await authenticator().authenticate(null)).toBeNull();
   });
 });
 
 describe('tokens signed with the secret', () => {
-  it('name a user with its known scopes and their end', async () => {
+  it('name a user with its known scopes and their expiry', async () => {
     const token = await hs({ ...good, scope: 'connect invoke host unknown Connect', exp: seconds + 1.5 });
     expect(await verdict(token)).toEqual({
       kind: 'user',
       userId: 'alice',
       scopes: new Set(['connect', 'invoke', 'host']),
-      expiresAt: clock.now() + 1500,
+      expiresAt: clock.now() + 31_500,
+    });
+  });
+
+  it('may come from a clock that is up to 30 seconds behind or ahead', async () => {
+    expect(await verdict(await hs({ ...good, exp: seconds - 29 }))).toMatchObject({ expiresAt: clock.now() + 1000 });
+    expect(await verdict(await hs({ ...good, nbf: seconds + 30 }))).toMatchObject({ userId: 'alice' });
+  });
+
+  it.each<[string, JWTPayload]>([
+    ['scope, a text', { ...good, scope: 'connect invoke' }],
+    ['scope, a list', { ...good, scope: ['connect', 'invoke'] }],
+    ['scp, a text', { ...without('scope'), scp: 'connect invoke' }],
+    ['scp, a list', { ...without('scope'), scp: ['connect', 'invoke', 'other'] }],
+    ['permissions', { ...without('scope'), permissions: ['connect', 'invoke'] }],
+    ['the first of several', { ...good, scope: 'connect invoke', scp: 'host', permissions: ['admin'] }],
+  ])('hold their scopes in %s', async (_says, claims) => {
+    expect(await verdict(await hs(claims))).toMatchObject({ kind: 'user', scopes: new Set(['connect', 'invoke']) });
+  });
+
+  it('hold no scope of a later claim, even if the first is empty', async () => {
+    const claims = { ...good, scope: '', scp: ['connect'], permissions: ['admin'] };
+    expect(await verdict(await hs(claims))).toMatchObject({ kind: 'user', scopes: new Set() });
+  });
+
+  it('are read by their own claims, whatever is set for those of a key set', async () => {
+    const over = { userClaim: 'email', scopeClaim: 'roles', scopePrefix: 'callboard:' };
+    expect(await verdict(await hs({ ...good, email: 'eve@example.com', roles: ['admin'] }), over)).toMatchObject({
+      userId: 'alice',
+      scopes: new Set(['connect', 'invoke']),
     });
   });
 
   it('are what signToken makes', async () => {
     const made = { secret: SECRET, user: 'zoë', scopes: ['host'], ttlSeconds: 5, now: clock.now() };
-    expect(await verdict(await signToken(made))).toMatchObject({ userId: 'zoë', expiresAt: clock.now() + 5000 });
+    expect(await verdict(await signToken(made))).toMatchObject({ userId: 'zoë', expiresAt: clock.now() + 35_000 });
   });
 
   it('make administrators by the scope admin', async () => {
     const token = await hs({ ...good, scope: 'connect admin' });
-    expect(await verdict(token)).toEqual({ kind: 'admin', name: 'alice', expiresAt: clock.now() + 60_000 });
+    expect(await verdict(token)).toEqual({ kind: 'admin', name: 'alice', expiresAt: clock.now() + 90_000 });
   });
 
   it.each([
     ['no scope', without('scope')],
-    ['a scope that is a list', { ...good, scope: ['connect'] }],
+    ['a scope that is a number', { ...good, scope: 7 }],
+    ['a list of scopes that are no texts', { ...good, scope: [['connect'], 7, null] }],
     ['a scope with other separators', { ...good, scope: 'connect,invoke' }],
   ])('with %s hold no scope', async (_says, claims) => {
     expect(await verdict(await hs(claims))).toMatchObject({ kind: 'user', scopes: new Set() });
@@ -122,11 +157,11 @@ describe('tokens signed with the secret', () => {
   it.each<[string, string, () => Promise<string> | string]>([
     ['signed with a foreign secret', 'unauthenticated', () => hs(good, OTHER)],
     ['of another HMAC', 'unauthenticated', () => hs(good, SECRET.repeat(2), 'HS512')],
-    ['expired', 'unauthenticated', () => hs({ ...good, exp: seconds - 1 })],
-    ['expired this second', 'unauthenticated', () => hs({ ...good, exp: seconds })],
+    ['expired', 'unauthenticated', () => hs({ ...good, exp: seconds - 31 })],
+    ['expired 30 seconds ago', 'unauthenticated', () => hs({ ...good, exp: seconds - 30 })],
     ['without exp', 'unauthenticated', () => hs(without('exp'))],
     ['with an exp that is no number', 'unauthenticated', () => raw({ ...good, exp: '99999999999' })],
-    ['not yet valid', 'unauthenticated', () => hs({ ...good, nbf: seconds + 10 })],
+    ['not yet valid', 'unauthenticated', () => hs({ ...good, nbf: seconds + 31 })],
     ['without sub', 'unauthenticated', () => hs(without('sub'))],
     ['with an empty sub', 'invalid_user', () => hs({ ...good, sub: '' })],
     ['with a sub of other case in an address', 'invalid_user', () => hs({ ...good, sub: 'Alice@Example.com' })],
@@ -160,12 +195,12 @@ describe('tokens signed with the secret', () => {
     expect(await verdict(await make())).toBe(`401 ${code}`);
   });
 
-  it('say why they are not good, for the log', async () => {
+  it('report for the log why they are refused', async () => {
     const bound = { issuer: 'https://id.example', audience: 'callboard' };
     const claims = { ...good, iss: bound.issuer, aud: bound.audience };
     expect({
-      expired: await faultOf(await hs({ ...claims, exp: seconds - 1 }), bound),
-      not_yet_valid: await faultOf(await hs({ ...claims, nbf: seconds + 10 }), bound),
+      expired: await faultOf(await hs({ ...claims, exp: seconds - 30 }), bound),
+      not_yet_valid: await faultOf(await hs({ ...claims, nbf: seconds + 31 }), bound),
       issuer: await faultOf(await hs({ ...claims, iss: 'other' }), bound),
       audience: await faultOf(await hs({ ...claims, aud: 'other' }), bound),
       claims: await faultOf(await hs({ ...without('exp'), iss: bound.issuer, aud: bound.audience }), bound),
@@ -182,7 +217,7 @@ describe('tokens signed with the secret', () => {
     });
   });
 
-  it('must have issuer and audience where those are configured', async () => {
+  it('must have the configured issuer and audience', async () => {
     const bound = { issuer: 'https://id.example', audience: 'callboard' };
     const claims = { ...good, iss: bound.issuer, aud: bound.audience };
     expect(await verdict(await hs(claims), bound)).toMatchObject({ userId: 'alice' });
@@ -198,14 +233,16 @@ describe('tokens signed with the secret', () => {
     expect(await verdict(await hs(good), { secret: null })).toBe('401 unauthenticated');
   });
 
-  it('are believed again without checking, but not beyond their end', async () => {
+  it('are cached without another check, but not beyond their expiry', async () => {
     const own = new FakeClock();
     const auth = authenticator({ clock: own });
     const token = await hs({ ...good, exp: Math.floor(own.now() / 1000) + 10 });
     expect(auth.recall(token)).toBeNull();
     await auth.authenticate(token);
     expect(auth.recall(token)).toMatchObject({ userId: 'alice' });
-    await own.advance(10_000);
+    await own.advance(39_000);
+    expect(auth.recall(token)).toMatchObject({ userId: 'alice' });
+    await own.advance(1_000);
     expect(auth.recall(token)).toBeNull();
     await expect(auth.authenticate(token)).rejects.toMatchObject({ code: 'unauthenticated' });
   });
@@ -261,7 +298,7 @@ describe('tokens signed by a key set', () => {
     expect(await verdict(await make(), { ...bound, jwksUrl, secret: null })).toBe('401 unauthenticated');
   });
 
-  it('say why they are not good, too', async () => {
+  it('report why they are refused, too', async () => {
     const with_ = { ...bound, jwksUrl };
     expect(await faultOf(await rs(claims, foreign.privateKey), with_)).toBe('signature');
     expect(await faultOf(await rs(claims, keys.privateKey, 'two'), with_)).toBe('key_unknown');
@@ -270,25 +307,61 @@ describe('tokens signed by a key set', () => {
     );
   });
 
-  it('of unknown key ids cost no request for the keys each, alone or together, and none a verification', async () => {
-    const relay = authenticator({ ...bound, jwksUrl });
+  it('of unknown key ids cost no request for the keys each and no verification, and delay no good token', async () => {
+    const relay = createTokenGuard({ clock: new FakeClock(), log: silentLog, metrics: createMetrics() }).around(
+      authenticator({ ...bound, jwksUrl }),
+    );
     const known = await rs(claims);
     const verify = vi.spyOn(crypto.subtle, 'verify');
     fetched = 0;
     const unknown = (index: number): string => swapHeader(known, { alg: 'RS256', kid: `unknown-${index}` });
     const refused = { code: 'unauthenticated', details: { tokenFault: 'key_unknown' } };
-    const together = Array.from({ length: 500 }, (_, index) => relay.authenticate(unknown(index)));
-    for (const each of await Promise.allSettled(together)) expect(each).toMatchObject({ reason: refused });
-    for (let index = 500; index < 1000; index++)
-      await expect(relay.authenticate(unknown(index))).rejects.toMatchObject(refused);
-    // The keys are read once, and not again for half a minute.
-    expect([fetched, verify.mock.calls.length]).toEqual([1, 0]);
-    expect(await relay.authenticate(known)).toMatchObject({ userId: 'alice' });
+    const shown: Promise<unknown>[] = [];
+    const show = (count: number): void => {
+      for (let index = 0; index < count; index++)
+        shown.push(relay.authenticate(unknown(shown.length), ADDRESS).catch((error: unknown) => error));
+    };
+    show(500);
+    const good = relay.authenticate(known, ADDRESS);
+    show(500);
+    expect(await good).toMatchObject({ userId: 'alice' });
+    for (const each of await Promise.all(shown)) expect(each).toMatchObject(refused);
+    await expect(relay.authenticate(unknown(1_000), ADDRESS)).rejects.toMatchObject(refused);
+    // The keys are read once, and not again for half a minute; the address is not slowed.
     expect([fetched, verify.mock.calls.length]).toEqual([1, 1]);
     verify.mockRestore();
   });
 
-  it('are neither accepted nor called bad while the keys cannot be read', async () => {
+  it('name the user by USER_CLAIM, and an email address only if it is verified', async () => {
+    const own = { ...without('sub'), iss: bound.issuer, aud: bound.audience, oid: 'u-17' };
+    expect(await verdict(await rs(own), { ...bound, jwksUrl, userClaim: 'oid' })).toMatchObject({ userId: 'u-17' });
+    expect(await verdict(await rs(claims), { ...bound, jwksUrl, userClaim: 'oid' })).toBe('401 unauthenticated');
+    const byEmail = { ...bound, jwksUrl, userClaim: 'email' };
+    const address = { ...own, email: 'zoe@example.com' };
+    expect(await verdict(await rs({ ...address, email_verified: true }), byEmail)).toMatchObject({
+      userId: 'zoe@example.com',
+    });
+    for (const email_verified of [undefined, false, 'true', 1])
+      expect(await faultOf(await rs({ ...address, email_verified }), byEmail)).toBe('email_unverified');
+    expect(await faultOf(await rs({ ...own, oid: 17 }), { ...bound, jwksUrl, userClaim: 'oid' })).toBe('subject');
+  });
+
+  it('hold the scopes of SCOPE_CLAIM alone, and only those with SCOPE_PREFIX', async () => {
+    const scoped = { ...bound, jwksUrl, scopeClaim: 'roles' };
+    const named = { ...claims, scope: 'admin', roles: ['callboard:connect', 'invoke', 'callboard:'] };
+    expect(await verdict(await rs(named), scoped)).toMatchObject({ kind: 'user', scopes: new Set(['invoke']) });
+    expect(await verdict(await rs(named), { ...scoped, scopePrefix: 'callboard:' })).toMatchObject({
+      kind: 'user',
+      scopes: new Set(['connect']),
+    });
+    const admin = { ...claims, scope: 'other.admin callboard:admin' };
+    expect(await verdict(await rs(admin), { ...bound, jwksUrl })).toMatchObject({ kind: 'user', scopes: new Set() });
+    expect(await verdict(await rs(admin), { ...bound, jwksUrl, scopePrefix: 'callboard:' })).toMatchObject({
+      kind: 'admin',
+    });
+  });
+
+  it('are neither accepted nor refused while the keys cannot be read', async () => {
     const broken = jwksUrl.replace('/keys', '/broken');
     expect(await verdict(await rs(claims), { ...bound, jwksUrl: broken })).toBe('503 store_unavailable');
   });
@@ -307,7 +380,7 @@ function swapPayload(token: string, payload: object): string {
   return [header, encode(payload), signature].join('.');
 }
 
-/** Signs claims that SignJWT would not take. */
+/** Signs claims that SignJWT would not accept. */
 async function raw(claims: object): Promise<string> {
   const { createHmac } = await import('node:crypto');
   const body = `${encode({ alg: 'HS256' })}.${encode(claims)}`;

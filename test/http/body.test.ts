@@ -10,7 +10,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const INVOKE = '/connections/alice/c1/actions/ping';
 
 describe('a body', () => {
-  it.each(['/graphql', INVOKE])('of exactly the limit passes on %s, one byte more does not', async (path) => {
+  it.each(['/graphql', INVOKE])('of exactly the limit is accepted %s, one more byte is not', async (path) => {
     const query = (bytes: number): string => {
       const text = JSON.stringify({ query: '{ __typename }', params: {} });
       return text + ' '.repeat(bytes - text.length);
@@ -22,13 +22,13 @@ describe('a body', () => {
     expect(over.text).toContain('payload_too_large');
   });
 
-  it('is counted when it comes in chunks without a length', async () => {
+  it('is counted when it arrives in chunks without a length', async () => {
     const body = Array.from({ length: 40 }, () => ' '.repeat(1000));
     const answer = await house.ask('/graphql', { method: 'POST', headers: JSON_TYPE, body });
     expect([answer.status, answer.headers['connection']]).toEqual([413, 'close']);
   });
 
-  it('of no bytes is none, whatever its type and however it is sent', async () => {
+  it('of no bytes counts as absent, whatever its type and however it is sent', async () => {
     for (const body of ['', ['']]) {
       const answer = await house.ask(`${INVOKE}`, { method: 'POST', body });
       expect([answer.status, answer.json?.['code']]).toEqual([409, 'not_connected']);
@@ -58,7 +58,7 @@ describe('a body', () => {
     },
   );
 
-  it('does not turn a path that is not there, or a wrong method, into another answer', async () => {
+  it('does not change the answer for an unknown path or a wrong method', async () => {
     const answers = ['/nowhere', '/users'].map((path) => house.ask(path, postJson({}, { token: null })));
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([404, 405]);
   });
@@ -101,13 +101,13 @@ describe('a body', () => {
     }
   });
 
-  it('may hold brackets in texts, and be nested as deep as allowed', async () => {
+  it('may hold brackets in strings, and be nested as deeply as allowed', async () => {
     const variables = { a: `${'['.repeat(500)}\\"{`, b: JSON.parse(`${'['.repeat(150)}${']'.repeat(150)}`) };
     const answer = await house.ask('/graphql', postJson({ query: '{ __typename }', variables }));
     expect(answer.json).toEqual({ data: { __typename: 'Query' } });
   });
 
-  it('with hostile keys and lone surrogates harms nothing', async () => {
+  it('with hostile keys and lone surrogates breaks nothing', async () => {
     const body =
       '{"query":"{ __typename }","__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"variables":{"x":"\\ud800"}}';
     const answer = await house.ask('/graphql', { method: 'POST', headers: JSON_TYPE, body });
@@ -121,7 +121,7 @@ describe('a body', () => {
     expect([invoked.status, invoked.json?.['code']]).toEqual([409, 'not_connected']);
   });
 
-  it('that breaks off ends with its connection and nothing else', async () => {
+  it('that ends early ends its connection and nothing else', async () => {
     const head =
       'POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"que';
     const { connect } = await import('node:net');

@@ -44,7 +44,7 @@ describe('configuration', () => {
     });
   });
 
-  it('makes an admin token and a secret on loopback with nothing configured, others each time', () => {
+  it('generates an admin token and a secret on loopback if nothing is configured, new ones each time', () => {
     const one = readConfig({}, []);
     const two = readConfig({}, ['--host', '::1']);
     expect(one.generated).toBe(true);
@@ -58,7 +58,7 @@ describe('configuration', () => {
     { CALLBOARD_SECRET: SECRET },
     { CALLBOARD_ADMIN_TOKEN: 'short' },
     { CALLBOARD_JWKS_URL: 'https://id.example/keys', CALLBOARD_ISSUER: 'i', CALLBOARD_AUDIENCE: 'a' },
-  ])('makes nothing up once any credential is configured: %j', (env) => {
+  ])('generates nothing once any credential is configured: %j', (env) => {
     const config = readConfig(env, []);
     expect(config.generated).toBe(false);
     expect(config.auth.secret).toBe(env.CALLBOARD_SECRET ?? null);
@@ -74,12 +74,12 @@ describe('configuration', () => {
     },
   );
 
-  it('asks for longer admin tokens where others can reach them', () => {
+  it('requires longer admin tokens if others can reach the relay', () => {
     const env = { CALLBOARD_HOST: '0.0.0.0', CALLBOARD_ADMIN_TOKEN: 'a-token-of-twenty-chars,short' };
     expect(faultsOf(env)).toHaveProperty('CALLBOARD_ADMIN_TOKEN');
   });
 
-  it('takes names of admin tokens, and asks for at least 16 characters after one', () => {
+  it('accepts names of admin tokens, and requires at least 16 characters after a name', () => {
     const named = { CALLBOARD_ADMIN_TOKEN: 'ops=a-token-of-twenty-chars, bare, cGFkZGVk==' };
     expect(readConfig(named, []).auth.adminTokens).toEqual(['ops=a-token-of-twenty-chars', 'bare', 'cGFkZGVk==']);
     for (const text of ['ops=short', 'bare,ops=short', 'ops=short=']) {
@@ -91,7 +91,7 @@ describe('configuration', () => {
     );
   });
 
-  it('reports every fault at once, each by the name that it was given under', () => {
+  it('reports every fault at once, each by the name of its variable or flag', () => {
     const env = {
       CALLBOARD_SECRET: 'too short',
       CALLBOARD_JWKS_URL: 'ftp://id.example',
@@ -137,7 +137,7 @@ describe('configuration', () => {
   });
 
   it.each([[], ['--host', '0.0.0.0']])(
-    'makes nothing up in shared mode, where a token of one node is to hold on all %j',
+    'generates nothing in shared mode, because a token must hold on all nodes: %j',
     (...argv) => {
       const CALLBOARD_REDIS_URL = 'redis://127.0.0.1';
       const faults = faultsOf({ CALLBOARD_REDIS_URL }, argv);
@@ -151,7 +151,7 @@ describe('configuration', () => {
     },
   );
 
-  it('lets flags win over variables and takes an empty variable for none', () => {
+  it('lets flags override variables and treats an empty variable as absent', () => {
     const config = readConfig({ CALLBOARD_PORT: '1', CALLBOARD_NODE_ID: '', CALLBOARD_TRUST_PROXY: 'true' }, [
       '--port=0',
       '--trust-proxy=false',
@@ -171,7 +171,7 @@ describe('configuration', () => {
     },
   );
 
-  it('knows every setting as a variable and as a flag', () => {
+  it('has every setting as a variable and as a flag', () => {
     const values: Partial<Record<string, string>> = {
       HOST: '127.0.0.1',
       UNAUTHENTICATED_SOCKETS_PER_ADDRESS: '64',
@@ -192,10 +192,10 @@ describe('configuration', () => {
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(51);
+    expect(SETTING_NAMES).toHaveLength(54);
   });
 
-  it('has the bounds of each share, a guarantee that is not given at most the total', () => {
+  it('has the bounds of each share; a default guarantee does not exceed its total', () => {
     expect(readConfig({}, []).shares).toEqual({ ...SHARE_BOUNDS, spilled_bytes: SPILL_IN_MEMORY });
     const argv = ['--links-share', '5', '--links-max', '50', '--queued-max-bytes', '2097152', '--spill-dir', '/s'];
     expect(readConfig({}, argv).shares).toEqual({
@@ -205,7 +205,7 @@ describe('configuration', () => {
     });
   });
 
-  it('refuses a guarantee that exceeds its total, beside all other faults', () => {
+  it('refuses a guarantee that exceeds its total, together with all other faults', () => {
     const argv = ['--links-share', '51', '--links-max', '50', '--marks-share', '3000000', '--waits-share', '0'];
     expect(faultsOf({}, argv)).toEqual({
       '--links-share': 'the guarantee 51 exceeds the total 50',
@@ -214,7 +214,7 @@ describe('configuration', () => {
     });
   });
 
-  it('is shared mode once it has the address of a Redis, with what belongs to it', () => {
+  it('is shared mode with the address of a Redis, and its own settings', () => {
     const url = 'redis+cluster://:pass@a:7000,b:7001';
     const { redis, warnings } = readConfig({ CALLBOARD_REDIS_URL: url, ...CREDENTIALS }, []);
     expect(redis).toEqual({
@@ -240,7 +240,7 @@ describe('configuration', () => {
     expect(full.warnings).toEqual([]);
   });
 
-  it('says of each setting of the other mode that it does nothing', () => {
+  it('reports each setting of the other mode as without effect', () => {
     const shared = ['--partitions=2', '--durability=memory', '--namespace=n', '--strict-migration'];
     const legacy = ['--legacy-command-stream=s', '--legacy-pending=p'];
     const argv = [...shared, ...legacy, '--history-max-bytes=1048576'];
@@ -252,12 +252,24 @@ describe('configuration', () => {
     ]);
   });
 
-  it('says which variables it ignored', () => {
+  it('reports which variables it ignored', () => {
     const { warnings } = readConfig({ CALLBOARD_ADMIN_TOKENS: 'typo' }, []);
     expect(warnings).toEqual(['CALLBOARD_ADMIN_TOKENS is not a setting and was ignored.']);
   });
 
-  it('takes a switch off by --no-, which has no value and is for switches alone', () => {
+  it('says which claims are set without a key set to read them from', () => {
+    const env = { CALLBOARD_SECRET: 'a secret of more than thirty-two bytes', CALLBOARD_USER_CLAIM: 'email' };
+    expect(readConfig(env, ['--scope-prefix', 'x:']).warnings).toEqual([
+      'CALLBOARD_USER_CLAIM has no effect without CALLBOARD_JWKS_URL.',
+      '--scope-prefix has no effect without CALLBOARD_JWKS_URL.',
+    ]);
+    const keys = { CALLBOARD_JWKS_URL: 'https://id.example/keys', CALLBOARD_ISSUER: 'i', CALLBOARD_AUDIENCE: 'a' };
+    const { auth, warnings } = readConfig({ ...env, ...keys }, ['--scope-claim', 'roles']);
+    expect(auth).toMatchObject({ userClaim: 'email', scopeClaim: 'roles', scopePrefix: '' });
+    expect(warnings).toEqual([]);
+  });
+
+  it('disables a switch with --no-, which has no value and exists for switches only', () => {
     expect(readConfig({}, []).fastPath).toBe(true);
     expect(readConfig({}, ['--no-fast-path']).fastPath).toBe(false);
     expect(readConfig({ CALLBOARD_FAST_PATH: 'off' }, []).fastPath).toBe(false);
@@ -306,7 +318,7 @@ describe('the policy file', () => {
   });
 });
 
-describe('settings that a file holds', () => {
+describe('settings from files', () => {
   const secretFile = (text: string): string => {
     const path = join(ownFolder(), 'secret');
     writeFileSync(path, text);
@@ -328,7 +340,7 @@ describe('settings that a file holds', () => {
     expect(readConfig({ CALLBOARD_SECRET_FILE: secretFile(other) }, ['--secret', SECRET]).auth.secret).toBe(SECRET);
   });
 
-  it('are faults that name the file’s setting and never its content', () => {
+  it('have faults that name the file’s setting and never its content', () => {
     expect(faultsOf({ CALLBOARD_SECRET_FILE: '/no/such/file' })).toEqual({
       CALLBOARD_SECRET_FILE: 'the file cannot be read (ENOENT)',
     });

@@ -14,7 +14,7 @@ const codeOf = (json: Record<string, unknown> | undefined): unknown => {
 };
 const QUERY = postJson({ query: '{ __typename }' });
 
-describe('every door', () => {
+describe('every handler', () => {
   const doors: [string, string, Ask, RegExp][] = [
     ['REST', '/users', {}, /problem\+json/],
     ['metrics', '/metrics', {}, /problem\+json/],
@@ -22,18 +22,24 @@ describe('every door', () => {
     ['GraphQL streams', '/graphql/stream', { method: 'PUT' }, /application\/json/],
   ];
 
-  it.each(doors)('%s answers a bad token in its own form, with the scheme to use', async (_door, path, asked, type) => {
-    const answer = await house.ask(path, { ...asked, token: 'not.a.token' });
-    expect(answer.status).toBe(401);
-    expect(answer.headers['www-authenticate']).toBe('Bearer');
-    expect(answer.headers['content-type']).toMatch(type);
-    expect(codeOf(answer.json)).toBe('unauthenticated');
-  });
+  it.each(doors)(
+    '%s answers a bad token in its own form, with the required scheme',
+    async (_door, path, asked, type) => {
+      const answer = await house.ask(path, { ...asked, token: 'not.a.token' });
+      expect(answer.status).toBe(401);
+      expect(answer.headers['www-authenticate']).toBe('Bearer');
+      expect(answer.headers['content-type']).toMatch(type);
+      expect(codeOf(answer.json)).toBe('unauthenticated');
+    },
+  );
 
-  it.each(doors.filter(([door]) => door !== 'GraphQL'))('%s answers nobody with 401', async (_door, path, asked) => {
-    const answer = await house.ask(path, { ...asked, token: null });
-    expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer']);
-  });
+  it.each(doors.filter(([door]) => door !== 'GraphQL'))(
+    '%s answers a request without a token with 401',
+    async (_door, path, asked) => {
+      const answer = await house.ask(path, { ...asked, token: null });
+      expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer']);
+    },
+  );
 
   it.each(['Basic dXNlcjpwYXNz', 'Bearer', 'Bearer a b', `Token ${ADMIN}`, ADMIN])(
     'refuses the authorization %j',
@@ -43,13 +49,13 @@ describe('every door', () => {
     },
   );
 
-  it('never takes a token from a cookie or the query', async () => {
+  it('never accepts a token from a cookie or the query', async () => {
     const cookie = await house.ask('/metrics', { token: null, headers: { cookie: `authorization=Bearer ${ADMIN}` } });
     const query = await house.ask(`/metrics?token=${ADMIN}&access_token=${ADMIN}`, { token: null });
     expect([cookie.status, query.status]).toEqual([401, 401]);
   });
 
-  it('carries safe headers and an id of its own making', async () => {
+  it('sends safe headers and an id of its own', async () => {
     const answer = await house.ask('/users', { headers: { 'x-request-id': 'from-outside' } });
     expect(answer.headers).toMatchObject({
       'x-content-type-options': 'nosniff',
@@ -60,7 +66,7 @@ describe('every door', () => {
     expect(answer.headers['x-powered-by']).toBeUndefined();
   });
 
-  it('keeps metrics to administrators', async () => {
+  it('restricts metrics to administrators', async () => {
     const user = await house.ask('/metrics', { token: await tokenOf('alice', 'connect', 'invoke', 'host') });
     expect([user.status, codeOf(user.json)]).toEqual([403, 'forbidden']);
     const admin = await house.ask('/metrics', { token: await tokenOf('root', 'admin') });
@@ -90,7 +96,7 @@ describe('paths', () => {
     if (status === 426) expect(answer.headers['upgrade']).toBe('websocket');
   });
 
-  it('open to all: health, the description, the page, the editor', async () => {
+  it('open to all: health, the description, the start page, the editor', async () => {
     for (const [path, type] of [
       ['/healthz', 'application/json'],
       ['/readyz', 'application/json'],
@@ -104,13 +110,13 @@ describe('paths', () => {
     expect([editor.status, editor.headers['content-type']]).toEqual([200, expect.stringContaining('text/html')]);
   });
 
-  it('the page asks nothing of anybody else', async () => {
+  it('the start page loads nothing from elsewhere', async () => {
     const { text, headers } = await house.ask('/');
     expect(text).not.toMatch(/https?:|<script|src=/);
     expect(headers['content-security-policy']).toContain("default-src 'none'");
   });
 
-  it('the page names every way in that is no route of the description alone', async () => {
+  it('the start page lists every endpoint that is not a route of the description', async () => {
     const { text } = await house.ask('/');
     for (const path of [
       '/graphql',
@@ -128,7 +134,7 @@ describe('paths', () => {
     expect([answer.status, answer.text]).toEqual([200, '']);
   });
 
-  it('an Upgrade that is not for the gateway is served as if it were not there', async () => {
+  it('an Upgrade that is not for the gateway is served as if it were absent', async () => {
     const answer = await house.ask('/healthz', { headers: { connection: 'Upgrade', upgrade: 'h2c' } });
     expect(answer.status).toBe(200);
   });
@@ -157,7 +163,7 @@ describe('paths', () => {
       'POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx',
       /^HTTP\/1\.1 400/,
     ],
-  ])('%s is refused, and the neighbours live', async (_says, bytes, expected) => {
+  ])('%s is refused, and other connections are not affected', async (_says, bytes, expected) => {
     expect(await raw(house.url, bytes)).toMatch(expected);
     expect((await house.ask('/healthz')).status).toBe(200);
   });
@@ -240,7 +246,7 @@ describe('paths', () => {
     },
   );
 
-  it('an expected 100 is said, and HTTP/1.0 needs no host', async () => {
+  it('an expected 100 Continue is sent, and HTTP/1.0 needs no host', async () => {
     const body = '{"query":"{ __typename }"}';
     const json = ['Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close'];
     const expecting = request('POST /graphql HTTP/1.1', 'Host: x', bearer, 'Expect: 100-continue', ...json) + body;
@@ -261,7 +267,7 @@ describe('paths', () => {
     expect([head.status, head.text]).toEqual([405, '']);
   });
 
-  it('a broken request behind one that is being answered does not reach into its answer', async () => {
+  it('a broken request after one that is being answered does not affect its answer', async () => {
     const text = await raw(house.url, `${request('GET /openapi.json HTTP/1.1', 'Host: x')}broken\r\n\r\n`);
     const [head = '', ...rest] = text.split('\r\n\r\n');
     const length = Number(/^content-length: (\d+)/im.exec(head)?.[1]);
@@ -270,7 +276,7 @@ describe('paths', () => {
     expect((await house.ask('/healthz')).status).toBe(200);
   });
 
-  it('stand below the base path, and nowhere else', async () => {
+  it('are served below the base path only', async () => {
     await using based = await startHttpRelay({ basePath: '/relay/one' });
     expect(based.url).toMatch(/\/relay\/one$/);
     const statuses: number[] = [];
@@ -286,6 +292,12 @@ describe('paths', () => {
     }
     expect(statuses).toEqual([200, 200, 200, 200, 404, 404]);
     expect((await based.ask('/relay/one/graphql', QUERY)).json).toEqual({ data: { __typename: 'Query' } });
+    const withQuery = await based.ask(`/relay/one/graphql?query=${encodeURIComponent('{ __typename }')}`);
+    expect(withQuery.json).toEqual({ data: { __typename: 'Query' } });
+    expect((await based.ask('/relay/one/graphql/stream', { method: 'PUT' })).status).toBe(201);
+    expect((await based.ask('/relay/one/connections?user_id=nobody')).status).toBe(200);
+    const page = await based.ask('/relay/one/graphql', { headers: { accept: 'text/html' }, token: null });
+    expect(page.text).toContain('"endpoint":"/relay/one/graphql"');
     expect((await based.ask('/relay/one/')).text).toContain('href="/relay/one/graphql"');
     expect((await based.ask('/relay/one/openapi.json')).json).toMatchObject({ servers: [{ url: '/relay/one' }] });
   });
@@ -313,14 +325,14 @@ describe('bad tokens from one address', () => {
     expect((await other.ask('/users', { token: 'bad-again' })).status).toBe(401);
   });
 
-  it('do not shut out an administrator who comes for the first time', async () => {
+  it('do not lock out an administrator at its first request', async () => {
     await using other = await startHttpRelay();
     for (let i = 0; i <= FAILURES_A_MINUTE; i++) await other.ask('/users', { token: `bad-${i}` });
     expect((await other.ask('/users', { token: 'bad' })).status).toBe(429);
     expect((await other.ask('/metrics')).status).toBe(200);
   });
 
-  it('are counted together, by hellos on links too', async () => {
+  it('are counted together with those of hellos on links', async () => {
     await using other = await startHttpRelay();
     for (let i = 0; i < FAILURES_A_MINUTE; i++) await refusedHello(other.url, `bad-${i}`);
     expect(await refusedHello(other.url, 'bad')).toMatchObject({
@@ -332,7 +344,7 @@ describe('bad tokens from one address', () => {
     expect(await refusedHello(other.url, await tokenOf('alice', 'host'))).toMatchObject({ code: 'forbidden' });
   });
 
-  it('are told apart in the log, without the token, by whoever shows it', async () => {
+  it('are logged separately by their owner, without the token', async () => {
     await using other = await startHttpRelay({
       auth: { adminTokens: [`ops=${ADMIN}`], secret: SECRET, issuer: 'https://id' },
     });
@@ -353,7 +365,7 @@ describe('bad tokens from one address', () => {
     expect(other.lines.at(-1)).toContain('"requester":"admin:ops"');
   });
 
-  it('are counted by the proxy’s word only where a proxy is trusted', async () => {
+  it('are counted by the proxy’s header only behind a trusted proxy', async () => {
     for (const [trustProxy, expected] of [
       [true, 401],
       [false, 429],
@@ -369,7 +381,7 @@ describe('bad tokens from one address', () => {
   });
 });
 
-/** What a hello with this token is refused with. */
+/** The refusal of a hello with this token. */
 function refusedHello(url: string, token: string): Promise<unknown> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
   socket.on('open', () => socket.send(JSON.stringify({ type: 'hello', token })));

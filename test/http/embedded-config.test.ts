@@ -23,7 +23,7 @@ describe('the configuration of an embedding program', () => {
     });
   });
 
-  it('takes both ends of each range', async () => {
+  it('accepts both ends of each range', async () => {
     for (const end of ['min', 'max'] as const) {
       const numbers = Object.fromEntries(Object.entries(RANGES).map(([name, range]) => [name, range[end]]));
       await using callboard = createCallboard({ config: { auth, ...numbers } });

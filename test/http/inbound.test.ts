@@ -6,8 +6,8 @@ const PER_SECOND = 100_000;
 const path = '/connections/alice/c1/actions/go';
 const body = { params: { text: 'x'.repeat(60_000) } };
 
-describe('what a user sends over HTTP', () => {
-  it('is bounded by the second, by REST and GraphQL together, and a neighbour’s is not', async () => {
+describe('the bytes that a user sends over HTTP', () => {
+  it('are bounded per second, for REST and GraphQL together, and separately for each user', async () => {
     const clock = new FakeClock(Date.now());
     await using at = await startHttpRelay({ inboundBytesPerSecond: PER_SECOND }, { clock });
     const [alice, bob] = await Promise.all([tokenOf('alice', 'invoke'), tokenOf('bob', 'invoke')]);
@@ -31,7 +31,7 @@ describe('what a user sends over HTTP', () => {
     expect((await at.ask('/metrics')).text).toContain('callboard_inbound_limited_total{way="http"} 2');
   });
 
-  it('counts where no length is announced, and is not charged where it is not read', async () => {
+  it('count without an announced length, and are not charged if they are not read', async () => {
     const clock = new FakeClock(Date.now());
     await using at = await startHttpRelay({ inboundBytesPerSecond: PER_SECOND, maxBodyBytes: 90_000 }, { clock });
     const alice = await tokenOf('alice', 'invoke');
@@ -44,7 +44,7 @@ describe('what a user sends over HTTP', () => {
     expect((await at.ask(path, { method: 'POST', token: alice, headers, body: chunks })).status).toBe(429);
   });
 
-  it('is not bounded for an administrator', async () => {
+  it('are not bounded for an administrator', async () => {
     const clock = new FakeClock(Date.now());
     await using at = await startHttpRelay({ inboundBytesPerSecond: PER_SECOND }, { clock });
     for (let i = 0; i < 5; i++) expect((await at.ask(path, postJson(body))).json?.['code']).toBe('not_connected');

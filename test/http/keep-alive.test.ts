@@ -8,7 +8,7 @@ const KEEP_ALIVE = { keepAliveMs: 20, bufferMs: 0 };
 const STALL_MS = 10 * KEEP_ALIVE.keepAliveMs;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** Answers every request; what the relay answers does not matter here. */
+/** Answers every request; the content of the answer does not matter here. */
 const HANDLER: RequestHandler = {
   connection() {},
   request: (_request, response) => void response.end('ok'),
@@ -36,7 +36,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** Blocks the whole process, as a stall of the machine does. */
+/** Blocks the whole process, like a stall of the machine. */
 function stall(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS);
 }

@@ -18,7 +18,7 @@ import { ADMIN, SECRET, ask, postJson, startHttpRelay, tokenOf } from './kit/htt
 const memory = () => createMemoryBackend({ clock: systemClock, log: silentLog, sha256: createCrypto('x').sha256 });
 
 describe('health and readiness', () => {
-  it('part ways when the store is away: alive, but not ready', async () => {
+  it('differ while the store is unavailable: alive, but not ready', async () => {
     let away = true;
     const backend = {
       ...memory(),
@@ -34,7 +34,7 @@ describe('health and readiness', () => {
     expect((await house.ask('/readyz', { token: null })).status).toBe(200);
   });
 
-  it('turn while a node drains, which goes on answering reads and admits nothing', async () => {
+  it('change while a node drains, which continues to answer reads and admits nothing', async () => {
     await using house = await startHttpRelay();
     await house.callboard.drain(0);
     expect((await house.ask('/readyz', { token: null })).json).toEqual({ status: 'not_ready', code: 'draining' });
@@ -45,8 +45,8 @@ describe('health and readiness', () => {
   });
 });
 
-describe('closing', () => {
-  it('says goodbye to links with a reason, ends streams, frees the port, and may be asked for twice', async () => {
+describe('closing a relay', () => {
+  it('closes links with a reason, ends streams, frees the port, and may be requested twice', async () => {
     const house = await startHttpRelay();
     const socket = new WebSocket(`${house.url.replace('http', 'ws')}/connect`, 'callboard.v1');
     const closed = new Promise<number>((done) => socket.on('close', done));
@@ -88,7 +88,7 @@ describe('closing', () => {
 });
 
 describe('an unexpected failure', () => {
-  it('is answered 500 with the id that stands in the log, shows nothing of itself, and harms no neighbour', async () => {
+  it('is answered 500 with the id in the log, reveals nothing, and affects no other request', async () => {
     const backend = {
       ...memory(),
       ready() {
@@ -110,7 +110,7 @@ describe('an unexpected failure', () => {
 });
 
 describe('the log of a relay', () => {
-  it('holds none of the secrets that passed through it', async () => {
+  it('contains none of the secrets that passed through it', async () => {
     await using house = await startHttpRelay();
     const token = await tokenOf('alice', 'invoke');
     await house.ask('/users?ticket=planted-ticket&token=planted-query');
@@ -128,7 +128,7 @@ describe('the log of a relay', () => {
 });
 
 describe('browser builds', () => {
-  it('are served with an etag, and a missing one says how to build it', async () => {
+  it('are served with an etag, and a missing one is answered with how to build it', async () => {
     const folder = ownFolder();
     const serve = createClientFiles(pathToFileURL(`${folder}/`));
     const server = createServer((request, response) => {

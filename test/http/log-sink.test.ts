@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createStderrSink } from '../../src/platform/log-sink.ts';
 
-/** A file that takes at most `room` bytes before it is full. */
+/** A file that accepts at most `room` bytes before it is full. */
 function pipe(room: number) {
   const taken: Buffer[] = [];
   let left = room;
@@ -29,7 +29,7 @@ describe('the sink of the log', () => {
     expect(writes).toEqual(['one\ntwo\n']);
   });
 
-  it('waits for a full pipe without blocking, and loses no byte nor the order', async () => {
+  it('waits for a full pipe without blocking, and keeps every byte in order', async () => {
     const to = pipe(3);
     const sink = createStderrSink(to.write);
     sink.write('äöü one\n');
@@ -39,7 +39,7 @@ describe('the sink of the log', () => {
     await expect.poll(to.text).toBe('äöü one\ntwo\n');
   });
 
-  it('drops lines beyond its bound, and goes on with the next ones once the reader catches up', async () => {
+  it('drops lines beyond its bound, and continues with the next ones once the reader catches up', async () => {
     const to = pipe(0);
     const sink = createStderrSink(to.write);
     const line = `${'x'.repeat(99)}\n`;
@@ -53,7 +53,7 @@ describe('the sink of the log', () => {
     await expect.poll(to.text).toMatch(/later\n$/);
   });
 
-  it('ignores a reader that is gone', async () => {
+  it('ignores a reader that has closed', async () => {
     let gone = true;
     const writes: string[] = [];
     const sink = createStderrSink((bytes) => {

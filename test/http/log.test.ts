@@ -18,7 +18,7 @@ describe('the log', () => {
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'warn', node: 'n1', count: 3, time: expect.any(String) });
   });
 
-  it('never writes planted secrets, in whatever field, depth, error or message they stand', () => {
+  it('never writes secrets, in whatever field, depth, error or message they occur', () => {
     const { lines, log } = collecting(['planted-admin-token']);
     const error = new Error(`refused Bearer planted-bearer, ${JWT}`, { cause: new Error('planted-admin-token') });
     log.error({ error, err: error, nested: { deep: { token: 'planted-1', list: [{ payload: 'planted-2' }] } } }, 'x');
@@ -35,7 +35,7 @@ describe('the log', () => {
     expect(written).toContain('refused');
   });
 
-  it('writes no part of a secret that crosses the place where a long text is cut', () => {
+  it('writes no part of a secret at the place where a long text is cut', () => {
     const secret = 'planted-admin-token-'.repeat(5);
     const { lines, log } = collecting([secret]);
     for (const credential of [
@@ -50,7 +50,7 @@ describe('the log', () => {
           const text = `${' '.repeat(end - cut)}${credential} ${'y'.repeat(20_000)}`;
           log.info({ text }, text);
         }
-        // What is redacted before it moves the rest of the text to where it is shown.
+        // Redaction before it makes the rest of the text shorter or longer.
         log.info({}, `Bearer ${'x'.repeat(16_384 + secret.length - 7 - cut)} ${credential}`);
       }
     }
@@ -79,7 +79,7 @@ describe('the log', () => {
     });
   });
 
-  it('survives fields that cannot be written as JSON', () => {
+  it('tolerates fields that cannot be written as JSON', () => {
     const { lines, log } = collecting();
     const loop: Record<string, unknown> = { big: 10n, run: () => 1, text: 'y'.repeat(10_000) };
     loop['self'] = loop;
@@ -117,7 +117,7 @@ describe('the metrics', () => {
     meter.close();
   });
 
-  it('stay of low cardinality whatever labels come', async () => {
+  it('stay of low cardinality for any labels', async () => {
     const meter = createMetrics();
     for (let i = 0; i < 1000; i++) meter.count('commands_refused', `label-${i}`);
     const { text } = await meter.expose();

@@ -6,7 +6,7 @@ import { nodeFault } from '../../src/node-version.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const LINE = 'callboard needs Node 24 or newer; this is 20.20.2.';
-/** What an old Node says of itself, loaded before what is tried. */
+/** Imitates an old Node; loaded before the program under test. */
 const OLD = ['-r', join(import.meta.dirname, 'kit', 'old-node.cjs')];
 type Manifest = { readonly engines: { readonly node: string }; readonly scripts: Readonly<Record<string, string>> };
 const manifest = (): Manifest => JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -20,7 +20,7 @@ function run(...args: readonly string[]): {
   return { status, out: stdout, err: stderr };
 }
 
-describe('an old Node', () => {
+describe('an old version of Node', () => {
   it.each([
     ['20.20.2', LINE],
     ['9.9.9', 'callboard needs Node 24 or newer; this is 9.9.9.'],
@@ -31,7 +31,7 @@ describe('an old Node', () => {
     expect(nodeFault(version)).toBe(fault);
   });
 
-  it('is the same in package.json', () => {
+  it('has the same bound in package.json', () => {
     expect(manifest().engines.node).toBe('>=24');
   });
 
@@ -49,7 +49,7 @@ describe('an old Node', () => {
     expect(err).toContain(`Error: ${LINE}`);
   });
 
-  it('is met by every script that runs Node on TypeScript', () => {
+  it('is rejected by every script that runs Node on TypeScript', () => {
     const scripts = Object.values(manifest().scripts).filter((script) => /\bnode .*\.ts\b/.test(script));
     expect(scripts.length).toBeGreaterThan(5);
     for (const script of scripts) expect(script).toContain('node -r ./scripts/require-node.cjs ');

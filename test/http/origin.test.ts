@@ -17,7 +17,7 @@ describe('pages of other origins', () => {
     'https://APP.example',
     'null',
     '',
-  ])('of origin %j are refused on every door, and told nothing', async (origin) => {
+  ])('of origin %j are refused by every handler, and learn nothing', async (origin) => {
     for (const asked of [
       await house.ask('/users', { headers: { origin } }),
       await house.ask('/graphql', QUERY({ origin })),
@@ -30,14 +30,14 @@ describe('pages of other origins', () => {
   });
 
   it.each(['/users', '/metrics', '/graphql?query={__typename}'])(
-    'without an origin but from elsewhere are refused on %s',
+    'without an origin but from another site are refused on %s',
     async (path) => {
       const answer = await house.ask(path, { headers: { 'sec-fetch-site': 'cross-site' } });
       expect([answer.status, answer.text]).toEqual([403, expect.stringContaining('forbidden')]);
     },
   );
 
-  it('may ask when their origin is allowed, and may read the answer', async () => {
+  it('may send requests when their origin is allowed, and may read the answers', async () => {
     for (const asked of [
       await house.ask('/users', { headers: { origin: APP, 'sec-fetch-site': 'cross-site' } }),
       await house.ask('/graphql', QUERY({ origin: APP, 'sec-fetch-site': 'cross-site' })),
@@ -49,7 +49,7 @@ describe('pages of other origins', () => {
     }
   });
 
-  it('are told so in the answer of a refusal too', async () => {
+  it('are also told so in the answer of a refusal', async () => {
     const answer = await house.ask('/users', { token: null, headers: { origin: APP } });
     expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([401, APP]);
   });
@@ -78,12 +78,12 @@ describe('a preflight', () => {
 });
 
 describe('the relay’s own pages', () => {
-  it('may ask', async () => {
+  it('may send requests', async () => {
     const origin = new URL(house.url).origin;
     expect((await house.ask('/users', { headers: { origin, 'sec-fetch-site': 'same-origin' } })).status).toBe(200);
   });
 
-  it('are those that a trusted proxy names, and no forwarded header counts otherwise', async () => {
+  it('are those that a trusted proxy names; otherwise no forwarded header counts', async () => {
     const headers = {
       origin: 'https://relay.example',
       'x-forwarded-proto': 'https',
@@ -94,7 +94,7 @@ describe('the relay’s own pages', () => {
     expect((await behind.ask('/users', { headers })).status).toBe(200);
   });
 
-  it('are all that may ask when nothing is configured', async () => {
+  it('are the only ones allowed when nothing is configured', async () => {
     await using plain = await startHttpRelay();
     expect((await plain.ask('/users', { headers: { origin: APP } })).status).toBe(403);
   });

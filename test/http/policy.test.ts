@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { compileGlob } from '../../src/core/auth/glob.ts';
 import type { InvocationTarget } from '../../src/core/auth/policy.ts';
-import type { Caller, Scope } from '../../src/core/auth/principal.ts';
+import type { CallingPrincipal, Scope } from '../../src/core/auth/principal.ts';
 import { compilePolicy, type PolicyRule } from '../../src/core/auth/rules.ts';
 
-const admin: Caller = { kind: 'admin', name: 'token-1', expiresAt: null };
-const user = (userId: string, ...scopes: Scope[]): Caller => ({
+const admin: CallingPrincipal = { kind: 'admin', name: 'token-1', expiresAt: null };
+const user = (userId: string, ...scopes: Scope[]): CallingPrincipal => ({
   kind: 'user',
   userId,
   scopes: new Set(scopes),
@@ -21,7 +21,7 @@ const deed = (over: Partial<InvocationTarget> = {}): InvocationTarget => ({
 
 function decide(
   rules: readonly Omit<PolicyRule, 'name'>[],
-  requester: Caller,
+  requester: CallingPrincipal,
   what: InvocationTarget,
 ): boolean | string {
   const named = rules.map((rule, index) => ({ name: `r${index}`, ...rule }));
@@ -79,7 +79,7 @@ describe('policy rules', () => {
       deed(),
       true,
     ],
-  ] satisfies [string, Omit<PolicyRule, 'name'>[], Caller, InvocationTarget, boolean | string][])(
+  ] satisfies [string, Omit<PolicyRule, 'name'>[], CallingPrincipal, InvocationTarget, boolean | string][])(
     '%s',
     (_says, rules, requester, what, expected) => {
       expect(decide(rules, requester, what)).toBe(expected);
@@ -127,7 +127,7 @@ describe('globs', () => {
     expect(compileGlob(pattern)(text)).toBe(expected);
   });
 
-  it('stay fast on hostile patterns', () => {
+  it('stay fast with hostile patterns', () => {
     const matches = compileGlob('*a'.repeat(64) + 'b');
     const started = performance.now();
     expect(matches('a'.repeat(10_000))).toBe(false);

@@ -40,7 +40,7 @@ async function firstLine(child: ChildProcess): Promise<Record<string, string>> {
 }
 
 describe('callboard serve', () => {
-  it('prints one line of JSON with what it generated, works with it, and ends well on SIGTERM', async () => {
+  it('prints one line of JSON with what it generated, works with it, and exits cleanly on SIGTERM', async () => {
     const child = start(['serve', '--json', '--port', '0']);
     const ended = end(child);
     const said = await firstLine(child);
@@ -60,7 +60,7 @@ describe('callboard serve', () => {
     expect(err).toContain('"msg":"stopped"');
   });
 
-  it('keeps configured credentials to itself', async () => {
+  it('does not print configured credentials', async () => {
     const child = start(['serve', '--json', '--port', '0'], {
       CALLBOARD_SECRET: SECRET,
       CALLBOARD_ADMIN_TOKEN: 'my-own',
@@ -73,7 +73,7 @@ describe('callboard serve', () => {
     expect(out + err).not.toMatch(/my-own|a secret of/);
   });
 
-  it('tells a person what to open and what to try', async () => {
+  it('shows a person what to open and what to try', async () => {
     const child = start(['serve', '--port', '0', '--log-level', 'silent']);
     const ended = end(child);
     await new Promise((done) => child.stdout?.once('data', done));
@@ -86,7 +86,7 @@ describe('callboard serve', () => {
     expect(out).toMatch(/user token +eyJ/);
   });
 
-  it('gives a command in flight its time, refuses new ones, and then goes', async () => {
+  it('gives a command in flight its time, refuses new ones, and then exits', async () => {
     const child = start(['serve', '--json', '--port', '0']);
     const ended = end(child);
     const { url, token, socket, command, invoked } = await withCommandInFlight(child);
@@ -119,7 +119,7 @@ describe('callboard serve', () => {
     expect(err).not.toMatch(/\n\s+at /);
   });
 
-  it('exits with 1 where its Redis cannot be reached, and says which and why in one line', async () => {
+  it('exits with 1 if its Redis cannot be reached, with the address and the reason in one line', async () => {
     const env = { CALLBOARD_SECRET: SECRET, CALLBOARD_ADMIN_TOKEN: 'the-administrator' };
     const argv = ['serve', '--port', '0', '--redis-url', 'redis://:hunter2@127.0.0.1:1'];
     const { code, out, err } = await end(start(argv, env));
@@ -140,7 +140,7 @@ describe('callboard serve', () => {
 });
 
 describe('the other commands', () => {
-  it('token signs what a relay with the same secret takes', async () => {
+  it('token signs a token that a relay with the same secret accepts', async () => {
     const env = { CALLBOARD_SECRET: SECRET, CALLBOARD_ISSUER: 'me', CALLBOARD_AUDIENCE: 'you' };
     const { code, out } = await end(
       start(['token', '--user', 'Ann@Example.com', '--scope', 'invoke', '--ttl', '60'], env),
@@ -168,7 +168,7 @@ describe('the other commands', () => {
     expect(said).toContain(expected);
   });
 
-  it('spill-clean removes what is past from the directory, says how much, and leaves what is not', async () => {
+  it('spill-clean removes expired objects from the directory, reports how many, and keeps the others', async () => {
     const root = await mkdtemp(join(tmpdir(), 'callboard-clean-'));
     const now = Date.now();
     const clock = { now: () => now - 3 * 3600_000, after: () => () => {}, every: () => () => {} };
@@ -182,7 +182,7 @@ describe('the other commands', () => {
     await rm(root, { recursive: true });
   });
 
-  it('schema, help and --version print and end well', async () => {
+  it('schema, help and --version print and exit with 0', async () => {
     const [schema, help, version] = await Promise.all(
       [['schema'], ['help'], ['--version']].map((argv) => end(start(argv))),
     );
@@ -195,7 +195,10 @@ describe('the other commands', () => {
 
 const PING = '/connections/demo/c1/actions/ping';
 
-/** A started relay with a client that was sent a command and has not answered it; `invoked` is null when its connection broke. */
+/**
+ * A started relay with a client that received a command and has not answered it. `invoked` is null if its connection
+ * broke.
+ */
 async function withCommandInFlight(child: ChildProcess) {
   const { url = '', user_token: token = '' } = await firstLine(child);
   const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
@@ -230,7 +233,7 @@ function framesOf(socket: WebSocket): { next(): Promise<Frame> } {
   };
 }
 
-/** Asks again until it holds; the test's own time limit bounds it. */
+/** Polls until it holds; the test's own timeout bounds it. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds()));
 }

@@ -16,7 +16,7 @@ import { client } from '../gateway/kit/test-gateway.ts';
 const opened = new Set<Socket>();
 afterEach(() => opened.forEach((socket) => socket.destroy()));
 
-/** A socket of this test; it stays open when the other side ends, as a hostile peer's does. */
+/** A socket of this test. It stays open when the other side ends, like that of a hostile peer. */
 async function dial(url: string, bytes: string, options: Partial<NetConnectOpts> = {}): Promise<Socket> {
   const port = Number(new URL(url).port);
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, ...options });
@@ -28,13 +28,13 @@ async function dial(url: string, bytes: string, options: Partial<NetConnectOpts>
   return socket;
 }
 
-/** A number of the relay's own metrics. */
+/** One of the relay's metrics. */
 async function metric({ url }: HttpRelay, name: string): Promise<number> {
   const { text } = await ask(`${url}/metrics`);
   return Number(new RegExp(`^callboard_${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
 }
 
-/** Whether somebody at another address of this machine is served. */
+/** Whether a client with another address of this machine is served. */
 function healthyElsewhere(url: string): Promise<boolean> {
   return new Promise((done) => {
     const request = get(`${url}/healthz`, { localAddress: '127.0.0.2', agent: false }, (response) => {
@@ -44,8 +44,8 @@ function healthyElsewhere(url: string): Promise<boolean> {
   });
 }
 
-describe('sockets over which no good token came', () => {
-  it('are bounded for one address; those beyond are closed at once, and others are served', async () => {
+describe('sockets without a valid token', () => {
+  it('are bounded per address; further ones are closed at once, and others are served', async () => {
     await using at = await startHttpRelay({ unauthenticatedSockets: 10 });
     const sockets = await Promise.all(Array.from({ length: 40 }, () => dial(at.url, 'GET /healthz HTTP/1.1\r\nX: ')));
     await until(
@@ -62,14 +62,14 @@ describe('sockets over which no good token came', () => {
     await until(async () => (await metric(at, 'unauthenticated_sockets')) <= 1);
   });
 
-  it('do not stop 1,200 unfinished headers from being refused and others from being served', async () => {
+  it('do not prevent 1,200 unfinished headers from being refused and others from being served', async () => {
     await using at = await startHttpRelay();
     for (let batch = 0; batch < 12; batch++)
       await Promise.all(Array.from({ length: 100 }, () => dial(at.url, 'GET / HTTP/1.1\r\nX: ')));
     expect(await healthyElsewhere(at.url)).toBe(true);
   });
 
-  it('do not count once a good token came over them, or their link was welcomed', async () => {
+  it('do not count once a valid token was received over them, or their link was welcomed', async () => {
     await using at = await startHttpRelay({ unauthenticatedSockets: 3 });
     const agent = new Agent({ keepAlive: true, maxSockets: 10 });
     const token = await tokenOf('root', 'admin');
@@ -78,7 +78,7 @@ describe('sockets over which no good token came', () => {
     for (let i = 0; i < 6; i++) {
       const answered = new Promise<number | undefined>((resolve, reject) => {
         const request = get(`${at.url}/users`, { agent, headers }, (response) => {
-          // Not read to its end: the socket stays with its request.
+          // The answer is not read to its end, so the socket stays with its request.
           resolve(response.statusCode);
         });
         request.on('error', reject);
@@ -95,14 +95,14 @@ describe('sockets over which no good token came', () => {
     agent.destroy();
   });
 
-  it('are not bounded by address behind a trusted proxy, whose address all share', async () => {
+  it('are not bounded by address behind a trusted proxy, whose address they share', async () => {
     await using at = await startHttpRelay({ unauthenticatedSockets: 3, trustProxy: true });
     await Promise.all(Array.from({ length: 10 }, () => dial(at.url, 'GET /healthz HTTP/1.1\r\nX: ')));
     expect((await at.ask('/healthz', { token: null })).status).toBe(200);
   });
 });
 
-describe('a socket that was answered for the last time', () => {
+describe('a socket after its last answer', () => {
   it.each([
     ['what is no request', 'hello\r\n\r\n', 400],
     ['a refused upgrade', UPGRADE('x'), 400],
@@ -112,7 +112,7 @@ describe('a socket that was answered for the last time', () => {
       'POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n',
       413,
     ],
-  ])('is gone a second later, whether its peer closes or not: %s', async (_what, bytes, status) => {
+  ])('is closed a second later, whether its peer closes or not: %s', async (_what, bytes, status) => {
     const clock = new FakeClock(Date.now());
     await using at = await startHttpRelay({}, { clock });
     const socket = await dial(at.url, bytes);
@@ -132,14 +132,14 @@ function UPGRADE(protocol: string): string {
   return ['GET /connect HTTP/1.1', ...lines, ...key, '', ''].join('\r\n');
 }
 
-describe('a peer that reads nothing of its answers', () => {
+describe('a peer that does not read its answers', () => {
   it('is cut after fifteen seconds', async () => {
     const clock = new FakeClock(Date.now());
     await using at = await startHttpRelay({}, { clock });
     const request = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
     const socket = await dial(at.url, request.repeat(400));
     socket.pause();
-    // Its answers are written as the system takes them; once none moves any more, the time runs.
+    // The system takes the answers step by step; once it takes no more, the timeout starts.
     await until(async () => {
       await clock.advance(1_000);
       return (await metric(at, 'sockets_cut_total')) === 1;
@@ -150,7 +150,7 @@ describe('a peer that reads nothing of its answers', () => {
 
 type Pair = AsyncDisposable & { readonly near: Socket; readonly far: Socket; readonly clock: FakeClock };
 
-/** Both ends of one socket; the near one is watched, and holds more for the far one than the system takes. */
+/** Both ends of one socket. The near one is watched, and holds more data for the far one than the system takes. */
 async function pair(options: Partial<SocketsOptions> = {}): Promise<Pair> {
   const clock = new FakeClock();
   const sockets = new Sockets({
@@ -180,7 +180,7 @@ async function pair(options: Partial<SocketsOptions> = {}): Promise<Pair> {
   };
 }
 
-/** Waits until the system takes no more of what the near end holds. */
+/** Waits until the system takes no more data of the near end. */
 async function untilStuck({ near }: Pair): Promise<void> {
   let before = -1;
   await until(() => {
@@ -191,7 +191,7 @@ async function untilStuck({ near }: Pair): Promise<void> {
   });
 }
 
-describe('the watch over readers', () => {
+describe('the watch on readers', () => {
   it('cuts one that takes nothing, and no sooner', async () => {
     await using at = await pair();
     await untilStuck(at);
@@ -201,7 +201,7 @@ describe('the watch over readers', () => {
     expect(at.near.destroyed).toBe(true);
   });
 
-  it('leaves a slow reader, however slow, also of one single write', async () => {
+  it('keeps a slow reader, however slow, also of a single write', async () => {
     await using at = await pair();
     const before = takenBytes(at.near);
     for (let round = 0; round < 5; round++) {
@@ -217,7 +217,7 @@ describe('the watch over readers', () => {
   });
 });
 
-it('the limit of descriptors is read from what Linux says', () => {
+it('the limit of descriptors is read from Linux', () => {
   const text =
     'Limit                     Soft Limit           Hard Limit           Units     \nMax open files            1024                 524288               files     \n';
   expect(readDescriptorLimit(text)).toBe(1024);

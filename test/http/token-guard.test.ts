@@ -36,7 +36,7 @@ describe('failed tokens', () => {
     expect(await show('a')).toBe('unauthenticated');
   });
 
-  it('are slowed in all, however many addresses show them', async () => {
+  it('are slowed in total, however many addresses send them', async () => {
     const { clock, show } = open();
     for (let i = 0; i < FAILURES_IN_ALL_A_MINUTE; i++) expect(await show(`a${i}`)).toBe('unauthenticated');
     expect(await show('fresh')).toBe('rate_limited');
@@ -44,13 +44,13 @@ describe('failed tokens', () => {
     expect(await show('fresh')).toBe('unauthenticated');
   });
 
-  it('never hinder a good one', async () => {
+  it('never delay a valid one', async () => {
     const { guard, show } = open();
     for (let i = 0; i < 3 * FAILURES_A_MINUTE; i++) await show('a');
     expect(await guard.check('a', async () => 'served')).toBe('served');
   });
 
-  it('make further tokens of their address take turns, and those of no other', async () => {
+  it('make further tokens of their address wait their turn, and those of no other', async () => {
     const { guard, show } = open();
     for (let i = 0; i <= FAILURES_A_MINUTE; i++) await show('a');
     const running = { a: 0, b: 0 };
@@ -71,7 +71,7 @@ describe('failed tokens', () => {
     await Promise.all(all);
   });
 
-  it('are not counted where the caller did nothing wrong', async () => {
+  it('are not counted if the requester did nothing wrong', async () => {
     const { show, metrics } = open();
     for (let i = 0; i < 3 * FAILURES_A_MINUTE; i++) {
       expect(await show('a', 'key_unknown')).toBe('unauthenticated');
@@ -97,7 +97,7 @@ describe('failed tokens', () => {
     expect(lines[20]).toEqual({ reason: 'signature', address: 'late', suppressed: 480 });
   });
 
-  it('are not counted without an address, and a known token is verified by nobody', async () => {
+  it('are not counted without an address, and a known token is never verified again', async () => {
     const { guard, show } = open();
     let verified = 0;
     const known = (token: string) => (token === 'known' ? ALICE : null);
@@ -120,7 +120,7 @@ describe('failed tokens', () => {
     expect(await guarded.authenticate('good', 'a')).toBe(ALICE);
   });
 
-  it('hinder no known token of their address', async () => {
+  it('do not delay known tokens of their address', async () => {
     const { guard, show } = open();
     for (let i = 0; i < 3 * FAILURES_A_MINUTE; i++) await show('a');
     const guarded = guard.around({
@@ -132,7 +132,7 @@ describe('failed tokens', () => {
 });
 
 describe('verifications of suspected addresses', () => {
-  /** Each ends when it is told to. */
+  /** Each verification ends on request. */
   function jobs(queue: VerifyQueue) {
     const started: string[] = [];
     const ends: (() => void)[] = [];
@@ -144,7 +144,7 @@ describe('verifications of suspected addresses', () => {
     return { started, run, endOne: () => ends.shift()?.() };
   }
 
-  it('run two at a time, address by address in turn, each in its order', async () => {
+  it('run two at a time, addresses in turn, each in its order', async () => {
     const queue = new VerifyQueue();
     const { started, run, endOne } = jobs(queue);
     const all = [1, 2, 3, 4, 5].map((n) => run('flood', `flood-${n}`));
@@ -159,14 +159,14 @@ describe('verifications of suspected addresses', () => {
     expect(queue.size).toBe(0);
   });
 
-  it('go on after one that failed', async () => {
+  it('continue after one that failed', async () => {
     const queue = new VerifyQueue();
     const failing = () => queue.run('a', () => Promise.reject(new Error('no')));
     await Promise.allSettled([failing(), failing(), failing(), failing()]);
     expect(await queue.run('a', async () => 'ran')).toBe('ran');
   });
 
-  it('wait in bounded numbers for each address, and another address still finds a place', async () => {
+  it('wait in bounded numbers for each address, and another address is still accepted', async () => {
     const queue = new VerifyQueue();
     const { run, endOne } = jobs(queue);
     const flood = Array.from({ length: 1_500 }, () => run('flood').catch((error: unknown) => error));

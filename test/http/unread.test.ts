@@ -14,14 +14,14 @@ const alice = user('alice');
 const bob = user('bob');
 const SECOND = 1_000;
 
-/** Sockets that keep what is written to them, and a sampler over them. */
+/** Sockets that keep the data written to them, and a sampler over them. */
 function stage(guarantee: number, total: number) {
   const clock = new FakeClock();
   const shares = createShares(shareBounds({ unread_bytes: { guarantee, total } }));
   const metrics = { count() {}, snapshot: () => new Map() };
   const unread = new UnreadBytes({ shares, clock, log: silentLog, metrics });
   const open = (requester: Principal | null, bytes: number): PassThrough => {
-    // What is not read stays on the writing side from the first byte on.
+    // Unread data stays on the writing side from the first byte on.
     const socket = new PassThrough({ readableHighWaterMark: 0, writableHighWaterMark: 1 });
     unread.accepted(socket);
     unread.serves(socket, { requester });
@@ -32,7 +32,7 @@ function stage(guarantee: number, total: number) {
   return { clock, shares, unread, open, held, tick: () => clock.advance(SECOND) };
 }
 
-describe('bytes that readers leave', () => {
+describe('unread bytes', () => {
   it('count for the user of the last request, from sample to sample, until they are read or the socket closes', async () => {
     const { open, held, tick, unread, shares } = stage(1_000_000, 4_000_000);
     const socket = open(alice, 100_000);
@@ -54,7 +54,7 @@ describe('bytes that readers leave', () => {
     expect(nothing.destroyed).toBe(false);
   });
 
-  it('cost users over their guarantee the sockets that are furthest behind, once the total is short', async () => {
+  it('cost users over their guarantee their slowest sockets, once the total is short', async () => {
     const { open, held, tick } = stage(200_000, 800_000);
     const small = open(alice, 100_000);
     const large = open(alice, 400_000);
@@ -62,12 +62,12 @@ describe('bytes that readers leave', () => {
     await tick();
     expect([small, large, honest].map(({ destroyed }) => destroyed)).toEqual([false, true, false]);
     expect(held('alice')).toBe(small.writableLength);
-    // Nobody is over now, and below the total nobody is cut.
+    // Nobody is over the guarantee now, and below the total no socket is cut.
     const third = open(user('carol'), 200_000);
     const fourth = open(user('dave'), 200_000);
     await tick();
     expect([small, honest, third, fourth].some(({ destroyed }) => destroyed)).toBe(false);
-    // Above the total everybody is, the furthest behind first.
+    // Above the total, the sockets that are furthest behind are cut first.
     const fifth = open(user('eve'), 199_000);
     await tick();
     expect([third, fourth].filter(({ destroyed }) => destroyed)).toHaveLength(1);
@@ -84,7 +84,7 @@ describe('bytes that readers leave', () => {
     });
     socket.write(Buffer.alloc(450_000));
     unread.wrote(socket, 450_000);
-    // Counted without waiting for the sample.
+    // Counted without waiting for the next sample.
     expect(unread.refusal(open(alice, 0), 200_000)).not.toBeNull();
     expect(unread.refusal(open(alice, 0), 100_000)).toBeNull();
     expect(unread.refusal(open(bob, 0), 200_000)).toBeNull();
@@ -98,13 +98,13 @@ describe('bytes that readers leave', () => {
   });
 });
 
-describe('a relay whose answers are not read', () => {
+describe('a relay with unread answers', () => {
   const sockets: Socket[] = [];
   afterEach(() => {
     for (const socket of sockets.splice(0)) socket.destroy();
   });
 
-  it('cuts who reads nothing, answers who does, and holds no more than the total', async () => {
+  it('cuts clients that read nothing, answers those that read, and holds no more than the total', async () => {
     const clock = new FakeClock(Date.now());
     const bound = { guarantee: 200_000, total: 1_000_000 };
     await using at = await startHttpRelay({ shares: { unread_bytes: bound } }, { clock });
@@ -122,7 +122,7 @@ describe('a relay whose answers are not read', () => {
     await expect
       .poll(
         async () => {
-          // Slower than the second of the samples: the bytes must have come to rest.
+          // Slower than the sampling interval of a second, so that the bytes stay long enough.
           await clock.advance(SECOND / 5);
           expect(shares.used('unread_bytes')).toBeLessThanOrEqual(bound.total);
           return at.lines.some((line) => line.includes('leaves more bytes unread than the share allows'));

@@ -12,17 +12,17 @@ export function smallestRules(namespace: string): readonly string[] {
   return [`~${prefix}`, `&${prefix}`, ...COMMAND_RULES];
 }
 
-/** A Redis with a user `relay` that has only the rights it was given last. */
+/** A Redis with a user `relay` that has only the rights that were granted last. */
 export type RestrictedRedis = AsyncDisposable & {
   readonly server: RedisServer;
   /** The address for the relay, with the login of its user. */
   readonly url: string;
   readonly password: string;
-  /** Gives the user these rights and takes every other one away. */
+  /** Grants the user these rights and revokes all others. */
   allow(rules: readonly string[]): Promise<void>;
   /** Adds rules to the user. */
   change(...rules: readonly string[]): Promise<void>;
-  /** The commands that were run since the start, in scripts too, by their names in upper case. */
+  /** The commands that were run since the start, also in scripts, in upper case. */
   used(): Promise<ReadonlySet<string>>;
 };
 

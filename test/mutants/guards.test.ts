@@ -7,15 +7,15 @@ import { editsOf, mutate } from '../../faults/outages/mutants/plant.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-describe('a guard that is left out', () => {
-  test.each(GUARD_MUTANTS)('$name stands in the sources exactly once', (mutant) => {
+describe('a guard mutant', () => {
+  test.each(GUARD_MUTANTS)('$name has its text in the sources exactly once', (mutant) => {
     for (const edit of editsOf(mutant)) {
       expect(mutate(edit)).toContain(edit.replace);
       expect(edit.replace).not.toBe(edit.find);
     }
   });
 
-  test.each(GUARD_MUTANTS)('$name is judged by what there is', ({ judge }) => {
+  test.each(GUARD_MUTANTS)('$name has an existing judge', ({ judge }) => {
     if ('test' in judge) expect(existsSync(join(ROOT, judge.test))).toBe(true);
     else if ('neighbours' in judge) expect(attackOf(judge.neighbours).name).toBe(judge.neighbours);
     else expect(judge.count).toBeGreaterThan(0);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { runEpisode } from '../../faults/neighbours/episode.ts';
 import { faultsOf } from '../../faults/neighbours/verdict.ts';
 
-/** Three processes, and a machine that others use. */
+/** The start of three processes, with time for a busy machine. */
 const LONG = 120_000;
 
 test.each(['bad-tokens', 'quadratic-ids', 'many-commands'])(

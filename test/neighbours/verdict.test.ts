@@ -18,7 +18,7 @@ const GOOD: Episode = {
 const TIMING = { timing: true };
 
 describe('an episode', () => {
-  test('in which nothing is wrong has no faults', () => {
+  test('without faults passes', () => {
     expect(faultsOf(GOOD, TIMING)).toEqual([]);
   });
 
@@ -40,11 +40,11 @@ describe('an episode', () => {
     ['a relay ended', { ended: ['a'] }, /a relay ended/],
     ['the attack did nothing', { deeds: {} }, /proves nothing/],
     ['the honest user did nothing', { beside: { ...QUIET, calls: 0 } }, /proves nothing/],
-  ])('in which %s has a fault', (_what, over, fault) => {
+  ])('with %s fails', (_what, over, fault) => {
     expect(faultsOf({ ...GOOD, ...over }, TIMING).join()).toMatch(fault);
   });
 
-  test('is not judged by time where time is not to be judged', () => {
+  test('is not judged by time if time is excluded', () => {
     expect(faultsOf({ ...GOOD, beside: { ...QUIET, p99: 5_000 } }, { timing: false })).toEqual([]);
   });
 
@@ -60,7 +60,7 @@ describe('an episode', () => {
   });
 });
 
-test('attacks have names of their own, and no other name is taken for one', () => {
+test('attacks have unique names, and an unknown name is refused', () => {
   expect(new Set(ATTACKS.map(({ name }) => name)).size).toBe(ATTACKS.length);
   expect(() => attackOf('nothing')).toThrow('There is no attack nothing');
 });

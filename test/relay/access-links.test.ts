@@ -13,7 +13,7 @@ afterAll(() => at[Symbol.asyncDispose]());
 type Ask = (ids: Ids) => { readonly header: UpHeader; readonly payload?: object };
 const key = ({ user, client, command }: Ids) => ({ user_id: user, client_id: client, command_id: command });
 
-/** Each frame by which a caller names a command or a client. */
+/** Each frame with which a caller names a command or a client. */
 const FRAMES: Readonly<Record<string, Ask>> = {
   invoke: (ids) => ({
     header: { type: 'invoke', ref: 'r', ...key(ids), action: ids.action },
@@ -35,7 +35,7 @@ function shown(frame: DownFrame, ids: Ids): string {
 }
 
 describe.each(Object.entries(FRAMES))('on a link, %s', (_name, ask) => {
-  it('of another user is not found, be it foreign or absent', async () => {
+  it('of another user is not found, whether foreign or absent', async () => {
     const bob = await at.caller(`${OTHER}:invoke`);
     const foreign = await answer(bob, ask, PLANTED);
     expect(foreign).toMatchObject({ type: 'refused', code: 'not_found', ref: 'r' });
@@ -43,7 +43,7 @@ describe.each(Object.entries(FRAMES))('on a link, %s', (_name, ask) => {
     expect(shown(foreign, PLANTED)).not.toContain(MARK);
   });
 
-  it('is forbidden on a link of its owner whose token has no scope for it', async () => {
+  it('is forbidden on a link of its owner whose token lacks the scope', async () => {
     const hello = { client_id: `${MARK}-second`, instance_id: 'i1', payload: {} };
     const client = await at.client({ user: `${OWNER}:connect`, ...hello });
     const own = await answer(client, ask, PLANTED);
@@ -51,7 +51,7 @@ describe.each(Object.entries(FRAMES))('on a link, %s', (_name, ask) => {
     expect(shown(own, PLANTED)).toBe(shown(await answer(client, ask, ABSENT), ABSENT));
   });
 
-  it('answers an administrator, and the owner', async () => {
+  it('is answered for an administrator and the owner', async () => {
     for (const requester of ['admin', `${OWNER}:invoke`]) {
       const peer = await at.caller(requester);
       const { header, payload } = ask(PLANTED);
@@ -88,14 +88,14 @@ describe('opening a link', () => {
     expect([refused.code, code]).toEqual(['forbidden', 4403]);
   });
 
-  it.each(['client', 'caller'])('asks a %s for a good token', async (kind) => {
+  it.each(['client', 'caller'])('requires a valid token of a %s', async (kind) => {
     const { refused, code } = await opening(
       kind === 'client' ? { ...hello, token: 'no' } : { type: 'hello', token: 'no' },
     );
     expect([refused.code, code]).toEqual(['unauthenticated', 4401]);
   });
 
-  it('of another user by the same client id touches neither the connection nor what it runs', async () => {
+  it('of another user with the same client id affects neither the connection nor its commands', async () => {
     const before = await at.graphql('{ connections { nodes { clientId instanceId lastSeenAt inFlight } } }', {
       requester: OWNER,
     });
@@ -120,7 +120,7 @@ describe('opening a link', () => {
     expect(intruder.seen('command')).toEqual([]);
   });
 
-  it('of the owner by another client id cannot end a command of the first', async () => {
+  it('of the owner with another client id cannot end a command of the first', async () => {
     const second = await at.client({ user: OWNER, client_id: `${MARK}-third`, instance_id: `${MARK}-instance` });
     second.send({ type: 'result', command_id: `${MARK}-live` }, {});
     expect(await second.next('result_ack')).toMatchObject({ recorded: 'unknown' });

@@ -48,7 +48,7 @@ describe.each(Object.entries(MODES))('a subscription over %s', (_mode, subscribe
     return withoutGiven(stream.text().replaceAll(':\n\n', ''), at.named(ids));
   };
   let epoch = 0;
-  /** Whatever a client of this user does is an event, and so is what its site publishes. */
+  /** Every change of this user's client is an event, and so is what its site publishes. */
   const stir = async (ids: Ids): Promise<void> => {
     const instance_id = `${ids.client}-run-${epoch++}`;
     const client_id = `${ids.client}-more`;
@@ -59,7 +59,7 @@ describe.each(Object.entries(MODES))('a subscription over %s', (_mode, subscribe
     expect(ingested.json).toMatchObject({ items: [{ published: true }] });
   };
 
-  it.each(rows)('$call shows the owner and whoever else may see it what happens, and no other user', async (given) => {
+  it.each(rows)('$call reaches the owner and everybody with permission, and no other user', async (given) => {
     const seenBy = given.seenBy === 'viewer' ? VIEWER : 'admin';
     const [owner, more] = await Promise.all(
       [`${OWNER}:invoke`, seenBy].map((requester) => open(requester, given, PLANTED)),
@@ -85,7 +85,7 @@ describe.each(Object.entries(MODES))('a subscription over %s', (_mode, subscribe
     },
   );
 
-  it.each(rows)('$call is forbidden to each other scope', async (given) => {
+  it.each(rows)('$call is forbidden for each other scope', async (given) => {
     const wrong = [`${OWNER}:connect`, `${OWNER}:host`, given.seenBy === 'viewer' ? 'admin' : VIEWER];
     for (const requester of wrong) {
       const answer = await answered(requester, given, PLANTED);
@@ -96,7 +96,7 @@ describe.each(Object.entries(MODES))('a subscription over %s', (_mode, subscribe
 });
 
 describe('a single connection', () => {
-  it('is its owner’s alone: with its token another user is answered as with one that was made up', async () => {
+  it('belongs to its owner: with its token another user is answered as with an invented one', async () => {
     const single = await openSingle(at, `${OWNER}:invoke`);
     const authorization = `Bearer ${await at.token(`${OTHER}:invoke`)}`;
     const body = JSON.stringify({ query: '{ viewer { userId } }', extensions: { operationId: '1' } });
@@ -121,7 +121,7 @@ describe('a single connection', () => {
     single.stream.abort();
   });
 
-  it.each(['GET', 'POST', 'PUT'])('asks whoever comes by %s for a token', async (method) => {
+  it.each(['GET', 'POST', 'PUT'])('requires a token from a requester by %s', async (method) => {
     const headers = { accept: 'text/event-stream', 'content-type': 'application/json', 'x-callboard-csrf': '1' };
     const body = method === 'POST' ? JSON.stringify({ query: 'subscription { connectionEvents { at } }' }) : null;
     const answer = await fetch(`${at.url}/graphql/stream`, { method, headers, body });
@@ -133,7 +133,7 @@ describe('a cursor', () => {
   const paged = fields.filter(({ args }) => args.some(({ name }) => name === 'after'));
   const calls = paged.flatMap((field) => (FIELDS[field.name] ?? []).map(({ call, rule }) => ({ field, call, rule })));
 
-  it.each(calls)('of $call opens for nobody but whoever it was given to', async ({ field, call, rule }) => {
+  it.each(calls)('of $call opens only for the requester to whom it was given', async ({ field, call, rule }) => {
     const page = async (requester: string, ids: Ids, after: string | null = null) => {
       const more = withArgument(call, 'after: $after');
       return at.graphql(documentOf(field, more), { requester, variables: { ...variablesOf(call, ids), after } });

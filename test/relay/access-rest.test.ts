@@ -37,7 +37,7 @@ function ask(requester: string, { name, route }: Given, ids: Ids): Promise<Answe
   return at.rest(route.target(named), { requester, ...sent, method });
 }
 
-/** The whole answer, but for what the asker said itself. */
+/** The whole answer, except for the requester's own input. */
 function shown({ status, headers, text }: Answer, ids: Ids): object {
   return { status, type: headers['content-type'], text: withoutGiven(text, at.named(ids)) };
 }
@@ -46,7 +46,7 @@ type Expected = readonly [number, string];
 const FORBIDDEN: Expected = [403, 'forbidden'];
 const NOT_FOUND: Expected = [404, 'not_found'];
 
-/** That this asker is answered so, the same for what is there and what is not, with nothing of it. */
+/** Checks that this requester gets this answer, the same for present and absent rows, and nothing of the owner's. */
 async function expectAlike(requester: string, given: Given, expected: Expected): Promise<void> {
   const [found, absent] = [await ask(requester, given, PLANTED), await ask(requester, given, ABSENT)];
   expect([requester, found.status, codeOf(found)]).toEqual([requester, ...expected]);
@@ -54,10 +54,10 @@ async function expectAlike(requester: string, given: Given, expected: Expected):
   expect(withoutGiven(found.text, at.named(PLANTED))).not.toContain(MARK);
 }
 
-/** What a user's token must hold for this. */
+/** The scope that a user's token needs. */
 const right = ({ access, scope }: Route): string => (access === 'host' || scope === 'host' ? 'host' : 'invoke');
 
-/** It does not end by itself: `sites-events.test.ts` tries who may listen. */
+/** This response does not end by itself; `sites-events.test.ts` tests who may subscribe. */
 const STREAM = 'GET /site-sessions/{session_id}/events';
 
 describe('the access of REST', () => {
@@ -70,9 +70,9 @@ describe('the access of REST', () => {
     expect(Object.keys(ROUTES).filter((operation) => !operations.includes(operation))).toEqual([]);
   });
 
-  it.each(harmless)('$example tells an administrator what is asked for, or that it is absent', async (given) => {
+  it.each(harmless)('$example answers an administrator, or that it is absent', async (given) => {
     const { access, found, absent, plain = false } = given.route;
-    // An administrator names no user, and so has nothing of its own; of sessions it may look at each, and enter none.
+    // An administrator has no user and so no rows of its own; it can read each session, and use none.
     if (access === 'host') return expectAlike('admin', given, FORBIDDEN);
     if (access === 'grant' && !given.name.startsWith('GET')) return expectAlike('admin', given, FORBIDDEN);
     const answer = await ask('admin', given, PLANTED);
@@ -80,7 +80,7 @@ describe('the access of REST', () => {
     expect((await ask('admin', given, ABSENT)).status).toBe(absent);
   });
 
-  it.each(harmless)('$example tells its owner what the rule allows', async (given) => {
+  it.each(harmless)('$example answers its owner as the rule allows', async (given) => {
     const { access, found, plain = false } = given.route;
     const owner = `${OWNER}:${right(given.route)}`;
     if (access === 'admin') return expectAlike(owner, given, FORBIDDEN);
@@ -88,7 +88,7 @@ describe('the access of REST', () => {
     expect([answer.status, answer.text.includes(MARK)]).toEqual([found, !plain]);
   });
 
-  it.each(rows)('$example tells another user the same of what is foreign and what is absent', async (given) => {
+  it.each(rows)('$example gives another user the same answer for foreign and for absent rows', async (given) => {
     const { access, mine, found } = given.route;
     const other = `${OTHER}:${right(given.route)}`;
     if (!mine) return expectAlike(other, given, access === 'admin' ? FORBIDDEN : NOT_FOUND);
@@ -96,12 +96,12 @@ describe('the access of REST', () => {
     expect([answer.status, answer.text.includes(MARK)]).toEqual([found, false]);
   });
 
-  it.each(rows)('$example is forbidden to each other scope', async (given) => {
+  it.each(rows)('$example is forbidden for each other scope', async (given) => {
     const wrong = ['connect', 'invoke', 'host'].filter((scope) => scope !== right(given.route));
     for (const scope of wrong) await expectAlike(`${OWNER}:${scope}`, given, FORBIDDEN);
   });
 
-  it.each(rows)('$example opens to a grant where it is of its session, and nowhere else', async (given) => {
+  it.each(rows)('$example opens for a grant of its session, and for no other', async (given) => {
     if (given.route.access !== 'grant') return expectAlike(VIEWER, given, FORBIDDEN);
     if (!given.route.harmful) expect((await ask(VIEWER, given, PLANTED)).status).toBe(given.route.found);
     const [foreign, absent] = [await ask(VIEWER, given, ofOther), await ask(VIEWER, given, ABSENT)];
@@ -109,15 +109,16 @@ describe('the access of REST', () => {
     expect(shown(foreign, ofOther)).toEqual(shown(absent, ABSENT));
   });
 
-  it.each(rows)('$example asks for a token', async (given) => {
+  it.each(rows)('$example requires a token', async (given) => {
     await expectAlike('nobody', given, [401, 'unauthenticated']);
   });
 });
 
-describe('the access of what the server answers by itself', () => {
+describe('the access of paths without a document', () => {
   const known = [
     ...createBuiltinRoutes({
       core: { ready: () => {} },
+      authenticator: {},
       meter: { expose: async () => ({ contentType: '', text: '' }) },
       openapi: () => ({}),
       basePath: '',
@@ -139,7 +140,7 @@ describe('the access of what the server answers by itself', () => {
     for (const { text } of answers) expect(text).not.toContain(MARK);
   });
 
-  it('shows the page of GraphQL to everybody, and nothing of any user in it', async () => {
+  it('shows the GraphiQL page to everybody, and nothing of any user in it', async () => {
     const page = await at.rest('/graphql', { requester: 'nobody', headers: { accept: 'text/html' } });
     expect([page.status, page.text.includes(MARK)]).toEqual([200, false]);
   });

@@ -33,7 +33,7 @@ function ask(requester: string, { field, call }: Given, ids: Ids): Promise<Graph
   return at.graphql(documentOf(field, call), { requester, variables: Object.fromEntries(named) });
 }
 
-/** An answer, but for what the asker said itself. Its members come in an order that means nothing. */
+/** An answer, except for the requester's own input. The order of its members does not matter. */
 function shown({ data, errors }: GraphqlAnswer, ids: Ids): string {
   return withoutGiven(JSON.stringify({ data, errors }), at.named(ids));
 }
@@ -49,7 +49,7 @@ function verdict(answer: GraphqlAnswer, { field: { name } }: Given): Verdict {
   return answer.text.includes(MARK) ? 'shows' : 'empty';
 }
 
-/** That this asker is told so, the same for what is there and what is not, with nothing of it. */
+/** Checks that this requester gets this answer, the same for present and absent rows, and nothing of the owner's. */
 async function expectAlike(requester: string, given: Given, expected: Verdict): Promise<void> {
   const [found, absent] = [await ask(requester, given, PLANTED), await ask(requester, given, ABSENT)];
   expect([requester, verdict(found, given)]).toEqual([requester, expected]);
@@ -57,7 +57,7 @@ async function expectAlike(requester: string, given: Given, expected: Verdict): 
   expect(shown(found, PLANTED)).not.toContain(MARK);
 }
 
-/** What a user's token must hold; the scope to make something does not read it. */
+/** The scope that a user's token needs; the scope that creates something does not allow reading it. */
 const right = ({ scope }: FieldAccess): string => (scope === 'host' ? 'host:invoke' : 'invoke');
 const forOther = ({ rule, other = '' }: FieldAccess): Verdict => (rule === 'admin' ? 'forbidden' : other);
 
@@ -67,7 +67,7 @@ describe('the access of GraphQL', () => {
     expect(Object.keys(FIELDS).filter((name) => !fields.some((field) => field.name === name))).toEqual([]);
   });
 
-  it.each(harmless)('$call tells an administrator what is asked for, or that it is absent', async (given) => {
+  it.each(harmless)('$call answers an administrator, or that it is absent', async (given) => {
     const { rule, found, admin = found, other, absent = other ?? found } = given.row;
     expect(verdict(await ask('admin', given, PLANTED), given)).toBe(admin);
     const names = rule === 'owned' || rule === 'session';
@@ -75,15 +75,15 @@ describe('the access of GraphQL', () => {
     if (names) expect(verdict(await ask('admin', given, ABSENT), given)).toBe(missing);
   });
 
-  it.each(harmless)('$call tells its owner what is asked for', async (given) => {
+  it.each(harmless)('$call answers its owner', async (given) => {
     const expected = given.row.rule === 'admin' ? 'forbidden' : given.row.found;
     expect(verdict(await ask(`${OWNER}:${right(given.row)}`, given, PLANTED), given)).toBe(expected);
   });
 
-  it.each(rows)('$call tells another user nothing of it, and the same as of what is absent', async (given) => {
+  it.each(rows)('$call gives another user the same answer for foreign and for absent rows', async (given) => {
     const { row } = given;
     const other = `${OTHER}:${right(row)}`;
-    // What makes something new has a new time or token in each answer.
+    // A call that creates something has a new time or token in each answer.
     if (row.other === 'empty' && given.field.operation === 'mutation') {
       const answer = await ask(other, given, PLANTED);
       expect([verdict(answer, given), answer.text.includes(MARK)]).toEqual(['empty', false]);
@@ -96,12 +96,12 @@ describe('the access of GraphQL', () => {
     expect(shown(foreign, PLANTED)).toBe(shown(own, atHome));
   });
 
-  it.each(rows)('$call is forbidden to each other scope, whatever is asked for', async (given) => {
+  it.each(rows)('$call is forbidden for each other scope, whatever is selected', async (given) => {
     for (const scope of ['connect', given.row.scope === 'host' ? 'invoke' : 'host'])
       await expectAlike(`${OWNER}:${scope}`, given, 'forbidden');
   });
 
-  it.each(rows)('$call opens to a grant where it is of its session, and nowhere else', async (given) => {
+  it.each(rows)('$call opens for a grant of its session, and for no other', async (given) => {
     const { rule, found, viewer = found, other = '', harmful } = given.row;
     if (rule !== 'session' || viewer === 'forbidden') return expectAlike(VIEWER, given, 'forbidden');
     if (!harmful) expect(verdict(await ask(VIEWER, given, PLANTED), given)).toBe(viewer);
@@ -110,12 +110,12 @@ describe('the access of GraphQL', () => {
     expect(shown(foreign, ofOther)).toBe(shown(absent, ABSENT));
   });
 
-  it.each(rows)('$call asks nobody without a token for anything', async (given) => {
+  it.each(rows)('$call does nothing without a token', async (given) => {
     await expectAlike('nobody', given, 'unauthenticated');
     expect((await ask('nobody', given, PLANTED)).status).toBe(401);
   });
 
-  it('shows another user its own things through the same fields', async () => {
+  it('shows another user its own rows through the same fields', async () => {
     for (const given of harmless.filter(({ row }) => row.rule !== 'admin')) {
       const answer = await ask(`${OTHER}:${right(given.row)}`, given, ofOther);
       expect([given.call, answer.code]).toEqual([given.call, undefined]);
@@ -126,7 +126,7 @@ describe('the access of GraphQL', () => {
     }
   });
 
-  it('ran nothing for all of this', () => {
+  it('ran no command in all of these tests', () => {
     expect(at.tab.seen('command').map(({ command_id }) => command_id)).toEqual([
       `${MARK}-done`,
       `${MARK}-failed`,

@@ -22,7 +22,7 @@ async function ingest(stage: Stage, over: object): Promise<Answer> {
   return stage.ask('/ingest', postJson(message, { token: await tokenOf('alice', 'host') }));
 }
 
-/** A call of an action of alice's board, whose host is away. */
+/** A call of an action of alice's board, whose host is disconnected. */
 async function siteCall(stage: Stage, over: Partial<SiteDefinition> = {}, before = async () => {}): Promise<Answer> {
   const { sites } = stage.callboard.core;
   const capabilityProfile = { actionInvocation: true };
@@ -43,7 +43,7 @@ function live(stage: Stage, over = {}): Promise<TestClient> {
   return connect(stage.callboard.core, user('alice'), { actions: [advertisement('open')], ...over });
 }
 
-/** Answers what the relay sends to the client, then gives the caller's answer. */
+/** Answers what the relay sends to the client, then returns the caller's answer. */
 async function answered(stage: Stage, code: string, refused = false): Promise<Answer> {
   const client = await live(stage);
   const pending = call(stage, { command_id: 'c1' });
@@ -52,7 +52,7 @@ async function answered(stage: Stage, code: string, refused = false): Promise<An
   return pending;
 }
 
-/** Lets time pass until the caller has its answer. */
+/** Advances the clock until the caller has its answer. */
 async function outlived(stage: Stage, pending: Promise<Answer>, ms: number): Promise<Answer> {
   while ((await stage.callboard.core.rpc.count({ kind: 'admin', name: 't', expiresAt: null }, {})).count === 0)
     await settle();
@@ -60,7 +60,7 @@ async function outlived(stage: Stage, pending: Promise<Answer>, ms: number): Pro
   return pending;
 }
 
-/** How each code is brought about, and that its status is the table's. */
+/** How each code is caused; its status must be the table's. */
 const ROWS: Partial<Record<Code, Row>> = {
   invalid_argument: { provoke: (stage) => stage.ask('/connections?limit=0') },
   invalid_cursor: { provoke: (stage) => stage.ask('/connections?cursor=c1.x.y') },
@@ -263,7 +263,7 @@ const ROWS: Partial<Record<Code, Row>> = {
   client_timeout: { provoke: (stage) => answered(stage, 'client_timeout') },
 };
 
-/** Codes with a test of their own elsewhere, and where; and those of rooms that are not built, whose status alone stands. */
+/** Codes that are tested elsewhere, and where. */
 const ELSEWHERE: Partial<Record<Code, string>> = {
   internal: 'masking: test/graphql/mask.test.ts, test/http/door.test.ts',
   cancelled: 'not an error: the reason of a cancel, in history',
@@ -272,7 +272,7 @@ const ELSEWHERE: Partial<Record<Code, string>> = {
   store_lost: 'shared mode',
 };
 
-/** Codes that a relay over Redis has no way to answer, and why. */
+/** Codes that a relay over Redis cannot answer, and why. */
 const DIRECT_ONLY: Partial<Record<Code, string>> = {
   node_lost: 'a relay that closes takes no command with it',
   store_full: 'of a Redis without memory: test/backends/redis-full.test.ts',
@@ -288,18 +288,18 @@ function extensionsOf(answer: Answer): Record<string, unknown> {
   return errors?.[0]?.extensions ?? {};
 }
 
-/** The code as each kind of answer carries it. */
+/** The code in each kind of answer. */
 function codeOf({ json }: Answer): unknown {
   const error = json?.['error'] as { code: string } | null | undefined;
   return json?.['code'] ?? error?.code;
 }
 
 describe('the code table', () => {
-  it('has a row here for every code', () => {
+  it('has a row for every code', () => {
     expect(Object.keys(CODES).filter((code) => !(code in ROWS) && !(code in ELSEWHERE))).toEqual([]);
   });
 
-  it.each(rows())('answers %s with its status and says the code', async (code, { provoke }) => {
+  it.each(rows())('answers %s with its status and code', async (code, { provoke }) => {
     const clock = new FakeClock(Date.now());
     await using started = await startHttpRelay({}, { clock });
     const alice = await tokenOf('alice', 'connect', 'invoke');

@@ -13,7 +13,7 @@ import { canonicalUser } from '../../src/core/ids.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { postJson, startHttpRelay, tokenOf, type HttpRelay } from '../http/kit/http-relay.ts';
 
-/** Texts on which an expression that goes back, a normal form or a list of parts costs the square of their length. */
+/** Texts whose length a backtracking expression, a normalization or a split would cost quadratically. */
 const hostile = (chars: number): readonly string[] => [
   `a@${'.'.repeat(chars - 3)}@`,
   '\u0315\u0300'.repeat(chars / 2),
@@ -22,7 +22,7 @@ const hostile = (chars: number): readonly string[] => [
   `${' '.repeat(chars - 1)}x`,
 ];
 
-/** Milliseconds of the whole process for one request; the texts above cost six seconds of it where nobody looked at their length. */
+/** Milliseconds of the whole process for one request. Without length checks, the texts above cost six seconds. */
 const MOST_CPU_MS = 1_000;
 
 async function cpuOf<T>(act: () => Promise<T>): Promise<{ readonly ms: number; readonly value: T }> {
@@ -40,7 +40,7 @@ function roots(): readonly Root[] {
   return [...of('query'), ...of('mutation')].filter(({ field }) => field.args.length > 0);
 }
 
-/** A value of the type in which every text is the hostile one; numbers, times and enums are good ones. */
+/** A value of the type in which every text is the hostile one; numbers, times and enums are valid. */
 function valueOf(type: GraphQLInputType, text: string, depth = 0): unknown {
   if (isNonNullType(type)) return valueOf(type.ofType, text, depth);
   if (isListType(type)) return depth > 3 ? [] : [valueOf(type.ofType, text, depth + 1)];
@@ -70,7 +70,7 @@ async function expectCheap(at: HttpRelay, path: string, asked: Parameters<HttpRe
   expect(ms).toBeLessThan(MOST_CPU_MS);
 }
 
-describe('a hostile text costs next to nothing', () => {
+describe('a hostile text costs almost nothing', () => {
   it('in every argument of GraphQL', async () => {
     await using at = await startHttpRelay();
     const token = await tokenOf('alice', 'invoke', 'host', 'connect');
@@ -109,7 +109,7 @@ describe('a hostile text costs next to nothing', () => {
     }
   });
 
-  it('as a user, wherever it is read', async () => {
+  it('as a user, wherever one is read', async () => {
     for (const text of hostile(1024 * 1024)) {
       const { ms } = await cpuOf(async () => expect(() => canonicalUser(text)).toThrow());
       expect(ms).toBeLessThan(MOST_CPU_MS);
@@ -130,7 +130,7 @@ function requestOf(
 ): [string, Parameters<HttpRelay['ask']>[1]] {
   const encoded = encodeURIComponent(text);
   const names = (operation.parameters ?? []).filter((one) => one.in === 'query').map(({ name }) => name);
-  // One parameter in full and the others left out, so that the line stays as short as it must be.
+  // One parameter in full and the others omitted, so that the line stays as short as possible.
   const search = names.length > 0 ? `?${names[0] ?? ''}=${encoded.slice(0, 4_000)}` : '';
   const where = `${path.replaceAll(/\{\w+\}/g, encoded.slice(0, 3_000))}${search}`;
   if (method === 'get' || method === 'delete') return [where, { method: method.toUpperCase() }];

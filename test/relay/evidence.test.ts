@@ -36,8 +36,8 @@ describe('a result that a link sends again', () => {
   });
 });
 
-describe('ingestion over both faces', () => {
-  it('is one door: what REST ingested is a duplicate over GraphQL', async () => {
+describe('ingestion over REST and GraphQL', () => {
+  it('shares one deduplicator: a message ingested over REST is a duplicate over GraphQL', async () => {
     await using house = await startTestRelay();
     expect((await house.post('/ingest', event, 'alice:host')).json).toMatchObject({ items: [{ retained: true }] });
     const messages = `[
@@ -59,7 +59,7 @@ describe('ingestion over both faces', () => {
   });
 });
 
-describe('payloads that are read', () => {
+describe('payload reads', () => {
   it('by an administrator are written to the audit log, once a request, and never with the payload', async () => {
     await using house = await startTestRelay({ rawMessages: true });
     await house.post('/ingest', { ...event, payload: { secret: 's3cret', ...LARGE } }, 'alice:host');
@@ -102,19 +102,19 @@ describe('large payloads of a relay with a spill directory', () => {
     expect((await waiting).json).toMatchObject({ outcome: 'completed', result: LARGE });
   };
 
-  it('lie there as files, are fetched when asked for, and are unavailable when theirs is gone', async () => {
+  it('are stored there as files, fetched on request, and unavailable when their file is gone', async () => {
     await using house = await startTestRelay({ spillDir: root });
     await complete(house);
     expect(await files()).toHaveLength(2);
     expect(await states(house)).toEqual(['spilled_included', 'spilled_included']);
     for (const file of await files()) await unlink(file);
     expect(await states(house)).toEqual(['unavailable', 'unavailable']);
-    // The record still answers whoever asks for the result again.
+    // The record still answers later requests for the result.
     const again = await house.rest('/commands/alice/tab/c1', { requester: 'alice' });
     expect(again.json).toMatchObject({ outcome: 'completed', result: LARGE });
   });
 
-  it('are removed by the hook once they are past', async () => {
+  it('are removed by the hook once they have expired', async () => {
     const clock = new FakeClock(Date.now());
     await using house = await startTestRelay({ spillDir: root, retentionMs: 60_000 }, { clock });
     await complete(house);
@@ -124,7 +124,7 @@ describe('large payloads of a relay with a spill directory', () => {
     expect(await files()).toEqual([]);
   });
 
-  it('go to a store of the embedder’s own instead, which is never cleaned where it is not managed', async () => {
+  it('go to an embedder’s store instead, which is never cleaned if it is not managed', async () => {
     const clock = new FakeClock(Date.now());
     let cleaned = 0;
     const own = createMemorySpill(clock, createCrypto('x'));

@@ -6,7 +6,7 @@ import { FakeClock, meanwhile } from '../kit/clock.ts';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 import { startSlowRelay } from './kit/slow-relay.ts';
 
-/** One relay, called through its own faces and through others over the same core that know no shorter way. */
+/** One relay, called through its own handlers and through others over the same core without the fast path. */
 let at: TestRelay;
 let slow: AsyncDisposable & { readonly url: string };
 beforeAll(async () => {
@@ -38,19 +38,22 @@ async function answering(): Promise<void> {
 const CHANCE = /"(command_id|rpc_id|commandId|rpcId|id)":"[0-9a-f-]{36}"/g;
 let calls = 0;
 
-/** Everything of an answer that is the same whoever gives it. */
+/** The parts of an answer that do not depend on which handler gives it. */
 function shown({ status, headers, text }: Answer, id: string): unknown {
   const { date: _date, 'x-request-id': request, 'content-length': _length, ...rest } = headers;
   expect(request).toBeTypeOf('string');
   return { status, headers: rest, text: text.replaceAll(CHANCE, '"$1":"<chance>"').replaceAll(id, '<own>') };
 }
 
-/** Over Redis each step waits until the store is quiet. */
+/** Over Redis, each step waits until the store is idle. */
 const STEP_MS = 100;
 
 type Call = { readonly path: string; readonly ask: Ask; readonly requester?: string };
 
-/** Called often enough to be learned: each time as the long way answers. `<id>` stands for an id of each call's own. */
+/**
+ * Repeated until the document is known; each time the answer must equal the slow path's. `<id>` stands for a new id for
+ * each call.
+ */
 async function alike({ path, ask: asked, requester = 'alice' }: Call, times = 2): Promise<Answer> {
   const token = requester === 'wrong' ? 'wrong' : await at.token(requester);
   const answers: unknown[] = [];
@@ -80,7 +83,7 @@ const LINES = {
   o: { outcome: 'expired' },
 };
 
-/** Each as members of a body of REST: [what, status, members, target, who]. */
+/** Each as members of a REST body: [what, status, members, target, who]. */
 const ROWS: readonly (readonly [string, number, object, Partial<typeof TAB>?, string?])[] = [
   ['completed', 200, { params: { give: { ok: 1 } } }],
   ['completed with every kind of value', 200, { params: { give: LINES } }],
@@ -138,12 +141,12 @@ function everyMember(params: object): object {
 }
 
 describe('a call over REST', () => {
-  it.each(CALLS)('is answered alike: $what, $status', async ({ status, body, target, requester }) => {
+  it.each(CALLS)('is answered identically: $what, $status', async ({ status, body, target, requester }) => {
     const answer = await alike({ path: pathOf({ ...TAB, ...target }), ask: postJson(body), requester }, 3);
     expect(answer.status).toBe(status);
   });
 
-  it('is answered alike whatever the body is', async () => {
+  it('is answered identically for any body', async () => {
     const bodies = ['', '{', '[]', 'null', '5', '"x"', `{"params":${'['.repeat(300)}${']'.repeat(300)}}`];
     for (const body of bodies) await alike({ path: pathOf(TAB), ask: { ...postJson({}), body } });
     await alike({ path: pathOf(TAB), ask: { ...postJson({}), headers: { 'content-type': 'text/plain' } } });
@@ -153,7 +156,7 @@ describe('a call over REST', () => {
     await alike({ path: pathOf(TAB), ask: postJson({}, { headers: { origin: 'https://elsewhere.example' } }) });
   });
 
-  it('is asked for anew alike, as far as it has come, and that is audited', async () => {
+  it('is awaited again identically, at every stage, and audited', async () => {
     const id = 'asked-anew';
     const path = `/commands/alice/tab/${id}`;
     await alike({ path, ask: {} });
@@ -166,7 +169,7 @@ describe('a call over REST', () => {
       await alike({ path: `${path}?within_ms=x`, ask: {}, requester });
       await alike({ path, ask: { method: 'HEAD' }, requester });
     }
-    // Three requests of an administrator that were shown the result, each twice at this relay.
+    // Three requests of an administrator that showed the result, each twice at this relay.
     expect(audits() - before).toBe(6);
   });
 });
@@ -195,13 +198,16 @@ function inputOf(body: object, target: Partial<typeof TAB>): object {
 }
 
 describe('a call over GraphQL', () => {
-  it.each(CALLS)('is answered alike, as often as it takes to be known: $what', async ({ body, target, requester }) => {
-    const input = inputOf(body, target);
-    const asked = postJson({ query: DOCUMENT, variables: { input } });
-    await alike({ path: '/graphql', ask: asked, requester }, 5);
-  });
+  it.each(CALLS)(
+    'is answered identically from the first call to the known document: $what',
+    async ({ body, target, requester }) => {
+      const input = inputOf(body, target);
+      const asked = postJson({ query: DOCUMENT, variables: { input } });
+      await alike({ path: '/graphql', ask: asked, requester }, 5);
+    },
+  );
 
-  it('is answered alike with variables inside its input: there, left out, null and wrong', async () => {
+  it('is answered identically with variables inside its input: given, absent, null and wrong', async () => {
     const params = { give: { ok: true } };
     const sets = [
       { user: 'alice', params },
@@ -222,7 +228,7 @@ describe('a call over GraphQL', () => {
       await alike({ path: '/graphql', ask: postJson({ query: LITERAL, variables }, { headers: { accept } }) });
   });
 
-  it('is answered alike where the document holds it twice, under conditions, or with other mutations', async () => {
+  it('is answered identically if the document contains it twice, under conditions, or with other mutations', async () => {
     const one =
       'invokeAction(input: { userId: "alice", clientId: "tab", action: "open", params: { give: 1 } }) { __typename }';
     const documents = [
@@ -242,7 +248,7 @@ describe('a caller that hangs up', () => {
   it.each([
     ['REST', pathOf(TAB), JSON.stringify({ respond_within_ms: 60_000 })],
     ['GraphQL', '/graphql', JSON.stringify({ query: DOCUMENT, variables: { input: inputOf({}, {}) } })],
-  ])('over %s ends its wait, by the short way too', async (_over, path, body) => {
+  ])('over %s ends its wait, on the fast path too', async (_over, path, body) => {
     const input = inputOf({ params: { give: 1 } }, {});
     await alike({ path: '/graphql', ask: postJson({ query: DOCUMENT, variables: { input } }) }, 5);
     const waiting = async (): Promise<unknown> => (await at.rest('/rpc/pending/count')).json?.['count'];

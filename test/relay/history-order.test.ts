@@ -52,7 +52,7 @@ describe('the order of history', () => {
     expect(await read(`${path}&order=NEWEST_FIRST`)).toMatchObject({ code: 'invalid_argument' });
   });
 
-  it('GraphQL: messages, commandHistory and the history of a command take an order', async () => {
+  it('GraphQL: messages, commandHistory and the history of a command accept an order', async () => {
     const newest = 'order: NEWEST_FIRST, first: 2) { nodes { kind } }';
     const command = 'userId: "alice", commandId: "c1"';
     const data = await at.data(

@@ -40,7 +40,7 @@ const nasty = fc.oneof(
 );
 const requester = fc.constantFrom('admin', 'mallory', 'mallory:host', 'nobody');
 
-/** A text with one place changed. */
+/** A text with one character changed. */
 const mutated = (texts: readonly string[]): fc.Arbitrary<string> =>
   fc
     .record({
@@ -97,7 +97,7 @@ it('no path, parameter or body of REST makes the relay fail', async () => {
         );
         const target = `${path}?${new URLSearchParams(search)}`;
         const options = method === 'GET' ? {} : postJson(sent);
-        // An administrator's word closes links and nodes: that is no bad input.
+        // An administrator may close links and nodes, so that is not bad input.
         const asks = /disconnect|drain/.test(template) && requester === 'admin' ? 'mallory' : requester;
         const answer = await at.ask(target, { ...options, method, token: await at.token(asks) });
         judge(answer, codeOf(answer));
@@ -127,7 +127,7 @@ it('no document and no variables of GraphQL make the relay fail', async () => {
   );
 });
 
-it('no cursor opens but those that were given, whatever place of one is changed', async () => {
+it('no cursor opens except the issued ones, whichever character of one is changed', async () => {
   for (let i = 0; i < 3; i++) await at.client({ user: 'mallory', client_id: `tab-${i}`, payload: {} });
   const read = (after: string) =>
     at.graphql('query ($after: String) { connections(first: 1, after: $after) { nextCursor } }', {
@@ -145,7 +145,7 @@ it('no cursor opens but those that were given, whatever place of one is changed'
   );
 });
 
-it('no token opens a door but those that were signed, whatever place of one is changed', async () => {
+it('no token is accepted except the signed ones, whichever character of one is changed', async () => {
   const good = (await at.token('mallory')) ?? '';
   const [head = '', claims = '', signature = ''] = good.split('.');
   const forged = fc.oneof(
@@ -166,7 +166,7 @@ it('no token opens a door but those that were signed, whatever place of one is c
   await at.pass(61_000);
 });
 
-it('no frames make the relay fail, nor the link of anybody else', async () => {
+it("no frames make the relay fail, nor another user's link", async () => {
   const types = fc.constantFrom(...Object.keys(UP), 'welcome', '__proto__');
   const members = [...new Set(Object.values(UP).flatMap((table) => Object.keys(table)))];
   const header = fc.tuple(

@@ -11,7 +11,7 @@ beforeAll(async () => {
   at = await world();
 });
 afterAll(async () => {
-  // Whoever lives there was not touched by any of it.
+  // Checks that none of it affected the users of the relay.
   expect(at.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
   expect((await at.rest(`/contexts/count?user_id=${OWNER}`)).json).toMatchObject({ count: 2 });
   expect((await at.rest(`/history/streams?user_id=${OWNER}`)).json?.['items']).toHaveLength(1);
@@ -53,7 +53,7 @@ const requester = fc.constantFrom('admin', OTHER, `${OTHER}:host`, 'nobody');
 
 type Answered = { readonly status: number; readonly text: string; readonly code: unknown };
 
-/** No failure, only codes that are documented, and nothing of the owner for anybody but an administrator. */
+/** No failure, only documented codes, and nothing of the owner for anybody except an administrator. */
 function judge(requester: string, { status, text, code }: Answered): void {
   expect([status, text.slice(0, 300), status < 500]).toEqual([status, text.slice(0, 300), true]);
   if (status >= 400) expect([code, isStable(code)]).toEqual([code, true]);
@@ -113,7 +113,7 @@ it('no body of ingestion makes it fail, or writes to another user', async () => 
   );
 });
 
-it('no variables of GraphQL make the same questions fail, or show anything of another user', async () => {
+it('no variables of GraphQL make the same queries fail, or show anything of another user', async () => {
   const queries = [
     'query ($a: ID!, $n: Int!) { contexts(filter: { userId: $a }, first: $n) { nodes { id title metadata } } }',
     'query ($a: ID!, $b: ID!) { browserWindow(userId: $a, windowId: $b) { id state } }',

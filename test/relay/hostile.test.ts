@@ -18,7 +18,7 @@ afterAll(async () => {
   await at[Symbol.asyncDispose]();
 });
 
-/** Of a problem, or of the first error of GraphQL. */
+/** The code of a problem, or of the first GraphQL error. */
 function codeIn(answer: Answer): unknown {
   const errors = answer.json?.['errors'];
   const [first] = Array.isArray(errors) ? errors : [];
@@ -62,8 +62,8 @@ describe('a bad token', () => {
     ['9 KB', () => 'planted-broken-token'.repeat(450), 'unauthenticated'],
   ];
 
-  it.each(tokens)('is refused at every door: %s', async (_name, make, code) => {
-    // An address may show only so many bad tokens in a minute.
+  it.each(tokens)('is refused by every handler: %s', async (_name, make, code) => {
+    // An address may send only a few bad tokens in a minute.
     await at.pass(61_000);
     const token = await make();
     const rest = await at.ask('/users', { token });
@@ -82,7 +82,7 @@ describe('a bad token', () => {
     expect(closed).toBe(token.length > 8192 ? 4400 : 4401);
   });
 
-  it('too many times is told to wait, and locks nobody out who was good before', async () => {
+  it('too many times gets a retry time, and locks out nobody who was valid before', async () => {
     const answers: Answer[] = [];
     for (let i = 0; i < 30; i++) answers.push(await at.ask('/users', { token: `planted-broken-token-${i}` }));
     expect(answers.at(-1)?.status).toBe(429);
@@ -121,7 +121,7 @@ describe('a bad frame', () => {
     ['advertisements on a link that has none', '{"type":"actions"}\n{"actions":[]}', 'forbidden'],
   ];
 
-  it.each(frames)('is refused by its code, and the link lives on: %s', async (_name, frame, code) => {
+  it.each(frames)('is refused by its code, and the link stays up: %s', async (_name, frame, code) => {
     const peer = await at.caller('mallory');
     peer.raw(frame);
     expect(await peer.next('refused')).toMatchObject({ code });
@@ -132,21 +132,21 @@ describe('a bad frame', () => {
   it.each([
     ['longer than it may be', 'x'.repeat(MAX_FRAME_BYTES + 1), 4413],
     ['that is not UTF-8', null, 4400],
-  ])('%s ends its own link alone', async (_name, text, code) => {
+  ])('%s ends only its own link', async (_name, text, code) => {
     const peer = await at.caller('mallory');
     if (text !== null) peer.raw(text);
     else peer.ws.send(Buffer.from([0xff, 0xfe]), { binary: false });
     expect((await peer.end()).code).toBe(code);
   });
 
-  it('again and again ends its own link alone', async () => {
+  it('repeatedly ends only its own link', async () => {
     const peer = await at.caller('mallory');
     for (let i = 0; i < 5; i++) peer.raw('nonsense');
     expect(await peer.end()).toMatchObject({ code: 4400, bye: { reason: 'protocol_error', reconnect: false } });
   });
 });
 
-describe('bytes that are no request', () => {
+describe('bytes that are not a request', () => {
   const host = 'Host: 127.0.0.1';
   it.each([
     ['noise', '\u0016\u0003\u0001\r\n\r\n', 400],
@@ -161,7 +161,7 @@ describe('bytes that are no request', () => {
     ['a path up and down', `GET /users/../metrics HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`, 404],
     ['a path that is none', `GET http:// HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`, 404],
     ['a broken upgrade', `GET /connect HTTP/1.1\r\n${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`, 400],
-  ])('are answered and let go: %s', async (_name, bytes, status) => {
+  ])('are answered and the socket is closed: %s', async (_name, bytes, status) => {
     expect((await raw(at.url, bytes)).split('\r\n')[0]).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   });
 });

@@ -11,7 +11,7 @@ afterEach(() => at[Symbol.asyncDispose]());
 const json = async (path: string): Promise<any> => JSON.parse((await at.rest(path)).text);
 const live = (userId: string, clientId: string, names: readonly string[] = ['open']) =>
   connect(at.callboard.core, user(userId), { clientId, actions: names.map(advertisement) });
-/** A command that waits for its client, which makes a stream. */
+/** A command that waits for its client, which creates a stream. */
 const park = (userId: string, clientId: string) =>
   at.callboard.core.rpc.invoke(user(userId), {
     userId,
@@ -72,7 +72,7 @@ describe('A user summary', () => {
     await waiting;
   });
 
-  it('is complete where everything fits', async () => {
+  it('is complete if everything fits', async () => {
     await live('alice', 'tab');
     const { connections, streams, completeness, pending_rpc_count } = await json('/users/alice');
     expect([connections.items.length, streams.items.length, pending_rpc_count]).toEqual([1, 0, 0]);
@@ -117,7 +117,7 @@ describe('A connection snapshot', () => {
     expect((await json('/connections')).items).toMatchObject([{ heartbeat: 'late', status: 'connected' }]);
   });
 
-  it('has the status connected, stale or disconnected, as its client is heard of', async () => {
+  it("has the status connected, stale or disconnected, depending on its client's signs of life", async () => {
     await at.client();
     const statuses: unknown[] = [];
     for (let second = 0; second <= 121; second++) {

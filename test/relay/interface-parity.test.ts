@@ -7,7 +7,7 @@ import { readRestDocuments, variablesOf, withRestEnums, type RestDocument } from
 import { codeOf } from './kit/test-relay.ts';
 import { ABSENT, OWNER, PLANTED, VIEWER, world, type Ids, type World } from './kit/planted.ts';
 
-/** Two relays to which the same things happened, so that what changes something can be asked of each once. */
+/** Two relays with the same history, so that each operation that changes something runs once on each. */
 let at: World;
 let twin: World;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ afterAll(async () => {
   await twin[Symbol.asyncDispose]();
 });
 
-/** What is made by chance, and so differs between two relays. Between two answers of one relay nothing may. */
+/** Random parts, which differ between two relays, but never between two answers of one relay. */
 const BY_CHANCE = [
   'rpc_id',
   'node_id',
@@ -33,7 +33,7 @@ const BY_CHANCE = [
   'revoked',
 ];
 
-/** Beside the examples of access, which do these to what is not there. */
+/** In addition to the access examples, which apply these operations to absent rows. */
 const DEEDS: Readonly<Record<string, readonly Route[]>> = {
   'POST /connections/{user_id}/{client_id}/disconnect': [
     {
@@ -47,7 +47,7 @@ const DEEDS: Readonly<Record<string, readonly Route[]>> = {
   ],
 };
 
-/** Over Redis whoever does these looks some milliseconds later whether they were done, by a clock that stands still here. */
+/** Over Redis, these operations poll for their result after some milliseconds, and the clock does not advance here. */
 const deeds = inject('topology') === 'direct' ? DEEDS : {};
 
 const questions = new Map(readRestDocuments().map((question) => [question.name, question]));
@@ -100,11 +100,11 @@ function withoutChance(value: unknown): unknown {
 const isReading = (name: string): boolean => questionOf(name).operation.operation === 'query';
 
 describe('REST and GraphQL', () => {
-  it('have a document of GraphQL, and an example, for each operation of REST', async () => {
+  it('have a GraphQL document, and an example, for each operation of REST', async () => {
     const { paths } = JSON.parse((await at.rest('/openapi.json')).text);
     const operations = Object.entries<object>(paths)
       .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
-      // A stream, whose GraphQL is the subscription `siteEvents`.
+      // An event stream; its GraphQL counterpart is the subscription `siteEvents`.
       .filter((operation) => operation !== 'GET /site-sessions/{session_id}/events')
       .sort();
     expect([...questions.keys()].sort()).toEqual(operations);
@@ -121,7 +121,7 @@ describe('REST and GraphQL', () => {
   });
 
   const absent = examples.filter(({ route }) => !route.harmful);
-  it.each(absent)('answer $example alike of what is not there', async (given) => {
+  it.each(absent)('answer $example alike for absent rows', async (given) => {
     const { rest, code, body } = await askBoth(given, ABSENT);
     if (rest.status < 400) return expect(isReading(given.name) ? rest.json : withoutChance(rest.json)).toEqual(body);
     if (body === null || body === undefined)

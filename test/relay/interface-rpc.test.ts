@@ -11,7 +11,7 @@ const list = async (query = ''): Promise<any[]> => JSON.parse((await at.rest(`/r
 const ids = async (query: string) => (await list(query)).map(({ command_id }) => command_id);
 const count = async (query = '') => (await at.rest(`/rpc/pending/count?${query}`)).json?.['count'];
 
-/** A caller that waits, seen in the list. */
+/** A waiting caller, as the list shows it. */
 async function wait(user: string, client: string, body: object): Promise<void> {
   const before = await count();
   void at.post(`/connections/${user}/${client}/actions/open`, body, user);
@@ -50,7 +50,7 @@ describe('A pending RPC record', () => {
     });
   });
 
-  it('times out when it says, and is then gone', async () => {
+  it('times out at its time, and is then gone', async () => {
     await at.client();
     await wait('alice', 'tab', { command_id: 'c1', respond_within_ms: 20_000 });
     await at.clock.advance(19_999);

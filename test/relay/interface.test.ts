@@ -4,7 +4,10 @@ import { OTHER, OWNER, PLANTED, world, type World } from './kit/planted.ts';
 
 const { user, client, command, stream, window, task, context } = PLANTED;
 
-/** Two users with a client each, which holds a window, an idle worker and a busy one, and three commands: done, failed, and waited for. */
+/**
+ * Two users with a client each, which reports a window, an idle worker and a busy one, and three commands: completed,
+ * failed, and pending.
+ */
 let at: World;
 beforeAll(async () => {
   at = await world();
@@ -16,11 +19,11 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-/** What an answer must show. */
+/** What an answer must contain. */
 type Row = {
-  /** As the tables of the interface name it: method, path and what it returns. */
+  /** A row of the interface's tables: method, path and what it returns. */
   readonly row: string;
-  /** The operations that stand behind it. */
+  /** The operations that serve it. */
   readonly operations: readonly string[];
   readonly look: () => Promise<void>;
 };
@@ -162,7 +165,7 @@ const DIAGNOSTICS: readonly Row[] = [
     async look() {
       const stats = await json('/dedup/stats?window_seconds=60');
       expect(stats).toMatchObject({ window_seconds: 60, exact: true });
-      // The event that was sent twice, and a result that each of the two clients sent again.
+      // The event that was sent twice, and a result that each of the two clients repeated.
       expect([stats.duplicates, stats.seen - stats.unique]).toEqual([3, 3]);
     },
   },
@@ -302,7 +305,7 @@ const SITES_OF_EXECUTION: readonly Row[] = [
   },
 ];
 
-/** What is there besides the tables: the relay's own calls, its deeds, and cooperative sites. */
+/** The routes besides the tables: the relay's own calls, operator actions, and cooperative sites. */
 const BESIDES: readonly string[] = [
   'GET /commands/{user_id}/{client_id}/{command_id}',
   'GET /delivery/commands',
@@ -333,7 +336,7 @@ describe.each([
 });
 
 describe('the routes', () => {
-  it('are those of the tables and what is told besides, each once', async () => {
+  it('are those of the tables and the documented additions, each once', async () => {
     const { paths } = await json('/openapi.json');
     const described = Object.entries<object>(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
@@ -344,7 +347,7 @@ describe('the routes', () => {
     expect(described.filter(isOfSites).length).toBeGreaterThan(8);
   });
 
-  it('answer an unknown one with 404 and a documented one in another method with 405', async () => {
+  it('answer an unknown one with 404 and a documented one with another method with 405', async () => {
     expect((await at.rest('/workers/none')).status).toBe(404);
     for (const { operations } of rows) {
       const path = (operations[0] ?? '').replace('GET ', '').replaceAll(/\{\w+\}/g, 'x');

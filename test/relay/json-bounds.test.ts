@@ -3,7 +3,7 @@ import { countParts, trustJson } from '../../src/core/json.ts';
 import { ENVELOPE_PARTS } from '../../src/core/limits.ts';
 import { startJsonRelay, type JsonRelay } from './kit/json-texts.ts';
 
-/** About a mebibyte each: what takes long to build, and 4 to 10 ms to scan. */
+/** About a mebibyte each: slow to build, and 4 to 10 ms to scan. */
 const KEYS = `{${Array.from({ length: 70_000 }, (_, i) => `"key${i}":1`).join()}}`;
 const ITEMS = `[${'1,'.repeat(500_000)}1]`;
 const ACTION = '/connections/alice/tab/actions/open';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-/** How many members and items the most expensive value had that was built from JSON here. */
+/** The number of members and items of the largest value that was built from JSON here. */
 let built: () => number;
 beforeEach(() => {
   const parse = vi.spyOn(JSON, 'parse');
@@ -70,14 +70,14 @@ describe('JSON with very many members or items', () => {
       '/graphql',
       `{"query":"mutation($m:[IngestMessageInput!]!){ingestMessages(messages:$m){items{retained}}}","variables":{"m":[${'{},'.repeat(300_000)}{}]}}`,
     ],
-  ])('is refused where the relay would build it: %s', async (_, path, body) => {
+  ])('is refused if the relay would build it: %s', async (_, path, body) => {
     const { status, text } = await at.send(path, body);
     expect([200, 400]).toContain(status);
     expect(text).toMatch(/"code":"invalid_argument"/);
     expect(built()).toBeLessThanOrEqual(ENVELOPE_PARTS);
   });
 
-  it('is nothing where nobody asks for it: variables that an operation does not declare', async () => {
+  it('has no effect in variables that an operation does not declare', async () => {
     expect((await at.query('{ __typename }', KEYS, 'alice')).text).toBe('{"data":{"__typename":"Query"}}');
     expect(built()).toBeLessThan(10);
   });

@@ -20,8 +20,8 @@ const NUMBERED = TEXTS.map((text, number) => ({ text, number }));
 const ACTION = '/connections/alice/tab/actions/open';
 const idText = (id: string): string => JSON.stringify({ id });
 
-/** Whichever way is taken, the bytes are those of the text. */
-describe.each([true, false])('JSON passes through as it is written, fast path %s', (fastPath) => {
+/** On every path, the bytes are those of the text. */
+describe.each([true, false])('JSON passes through unchanged, fast path %s', (fastPath) => {
   let at: JsonRelay;
   beforeAll(async () => {
     at = await startJsonRelay(fastPath);
@@ -30,7 +30,7 @@ describe.each([true, false])('JSON passes through as it is written, fast path %s
 
   let ids = 0;
   const nextId = (): string => `c${fastPath}${++ids}`;
-  /** The answer, with this member in it, as it was written. */
+  /** The answer that contains this member, unchanged. */
   const shows = (answer: string, member: string, text: string): void =>
     expect(compact(answer)).toContain(`"${member}":${compact(text)}`);
 
@@ -38,7 +38,7 @@ describe.each([true, false])('JSON passes through as it is written, fast path %s
     const id = nextId();
     const served = at.serve(text);
     const sent = send(id);
-    // What is refused is not served.
+    // A refused document is not served.
     const refused = await Promise.race([sent, served.then(() => null)]);
     const answer = refused ?? (await sent);
     shows(answer, 'result', text);
@@ -50,7 +50,7 @@ describe.each([true, false])('JSON passes through as it is written, fast path %s
     const served = at.serve(text);
     const header = { type: 'invoke', ref: id, client_id: 'tab', action: 'open', command_id: id };
     at.requester.raw(`${JSON.stringify(header)}\n${text}`);
-    // To the letter: a link is given the very text.
+    // Byte for byte: a link receives the original text.
     expect(await served).toBe(text);
     expect((await at.requester.next('outcome')).payload).toBe(text);
   });
@@ -131,7 +131,7 @@ describe.each([true, false])('JSON passes through as it is written, fast path %s
     for (const answer of answers) expect(compact(answer.text).split(`"payload":${compact(text)}`)).toHaveLength(6);
   });
 
-  it.each(NUMBERED)('as what a client advertises and reports: text $number', async ({ text }) => {
+  it.each(NUMBERED)("as a client's advertisement and report: text $number", async ({ text }) => {
     const client_id = nextId();
     const peer = await at.client({ client_id, payload: {} });
     // Metadata is bounded; the schema of an action may be longer.
@@ -211,7 +211,7 @@ describe.each([true, false])('JSON passes through as it is written, fast path %s
     ];
     const rest = `"kind":"event","stream_suffix":"sites/${site}/events","client_id":"host-${site}","instance_id":"i1"`;
     const streams = [plain, ...graphql];
-    // Over Redis a subscription may begin a moment after its stream: what came before it is not told again.
+    // Over Redis, a subscription may begin slightly after its stream, so earlier events are not delivered.
     while (!streams.every((stream) => stream.text().includes('"data":{'))) {
       const told = await at.send('/ingest', `{${rest},"payload":{"data" : ${text}\n, "name":"changed"}}`);
       expect(told.text).toContain('"published":true');

@@ -6,7 +6,7 @@ const INVOKE = '/connections/alice/tab/actions/open';
 const EXPIRED = { code: 'result_expired', message: 'The result is no longer retained.' };
 const ENDED = { command_id: 'c0', outcome: 'completed', stage: 'terminal', execution: 'reported_by_client' };
 
-/** Two commands of alice ended; of the first a mark alone is left. What its client was sent since. */
+/** Two ended commands of alice; of the first only a mark is left. Records what its client receives afterwards. */
 async function reduced(shares: Record<string, { guarantee: number; total: number }> = {}) {
   const house = await startTestRelay({ shares: { ended_records: { guarantee: 1, total: 1 }, ...shares } });
   const tab = await house.client();
@@ -20,7 +20,7 @@ async function reduced(shares: Record<string, { guarantee: number; total: number
   return { house, tab, [Symbol.asyncDispose]: () => house[Symbol.asyncDispose]() };
 }
 
-/** A new command reaches the client, and nothing came before it. */
+/** A new command reaches the client, and nothing arrived before it. */
 async function expectNothingSent({ house, tab }: { house: TestRelay; tab: Awaited<ReturnType<TestRelay['client']>> }) {
   const waiting = house.post(INVOKE, { command_id: 'next' }, 'alice');
   expect(await tab.next('command')).toMatchObject({ command_id: 'next' });
@@ -28,7 +28,7 @@ async function expectNothingSent({ house, tab }: { house: TestRelay; tab: Awaite
   await waiting;
 }
 
-describe('an id of which a mark alone is left', () => {
+describe('an id of which only a mark is left', () => {
   it('is answered over REST with the outcome, and runs nothing', async () => {
     await using at = await reduced();
     const { house } = at;
@@ -104,7 +104,7 @@ describe('an id of which a mark alone is left', () => {
     await expectNothingSent(at);
   });
 
-  it('is not cancelled: the answer of every interface is as for an ended command, with its outcome', async () => {
+  it('is not cancelled: every interface answers as for an ended command, with its outcome', async () => {
     await using at = await reduced();
     const { house } = at;
     const rest = await house.post('/commands/alice/tab/c0/cancel', {}, 'alice');
@@ -135,18 +135,18 @@ describe('an id of which a mark alone is left', () => {
     await expectNothingSent(at);
   });
 
-  it('may be gone after its window, and is then a new command', async () => {
+  it('may be forgotten after its window, and is then a new command', async () => {
     await using at = await reduced();
     await at.house.clock.advance(3_600_000);
     const waiting = at.house.post(INVOKE, { command_id: 'c0', params: { n: 1 }, connect_within_ms: 0 }, 'alice');
     const { json } = await waiting;
-    // Its client was not heard of for an hour.
+    // Its client has been disconnected for an hour.
     expect(json).toMatchObject({ code: 'not_connected' });
   });
 });
 
-describe('what is given up', () => {
-  it('is counted in the metrics', async () => {
+describe('dropped records and results', () => {
+  it('are counted in the metrics', async () => {
     await using at = await reduced();
     const { text } = await at.house.rest('/metrics');
     expect(text).toContain('\ncallboard_records_reduced_total 1\n');
@@ -156,7 +156,7 @@ describe('what is given up', () => {
 });
 
 describe('a relay without room for marks', () => {
-  it('refuses ids that callers choose, names the share, and takes calls without one', async () => {
+  it('refuses ids that callers choose, names the share, and accepts calls without one', async () => {
     await using at = await reduced({ marks: { guarantee: 2, total: 2 } });
     const { house, tab } = at;
     const refused = await house.post(INVOKE, { command_id: 'c2' }, 'alice');

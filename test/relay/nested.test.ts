@@ -6,7 +6,7 @@ import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
 const USERS = 50;
 const CLIENTS = 20;
-/** Of each user's clients: those that completed a command, and those that still run one. */
+/** The clients of each user that completed a command, and those that still run one. */
 const DONE = 5;
 const WAITED_FOR = 2;
 const QUERY = readFileSync(join(import.meta.dirname, 'kit/nested.graphql'), 'utf8');
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-/** One command of this client, ended for the most of them. */
+/** One command of this client; most clients' commands have ended. */
 async function run(name: string, i: number, client: TestClient): Promise<void> {
   const request = { userId: name, clientId: `tab-${two(i)}`, action: `${name}.open`, params: null };
   const invoked = at.callboard.core.rpc.invoke(user(name), request);
@@ -97,7 +97,7 @@ it('one request shows 50 users with 20 connections each, their actions, waiting 
   console.info(`50 users x 20 connections: ${answer.text.length} characters in ${ms} ms`);
 });
 
-it('says of each list that was cut that it was', async () => {
+it('reports each list that was cut', async () => {
   const cut = QUERY.replace('users(first: 50)', 'users(first: 7)').replace(
     'connections(first: 20)',
     'connections(first: 3)',
@@ -111,11 +111,11 @@ it('says of each list that was cut that it was', async () => {
   }
 });
 
-it('is more than a user may ask in one request', async () => {
+it('exceeds what a user may select in one request', async () => {
   expect((await at.graphql(QUERY, { requester: 'user-00' })).code).toBe('too_complex');
 });
 
-it('is the query that the README shows', () => {
+it('is the query in the README', () => {
   expect(existsSync(README)).toBe(true);
   const blocks = readFileSync(README, 'utf8').matchAll(/```graphql\n([\s\S]*?)```/g);
   expect([...blocks].map(([, text]) => text)).toContain(QUERY);

@@ -10,13 +10,13 @@ import { startTestRelay, until } from './kit/test-relay.ts';
 import { PLANTED, world, type World } from './kit/planted.ts';
 import { documentOf, rootFields } from './kit/selection.ts';
 
-/** Methods of the stores that change anything. */
+/** The store methods that change something. */
 const ACTS = new Set([
   ...['connect', 'touch', 'advertise', 'disconnect', 'admit', 'dispatch', 'report', 'finish', 'settle', 'rebind'],
   ...['attach', 'remove', 'retain', 'beat', 'post', 'due', 'register', 'put', 'clean', 'mark'],
 ]);
 
-/** A backend that says which methods of which store are called. */
+/** A backend that records which store methods are called. */
 function watched(backend: Backend, calls: string[]): Backend {
   const stores = Object.entries(backend).map(([name, store]) => {
     if (typeof store !== 'object' || store === null || name === 'bus') return [name, store];
@@ -37,20 +37,20 @@ function watched(backend: Backend, calls: string[]): Backend {
   return Object.fromEntries(stores);
 }
 
-/** All that can be read, by both doors, as an administrator. */
+/** Everything that can be read, over REST and GraphQL, as an administrator. */
 async function readEverything(at: World): Promise<readonly string[]> {
   const answers: string[] = [];
   const ids = at.named(PLANTED);
   for (const [name, routes] of Object.entries(ROUTES)) {
     if (!name.startsWith('GET')) continue;
     for (const { target } of routes) {
-      // Waiting is a mutation, and the one GET that may wait says so by its parameter.
+      // Waiting is a mutation, and the one GET that may wait has a parameter for it.
       if (!target(ids).includes('within_ms')) answers.push((await at.rest(target(ids))).text);
     }
   }
   for (const field of rootFields().filter(({ operation }) => operation === 'query')) {
     for (const { call, admin } of FIELDS[field.name] ?? []) {
-      // Of what an administrator is refused there is nothing to see.
+      // Requests that are refused to an administrator read nothing.
       if (admin === 'invalid_argument') continue;
       const variables = Object.fromEntries(Object.entries(ids).filter(([name]) => call.includes(`$${name}`)));
       answers.push((await at.graphql(documentOf(field, call), { variables })).text);
@@ -77,7 +77,7 @@ it('6. Observation routes never create, acquire, renew or release work', async (
   expect(at.tab.all.length).toBe(sent + 1);
 }, 60_000);
 
-it('6. and looking all the time keeps no connection alive and no caller waiting', async () => {
+it('6. and constant reading keeps no connection alive and no caller waiting', async () => {
   await using at = await startTestRelay();
   const tab = await at.client();
   const invoked = at.post('/connections/alice/tab/actions/open', { command_id: 'c1', respond_within_ms: 30_000 });

@@ -6,7 +6,7 @@ const READ = '/commands/alice/tab/c1';
 const RETENTION_MS = 4_000;
 
 describe('RETENTION_MS', () => {
-  it('covers the result of a command: from then on every face gives its outcome without it, and says so', async () => {
+  it('covers the result of a command: afterwards every interface gives its outcome without it, and reports that', async () => {
     await using at = await startTestRelay({ retentionMs: RETENTION_MS });
     const tab = await at.client({ client_id: 'tab', instance_id: 'i1' });
     const body = { command_id: 'c1', params: { n: 1 } };

@@ -16,7 +16,7 @@ describe('3. Deduplication describes server ingestion, not client execution', ()
     return { seen, unique, duplicates };
   };
 
-  it('a result that is sent again is a duplicate, though the client ran once', async () => {
+  it('a result that is sent again is a duplicate, although the client ran once', async () => {
     const tab = await at.client();
     const runs: string[] = [];
     const invoked = at.post('/connections/alice/tab/actions/open', { command_id: 'c1' });
@@ -32,7 +32,7 @@ describe('3. Deduplication describes server ingestion, not client execution', ()
     expect(await at.data(file)).toEqual({ command: { sightings: [{ count: 3 }] } });
   });
 
-  it('an event that is ingested twice is a duplicate, though no client executed anything', async () => {
+  it('an event that is ingested twice is a duplicate, although no client executed anything', async () => {
     const event = { message_id: 'm1', kind: 'event', stream_suffix: 'notes', client_id: 'tab', instance_id: 'i1' };
     for (const duplicate of [false, true]) {
       expect((await at.post('/ingest', event, 'alice:host')).json).toMatchObject({ items: [{ duplicate }] });
@@ -41,7 +41,7 @@ describe('3. Deduplication describes server ingestion, not client execution', ()
     expect(await json('/delivery/commands')).toMatchObject({ items: [] });
   });
 
-  it('and its types say so', () => {
+  it('and its types state it', () => {
     expect(schema.getType('DedupSighting')?.description).toMatch(/does not say how often the client executed/);
     expect(schema.getType('DedupStats')?.description).toMatch(/does not say how often any client executed/);
   });
@@ -72,7 +72,7 @@ describe('5. A task identifier on a worker context shows a current registry assi
     expect(await json('/delivery/commands?user_id=alice')).toMatchObject({ items: [] });
   });
 
-  it('not that its external effect completed: an assignment that ends says nothing of how', async () => {
+  it('not that its external effect completed: an assignment that ends does not say how', async () => {
     const tab = await at.client({ payload: {} });
     const outcomes: string[] = [];
     for (const [task, outcome] of [
@@ -92,7 +92,7 @@ describe('5. A task identifier on a worker context shows a current registry assi
     expect(done).toContain('"task_id":null');
   });
 
-  it('vanishes with its client, and looking acquires nothing', async () => {
+  it('disappears with its client, and reading acquires nothing', async () => {
     const tab = await at.client({ payload: {} });
     tab.send({ type: 'report' }, { contexts: { set: [context('w1', 't1'), { ...context('w2'), status: 'idle' }] } });
     await shows('t1', 1);
@@ -103,7 +103,7 @@ describe('5. A task identifier on a worker context shows a current registry assi
     expect([await workersOn('t1'), await available()]).toEqual([[], []]);
   });
 
-  it('and its type says so', () => {
+  it('and its type states it', () => {
     expect(schema.getType('ExecutionContext')?.description).toMatch(/neither that a durable job system owns the task/);
   });
 });

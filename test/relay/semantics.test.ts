@@ -80,7 +80,7 @@ describe('1. An action advertisement is evidence of capability, not authorizatio
     expect((await first).json?.['outcome']).toBe('completed');
   });
 
-  it('and says so itself, wherever actions are shown', () => {
+  it('and states it, wherever actions are shown', () => {
     expect(schema.getType('ActionAdvertisement')?.description).toMatch(
       /evidence that the client can run it, never that a caller may invoke it/,
     );
@@ -124,7 +124,7 @@ describe('2. A pending RPC shows only that its correlator has not resolved the w
     expect(history.nodes).toContainEqual({ kind: 'LATE_RESULT', payload: 'too late' });
   });
 
-  it('and a caller that leaves ends its wait alone: the client runs on and its result is recorded', async () => {
+  it('and a caller that leaves ends only its wait: the client runs on and its result is recorded', async () => {
     const tab = await at.client();
     const caller = await at.caller('alice');
     caller.send({ type: 'invoke', ref: 'r1', client_id: 'tab', action: 'open', command_id: 'c1' });
@@ -139,7 +139,7 @@ describe('2. A pending RPC shows only that its correlator has not resolved the w
 });
 
 describe('4. A delivery status field never by itself means external completion', () => {
-  it('completed is what a client said, whatever it did', async () => {
+  it('completed is what the client reported, whatever it did', async () => {
     const tab = await at.client();
     const invoked = invoke('open', { command_id: 'c1' });
     await tab.next('command');
@@ -148,7 +148,7 @@ describe('4. A delivery status field never by itself means external completion',
     expect((await fileOf('c1')).delivery).toMatchObject({ outcome: 'COMPLETED', execution: 'REPORTED_BY_CLIENT' });
   });
 
-  it('an effect can be complete while every field says that nothing is known', async () => {
+  it('an effect can be complete while every field says that the outcome is unknown', async () => {
     const tab = await at.client();
     const invoked = invoke('open', { command_id: 'c1', respond_within_ms: 1000 });
     const effects = [(await tab.next('command')).command_id];
@@ -191,7 +191,7 @@ describe('4. A delivery status field never by itself means external completion',
     expect(tab.seen('command')).toEqual([]);
   });
 
-  it('and no field or word of the record claims more', () => {
+  it('and no field or description of the record claims more', () => {
     for (const name of ['DeliveryRecord', 'Outcome', 'ExecutionEvidence', 'InvokeActionOutcome']) {
       expect([name, schema.getType(name)?.description]).toEqual([
         name,

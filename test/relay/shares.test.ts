@@ -13,7 +13,7 @@ function connectUrl({ linkUrl }: Pick<HttpRelay, 'linkUrl'>): string {
   return `${linkUrl.replace('http', 'ws')}/connect`;
 }
 
-/** A relay on which alice may wait once, and does. Resolves with what ends her wait. */
+/** A relay on which alice may wait once, and does. Resolves with a function that ends her wait. */
 async function waiting({ callboard, ask }: HttpRelay, token: string): Promise<() => Promise<void>> {
   const client = await connect(callboard.core, user('alice'), { actions: [advertisement('open')] });
   const first = ask(INVOKE, postJson({}, { token }));
@@ -25,7 +25,7 @@ async function waiting({ callboard, ask }: HttpRelay, token: string): Promise<()
 }
 
 describe('a share that is used up', () => {
-  it('is named on every face: problem, typed refusal, error, link, and both caller libraries', async () => {
+  it('is named on every interface: problem, typed refusal, error, link, and both caller libraries', async () => {
     await using at = await startHttpRelay({ shares: { waits: { guarantee: 1 } } });
     const token = await tokenOf('alice', 'connect', 'invoke');
     const end = await waiting(at, token);
@@ -53,13 +53,13 @@ describe('a share that is used up', () => {
     expect((await at.ask(INVOKE, postJson({ wait_for: 'admitted' }, { token }))).status).toBe(202);
   });
 
-  it('is described: the members of problems and of the schema', async () => {
+  it('is documented: the members of problems and of the schema', async () => {
     await using at = await startHttpRelay();
     const { json } = await at.ask('/openapi.json', { token: null });
     expect(JSON.stringify(json)).toContain('"share":{"type":"string","enum":["links","advertised_bytes",');
   });
 
-  it('shows in the gauges', async () => {
+  it('appears in the gauges', async () => {
     await using at = await startHttpRelay({ shares: { waits: { guarantee: 1 } } });
     const end = await waiting(at, await tokenOf('alice', 'connect', 'invoke'));
     const { text } = await at.ask('/metrics');
@@ -73,7 +73,7 @@ describe('a share that is used up', () => {
 });
 
 describe('readiness', () => {
-  it('turns while a total that new links or commands need has no room', async () => {
+  it('changes while a total that new links or commands need has no room', async () => {
     await using at = await startHttpRelay({ shares: { links: { guarantee: 1, total: 1 } } });
     const readiness = async () => {
       const { status, json } = await ask(`${at.linkUrl}/readyz`, { token: null });
@@ -89,13 +89,13 @@ describe('readiness', () => {
   });
 });
 
-describe('bounds given by a program', () => {
+describe('bounds given by an embedding program', () => {
   it.each([
     { links: { guarantee: 10, total: 5 } },
     { links: { guarantee: 0 } },
     { queued_bytes: { guarantee: 1.5 } },
     { marks: { guarantee: 3_000_000 } },
-  ])('that cannot hold are refused, naming the share: %j', (shares) => {
+  ])('that are inconsistent are refused, naming the share: %j', (shares) => {
     const name = Object.keys(shares)[0] ?? '';
     expect(() => createCallboard({ config: { auth, shares } })).toThrow(
       expect.objectContaining({
@@ -105,7 +105,7 @@ describe('bounds given by a program', () => {
     );
   });
 
-  it('take the place of the defaults; historyMaxBytes is a total', async () => {
+  it('replace the defaults; historyMaxBytes is a total', async () => {
     const shares = { links: { total: 500 } };
     await using callboard = createCallboard({ config: { auth, shares, historyMaxBytes: 2 ** 20 } });
     const { bounds } = callboard.core.shares;

@@ -55,7 +55,7 @@ describe('the event stream of a session', () => {
     stream.abort();
   });
 
-  it('narrows to the names asked for', async () => {
+  it('is restricted to the requested names', async () => {
     await using at = await startBoardRelay();
     await at.put({ event_names: [] });
     const some = await hearing(at, 'viewer', '?names=b,c');
@@ -65,7 +65,7 @@ describe('the event stream of a session', () => {
     some.abort();
   });
 
-  it('refuses what it does not understand, and who may not listen', async () => {
+  it('refuses malformed requests and requesters without permission', async () => {
     await using at = await startBoardRelay();
     expect(await refusal(at, null)).toEqual([401, 'unauthenticated']);
     for (const query of ['?name=a', '?names=', '?names=error', '?names=a&names=b', '?cursor=1'])
@@ -80,7 +80,7 @@ describe('the event stream of a session', () => {
     expect(foreign.status).toBe(403);
   });
 
-  it('is not there for another user or the viewer of another session, as one that never was', async () => {
+  it('is absent for another user and for the viewer of another session', async () => {
     await using at = await startBoardRelay();
     at.know('stranger', (await at.open()).token);
     for (const requester of ['bob', 'stranger']) {
@@ -92,7 +92,7 @@ describe('the event stream of a session', () => {
     expect(await refusal(at, 'viewer', '', '%zz')).toEqual([404, 'not_found']);
   });
 
-  it('ends with its code, and does not come again: a session that is over is 204', async () => {
+  it('ends with its code, and cannot be opened again: an ended session is 204', async () => {
     await using at = await startBoardRelay();
     const [viewer, owner] = [await hearing(at, 'viewer'), await hearing(at, 'alice')];
     await at.remove(`/site-sessions/${at.session.session_id}`);
@@ -108,7 +108,7 @@ describe('the event stream of a session', () => {
     expect([again.status, again.text()]).toEqual([204, '']);
   });
 
-  it('ends when its grant is revoked, and the streams of what was shared from it, but no other', async () => {
+  it('ends when its grant is revoked, with the streams of grants derived from it, and no others', async () => {
     await using at = await startBoardRelay();
     const grants = `/site-sessions/${at.session.session_id}/grants`;
     const given = await at.post(grants, { share: true }, 'alice');
@@ -139,7 +139,7 @@ describe('the event stream of a session', () => {
     expect(framesOf(stream).at(-1)?.data).toEqual({ code: 'session_inactive' });
   });
 
-  it('goes on while the host is away', async () => {
+  it('continues while the host is disconnected', async () => {
     await using at = await startBoardRelay();
     const stream = await hearing(at, 'viewer');
     await disconnectHost(at);
@@ -150,7 +150,7 @@ describe('the event stream of a session', () => {
     stream.abort();
   });
 
-  it('says goodbye when the node stops', async () => {
+  it('sends a last event when the node shuts down', async () => {
     const at = await startBoardRelay();
     const stream = await hearing(at, 'viewer');
     await at[Symbol.asyncDispose]();
@@ -158,7 +158,7 @@ describe('the event stream of a session', () => {
     expect(framesOf(stream).at(-1)?.data).toEqual({ code: 'draining' });
   });
 
-  it('is one of ten that a grant may hold, and none of another grant’s', async () => {
+  it('is one of ten per grant, counted separately for each grant', async () => {
     await using at = await startBoardRelay();
     const open = [];
     for (let i = 0; i < 10; i++) open.push(await hearing(at, 'viewer'));
@@ -177,7 +177,7 @@ describe('the event stream of a session', () => {
 });
 
 describe('a ticket', () => {
-  it('opens one stream without a token, again and again, and stands in no log', async () => {
+  it('opens one stream without a token, repeatedly, and appears in no log', async () => {
     await using at = await startBoardRelay();
     const ticket = await ticketOf(at);
     const stream = await hearing(at, null, `?ticket=${ticket}&names=changed`);
@@ -194,7 +194,7 @@ describe('a ticket', () => {
     expect(at.lines.join('\n')).not.toContain(at.session.token);
   });
 
-  it('takes the place of the stream that it opened before, where its grant has no other', async () => {
+  it('replaces the stream that it opened before, if its grant has no other', async () => {
     await using at = await startBoardRelay();
     const ticket = await ticketOf(at);
     const open = [await hearing(at, null, `?ticket=${ticket}`)];
@@ -205,7 +205,7 @@ describe('a ticket', () => {
     for (const stream of open) stream.abort();
   });
 
-  it('is 204 once its session is over, so that an EventSource stays away, and 401 once its grant is', async () => {
+  it('is 204 once its session has ended, so that an EventSource stops, and 401 once its grant has', async () => {
     await using at = await startBoardRelay();
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'alice');
     at.know('guest', String(given.json?.['token']));
@@ -219,7 +219,7 @@ describe('a ticket', () => {
     expect([again.status, again.text()]).toEqual([204, '']);
   });
 
-  it('is of its session, for 30 seconds, and also the owner’s', async () => {
+  it('belongs to its session, for 30 seconds, and can be the owner’s', async () => {
     await using at = await startBoardRelay();
     const other = await at.open();
     expect(await refusal(at, null, `?ticket=${await ticketOf(at)}`, other.session_id)).toEqual([
@@ -232,7 +232,7 @@ describe('a ticket', () => {
     expect(await refusal(at, null, `?ticket=${late}`)).toEqual([401, 'unauthenticated']);
   });
 
-  it('is good for nothing else, and a bad one counts as a bad token', async () => {
+  it('cannot be used elsewhere, and an invalid one counts as a bad token', async () => {
     await using at = await startBoardRelay();
     const ticket = await ticketOf(at);
     const asked = await at.rest(`/site-sessions/${at.session.session_id}?ticket=${ticket}`, { requester: 'nobody' });
@@ -241,7 +241,7 @@ describe('a ticket', () => {
     expect((await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'bearer' })).status).toBe(401);
     for (let i = 0; i < 20; i++) await refusal(at, null, '?ticket=wrong');
     expect((await refusal(at, null, '?ticket=wrong'))[0]).toBe(429);
-    // What is good is not locked out by its neighbours.
+    // Valid tickets are not locked out by the failures.
     expect((await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'viewer' })).status).toBe(200);
   });
 });
@@ -264,7 +264,7 @@ describe('a viewer that stops reading', () => {
     ],
   ];
 
-  /** A request whose answer is not read until it is told to. */
+  /** A request whose answer is not read until it is resumed. */
   function idle(
     at: BoardRelay,
     [first = '', ...rest]: readonly string[],
@@ -287,7 +287,7 @@ describe('a viewer that stops reading', () => {
   }
 
   it.each(FACES)(
-    'of %s costs a queue of 100 and what its socket takes, slows nobody, and is told exactly what it missed',
+    "of %s costs a queue of 100 and its socket's buffer, delays nobody, and gets the exact count of missed events",
     async (_face, asking) => {
       await using at = await startBoardRelay();
       const reader = await hearing(at, 'alice');
@@ -310,7 +310,7 @@ describe('a viewer that stops reading', () => {
       }
       expect(framesOf(reader).filter(({ event }) => event === 'changed')).toHaveLength(count);
       expect(framesOf(reader).every(({ data }) => (data.missed ?? 0) === 0)).toBe(true);
-      // Longer than a reader of a plain answer may take nothing.
+      // Longer than the reader of an ordinary answer may take nothing.
       await at.clock.advance(2 * READ_NOTHING_MS);
       const text = await read();
       const events = [...text.matchAll(/"data":(?:\{"i":(\d+)|"last")[^\n]*?"missed":(\d+)\}/g)];
@@ -323,7 +323,7 @@ describe('a viewer that stops reading', () => {
       expect(before).toBe(count);
       const missed = got.reduce((sum, one) => sum + one.missed, 0);
       expect([missed > 0, missed + got.length]).toEqual([true, count]);
-      // The last hundred were queued; whatever came before the gap was in the sockets by then.
+      // The last hundred were queued; all before the gap was already in the sockets.
       expect(got.findIndex((one) => one.missed > 0)).toBe(got.length - 100);
       socket.destroy();
       reader.abort();
@@ -334,7 +334,7 @@ describe('a viewer that stops reading', () => {
 describe('a site over GraphQL’s event streams', () => {
   const EVENTS = 'subscription ($id: ID!) { siteEvents(sessionId: $id) { name missed } }';
 
-  it('ends with the code of what ended it', async () => {
+  it('ends with the code of its cause', async () => {
     await using at = await startBoardRelay();
     const variables = { id: at.session.session_id };
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'alice');
@@ -353,7 +353,7 @@ describe('a site over GraphQL’s event streams', () => {
     expect(viewer.text()).toContain('"code":"session_inactive"');
   });
 
-  it('opens to a grant nothing but its session', async () => {
+  it('opens nothing for a grant except its session', async () => {
     await using at = await startBoardRelay();
     const variables = { id: at.session.session_id };
     const query = `query ($id: ID!) { siteSession(id: $id) {
@@ -396,7 +396,7 @@ describe('a site over GraphQL’s event streams', () => {
 const ADMIN = { kind: 'admin', name: 'test', expiresAt: null } as const;
 
 describe('a frame of an event stream', () => {
-  it('holds its fields, each in a line', () => {
+  it('contains its fields, each on a line', () => {
     expect(eventFrame({ event: 'a', id: '1', data: '{}' })).toBe('event: a\nid: 1\ndata: {}\n\n');
     expect(eventFrame({ event: 'a', data: '1' })).toBe('event: a\ndata: 1\n\n');
   });

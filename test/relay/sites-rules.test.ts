@@ -5,7 +5,9 @@ import { settle } from '../kit/clock.ts';
 import { codeOf, until, type Requester } from './kit/test-relay.ts';
 import { startBoardRelay, DEFINITION, framesOf, disconnectHost, SITE, type BoardRelay } from './kit/board-relay.ts';
 
-/** What a face tells of an invocation: its HTTP status where it has one, the code (null: it completed), and the result. */
+/**
+ * What an interface answers to an invocation: its HTTP status if any, the code (null: it completed), and the result.
+ */
 type Told = { readonly status: number | null; readonly code: string | null; readonly result?: any };
 type Face = (at: BoardRelay, requester: Requester, action: string, params?: unknown) => Promise<Told>;
 
@@ -53,7 +55,7 @@ const busy = (at: BoardRelay): Promise<unknown> => {
   return until(() => at.runtime.running === 1);
 };
 
-/** What is broken, and how it is told. A mode other than cooperative cannot be registered: only the store can hold one. */
+/** What is wrong, and the answer. A mode other than cooperative cannot be registered: only the store can hold one. */
 const RULES: readonly Rule[] = [
   {
     name: 'input: a parameter of the relay',
@@ -100,14 +102,14 @@ const closed: NonNullable<Settings['policy']> = {
 };
 
 describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
-  it.each(WHO)('runs on the host for the %s, who is told its result', async (requester) => {
+  it.each(WHO)('runs on the host for the %s, who gets its result', async (requester) => {
     await using at = await startBoardRelay();
     const told = await invoke(at, requester, 'add', { text: 'tea', n: 12345678901 });
     const site = { sessionId: at.session.session_id, siteId: 'board' };
     expect(told).toMatchObject({ code: null, result: { params: { text: 'tea', n: 12345678901 }, site } });
   });
 
-  it.each(RULES)('is refused for what is broken: $name', async (rule) => {
+  it.each(RULES)('is refused for its broken rule: $name', async (rule) => {
     await using at = await startBoardRelay({ config: { policy: closed } });
     await rule.break?.(at);
     for (const requester of WHO) {
@@ -117,7 +119,7 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
     }
   });
 
-  it('is refused for each broken rule before those that come after it', async () => {
+  it('is refused for each broken rule before the later ones', async () => {
     await using at = await startBoardRelay();
     await at.put({ actions: [], capability_profile: {} });
     await disconnectHost(at);
@@ -130,7 +132,7 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
     expect((await asked()).code).toBe('session_inactive');
   });
 
-  it('is held to the grant where that allows less than the site', async () => {
+  it('is limited to the grant if that allows less than the site', async () => {
     await using at = await startBoardRelay();
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, { actions: ['judged'] }, 'viewer');
     at.know('guest', String(given.json?.['token']));
@@ -139,7 +141,7 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
     expect((await invoke(at, 'viewer', 'add')).code).toBeNull();
   });
 
-  it('is not there for another user, nor for the viewer of another session', async () => {
+  it('is absent for another user, and for the viewer of another session', async () => {
     await using at = await startBoardRelay();
     at.know('stranger', (await at.open()).token);
     for (const requester of ['bob', 'stranger']) expect((await invoke(at, requester, 'add')).code).toBe('not_found');
@@ -148,7 +150,7 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
     expect((await invoke(at, 'alice:host', 'add')).code).toBe('forbidden');
   });
 
-  it('has the relay’s parameters last, whatever stands in those of the caller', async () => {
+  it("has the relay’s parameters last, whatever the caller's parameters contain", async () => {
     await using at = await startBoardRelay();
     const seen = await at.callboard.core.history.ofCommand(ADMIN, 'alice', 'none', {});
     expect(seen.nodes).toEqual([]);
@@ -172,7 +174,7 @@ describe('an action of a site', () => {
   const act = (at: BoardRelay, body: object, requester: Requester = 'viewer'): Promise<Answer> =>
     at.post(`/site-sessions/${at.session.session_id}/actions/add`, body, requester);
 
-  it('is repeated safely by its grant, and attached to by no other', async () => {
+  it('is repeated safely by its grant, and no other grant can attach', async () => {
     await using at = await startBoardRelay();
     const first = await act(at, { command_id: 'c1', params: { text: 'a' } });
     const again = await act(at, { command_id: 'c1', params: { text: 'a' } });
@@ -189,11 +191,11 @@ describe('an action of a site', () => {
     expect(codeOf(await at.post('/connections/alice/desk/actions/add', direct))).toBe('command_conflict');
   });
 
-  it('goes to the instance that hosts, and to no other', async () => {
+  it('reaches the hosting instance, and no other', async () => {
     await using at = await startBoardRelay();
     expect(codeOf(await act(at, { instance_id: 'another' }))).toBe('instance_mismatch');
     expect((await act(at, { instance_id: at.runtime.instanceId })).status).toBe(200);
-    // A link of the same client whose token holds no `host` takes its place, and is no connector.
+    // A link of the same client whose token lacks `host` replaces it, and is not a connector.
     await at.client({
       user: 'alice:connect',
       client_id: 'desk',
@@ -203,7 +205,7 @@ describe('an action of a site', () => {
     expect(codeOf(await act(at, {}))).toBe('session_inactive');
   });
 
-  it('shows its viewer no case file', async () => {
+  it('does not show its viewer a case file', async () => {
     await using at = await startBoardRelay();
     const input = { sessionId: at.session.session_id, action: 'add' };
     const query = `mutation ($input: InvokeSiteActionInput!) {
@@ -247,7 +249,7 @@ const PUBLISHERS: readonly (readonly [string, Publish])[] = [
 ];
 
 describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
-  it('reaches viewers on each face when it meets all four rules, and no rule alone is enough', async () => {
+  it('reaches viewers over each interface if it meets all four rules, and only then', async () => {
     await using at = await startBoardRelay();
     const plain = await at.listen('viewer');
     const owner = await at.subscribe(EVENTS, { requester: 'alice', variables: { id: at.session.session_id } });
@@ -284,7 +286,7 @@ describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
     owner.abort();
   });
 
-  it('is another user’s on that user’s own stream', async () => {
+  it('belongs to another user on that user’s own stream', async () => {
     await using at = await startBoardRelay();
     const plain = await at.listen('viewer');
     await plain.until('callboard.ready');
@@ -299,7 +301,7 @@ describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
 });
 
 describe('a definition over REST', () => {
-  it('is put, read, listed and removed', async () => {
+  it('is created, read, listed and removed', async () => {
     await using at = await startBoardRelay();
     const shown = { site_id: 'board', owner: 'alice', mode: 'cooperative', ...DEFINITION, host_connected: true };
     expect((await at.rest(SITE, { requester: 'alice' })).json).toMatchObject(shown);
@@ -315,7 +317,7 @@ describe('a definition over REST', () => {
     expect((await at.remove(SITE)).status).toBe(404);
   });
 
-  it('tells a user that has as many as it may', async () => {
+  it('is refused to a user at the maximum', async () => {
     await using at = await startBoardRelay();
     for (let i = 1; i < 100; i++)
       await at.callboard.core.sites.register(
@@ -327,7 +329,7 @@ describe('a definition over REST', () => {
     expect((await at.put()).status).toBe(200);
   });
 
-  it('comes over the host’s link, with the link’s client as host', async () => {
+  it('is registered over the host’s link, with the link’s client as host', async () => {
     await using at = await startBoardRelay();
     const { registered } = at.runtime.site({ siteId: 'linked', title: 'By link', actions: ['add'] });
     await registered;
@@ -343,7 +345,7 @@ describe('a site on a link', () => {
   const frame = (over: object = {}) =>
     ({ type: 'site', ref: 'r1', op: 'register', site_id: 'linked', ...over }) as const;
 
-  it('needs the scope host, in the link’s first token too', async () => {
+  it('requires the scope host, already in the link’s first token', async () => {
     await using at = await startBoardRelay();
     const plain = await at.client({ user: 'alice:connect', client_id: 'tab' });
     plain.send(frame(), {});
@@ -366,7 +368,7 @@ describe('a site on a link', () => {
     });
   });
 
-  it('is refused by name for what is wrong with it, and for what is not there', async () => {
+  it('is refused by name for what is wrong with it, and for a missing site', async () => {
     await using at = await startBoardRelay();
     const host = await at.client({ user: 'alice', client_id: 'tab' });
     for (const [sent, payload, code] of [

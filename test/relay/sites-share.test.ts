@@ -7,7 +7,7 @@ const EVENTS =
   'subscription ($id: ID!, $names: [String!]) { siteEvents(sessionId: $id, names: $names) { name data missed } }';
 const ADMIN = { kind: 'admin', name: 'test', expiresAt: null } as const;
 
-/** A session of its own for each viewer, who is known by the name. */
+/** A separate session for each viewer, who is known by name. */
 async function visit(at: BoardRelay, requester: string, body: object = {}): Promise<Opened> {
   const session = await at.open(body);
   at.know(requester, session.token);
@@ -32,7 +32,7 @@ const namesOf = (stream: RawStream): string[] =>
   [...stream.text().matchAll(/\{"name":"(\w+)"/g)].map(([, name = '']) => name);
 
 describe('viewers of one site, each in a session of its own', () => {
-  it('hear what each may hear, as far as it asked, on both faces', async () => {
+  it('receive what each may receive and requested, over both interfaces', async () => {
     await using at = await startBoardRelay();
     await at.put({ event_names: ['a', 'b', 'last'] });
     const all = await visit(at, 'all');
@@ -54,7 +54,7 @@ describe('viewers of one site, each in a session of its own', () => {
       .forEach((stream) => stream.abort());
   });
 
-  it('never hear another site of the same name or of the same owner', async () => {
+  it('never receive events of another site with the same name or the same owner', async () => {
     await using at = await startBoardRelay();
     const own = await visit(at, 'own');
     await at.rest('/sites/other', {
@@ -74,7 +74,7 @@ describe('viewers of one site, each in a session of its own', () => {
     there.abort();
   });
 
-  it('go on when one of them is revoked, closed or expires, who hears nothing more', async () => {
+  it('continue when one of them is revoked, closed or expires, which then receives nothing', async () => {
     await using at = await startBoardRelay();
     const [stays, revoked, closed] = [await visit(at, 'stays'), await visit(at, 'revoked'), await visit(at, 'closed')];
     const expires = await visit(at, 'expires', { ttl_seconds: 30 });
@@ -101,7 +101,7 @@ describe('viewers of one site, each in a session of its own', () => {
     on.abort();
   });
 
-  it('read the same bytes with the short ways switched off, on both faces', async () => {
+  it('read the same bytes with the fast path switched off, over both interfaces', async () => {
     const read = async (fastPath: boolean): Promise<readonly string[]> => {
       await using at = await startBoardRelay({ config: { fastPath } });
       const session = await visit(at, 'v');
@@ -117,7 +117,7 @@ describe('viewers of one site, each in a session of its own', () => {
       await at.remove(`/site-sessions/${session.session_id}`);
       await Promise.all(streams.map((stream) => stream.ended));
       expect(framesOf(streams[1] ?? fail()).filter(({ event }) => event === 'changed')).toHaveLength(20);
-      // Ids and times are of the run.
+      // Ids and times differ between runs.
       return streams.map((stream) =>
         stream
           .text()

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { GraphQLError, GraphQLString } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { CallboardError } from '../../src/core/errors.ts';
+import { CallboardError, internalMessage } from '../../src/core/errors.ts';
 import { isCode } from '../../src/protocol/codes.ts';
 import { answerOf } from '../../src/rest/answer.ts';
 import type { Route } from '../../src/rest/compile.ts';
@@ -16,8 +16,8 @@ import { startSmall } from './kit/small-schema.ts';
 
 const post = { method: 'POST', path: '/things/a', body: {} };
 
-describe('values', () => {
-  test('the answer is the root field’s value, in wire words, with opaque JSON untouched', async () => {
+describe('response bodies', () => {
+  test('are the root field’s value, in REST words, with opaque JSON unchanged', async () => {
     await using relay = await startSmall();
     const thing = { color: 'dark-blue', made_at: '2026-01-01T00:00:00.000Z', extra: { RED: ['DARK_BLUE'] } };
     const { body, headers } = await relay.ask('/things');
@@ -30,11 +30,11 @@ describe('values', () => {
     });
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
     expect(headers['cache-control']).toBe('no-store');
-    // The first run of a plan and the later ones may have different engines.
+    // The first run of a plan and later ones may use different engines.
     for (let run = 0; run < 3; run++) expect((await relay.ask('/things')).body).toEqual(body);
   });
 
-  test('a null anywhere on the way to the answer is 404', async () => {
+  test('with a null on the path to the answer are 404', async () => {
     await using relay = await startSmall();
     expect((await relay.ask('/things/a/twin')).body).toEqual({ id: 'twin' });
     for (const path of ['/things/none', '/things/none/twin', '/things/single/twin']) {
@@ -45,7 +45,7 @@ describe('values', () => {
 });
 
 describe('errors', () => {
-  test('any error makes the whole answer a problem: no partial data', async () => {
+  test('any error makes the whole answer a problem without partial data', async () => {
     await using relay = await startSmall();
     const { status, body } = await relay.ask('/fails/partly');
     expect(status).toBe(500);
@@ -53,24 +53,25 @@ describe('errors', () => {
     expect(body).not.toHaveProperty('id', null);
   });
 
-  test('what is not meant for askers is masked, and its id stands in the log', async () => {
+  test('an internal error is masked, and its id is logged', async () => {
     await using relay = await startSmall();
     const { status, text, body } = await relay.ask('/fails/secretly');
     expect(status).toBe(500);
     expect(text).not.toContain('1234');
     expect(body.id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(body.detail).toBe(internalMessage(body.id));
     expect(relay.small.logged).toHaveLength(1);
     expect(relay.small.logged[0]).toMatchObject({ errorId: body.id });
   });
 
-  test('a fault that a resolver names is named as the asker knows it', async () => {
+  test('a fault reported by a resolver is named by its REST parameter', async () => {
     await using relay = await startSmall();
     const { body } = await relay.ask('/fails/argument');
     expect(body).toMatchObject({ code: 'invalid_argument', detail: 'owner_id: no' });
     expect(body.errors).toEqual([{ parameter: 'owner_id', detail: 'no' }]);
   });
 
-  test('429 says when to try again, in whole seconds, never zero', async () => {
+  test('429 has the retry time in whole seconds, never zero', async () => {
     await using relay = await startSmall();
     const { status, headers } = await relay.ask('/fails/busy');
     expect([status, headers['retry-after']]).toEqual([429, '3']);
@@ -78,14 +79,14 @@ describe('errors', () => {
     expect(problem({ code: 'queue_full', detail: '' }).headers).toEqual({ 'retry-after': '1' });
   });
 
-  test('a refusal about a command names it', async () => {
+  test('a refusal about a command names the command', async () => {
     await using relay = await startSmall();
     const { status, body } = await relay.ask('/fails/away');
     expect(status).toBe(409);
     expect(body).toMatchObject({ code: 'not_connected', user_id: 'u', client_id: 'c', command_id: 'm' });
   });
 
-  test('a code that stands only inside answers is never a problem of status 200', () => {
+  test('a code that occurs only inside answers is never a problem of status 200', () => {
     expect(problem({ code: 'handler_failed', detail: '' }).status).toBe(500);
   });
 
@@ -105,7 +106,7 @@ describe('several errors', () => {
     reads: false,
   };
 
-  test('are each explained, and a failure of the relay outweighs a fault of the request', () => {
+  test('are all explained, and a failure of the relay takes precedence', () => {
     const explained: string[] = [];
     const errors = ['not_found', 'internal', 'forbidden'].map((code) => new GraphQLError(code));
     const answer = answerOf(answering, { data: { a: null }, errors }, (error) => {
@@ -148,7 +149,7 @@ describe('unions', () => {
     expect(body).toMatchObject({ status: 504, code, detail, command_id: 'm', outcome, error: failure });
   });
 
-  test('a refusal is a problem by its code, with who refused', async () => {
+  test('a refusal is a problem by its code, with the refusing check', async () => {
     await using relay = await startSmall();
     const refusal = { __typename: 'Refusal', by: 'dark-blue', retryAfterMs: null };
     relay.small.answer = { ...refusal, code: 'command_conflict', message: 'Another.' };
@@ -170,7 +171,7 @@ describe('unions', () => {
 });
 
 describe('hanging up', () => {
-  test('fires the signal of an operation that may wait, and reading has none', async () => {
+  test('aborts the signal of an operation that may wait; a read has none', async () => {
     await using relay = await startSmall();
     relay.small.answer = new Promise(() => {});
     const socket = connect(relay.port, '127.0.0.1');
@@ -186,7 +187,7 @@ describe('hanging up', () => {
     expect(relay.small.signal).toBeUndefined();
   });
 
-  test('before the door was reached fires at once', async () => {
+  test('before the handler was reached aborts at once', async () => {
     const [seen, started] = [new Array<HangUpSignal | undefined>(), Promise.withResolvers<void>()];
     const plan = { write: () => null, run: () => (started.resolve(), Promise.resolve({ data: { a: 1 } })) };
     await using server = await bareServer((req, res) => {
@@ -204,7 +205,7 @@ describe('hanging up', () => {
     expect(seen[0]?.aborted).toBe(true);
   });
 
-  test('an answer that was taken fires nothing', async () => {
+  test('after the answer was received aborts nothing', async () => {
     await using relay = await startSmall();
     relay.small.answer = { __typename: 'Receipt', state: 'red' };
     await relay.ask(post);

@@ -5,7 +5,7 @@ import { startSmall } from './kit/small-schema.ts';
 describe('bodies', () => {
   const ask = { method: 'POST', path: '/things/a' };
 
-  test('members become variables, snake_case becomes fields, and JSON stays as it is', async () => {
+  test('have members that become variables, snake_case names that become fields, and unchanged JSON', async () => {
     await using relay = await startSmall();
     relay.small.answer = { __typename: 'Receipt', state: 'red' };
     const params = {
@@ -29,14 +29,14 @@ describe('bodies', () => {
     ]);
   });
 
-  test.each([undefined, {}, { color: null, params: null }])('the body %j means defaults', async (body) => {
+  test.each([undefined, {}, { color: null, params: null }])('%j means defaults', async (body) => {
     await using relay = await startSmall();
     relay.small.answer = { __typename: 'Receipt', state: 'red' };
     expect((await relay.ask({ ...ask, body })).status).toBe(200);
     expect(relay.small.seen).toEqual([{ input: { id: 'a', color: 'red' } }]);
   });
 
-  test('every fault of a body is told at once, by its place', async () => {
+  test('get every fault reported at once, by its place', async () => {
     await using relay = await startSmall();
     const body = {
       id: 'b',
@@ -58,27 +58,27 @@ describe('bodies', () => {
     ]);
   });
 
-  test.each([[[]], ['text'], [7], [null], [true]])('the body %j is not an object', async (body) => {
+  test.each([[[]], ['text'], [7], [null], [true]])('%j are refused as not an object', async (body) => {
     await using relay = await startSmall();
     expect((await relay.ask({ ...ask, body })).body.errors).toEqual([
       { parameter: 'body', detail: 'expected a JSON object' },
     ]);
   });
 
-  test('a lone surrogate is no text', async () => {
+  test('with a lone surrogate are refused', async () => {
     await using relay = await startSmall();
     const body = [{ client_id: 'a\ud800' }];
     const { body: problem } = await relay.ask({ method: 'PUT', path: '/kept', requester: 'alice', body });
     expect(problem.errors).toEqual([{ parameter: '[0].client_id', detail: 'expected 1 to 512 characters' }]);
   });
 
-  test('a query on a route with a body is refused', async () => {
+  test('cannot be combined with a query', async () => {
     await using relay = await startSmall();
     const { body } = await relay.ask({ ...ask, path: '/things/a?color=red', body: {} });
     expect(body.errors).toEqual([{ parameter: 'color', detail: 'unknown parameter' }]);
   });
 
-  test('a whole body is one variable: a list, or one item in its place', async () => {
+  test('can be one variable: a list, or one item in place of it', async () => {
     await using relay = await startSmall();
     const put = { method: 'PUT', path: '/kept', requester: 'alice' };
     await relay.ask({
@@ -103,7 +103,7 @@ describe('bodies', () => {
   });
 });
 
-describe('an item that was refused', () => {
+describe('a refused item', () => {
   const post = (body: unknown) => ({ method: 'POST', path: '/judged', body });
   const items = (...whys: ({ code: string; message: string } | null)[]) => ({
     list: { items: whys.map((why, i) => ({ id: `i${i}`, why })) },
@@ -111,7 +111,7 @@ describe('an item that was refused', () => {
   const why = { code: 'stale_instance', message: 'Another one is live.' };
   const item = { client_id: 'c' };
 
-  test('is a problem by its code where it was sent alone, and a verdict where it stood in a list', async () => {
+  test('is a problem by its code if sent alone, and a verdict in a list', async () => {
     await using relay = await startSmall();
     relay.small.answer = items(why);
     const alone = await relay.ask(post(item));
@@ -122,13 +122,13 @@ describe('an item that was refused', () => {
     expect(relay.small.seen).toMatchObject([{ items: [{ clientId: 'c' }] }, { items: [{ clientId: 'c' }] }]);
   });
 
-  test('leaves an item that was taken alone as it is', async () => {
+  test('does not affect an accepted item that was sent alone', async () => {
     await using relay = await startSmall();
     relay.small.answer = items(null);
     expect(await relay.ask(post(item))).toMatchObject({ status: 200, body: items(null) });
   });
 
-  test('with a code that nobody knows is a failure of the relay', async () => {
+  test('with an unknown code is a failure of the relay', async () => {
     await using relay = await startSmall();
     relay.small.answer = items({ code: 'nonsense', message: 'x' });
     expect((await relay.ask(post(item))).status).toBe(500);

@@ -39,7 +39,7 @@ describe('calls', () => {
     expect(body.error.code).toBe('client_denied');
   });
 
-  test('202 when what was waited for is reached, and again while awaiting reads a live record', async () => {
+  test('202 when the requested stage is reached, and again while awaiting reads a live record', async () => {
     await using relay = await startRestRelay();
     await connect(relay.core, user('alice'));
     const { status, body } = await relay.ask({ ...call, body: { wait_for: 'admitted', command_id: 'c1' } });
@@ -49,7 +49,7 @@ describe('calls', () => {
     expect((await relay.ask('/rpc/pending/count')).body.count).toBe(0);
   });
 
-  test('504 with the members of the command when its end is not known', async () => {
+  test('504 with the members of the command when its end is unknown', async () => {
     await using relay = await startRestRelay();
     const client = await connect(relay.core, user('alice'));
     const waiting = relay.ask({ ...call, body: { respond_within_ms: 1000, command_id: 'c1' } });
@@ -65,13 +65,13 @@ describe('calls', () => {
     });
   });
 
-  describe('of a command whose end is not known, or that never ran', () => {
+  describe('for a command whose end is unknown, or that never ran', () => {
     const read = '/commands/alice/tab/c1';
 
     test.each([
       ['outcome_unknown', 'response_timeout', { respond_within_ms: 1000 }, 'dispatched'],
       ['expired', 'connect_timeout', { connect_within_ms: 1000 }, 'admitted'],
-    ])('%s: its record is read with 200, and waited for with 504', async (outcome, code, budget, stage) => {
+    ])('%s: reading its record answers 200, waiting for it 504', async (outcome, code, budget, stage) => {
       await using relay = await startRestRelay();
       if (outcome === 'outcome_unknown') await connect(relay.core, user('alice'));
       const waiting = relay.ask({ ...call, body: { ...budget, command_id: 'c1' } });
@@ -80,7 +80,7 @@ describe('calls', () => {
         .toMatchObject({ status: 202, body: { stage } });
       await relay.clock.advance(1000);
       expect((await waiting).status).toBe(504);
-      // Asked for often enough to be written by either way.
+      // Repeated often enough to be answered by both engines.
       for (let turn = 0; turn < 3; turn++) {
         const { status, headers, body } = await relay.ask({ path: `${read}?wait_for=admitted`, requester: 'alice' });
         expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
@@ -94,7 +94,7 @@ describe('calls', () => {
     });
   });
 
-  test('504 with connect_timeout when the client never came', async () => {
+  test('504 with connect_timeout when the client never connected', async () => {
     await using relay = await startRestRelay();
     const waiting = relay.ask({ ...call, body: { connect_within_ms: 500, command_id: 'c1' } });
     await expect.poll(async () => (await relay.ask('/rpc/pending/count')).body.count).toBe(1);
@@ -145,7 +145,7 @@ describe('calls', () => {
     expect((await waiting).body).toMatchObject({ outcome: 'completed', result: 7 });
   });
 
-  test('a cancelled command says what became of it', async () => {
+  test('a cancel answers the state of the command', async () => {
     await using relay = await startRestRelay();
     const client = await connect(relay.core, user('alice'));
     await relay.ask({ ...call, body: { wait_for: 'admitted', command_id: 'c1' } });
@@ -163,7 +163,7 @@ describe('calls', () => {
     expect((await relay.ask({ ...cancel, path: '/commands/alice/tab/c9/cancel' })).status).toBe(404);
   });
 
-  test('a caller that hangs up ends its wait, and the command goes on', async () => {
+  test('a caller that hangs up ends its wait, and the command continues', async () => {
     await using relay = await startRestRelay();
     const client = await connect(relay.core, user('alice'));
     const req = request({

@@ -21,7 +21,7 @@ function faultsOf(...texts: string[]): string[] {
   }
 }
 
-test('every fault of every document is told at once, with its file', () => {
+test('every fault of every document is reported at once, with its file', () => {
   const faults = faultsOf(
     'query A @rest(get: "/a", access: ADMIN) { thing(id: "1") { id wings } }',
     'query B( {',
@@ -123,17 +123,17 @@ test.each([
     'query A($a: ID!) @rest(get: "/t/{a}", access: ANY) { thing(id: $a) { id } } query B($b: ID!) @rest(get: "/t/{b}", access: ANY) { thing(id: $b) { id } }',
     'same method and path as A',
   ],
-])('%s stops the start', (_what, text, words) => {
+])('%s prevents the start', (_what, text, words) => {
   expect(faultsOf(text).join('\n')).toContain(words);
 });
 
-test('a scalar without a form in JSON stops the start', () => {
+test('a scalar without a form in JSON prevents the start', () => {
   const odd = buildSchema('scalar Blob type Query { blob: Blob }');
   const text = 'query A @rest(get: "/a", access: ANY) { blob }';
   expect(() => compileRoutes(odd, [{ name: 'a', text }], createPlans(odd))).toThrow('Blob has no JSON form');
 });
 
-test('shipped documents against a schema that lacks a field stop the start, naming the file and the field', () => {
+test('shipped documents against a schema that lacks a field prevent the start, naming the file and the field', () => {
   const documents = readOperations().map(({ name, text }) => ({
     name,
     text: name === 'connections.graphql' ? text.replace('heartbeat', 'pulse') : text,
@@ -143,13 +143,13 @@ test('shipped documents against a schema that lacks a field stop the start, nami
   );
 });
 
-test('every shipped document fits the schema and says what it is for', () => {
+test('every shipped document fits the schema and has a description', () => {
   const routes = compileRoutes(restSchema, readOperations(), createPlans(restSchema));
   expect(routes.length).toBeGreaterThan(0);
   for (const { id, summary } of routes) expect([id, summary?.endsWith('.')]).toEqual([id, true]);
 });
 
-test('parameters carry the words and bounds of the schema’s arguments', () => {
+test('parameters have the descriptions and bounds of the schema’s arguments', () => {
   const routes = compileRoutes(restSchema, readOperations(), createPlans(restSchema));
   const inputs = routes.find(({ id }) => id === 'ListConnections')?.inputs;
   expect(inputs?.get('limit')).toMatchObject({ schema: { type: 'integer', minimum: 1, maximum: 1000, default: 100 } });

@@ -7,7 +7,7 @@ import { startRestRelay } from './kit/rest-server.ts';
 
 type Relay = Awaited<ReturnType<typeof startRestRelay>>;
 
-/** Alice's browser with two windows and a console without any, and bob's browser. */
+/** Alice's browser with two windows, a console without any, and bob's browser. */
 async function furnish({ core }: Relay) {
   const tab = await connect(core, user('alice'), { clientId: 'tab' });
   const metadata = toJson({ ownership: 'USER_OWNED', n: 1 });
@@ -29,7 +29,7 @@ async function furnish({ core }: Relay) {
   return { tab, desk, other };
 }
 
-/** Furnished once, for tests that only read. */
+/** Set up once, for tests that only read. */
 let shared: Relay;
 beforeAll(async () => {
   shared = await startRestRelay();
@@ -42,7 +42,7 @@ function idsOf(body: { items: { context_id?: string; window_id?: string }[] }): 
 }
 
 describe('GET /contexts', () => {
-  test('tells every member by its wire name, with the documented words', async () => {
+  test('returns every member by its REST name, with the documented words', async () => {
     const relay = shared;
     const { status, body } = await relay.ask('/contexts?user_id=alice&client_id=tab&limit=1');
     expect(status).toBe(200);
@@ -81,7 +81,7 @@ describe('GET /contexts', () => {
     ['ownership=user-owned', 'mail'],
     ['ownership=worker&status=idle', 'flow w-free'],
     ['window_id=w2&user_id=alice', 'w-busy w-free w-gone'],
-  ])('keeps with %j what is asked for, and the count agrees', async (query, expected) => {
+  ])('lists the rows that match %j, and the count agrees', async (query, expected) => {
     const relay = shared;
     expect(idsOf((await relay.ask(`/contexts?${query}`)).body)).toBe(expected);
     const { status, body } = await relay.ask(`/contexts/count?${query}`);
@@ -99,7 +99,7 @@ describe('GET /contexts', () => {
 });
 
 describe('GET /browser-windows', () => {
-  test('tells every member, and the counts from the contexts where there are any, else from the snapshot', async () => {
+  test('returns every member, with counts from the contexts if there are any, otherwise from the snapshot', async () => {
     const relay = shared;
     const { body } = await relay.ask('/browser-windows');
     expect(body.items).toHaveLength(3);
@@ -145,14 +145,14 @@ describe('GET /browser-windows', () => {
     ['status=closed', 'w1'],
     ['ownership=worker', 'w2'],
     ['user_id=nobody', ''],
-  ])('keeps with %j what is asked for, and the count agrees', async (query, expected) => {
+  ])('lists the rows that match %j, and the count agrees', async (query, expected) => {
     const relay = shared;
     expect(idsOf((await relay.ask(`/browser-windows?${query}`)).body)).toBe(expected);
     const { body } = await relay.ask(`/browser-windows/count?${query}`);
     expect(body.count).toBe(expected === '' ? 0 : expected.split(' ').length);
   });
 
-  test('finds one by its id and its user: of no other user, and 404 where there is none', async () => {
+  test('finds one by its id and its user: of no other user, and 404 if absent', async () => {
     const relay = shared;
     const found = await relay.ask('/browser-windows/w1?user_id=bob');
     expect([found.status, found.body.window_id, found.body.user_id, found.body.status]).toEqual([
@@ -181,7 +181,7 @@ describe('GET /browser-windows', () => {
 });
 
 describe('GET /workers', () => {
-  test('splits workers into idle and assigned, with when the assignment was first reported', async () => {
+  test("splits workers into idle and assigned, with the time of the assignment's first report", async () => {
     await using relay = await startRestRelay();
     const { desk } = await furnish(relay);
     await relay.clock.advance(1000);
@@ -204,7 +204,7 @@ describe('GET /workers', () => {
     expect([idsOf({ items: consoles.body.idle }), idsOf({ items: consoles.body.assigned })]).toEqual(['', 'flow']);
   });
 
-  test('available ones, and those of one task, are lists with their completeness', async () => {
+  test('lists available ones, and those of one task, with completeness', async () => {
     const relay = shared;
     const available = await relay.ask('/workers/available?user_id=alice');
     expect(Object.keys(available.body)).toEqual(['items', 'completeness']);
@@ -228,7 +228,7 @@ describe('GET /workers', () => {
     ]);
     const wrong = await relay.ask(`${path}?user_id=a%2Fb`);
     expect([wrong.status, wrong.body.code]).toEqual([400, 'invalid_user']);
-    // A user that an operator types is made canonical.
+    // A user id typed by an operator is canonicalized.
     expect((await relay.ask(`${path}?user_id=%20Alice@Example.ORG`)).status).toBe(200);
   });
 });
@@ -245,7 +245,7 @@ describe('all of these routes', () => {
     '/workers/tasks/t1?user_id=alice',
   ];
 
-  test.each(paths)('%s is for administrators alone', async (path) => {
+  test.each(paths)('%s is for administrators only', async (path) => {
     const relay = shared;
     const statuses: unknown[] = [];
     for (const requester of ['', 'alice:connect', 'alice'])

@@ -24,7 +24,7 @@ const ROUTES = [
 ] as const;
 
 describe('every route of delivery', () => {
-  test.each(ROUTES)('%s %s takes an administrator: 401 without a token, 403 with a user’s', async (method, path) => {
+  test.each(ROUTES)('%s %s requires an administrator: 401 without a token, 403 with a user’s', async (method, path) => {
     await using relay = await startRestRelay();
     const client = await connect(relay.core, alice);
     const body = method === 'POST' ? { body: {} } : {};
@@ -238,7 +238,7 @@ describe('GET /delivery/commands', () => {
 describe('POST /connections/{user_id}/{client_id}/disconnect', () => {
   const path = '/connections/alice/tab/disconnect';
 
-  test('closes the link and answers the connection as it stands after', async () => {
+  test('closes the link and answers the connection in its state afterwards', async () => {
     await using relay = await startRestRelay();
     const client = await connect(relay.core, alice);
     const asked = relay.ask({ method: 'POST', path, body: { reason: 'misbehaves' } });
@@ -253,7 +253,7 @@ describe('POST /connections/{user_id}/{client_id}/disconnect', () => {
     expect([again.status, again.body]).toEqual([409, expect.objectContaining({ code: 'not_connected', by: 'target' })]);
   });
 
-  test('of a client that is not there is 404, and wrong input is 400', async () => {
+  test('answers 404 for an absent client, and 400 for wrong input', async () => {
     await using relay = await startRestRelay();
     expect((await relay.ask({ method: 'POST', path })).status).toBe(404);
     await connect(relay.core, alice);
@@ -282,14 +282,14 @@ describe('POST /delivery/nodes/{node_id}/drain', () => {
     expect(body).toMatchObject({ node_id: 'n1', draining: true, links: 1, unfinished_commands: 1 });
     const open = { method: 'POST', path: '/connections/alice/tab/actions/open', requester: 'alice' };
     const more = await relay.ask({ ...open, body: { wait_for: 'admitted' } });
-    // Another node of the deployment takes it all the same.
+    // Another node of the deployment admits it nevertheless.
     const drains = relay.core.nodeId === 'n1';
     expect([more.status, more.body.code]).toEqual(drains ? [503, 'draining'] : [202, undefined]);
     await relay.clock.advance(60_000);
     expect(client.closes).toEqual([{ cause: 'node_drained', instanceId: null }]);
   });
 
-  test('of a node that is not there is 404, and wrong input is 400', async () => {
+  test('answers 404 for an absent node, and 400 for wrong input', async () => {
     await using relay = await startRestRelay();
     expect((await relay.ask({ method: 'POST', path: '/delivery/nodes/n9/drain' })).status).toBe(404);
     for (const body of [{ within_ms: -1 }, { within_ms: 600_001 }, { within_ms: '5' }, { withinMs: 5 }]) {

@@ -5,7 +5,7 @@ import { startRestRelay } from './kit/rest-server.ts';
 const invokePath = '/connections/alice/tab/actions/open';
 
 describe('diagnostics', () => {
-  test('connections are told by their wire names and words', async () => {
+  test('connections have REST names and words', async () => {
     await using relay = await startRestRelay();
     await connect(relay.core, user('alice'), { metadata: '{"user_id":"CONNECTED"}' as never });
     const { status, body } = await relay.ask('/connections?user_id=alice&status=connected');
@@ -65,7 +65,7 @@ describe('diagnostics', () => {
     }
   });
 
-  test('advertised actions of a connection keep what the hello said; an absent connection is 404', async () => {
+  test('advertised actions of a connection are unchanged from the hello; an absent connection is 404', async () => {
     await using relay = await startRestRelay();
     const schema = { type: 'object', properties: { checksArguments: { const: 'OPEN' } } };
     const action = {
@@ -111,7 +111,7 @@ describe('diagnostics', () => {
     expect((await waiting).status).toBe(504);
   });
 
-  test('a summary names the source that it shows only a part of', async () => {
+  test('a summary names the source of which it shows only a part', async () => {
     await using relay = await startRestRelay();
     for (let i = 0; i < 101; i++) await connect(relay.core, user('alice'), { clientId: `tab${i}` });
     const { body } = await relay.ask('/users/alice');
@@ -155,7 +155,7 @@ describe('diagnostics', () => {
     expect((await relay.ask('/rpc/pending/count')).body).toMatchObject({ count: 0, completeness: { complete: true } });
   });
 
-  test('history is redacted unless asked, bounded by exclusive times and kinds', async () => {
+  test('history is redacted unless requested, bounded by exclusive times and kinds', async () => {
     await using relay = await startRestRelay();
     const client = await connect(relay.core, user('alice'));
     const waiting = relay.ask({

@@ -30,7 +30,7 @@ function retain({ core }: Started, count: number, payload: unknown = { n: 1 }, u
 }
 
 describe('GET /dedup/stats', () => {
-  test('counts what was ingested and what links sent again, in the window asked for', async () => {
+  test('counts what was ingested and what links sent again, in the requested window', async () => {
     await using relay = await startRestRelay();
     await retain(relay, 3);
     await retain(relay, 2);
@@ -41,7 +41,7 @@ describe('GET /dedup/stats', () => {
     for (let i = 0; i < 3; i++) await client.result(client.last);
     await waiting;
     const { body } = await relay.ask('/dedup/stats?window_seconds=60');
-    // Redis forgets marks by itself, and nobody counts them.
+    // Redis expires marks by itself, so nobody counts them.
     const liveKeys = isShared(relay) ? null : 4;
     expect(body).toEqual({
       window_seconds: 60,
@@ -68,7 +68,7 @@ describe('GET /dedup/stats', () => {
 });
 
 describe('GET /dedup/backend', () => {
-  test('says what deduplicates, without secrets', async () => {
+  test('describes the deduplicator, without secrets', async () => {
     await using relay = await startRestRelay();
     const { body } = await relay.ask('/dedup/backend');
     const redis = { implementation: 'redis', namespace: expect.any(String) };
@@ -79,7 +79,7 @@ describe('GET /dedup/backend', () => {
 });
 
 describe('GET /history/raw-messages', () => {
-  test('is 403 after administrative authentication where raw messages were not enabled, and 401 or 403 before', async () => {
+  test('is 403 after administrative authentication if raw messages are not enabled, and 401 or 403 before', async () => {
     await using relay = await startRestRelay();
     await retain(relay, 1);
     const told = async (requester: string | null) => {
@@ -91,14 +91,14 @@ describe('GET /history/raw-messages', () => {
     expect(await told('admin')).toEqual([403, 'raw_history_disabled']);
   });
 
-  test('that is disabled does not make other routes payload-free', async () => {
+  test('disabled does not make other routes payload-free', async () => {
     await using relay = await startRestRelay();
     await retain(relay, 1, { secret: 's3cret' });
     const { body } = await relay.ask('/history/messages?stream=alice/notes&include_payload=true');
     expect(body.items[0].payload).toEqual({ secret: 's3cret' });
   });
 
-  test('shows stored messages with what the backend keeps beside them, newest first', async () => {
+  test('shows stored messages with what the backend stores beside them, newest first', async () => {
     await using relay = await startRestRelay({ rawMessages: true });
     await retain(relay, 3);
     const { body } = await relay.ask('/history/raw-messages?limit=2');
@@ -115,7 +115,7 @@ describe('GET /history/raw-messages', () => {
     expect((await relay.ask('/history/raw-messages')).body.completeness.complete).toBe(true);
   });
 
-  test('is of one stream where one is named: an absent one is 404, one that is none is 400', async () => {
+  test('is limited to one stream on request: an absent one is 404, an invalid one is 400', async () => {
     await using relay = await startRestRelay({ rawMessages: true });
     await retain(relay, 2);
     await retain(relay, 1, { n: 2 }, 'bob');
@@ -128,7 +128,7 @@ describe('GET /history/raw-messages', () => {
       expect((await relay.ask(`/history/raw-messages?limit=${limit}`)).status).toBe(400);
   });
 
-  test('gives payloads alone when asked, those that are kept apart fetched, and skips messages without one', async () => {
+  test('gives only payloads on request, fetches spilled ones, and skips messages without one', async () => {
     await using relay = await startRestRelay({ rawMessages: true });
     await retain(relay, 1, 'x'.repeat(20_000));
     await retain(relay, 1, NO_PAYLOAD, 'bob');
@@ -139,7 +139,7 @@ describe('GET /history/raw-messages', () => {
     expect(stored).toMatchObject([{ payload: null, spill: { bytes: 20_002 } }]);
   });
 
-  test('is bounded by 1 MiB as well as by count, and gives one message even where it alone is larger', async () => {
+  test('is bounded by 1 MiB and by count, and gives one message even if it is larger', async () => {
     await using relay = await startRestRelay({ rawMessages: true });
     await retain(relay, 100, 'x'.repeat(15_000));
     const { body, text } = await relay.ask('/history/raw-messages');
@@ -152,7 +152,7 @@ describe('GET /history/raw-messages', () => {
     expect((await relay.ask('/history/raw-messages?values_only=true')).body.items).toHaveLength(1);
   });
 
-  test('says when payloads of the sample cannot be read', async () => {
+  test('reports payloads of the sample that cannot be read', async () => {
     const tiny = (clock: Parameters<typeof createMemorySpill>[0]) =>
       createMemorySpill(clock, createCrypto('x'), spillShares(25_000));
     await using relay = await startRestRelay({ rawMessages: true, spill: tiny });
@@ -163,8 +163,8 @@ describe('GET /history/raw-messages', () => {
   });
 });
 
-describe('GET /history/messages, of payloads that are kept apart', () => {
-  test('shows them when asked, and what is left of one that is lost', async () => {
+describe('GET /history/messages, with spilled payloads', () => {
+  test('shows them on request, and the remainder of a lost one', async () => {
     const tiny = (clock: Parameters<typeof createMemorySpill>[0]) =>
       createMemorySpill(clock, createCrypto('x'), spillShares(25_000));
     await using relay = await startRestRelay({ spill: tiny });
@@ -185,7 +185,7 @@ describe('GET /history/messages, of payloads that are kept apart', () => {
 });
 
 describe('fuzz: the queries of these routes', () => {
-  test('answer no 5xx and only closed codes', async () => {
+  test('answer no 5xx and only documented codes', async () => {
     await using relay = await startRestRelay({ rawMessages: true });
     await retain(relay, 3);
     const value = fc.oneof(

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { startRestRelay, type Reply } from './kit/rest-server.ts';
 import { startSmall } from './kit/small-schema.ts';
 
-/** Text as it may stand on a request line: what is not ASCII is sent escaped, and some escapes are wrong. */
+/** Text for a request line: other characters than ASCII are sent escaped, and some escapes are invalid. */
 const rawText = fc.oneof(
   fc.string({ maxLength: 40 }).map(encodeURIComponent),
   fc.string({ unit: 'grapheme', maxLength: 10 }).map((text) => encodeURIComponent(text.toWellFormed())),
@@ -76,7 +76,7 @@ test('no path, query or body makes any route fail', { timeout: 60_000 }, async (
   );
 });
 
-test('whatever a body holds, resolvers get only what their types allow', { timeout: 60_000 }, async () => {
+test('resolvers get only what their types allow, for any body', { timeout: 60_000 }, async () => {
   await using relay = await startSmall();
   relay.small.answer = { __typename: 'Receipt', state: 'red' };
   const fields = ['color', 'params', 'at', 'capability_profile', 'times', 'id', '__proto__'];
@@ -94,7 +94,7 @@ test('whatever a body holds, resolvers get only what their types allow', { timeo
   );
 });
 
-test('a NUL, an emoji, a lone surrogate and other odd names are refused as values, never as failures', async () => {
+test('a NUL, an emoji, a lone surrogate and other odd names are refused as values, not as failures', async () => {
   await using relay = await startRestRelay();
   for (const value of ['%00', 'a%00b', '%F0%9F%92%A9', '%ED%A0%80', '%0d%0aset-cookie:x', '%E2%80%A8']) {
     for (const path of [`/users/${value}`, `/connections?user_id=${value}`, `/history/messages?stream=${value}`]) {

@@ -55,7 +55,7 @@ describe('POST /ingest', () => {
     ]);
   });
 
-  test('of a duplicate is 200 and says so, alone and in an array', async () => {
+  test('of a duplicate is 200 and reports it, alone and in an array', async () => {
     await using relay = await startRestRelay();
     await ingest(relay, event);
     const duplicate = { ...RETAINED, retained: false, duplicate: true, refused_by: null };
@@ -63,7 +63,7 @@ describe('POST /ingest', () => {
     expect((await ingest(relay, [event])).body).toEqual({ items: [duplicate] });
   });
 
-  test('of an array is 200 with a verdict a message in the order sent, refused ones among them', async () => {
+  test('of an array is 200 with a verdict per message in the order sent, including refused ones', async () => {
     await using relay = await startRestRelay();
     await connect(relay.core, user('alice'), { clientId: 'live', instanceId: 'i2' });
     const reply = await ingest(relay, [
@@ -102,7 +102,7 @@ describe('POST /ingest', () => {
     expect([reply.status, reply.body.code]).toEqual([status, code]);
     expect(reply.headers['content-type']).toBe('application/problem+json');
     if (code === 'invalid_argument') expect(reply.body.errors).toHaveLength(1);
-    // The same in an array of one is a verdict.
+    // In an array of one, the same refusal is a verdict.
     expect((await ingest(relay, [{ ...event, ...change }])).status).toBe(200);
     expect((await relay.ask('/dedup/stats')).body.seen).toBe(0);
   });
@@ -127,7 +127,7 @@ describe('POST /ingest', () => {
     [{ ...event, client_id: 5 }, 'client_id'],
     [[event, 'text'], '[1]'],
     [[[event]], '[0]'],
-  ])('of what is not of its form is 400, names the place, and retains nothing: %j', async (body, parameter) => {
+  ])('of a malformed body is 400, names the place, and retains nothing: %j', async (body, parameter) => {
     await using relay = await startRestRelay();
     const reply = await ingest(relay, body);
     expect([reply.status, reply.body.code]).toEqual([400, 'invalid_argument']);
@@ -135,7 +135,7 @@ describe('POST /ingest', () => {
     expect((await relay.ask('/history/streams?user_id=alice')).body.items).toEqual([]);
   });
 
-  test('needs the scope host of a user: an administrator names none', async () => {
+  test('requires the scope host of a user: an administrator has no user', async () => {
     await using relay = await startRestRelay();
     const statuses = [];
     for (const requester of [null, 'admin', 'alice:connect', 'alice:invoke', 'alice:host'])
@@ -143,7 +143,7 @@ describe('POST /ingest', () => {
     expect(statuses).toEqual([401, 403, 403, 403, 200]);
   });
 
-  test('fuzz: whatever the body, it answers no 5xx and shows nothing of another user', async () => {
+  test('fuzz: answers no 5xx and shows nothing of another user, for any body', async () => {
     await using relay = await startRestRelay();
     await ingest(relay, { ...event, payload: 'canary of bob' }, 'bob:host');
     const member = fc.oneof(fc.constantFrom(...Object.values(event)), fc.jsonValue(), fc.constantFrom('bob', '../bob'));

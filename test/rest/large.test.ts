@@ -6,7 +6,7 @@ import { startRestRelay } from './kit/rest-server.ts';
 
 const CLIENTS = 400;
 
-describe('GET /connections, of clients that say much of themselves', () => {
+describe('GET /connections, with large advertisements', () => {
   it('ends pages early, with a cursor, and shows every row once', async () => {
     await using relay = await startRestRelay();
     const metadata = toJson('m'.repeat(METADATA_BYTES - 10));

@@ -21,7 +21,7 @@ async function faults(document: object): Promise<readonly string[]> {
   return found.map(({ ruleId, message }) => `${ruleId}: ${message}`);
 }
 
-/** What no linter knows: this house's rules for its own routes. Each answers the routes that break it. */
+/** Rules of this project that no linter has. Each returns the routes that break it. */
 const RULES: Readonly<Record<string, (operation: Operation) => boolean>> = {
   'an operation has a summary and a description, which are sentences': ({ summary = '', description: text = '' }) =>
     /\w.*\.$/s.test(summary) && /\w.*\.$/s.test(text),
@@ -41,11 +41,11 @@ function broken({ paths }: Description, holds: (operation: Operation) => boolean
   );
 }
 
-test('a linter finds nothing in the description, at its strictest', async () => {
+test('a linter finds nothing in the description, with its strictest rules', async () => {
   expect(await faults(await description())).toEqual([]);
 });
 
-test('the linter would find what is wrong', async () => {
+test('the linter finds deliberate faults', async () => {
   const document = await description();
   delete document.info['license'];
   const twice = document.paths['/connections']?.['get'];
@@ -62,7 +62,7 @@ test.each(Object.entries(RULES))('%s', async (_, holds) => {
   expect(broken(document, holds)).toEqual([]);
 });
 
-test('each of these rules finds what breaks it', async () => {
+test('each of these rules finds its violation', async () => {
   const document = await description();
   const get = document.paths['/connections']?.['get'];
   if (!get) throw new Error('there is no /connections');

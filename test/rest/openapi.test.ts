@@ -10,7 +10,7 @@ test('the description of the shipped routes is valid OpenAPI 3.1', async () => {
   expect(valid).toBe(true);
 });
 
-test('it survives being written as JSON, and names every operation once', async () => {
+test('it survives serialization as JSON, and names every operation once', async () => {
   await using relay = await startRestRelay();
   const openapi = JSON.parse(JSON.stringify(relay.door.openapi));
   expect(openapi).toEqual(relay.door.openapi);
@@ -21,7 +21,7 @@ test('it survives being written as JSON, and names every operation once', async 
   expect(described.sort()).toEqual([...served, 'GET /site-sessions/{session_id}/events'].sort());
 });
 
-test('it says bounds, defaults, wire words, bodies and every status of an invocation', async () => {
+test('it states bounds, defaults, words, bodies and every status of an invocation', async () => {
   await using relay = await startRestRelay();
   const { paths, components }: any = relay.door.openapi;
   const status = paths['/connections'].get.parameters.find((one: any) => one.name === 'status');

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { startSmall } from './kit/small-schema.ts';
 
 describe('access', () => {
-  test('is judged before the parameters are looked at', async () => {
+  test('is checked before the parameters are read', async () => {
     await using relay = await startSmall();
     expect((await relay.ask({ path: '/things?nonsense=1', requester: null })).body.code).toBe('unauthenticated');
     expect((await relay.ask({ path: '/things?nonsense=1', requester: 'alice' })).body.code).toBe('forbidden');
     expect((await relay.ask({ path: '/things?nonsense=1', requester: 'admin' })).body.code).toBe('invalid_argument');
   });
 
-  test('of nobody is 401 with the scheme that is asked for', async () => {
+  test('without a token is 401 with the required scheme', async () => {
     await using relay = await startSmall();
     const reply = await relay.ask({ path: '/things', requester: null });
     expect(reply.status).toBe(401);
@@ -30,7 +30,7 @@ describe('access', () => {
 });
 
 describe('paths and methods', () => {
-  test('a path that no route has is left to the caller of the door', async () => {
+  test('a path that no route has is left to the caller of the handler', async () => {
     await using relay = await startSmall();
     for (const path of ['/', '/thing', '/things/a/b/c', '/things/', '//things', '/THINGS']) {
       const { headers, status } = await relay.ask(path);
@@ -42,7 +42,7 @@ describe('paths and methods', () => {
     }
   });
 
-  test('another method is 405 with the ones that there are', async () => {
+  test('another method is 405 with the allowed ones', async () => {
     await using relay = await startSmall();
     const reply = await relay.ask({ method: 'DELETE', path: '/things/a', requester: null });
     expect(reply.status).toBe(405);
@@ -59,10 +59,10 @@ describe('paths and methods', () => {
     expect(head.headers['content-length']).toBe(String(Buffer.byteLength(get.text)));
   });
 
-  test('a base path comes before every path', async () => {
+  test('the base path stands in the description, and requests come without it', async () => {
     await using relay = await startSmall('/relay/v1');
-    expect((await relay.ask('/relay/v1/things/a')).status).toBe(200);
-    expect((await relay.ask('/things/a')).headers['x-no-route']).toBe('1');
+    expect((await relay.ask('/things/a')).status).toBe(200);
+    expect((await relay.ask('/relay/v1/things/a')).headers['x-no-route']).toBe('1');
     expect(relay.door.openapi).toMatchObject({ servers: [{ url: '/relay/v1' }] });
   });
 
@@ -72,7 +72,7 @@ describe('paths and methods', () => {
     expect((await relay.ask('/given/a+b')).body).toMatchObject({ id: 'a+b' });
   });
 
-  test.each(['%ZZ', '%', '%E0%A4%A', '%FF'])('a malformed escape %s is named with its parameter', async (bad) => {
+  test.each(['%ZZ', '%', '%E0%A4%A', '%FF'])('a malformed escape %s is reported with its parameter', async (bad) => {
     await using relay = await startSmall();
     const inPath = await relay.ask(`/given/x${bad}`);
     expect(inPath.status).toBe(400);
@@ -83,7 +83,7 @@ describe('paths and methods', () => {
 });
 
 describe('queries', () => {
-  test('values arrive by their types, enums by wire words, lists by commas, times as one form', async () => {
+  test('values are converted by type: enums by words, lists by commas, times in one form', async () => {
     await using relay = await startSmall();
     const query = 'owner_id=o+1&color=dark-blue&colors=red,dark-blue&since=1767225600000&bright=true&limit=7';
     expect((await relay.ask(`/things?${query}`)).status).toBe(200);
@@ -99,13 +99,13 @@ describe('queries', () => {
     ]);
   });
 
-  test('what is left out is left out, and defaults are filled in', async () => {
+  test('omitted values stay omitted, and defaults are filled in', async () => {
     await using relay = await startSmall();
     await relay.ask('/things?&');
     expect(relay.small.seen).toEqual([{ first: 100 }]);
   });
 
-  test('every fault is told at once, in order, and nothing runs', async () => {
+  test('every fault is reported at once, in order, and nothing runs', async () => {
     await using relay = await startSmall();
     const query =
       'colour=red&color=DARK_BLUE&colors=red,,green&since=2026-02-30T00:00:00Z&bright=1&limit=1001&owner_id=';
@@ -168,7 +168,7 @@ describe('queries', () => {
     },
   );
 
-  test('a long list of faults and long names are cut', async () => {
+  test('a long list of faults and long names are truncated', async () => {
     await using relay = await startSmall();
     const query = Array.from({ length: 100 }, (_, i) => `${'x'.repeat(90)}${i}=1`).join('&');
     const { body } = await relay.ask(`/things?${query}`);

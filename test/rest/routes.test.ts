@@ -8,7 +8,7 @@ import { askSites } from './kit/site-requests.ts';
 const invokePath = '/connections/alice/tab/actions/open';
 
 describe('descriptions', () => {
-  test('a real answer of every route, in each status that it can succeed with, is as its OpenAPI description says', async () => {
+  test('a real answer of every route, in each success status, matches its OpenAPI description', async () => {
     await using relay = await startRestRelay({ rawMessages: true });
     const client = await connect(relay.core, user('alice'), { metadata: '{"a":1}' as never });
     const contexts = snapshot(worker('a', { metadata: '[1]' as never }), worker('b', { taskId: 't1', windowId: 'w1' }));
@@ -67,7 +67,7 @@ describe('descriptions', () => {
       expect([path, (await relay.ask(path)).status]).toEqual([path, 200]);
     }
     await askSites(relay, client);
-    // Last: of these nothing comes back.
+    // Last, because the removed rows do not return.
     for (const [path, body] of [
       ['/connections/alice/tab/disconnect', { reason: 'over' }],
       ['/delivery/nodes/n1/drain', { within_ms: 0 }],
@@ -84,7 +84,7 @@ describe('descriptions', () => {
 });
 
 describe('access', () => {
-  test('every route refuses nobody with 401 and a wrong scope with 403, whatever else is wrong', async () => {
+  test('every route refuses a request without a token with 401 and a wrong scope with 403, whatever else is wrong', async () => {
     await using relay = await startRestRelay();
     for (const { method, path, access } of relay.door.operations) {
       const url = `${path.replaceAll(/\{\w+\}/g, '%00')}?nonsense`;

@@ -2,15 +2,15 @@ import { expect, test } from 'vitest';
 import { judgeSlope } from '../../faults/soak/slope.ts';
 import { soakRounds } from '../../faults/soak/soak.ts';
 
-/** A process of a relay, and a machine that others use. */
+/** The start of a relay process, with time for a busy machine. */
 const LONG = 120_000;
 const ROUNDS = 7;
 const CALLS = 1_200;
-/** Rounds until code is compiled and caches are full. */
+/** Rounds until the code is compiled and the caches are full. */
 const WARM_UP = 4;
 
 test(
-  'what calls leave behind is gone after the hour: the heap of a relay stays flat',
+  'the memory that calls leave behind is freed after the hour: the heap of a relay stays flat',
   async () => {
     const { samples, calls, wrong } = await soakRounds({ rounds: ROUNDS, callsOfRound: CALLS });
     expect(wrong).toEqual([]);

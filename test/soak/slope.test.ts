@@ -14,8 +14,8 @@ function samples(heapOf: (minute: number) => number, minutes = 60): readonly Sam
   }));
 }
 
-describe('the line through the heap', () => {
-  test('is flat where the heap only fills while it is warm', () => {
+describe('the line through the heap samples', () => {
+  test('is flat if the heap only fills during warm-up', () => {
     expect(
       judgeSlope(
         samples((minute) => 100 * MIB + Math.min(minute, 9) * 20 * MIB),
@@ -33,7 +33,7 @@ describe('the line through the heap', () => {
     ).toBe(true);
   });
 
-  test('is not flat where each minute leaves 0.2 MiB of 100', () => {
+  test('is not flat if each minute leaves 0.2 MiB of 100', () => {
     const { flat, grownBytes, mostBytes } = judgeSlope(
       samples((minute) => (100 + 0.2 * minute) * MIB),
       10,
@@ -43,7 +43,7 @@ describe('the line through the heap', () => {
     expect(mostBytes / MIB).toBeCloseTo(5.11, 1);
   });
 
-  test('is not judged by two samples', () => {
+  test('is not computed from two samples', () => {
     expect(() =>
       judgeSlope(
         samples(() => MIB, 11),

@@ -11,13 +11,15 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   const later: Map<unknown, Args> = Reflect.get(store, 'later') ?? new Map();
   Reflect.set(store, 'later', later);
   if (name === 'commands-dispatch') {
-    const kh = String(args[0]);
-    const [found = null, params = null] = await store.read([['GET', store.key(at, 'cmd', kh)], ['GET', store.key(at, 'params', kh)]]);
-    if (String(found).split('\\0')[1] !== 'queued') return ['skip'];
-    later.set(kh, args);
+    const client = store.key(at, 'client', String(args[0]));
+    const [fields] = await store.read([['HMGET', client, 's' + args[1], 'a' + args[1], 'p' + args[1]]]);
+    const [state, asked, params = null] = listOf(fields);
+    const found = typeof state === 'string' ? state + String(asked) : null;
+    if (String(found).split('\\0')[4] !== 'queued') return ['skip'];
+    later.set(String(args[0]) + args[1], args);
     return ['dispatch', found, params, '30000'];
   }
-  const mark = name === 'commands-finish' ? later.get(args[0]) : undefined;
+  const mark = name === 'commands-finish' ? later.get(String(args[0]) + args[15]) : undefined;
   if (mark) await store.act(at, 'commands-dispatch', mark);
   return listOf(await store.act(at, name, args));`,
     plan: 'F13',
@@ -36,8 +38,8 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'release-early',
     says: 'the mark releases already what the end releases',
     file: 'backends/redis/commands/dispatch.lua',
-    find: "drop(key('waiting', ch), rec.kh)",
-    replace: "drop(key('waiting', ch), rec.kh) drop(key('reserved', rec.sh), lib.commands_name(rec))",
+    find: 'lib.commands_count(rec.ch, -1)',
+    replace: "lib.commands_count(rec.ch, -1) drop(key('reserved', rec.sh), lib.commands_name(rec))",
     plan: 'slow',
     caughtBy: ['I6'],
   },
@@ -82,14 +84,16 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     find: '  return listOf(await store.act(store.partitionOfUser(of.userId), name, args));',
     replace: `  const at = store.partitionOfUser(of.userId);
   if (name === 'commands-finish') {
-    const kh = String(args[0]);
-    const [found, waits] = await store.read([['GET', store.key(at, 'cmd', kh)], ['HGETALL', store.key(at, 'waiters', kh)]]);
-    const [version, , proven, , , , ...rest] = String(found).split('\\0');
-    const ended = [version, 'terminal', proven, 'completed', 'reported_by_client', String(Date.now())];
-    const record = [...ended, ...rest].join('\\0');
-    for (const [rpcId, row] of Object.entries(waits ?? {})) {
-      const fields = ['rpcId', rpcId, 'kh', kh, 'record', record, 'result', args[3] ?? null];
-      await store.act(at, 'nodes-post', [JSON.parse(row).callerNodeId, 'reply', ...fields]);
+    const id = String(args[15]);
+    const [kept] = await store.read([['HMGET', store.key(at, 'client', String(args[0])), 's' + id, 'a' + id, 'w' + id]]);
+    const [state, asked, waits] = listOf(kept).map(String);
+    const [rev, since, place, version, , proven, , , , ...rest] = String(state).split('\\0');
+    const ended = [rev, since, place, version, 'terminal', proven, 'completed', 'reported_by_client', String(Date.now())];
+    const record = [...ended, ...rest].join('\\0') + asked;
+    const rows = String(waits).split('\\0');
+    for (let i = 0; i + 6 < rows.length; i += 6) {
+      const fields = ['rpcId', rows[i] ?? '', 'record', record, 'result', args[3] ?? null];
+      await store.act(at, 'nodes-post', [rows[i + 1] ?? '', 'reply', ...fields]);
     }
     await new Promise((done) => setTimeout(done, 300));
   }

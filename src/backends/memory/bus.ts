@@ -8,7 +8,7 @@ export function createMemoryBus(log: Log): Bus {
   const topics = new Map<string, Set<Listener>>();
   let listenersOfCommands = 0;
   return {
-    hears: () => listenersOfCommands > 0,
+    hasSubscribers: () => listenersOfCommands > 0,
     publish(topic, event) {
       for (const listener of topics.get(topic) ?? []) {
         try {

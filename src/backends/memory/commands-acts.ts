@@ -1,8 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
-import type { NewMessage } from '../../core/history/message.ts';
 import type { JsonText } from '../../core/json.ts';
-import { CommandMessage, type MessagePart } from './commands-message.ts';
+import type { About, MessagePart } from './history-command-row.ts';
 import type { MemoryDedup } from './dedup.ts';
 import type { Entry, Ledger } from './ledger.ts';
 import type { Mailboxes } from './nodes.ts';
@@ -16,8 +15,8 @@ export type Acts = {
   readonly ledger: Ledger;
   readonly waiters: WaiterIndex;
   readonly mailboxes: Mailboxes;
-  /** Retains a message in history. */
-  readonly keep: (message: NewMessage) => void;
+  /** Retains a message about a command in history. */
+  readonly keep: (about: About, part: MessagePart) => void;
   readonly dedup: Pick<MemoryDedup, 'see'>;
   readonly sha256: (text: string) => string;
 };
@@ -28,11 +27,6 @@ export function move(entry: Entry, change: Partial<Command>): Command {
   const command = { ...before, ...change, version: before.version + 1 };
   entry.command = command;
   return command;
-}
-
-/** A history row of a command, in its client's stream. Its id is `<command>:<kind>` if none is given. */
-export function row({ commandId, trace, client }: Entry, part: MessagePart): NewMessage {
-  return new CommandMessage({ commandId, trace, head: client.head }, part);
 }
 
 /** The members of a record that an end changes. `at`: when the command ended. */

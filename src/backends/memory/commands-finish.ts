@@ -1,7 +1,7 @@
 import { isTerminal, type Command, type Outcome, type Sighting } from '../../core/delivery/command.ts';
 import { endMessageId, type End, type FinishResult } from '../../core/delivery/commands.ts';
 import { SIGHTINGS_PER_COMMAND } from '../../core/limits.ts';
-import { conclude, move, row, type Acts } from './commands-acts.ts';
+import { conclude, move, type Acts } from './commands-acts.ts';
 import type { Entry } from './ledger.ts';
 
 const OUTCOME: Readonly<Record<End['kind'], Outcome>> = {
@@ -26,7 +26,7 @@ export function finish(acts: Acts, entry: Entry | undefined, end: End): FinishRe
   if (isTerminal(before)) return { kind: 'late', command: keepLate(acts, entry, end, messageId) };
   const { instanceId, kept, error } = end;
   if (before.boundInstanceId !== instanceId) return { kind: 'fenced', command: keepLate(acts, entry, end, messageId) };
-  acts.keep(row(entry, { id: messageId, kind: ROW_KIND[end.kind], instanceId, kept, error }));
+  acts.keep(entry, { id: messageId, kind: ROW_KIND[end.kind], instanceId, kept, error });
   const now = acts.clock.now();
   const command = conclude(
     acts,
@@ -50,7 +50,7 @@ function keepLate(acts: Acts, entry: Entry, end: End, messageId: string): Comman
   const { instanceId, kind } = end;
   if (command.sightings.length < SIGHTINGS_PER_COMMAND) {
     const { kept, error } = end;
-    acts.keep(row(entry, { id: `${messageId}:late`, kind: 'late_result', instanceId, kept, error }));
+    acts.keep(entry, { id: `${messageId}:late`, kind: 'late_result', instanceId, kept, error });
   }
   const now = acts.clock.now();
   const digest = acts.sha256(`${kind}\n${end.payload ?? ''}\n${end.error?.code ?? ''}`);

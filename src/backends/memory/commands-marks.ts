@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { CommandMark, ExecutionEvidence, Outcome } from '../../core/delivery/command.ts';
+import { NO_DIGEST, type CommandMark, type ExecutionEvidence, type Outcome } from '../../core/delivery/command.ts';
 import { CODES, type Code } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { MarkTable } from './commands-marks-table.ts';
@@ -52,7 +52,7 @@ export class CommandMarks<O> {
     const generation = this.#generationOf(mark.endedAt);
     const end = pack(mark, mark.endedAt - generation.number * this.#length);
     const code = mark.errorCode === null ? 0 : CODE_NAMES.indexOf(mark.errorCode) + 1;
-    generation.table.add({ key: this.#hash(key), digest: wordsOf(digest), end, code });
+    generation.table.add({ key: this.#hash(key), digest: digestWords(digest), end, code });
     generation.owners.set(owner, (generation.owners.get(owner) ?? 0) + 1);
   }
 
@@ -72,7 +72,7 @@ export class CommandMarks<O> {
       if (!generation || !found) continue;
       const mark = unpack(found.end, found.code, generation.number * this.#length);
       if (mark.endedAt + this.#options.windowMs <= now) continue;
-      return digest === null || equal(found.digest, wordsOf(digest)) ? mark : 'conflict';
+      return digest === null || equal(found.digest, digestWords(digest)) ? mark : 'conflict';
     }
     return null;
   }
@@ -102,6 +102,13 @@ export class CommandMarks<O> {
     return wordsOf(`${this.#secret}\0${userId}\0${clientId}\0${commandId}`);
   }
 }
+
+/** The words that stand for a digest in a mark; NO_DIGEST, which no invocation repeats, is not hashed. */
+function digestWords(digest: string): Uint32Array {
+  return digest === NO_DIGEST ? NO_WORDS : wordsOf(digest);
+}
+
+const NO_WORDS = new Uint32Array(4);
 
 /** The first 128 bits of the text's SHA-256. */
 function wordsOf(text: string): Uint32Array {

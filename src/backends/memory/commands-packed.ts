@@ -1,6 +1,6 @@
 import type { Command, CommandCaller } from '../../core/delivery/command.ts';
 import { endMessageId, type Binding } from '../../core/delivery/commands.ts';
-import type { TraceIds } from './commands-message.ts';
+import type { TraceIds } from './history-command-row.ts';
 
 /** What a packed record shares with its entry. */
 export type Shared = {
@@ -65,6 +65,18 @@ export class PackedCommand {
 
   get digest(): string {
     return this.#digest;
+  }
+
+  get outcome(): 'completed' {
+    return 'completed';
+  }
+
+  get execution(): 'reported_by_client' {
+    return 'reported_by_client';
+  }
+
+  get error(): null {
+    return null;
   }
 
   get terminalAt(): number {
@@ -171,15 +183,19 @@ function isResultId(messageId: string, commandId: string, instanceId: string): b
 const RESULT_PART = ':result:';
 
 /** Whether all times are whole milliseconds that follow `admittedAt`. If the wall clock was set back, they may not. */
-function hasPlainTimes({ admittedAt, queuedAt, dispatchedAt, acknowledgedAt, terminalAt, ...by }: Command): boolean {
-  const follows = (at: number | null): boolean => at !== null && at >= admittedAt && Number.isSafeInteger(at);
+function hasPlainTimes(command: Command): boolean {
+  const { admittedAt, acknowledgedAt } = command;
   return (
     Number.isSafeInteger(admittedAt) &&
-    follows(queuedAt) &&
-    follows(dispatchedAt) &&
-    follows(terminalAt) &&
-    (acknowledgedAt === null || follows(acknowledgedAt)) &&
-    follows(by.connectDeadline) &&
-    follows(by.deadline)
+    follows(admittedAt, command.queuedAt) &&
+    follows(admittedAt, command.dispatchedAt) &&
+    follows(admittedAt, command.terminalAt) &&
+    (acknowledgedAt === null || follows(admittedAt, acknowledgedAt)) &&
+    follows(admittedAt, command.connectDeadline) &&
+    follows(admittedAt, command.deadline)
   );
+}
+
+function follows(admittedAt: number, at: number | null): boolean {
+  return at !== null && at >= admittedAt && Number.isSafeInteger(at);
 }

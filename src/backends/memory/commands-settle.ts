@@ -2,7 +2,7 @@ import type { Code } from '../../core/errors.ts';
 import { isTerminal, wasDispatched, type Command } from '../../core/delivery/command.ts';
 import type { Settlement, SettleResult } from '../../core/delivery/commands.ts';
 import { END_MESSAGES } from '../../core/delivery/end-messages.ts';
-import { conclude, move, row, type Acts } from './commands-acts.ts';
+import { conclude, move, type Acts } from './commands-acts.ts';
 import { keyOf, type Entry } from './ledger.ts';
 
 /** Handles ends that no client reported, and requests to cancel. */
@@ -23,7 +23,7 @@ export function end(acts: Acts, entry: Entry, code: Code): Command {
   const error = { code, message: END_MESSAGES[code] ?? code };
   const before = entry.command;
   const { commandId, boundInstanceId: instanceId } = before;
-  acts.keep(row(entry, { id: `${commandId}:end`, kind: 'error', instanceId, error }));
+  acts.keep(entry, { id: `${commandId}:end`, kind: 'error', instanceId, error });
   const unknown = wasDispatched(before) || code === 'store_lost';
   const command = conclude(acts, entry, {
     at: acts.clock.now(),
@@ -40,7 +40,7 @@ function cancel(acts: Acts, entry: Entry, { reason, by }: Extract<Settlement, { 
   const before = entry.command;
   if (before.cancelRequestedAt === null) {
     const error = reason === null ? null : { code: 'cancelled', message: reason };
-    acts.keep(row(entry, { kind: 'cancel', instanceId: before.boundInstanceId, error }));
+    acts.keep(entry, { kind: 'cancel', instanceId: before.boundInstanceId, error });
   }
   const at = acts.clock.now();
   const cancelRequestedAt = before.cancelRequestedAt ?? at;

@@ -9,12 +9,12 @@ import type {
 } from '../../core/delivery/commands.ts';
 import { satisfied } from '../../core/delivery/waiter.ts';
 import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
-import { move, row, type Acts } from './commands-acts.ts';
+import { move, type Acts } from './commands-acts.ts';
 import { finish } from './commands-finish.ts';
 import { giveUpParams, holdParams, paramsRefusal } from './commands-params.ts';
 import { rebind } from './commands-rebind.ts';
 import { settle } from './commands-settle.ts';
-import { NO_TRACE, type TraceIds } from './commands-message.ts';
+import { NO_TRACE, type TraceIds } from './history-command-row.ts';
 import { Entry, keyOf } from './ledger.ts';
 
 /** Core's CommandStore in one process. */
@@ -49,7 +49,8 @@ export function createMemoryCommands(acts: Acts): CommandStore {
 function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   const known = acts.ledger.find(request);
   if (known) return attach(acts, known, request);
-  const mark = acts.ledger.mark(request, request.digest);
+  // Nobody can have used an id that the relay has just made.
+  const mark = request.chosenId ? acts.ledger.mark(request, request.digest) : null;
   if (mark !== null)
     return mark === 'conflict' ? { kind: 'refused', code: 'command_conflict' } : { kind: 'ended', mark };
   const client = acts.ledger.client(request);
@@ -67,7 +68,7 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   const command = newCommand(request, binding, acts.clock.now());
   const entry = new Entry({ command, trace: traceOf(request), client, params: request.params });
   holdParams(entry);
-  acts.keep(row(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId }));
+  acts.keep(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId });
   acts.ledger.reserveMark(entry, request.chosenId);
   acts.ledger.add(entry, binding ? command.deadline : command.connectDeadline);
   if (!satisfied(request.waiter.waitFor, command)) acts.waiters.add(entry, request.waiter);
@@ -163,8 +164,7 @@ function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): Retur
     dispatchedAt: now,
   };
   entry.command = command;
-  entry.client.waiting.delete(entry);
-  entry.client.running.add(entry);
+  acts.ledger.run(entry);
   return { kind: 'dispatch', command, params: giveUpParams(entry), remainingMs: command.deadline - now };
 }
 
@@ -181,7 +181,7 @@ function reports(acts: Acts, entry: Entry, { instanceId, kind, kept }: Report): 
   const { rows, at } = entry.progress ?? NO_PROGRESS;
   if (kind === 'progress' && kept && now - at >= PROGRESS_ROW_MS) {
     entry.progress = { rows: rows + 1, at: now };
-    acts.keep(row(entry, { id: `${command.commandId}:progress:${rows + 1}`, kind: 'progress', instanceId, kept }));
+    acts.keep(entry, { id: `${command.commandId}:progress:${rows + 1}`, kind: 'progress', instanceId, kept });
   }
   return true;
 }

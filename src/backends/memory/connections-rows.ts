@@ -4,37 +4,37 @@ import type { UserRow } from '../../core/connections/store.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
-import { createList, type Entry, type List } from './list.ts';
+import { List, type ListItem } from './list.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 /**
  * `lostAt` is null while the link is up. `place`: in the list of live rows (ordered by last sign of life) or of lost
  * rows (ordered by loss).
  */
-export type Row = {
+export type ConnectionRow = {
   readonly user: User;
   connection: Connection;
   lostAt: number | null;
-  place: Entry<Row> | null;
+  place: ListItem<ConnectionRow> | null;
 };
 /** `first`: the first rows as they were last read; null once any row of the user has changed. */
-type User = { readonly userId: string; readonly clients: SortedMap<Row>; first: First | null };
+type User = { readonly userId: string; readonly clients: SortedMap<ConnectionRow>; first: First | null };
 type First = { readonly most: number; readonly rows: readonly Connection[]; readonly nodes: readonly string[] };
 
 /**
  * The rows of the connection store, in order, with their expiry. Every read except `peek`, and `put`, first forgets the
  * rows that are due, each row once.
  */
-export interface Rows {
-  find(key: ClientKey): Row | undefined;
+export interface ConnectionRows {
+  find(key: ClientKey): ConnectionRow | undefined;
   /** As `find`, but forgets nothing: an expired row is skipped. */
   peek(key: ClientKey): Connection | null;
   /** Stores a link that has just shown a sign of life, as a new row or in place of the row's connection. */
   put(connection: Connection): Connection;
   /** Replaces a link's state without counting it as a sign of life. */
-  replace(row: Row, connection: Connection): Connection;
+  replace(row: ConnectionRow, connection: Connection): Connection;
   /** Marks the link as down. A link that was silent for too long already counted as down. */
-  lose(row: Row, cause: DisconnectCause): Connection;
+  lose(row: ConnectionRow, cause: DisconnectCause): Connection;
   /** Connections ordered by (user, client), of one user or of all. */
   from(userId: string | null, after: Position | null): IteratorObject<Connection>;
   users(after: Position | null): IteratorObject<UserRow>;
@@ -52,16 +52,16 @@ export type RowsOptions = {
   readonly onForgotten: (key: ClientKey) => void;
 };
 
-export function createRows({ clock, nodeAlive, onForgotten }: RowsOptions): Rows {
+export function createRows({ clock, nodeAlive, onForgotten }: RowsOptions): ConnectionRows {
   const users = createSortedMap<User>();
-  const live = createList<Row>();
-  const lost = createList<Row>();
+  const live = new List<ConnectionRow>();
+  const lost = new List<ConnectionRow>();
 
-  const lose = (row: Row, cause: DisconnectCause): Connection => {
+  const lose = (row: ConnectionRow, cause: DisconnectCause): Connection => {
     if (row.lostAt === null) move(row, { from: live, to: lost, lostAt: clock.now() });
     return replace(row, { ...row.connection, disconnectedAt: row.lostAt, disconnectCause: cause });
   };
-  const observe = (row: Row): Connection =>
+  const observe = (row: ConnectionRow): Connection =>
     row.lostAt !== null || nodeAlive(row.connection.nodeId) ? row.connection : lose(row, 'node_lost');
   const forget = (): void => forgetDue({ users, live, lost }, clock.now()).forEach(onForgotten);
 
@@ -112,13 +112,13 @@ export function createRows({ clock, nodeAlive, onForgotten }: RowsOptions): Rows
   };
 }
 
-function replace(row: Row, connection: Connection): Connection {
+function replace(row: ConnectionRow, connection: Connection): Connection {
   row.connection = connection;
   row.user.first = null;
   return connection;
 }
 
-function firstOf(user: User, most: number, observe: (row: Row) => Connection): readonly Connection[] {
+function firstOf(user: User, most: number, observe: (row: ConnectionRow) => Connection): readonly Connection[] {
   const rows = [...user.clients.values().take(most)].map(observe);
   const nodes = new Set(rows.filter((row) => row.disconnectedAt === null).map(({ nodeId }) => nodeId));
   user.first = { most, rows, nodes: [...nodes] };
@@ -126,24 +126,24 @@ function firstOf(user: User, most: number, observe: (row: Row) => Connection): r
 }
 
 /** The row of this client, created if absent. */
-function rowOf(users: SortedMap<User>, connection: Connection): Row {
+function rowOf(users: SortedMap<User>, connection: Connection): ConnectionRow {
   const { userId, clientId } = connection;
-  const user = users.get(userId) ?? { userId, clients: createSortedMap<Row>(), first: null };
+  const user = users.get(userId) ?? { userId, clients: createSortedMap<ConnectionRow>(), first: null };
   const row = user.clients.get(clientId) ?? { user, connection, lostAt: null, place: null };
   users.set(userId, user);
   user.clients.set(clientId, row);
   return row;
 }
 
-type Move = { readonly from: List<Row>; readonly to: List<Row>; readonly lostAt: number | null };
+type Move = { readonly from: List<ConnectionRow>; readonly to: List<ConnectionRow>; readonly lostAt: number | null };
 
-function move(row: Row, { from, to, lostAt }: Move): void {
+function move(row: ConnectionRow, { from, to, lostAt }: Move): void {
   if (row.place) from.remove(row.place);
   row.lostAt = lostAt;
   row.place = to.push(row);
 }
 
-type Held = { readonly users: SortedMap<User>; readonly live: List<Row>; readonly lost: List<Row> };
+type Held = { readonly users: SortedMap<User>; readonly live: List<ConnectionRow>; readonly lost: List<ConnectionRow> };
 
 /**
  * Forgets rows whose time is over. A link that became silent without being closed counts as lost DEAD_MS after its last
@@ -151,10 +151,10 @@ type Held = { readonly users: SortedMap<User>; readonly live: List<Row>; readonl
  */
 function forgetDue({ users, live, lost }: Held, now: number): readonly ClientKey[] {
   const forgotten: ClientKey[] = [];
-  for (let row = live.first()?.value; row && silentSince(row) <= now; row = live.first()?.value) {
+  for (let row = live.first?.value; row && silentSince(row) <= now; row = live.first?.value) {
     move(row, { from: live, to: lost, lostAt: silentSince(row) });
   }
-  for (let head = lost.first(); head && forgottenAt(head.value) <= now; head = lost.first()) {
+  for (let head = lost.first; head && forgottenAt(head.value) <= now; head = lost.first) {
     lost.remove(head);
     const { user, connection } = head.value;
     const { userId, clientId } = connection;
@@ -166,10 +166,10 @@ function forgetDue({ users, live, lost }: Held, now: number): readonly ClientKey
   return forgotten;
 }
 
-function silentSince({ connection }: Row): number {
+function silentSince({ connection }: ConnectionRow): number {
   return connection.lastSeenAt + DEAD_MS;
 }
 
-function forgottenAt(row: Row): number {
+function forgottenAt(row: ConnectionRow): number {
   return (row.lostAt ?? silentSince(row)) + FORGET_MS;
 }

@@ -14,7 +14,7 @@ import type {
 } from '../../core/connections/store.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { createRows, type Row } from './connections-rows.ts';
+import { createRows, type ConnectionRow } from './connections-rows.ts';
 
 export type MemoryConnectionsOptions = {
   readonly clock: Clock;
@@ -84,7 +84,7 @@ export function createMemoryConnections({
   };
 
   /** The row of a link, if it is up under this epoch. */
-  const up = (key: ClientKey, epoch: number): Row | null => {
+  const up = (key: ClientKey, epoch: number): ConnectionRow | null => {
     const row = rows.find(key);
     return row?.lostAt === null && row.connection.epoch === epoch ? row : null;
   };

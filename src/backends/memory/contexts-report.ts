@@ -1,12 +1,12 @@
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ReportedContext, ReportedWindow, WindowCounts } from '../../core/contexts/context.ts';
-import type { Report, ReportPart } from '../../core/contexts/store.ts';
+import type { ContextReport, ReportPart } from '../../core/contexts/store.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../../core/limits.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
-import type { HeldContext, Site } from './contexts-sites.ts';
+import type { HeldContext, ReportingInstance } from './contexts-sites.ts';
 
 /** The site of this connection's instance before any report. */
-export function emptySite({ userId, clientId, instanceId, clientType }: Connection): Site {
+export function emptySite({ userId, clientId, instanceId, clientType }: Connection): ReportingInstance {
   return {
     userId,
     clientId,
@@ -20,7 +20,7 @@ export function emptySite({ userId, clientId, instanceId, clientType }: Connecti
 }
 
 /** Whether the site would stay within its bounds after the report. */
-export function fits(site: Site, { contexts, windows }: Report): boolean {
+export function fits(site: ReportingInstance, { contexts, windows }: ContextReport): boolean {
   return (
     sizeAfter(site.contexts, contexts, contextIdOf) <= CLIENT_CONTEXTS &&
     sizeAfter(site.windows, windows, windowIdOf) <= CLIENT_WINDOWS
@@ -28,7 +28,7 @@ export function fits(site: Site, { contexts, windows }: Report): boolean {
 }
 
 /** Applies a report that fits. */
-export function take(site: Site, { contexts, windows }: Report, now: number): void {
+export function take(site: ReportingInstance, { contexts, windows }: ContextReport, now: number): void {
   const { userId, clientId, instanceId, clientType } = site;
   const stamp = { userId, clientId, instanceId, clientType, reportedAt: now };
   if (contexts) {
@@ -43,7 +43,7 @@ export function take(site: Site, { contexts, windows }: Report, now: number): vo
 }
 
 /** The counts that the client's contexts give for a window; null if the client reports no contexts. */
-export function liveCounts(site: Site, windowId: string): WindowCounts | null {
+export function liveCounts(site: ReportingInstance, windowId: string): WindowCounts | null {
   if (!site.reportsContexts) return null;
   site.counts ??= countByWindow(site.contexts.values());
   return site.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };

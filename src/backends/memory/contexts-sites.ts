@@ -8,7 +8,7 @@ export type HeldContext = Omit<ExecutionContext, 'linkLost'>;
 export type HeldWindow = Omit<BrowserWindow, 'linkLost'>;
 
 /** All that one instance of a client reports. */
-export type Site = ClientKey & {
+export type ReportingInstance = ClientKey & {
   readonly instanceId: string;
   readonly clientType: ClientType;
   readonly contexts: SortedMap<HeldContext>;
@@ -26,17 +26,17 @@ export type SiteFilter = {
 };
 
 /** The sites of all clients, ordered by (user, client). While `from` is being read, no site may be added or dropped. */
-export interface Sites {
-  get(key: ClientKey): Site | undefined;
-  add(site: Site): void;
+export interface ReportingInstances {
+  get(key: ClientKey): ReportingInstance | undefined;
+  add(site: ReportingInstance): void;
   /** Drops all that a client reported, because its row was forgotten or belongs to another instance. */
   drop(key: ClientKey): void;
   /** The sites that match the filter, beginning with the one that `after` names. */
-  from(filter: SiteFilter, after: Position | null): IteratorObject<Site>;
+  from(filter: SiteFilter, after: Position | null): IteratorObject<ReportingInstance>;
 }
 
-export function createSites(): Sites {
-  const sites = createSortedMap<Site>();
+export function createSites(): ReportingInstances {
+  const sites = createSortedMap<ReportingInstance>();
   return {
     get: (key) => sites.get(orderKey(key)),
     add: (site) => sites.set(orderKey(site), site),
@@ -55,7 +55,7 @@ export function createSites(): Sites {
 }
 
 /** Where a page begins in this site's rows: behind the row that `after` names, if that row belongs to this site. */
-export function startIn(site: Site, after: Position | null): string | null {
+export function startIn(site: ReportingInstance, after: Position | null): string | null {
   const [userId, clientId, row] = after ?? [];
   return row !== undefined && clientKeyText(site) === `${userId}/${clientId}` ? row : null;
 }

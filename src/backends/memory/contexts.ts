@@ -19,12 +19,12 @@ import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { emptySite, fits, liveCounts, take } from './contexts-report.ts';
-import { startIn, type Site, type SiteFilter, type Sites } from './contexts-sites.ts';
+import { startIn, type ReportingInstance, type SiteFilter, type ReportingInstances } from './contexts-sites.ts';
 import type { SortedMap } from './sorted.ts';
 
 export type MemoryContextsOptions = {
   readonly clock: Clock;
-  readonly sites: Sites;
+  readonly sites: ReportingInstances;
   /** The client's row; forgets nothing, because the sites must not change while they are read. */
   readonly peek: (key: ClientKey) => Connection | null;
 };
@@ -79,7 +79,7 @@ type Held = Omit<Reported, 'linkLost'>;
 type Reading<T> = {
   readonly filter: SiteFilter;
   readonly after: Position | null;
-  readonly of: (site: Site) => SortedMap<T>;
+  readonly of: (site: ReportingInstance) => SortedMap<T>;
 };
 
 /** Rows ordered by (user, client, row), of the clients that match the filter and have a connection row. */

@@ -1,10 +1,10 @@
-import { createList, type Entry } from './list.ts';
+import { List, type ListItem } from './list.ts';
 
 /**
  * When the newest message that was dropped for lack of room had been retained: of any stream of the user, and of
  * streams that were dropped completely.
  */
-type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: Entry<Note> | null };
+type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<Note> | null };
 
 /**
  * Remembers messages that were dropped early, for as long as they would still be shown: an answer that could have
@@ -29,7 +29,7 @@ const NEVER = -Infinity;
 
 export function createEvictions(): Evictions {
   const notes = new Map<string, Note>();
-  const byEviction = createList<Note>();
+  const byEviction = new List<Note>();
   let anyDropped = NEVER;
   let anyWholeStream = NEVER;
   return {
@@ -50,7 +50,7 @@ export function createEvictions(): Evictions {
     anyDroppedAt: () => anyDropped,
     anyWholeStreamAt: () => anyWholeStream,
     expire(before) {
-      for (let head = byEviction.first(); head && head.value.droppedAt <= before; head = byEviction.first()) {
+      for (let head = byEviction.first; head && head.value.droppedAt <= before; head = byEviction.first) {
         byEviction.remove(head);
         notes.delete(head.value.userId);
       }

@@ -1,7 +1,7 @@
-import type { Message, NewMessage } from '../../core/history/message.ts';
+import type { Message, NewMessage, StoredPayload } from '../../core/history/message.ts';
 import { utf8Length } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
-import type { Entry, List } from './list.ts';
+import type { List, ListItem } from './list.ts';
 import type { SparseQueue } from './list-sparse.ts';
 import type { SortedMap } from './sorted.ts';
 
@@ -23,61 +23,82 @@ export type Stream = {
   head: number;
   nextSeq: number;
   evictedAt: number;
-  place: Entry<Stream> | null;
+  place: ListItem<Stream> | null;
 };
 
 export type User = {
   readonly userId: string;
   readonly streams: SortedMap<Stream>;
   readonly byLastWrite: List<Stream>;
-  readonly byCommand: Map<string, Row[]>;
+  /** The newest row of each command; `olderOfCommand` leads to the others. */
+  readonly byCommand: Map<string, Row>;
   /** Rows of all streams, oldest first. */
   readonly byAge: SparseQueue<Row>;
   /** Counts the share `history_bytes`. */
   readonly holdings: Holdings;
 };
 
+/** Times are kept relative to this as small integers. A time in epoch milliseconds would be an object of its own. */
+const ORIGIN = Date.now();
+
+/** A message to place in a stream. */
+export type Placed = { readonly stream: Stream; readonly at: number };
+
 /** One retained message. Its Message object is made at the first read, because hardly any message is ever read. */
-export class Row {
+export abstract class Row {
   readonly stream: Stream;
   readonly seq: number;
-  readonly at: number;
   readonly payloadBytes: number;
   /** The bytes that it counts for in the bound on bytes. */
   readonly bytes: number;
   /** Its neighbours among all messages; only RowList changes them. */
   before: Row | null = null;
   after: Row | null = null;
+  /** Its neighbours among the rows of its command. */
+  olderOfCommand: Row | null = null;
+  newerOfCommand: Row | null = null;
   /** True once it is no longer retained. */
   gone = false;
-  #given: NewMessage;
+  readonly #since: number;
   #shaped: Message | null = null;
 
-  constructor(stream: Stream, given: NewMessage, at: number) {
-    const { payload, spill } = given;
+  constructor({ stream, at }: Placed, { payload, spill }: StoredPayload) {
     const inlineBytes = payload === null ? 0 : utf8Length(payload);
     this.stream = stream;
     this.seq = stream.nextSeq++;
-    this.at = at;
     this.payloadBytes = payload === null ? (spill?.bytes ?? 0) : inlineBytes;
     this.bytes = ROW_BYTES + inlineBytes;
-    this.#given = given;
+    this.#since = at - ORIGIN;
   }
 
-  get commandId(): string | null {
-    return this.#given.commandId;
+  abstract get commandId(): string | null;
+  protected abstract get given(): NewMessage;
+
+  get at(): number {
+    return ORIGIN + this.#since;
   }
 
   /** The same object on each read. */
   get message(): Message {
-    if (this.#shaped) return this.#shaped;
-    const message = shape(this.#given, this);
-    this.#given = message;
-    return (this.#shaped = message);
+    return (this.#shaped ??= shape(this.given, this));
   }
 }
 
-/** Copies each member, because `given` may be a view of something that lives longer. */
+/** A row of any message. */
+export class MessageRow extends Row {
+  protected readonly given: NewMessage;
+
+  constructor(placed: Placed, message: NewMessage) {
+    super(placed, message);
+    this.given = message;
+  }
+
+  get commandId(): string | null {
+    return this.given.commandId;
+  }
+}
+
+/** Copies each member, because `given` may be the row itself. */
 function shape(given: NewMessage, { seq, at, payloadBytes }: Row): Message {
   const { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId } = given;
   const { payload, spill, error } = given;

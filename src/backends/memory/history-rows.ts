@@ -1,9 +1,10 @@
 import type { NewMessage } from '../../core/history/message.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAM_MESSAGES, STREAMS_PER_USER } from '../../core/limits.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
-import { Row, RowList, type Stream, type User } from './history-row.ts';
+import { CommandRow, type About, type MessagePart, type StreamHead } from './history-command-row.ts';
+import { MessageRow, RowList, type Row, type Stream, type User } from './history-row.ts';
 import { createEvictions, type Evictions } from './evictions.ts';
-import { createList } from './list.ts';
+import { List } from './list.ts';
 import { SparseQueue } from './list-sparse.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
@@ -41,6 +42,8 @@ export interface Rows {
   newest(): Iterable<Row>;
   /** `at` must not decrease from one call to the next. Amortised constant time. */
   add(message: NewMessage, at: number): Row;
+  /** As `add`, for a message about a command, in its client's stream. */
+  addOfCommand(about: About, part: MessagePart, at: number): void;
   /** Drops messages that were retained at this time or before. */
   expire(before: number): void;
 }
@@ -74,15 +77,9 @@ export function createRows(limits: HistoryLimits, shares: Shares): Rows {
     evictions: state.evictions,
     totals: state.totals,
     newest: () => state.byAge.backwards(),
-    add(message, at) {
-      const row = append(state, streamFor(state, message), { message, at });
-      while (lengthOf(row.stream) > limits.streamMessages) dropFirst(state, row.stream, 'bound');
-      while (state.totals.bytes > limits.bytes) {
-        const old = nextToGo(state, row);
-        if (!old) break;
-        dropFirst(state, old.stream, 'room');
-      }
-      return row;
+    add: (message, at) => append(state, new MessageRow({ stream: streamFor(state, message), at }, message)),
+    addOfCommand(about, part, at) {
+      append(state, new CommandRow({ stream: streamFor(state, about.head), at }, about, part));
     },
     expire(before) {
       state.evictions.expire(before);
@@ -113,12 +110,12 @@ export function rowAt(stream: Stream, index: number): Row | undefined {
   return stream.rows[stream.head + index];
 }
 
-function streamFor(state: State, { userId, suffix }: NewMessage): Stream {
+function streamFor(state: State, { userId, suffix }: Pick<StreamHead, 'userId' | 'suffix'>): Stream {
   const crowded = state.users.get(userId);
   const known = crowded?.streams.get(suffix);
   if (known) return known;
   if (crowded && crowded.streams.size >= state.limits.streamsPerUser) {
-    const longestUnwritten = crowded.byLastWrite.first()?.value;
+    const longestUnwritten = crowded.byLastWrite.first?.value;
     while (longestUnwritten && lengthOf(longestUnwritten) > 0) dropFirst(state, longestUnwritten, 'room');
   }
   const user = state.users.get(userId) ?? newUser(userId, state.shares.of(userId));
@@ -139,15 +136,28 @@ function streamFor(state: State, { userId, suffix }: NewMessage): Stream {
 
 function newUser(userId: string, holdings: Holdings): User {
   const byAge = new SparseQueue<Row>((row) => row.gone);
-  return { userId, streams: createSortedMap(), byLastWrite: createList(), byCommand: new Map(), byAge, holdings };
+  return { userId, streams: createSortedMap(), byLastWrite: new List(), byCommand: new Map(), byAge, holdings };
 }
 
-function append(state: State, stream: Stream, given: { readonly message: NewMessage; readonly at: number }): Row {
-  const row = new Row(stream, given.message, given.at);
+/** Adds the row, and drops the rows that are then beyond the bounds. */
+function append(state: State, row: Row): Row {
+  insert(state, row);
+  const { limits } = state;
+  while (lengthOf(row.stream) > limits.streamMessages) dropFirst(state, row.stream, 'bound');
+  while (state.totals.bytes > limits.bytes) {
+    const old = nextToGo(state, row);
+    if (!old) break;
+    dropFirst(state, old.stream, 'room');
+  }
+  return row;
+}
+
+function insert(state: State, row: Row): void {
+  const { stream } = row;
   const { user } = stream;
   state.byAge.push(row);
   stream.rows.push(row);
-  if (!stream.place || user.byLastWrite.last() !== stream.place) {
+  if (!stream.place || user.byLastWrite.last !== stream.place) {
     if (stream.place) user.byLastWrite.remove(stream.place);
     stream.place = user.byLastWrite.push(stream);
   }
@@ -156,7 +166,6 @@ function append(state: State, stream: Stream, given: { readonly message: NewMess
   state.totals.bytes += row.bytes;
   user.byAge.push(row);
   user.holdings.take('history_bytes', row.bytes);
-  return row;
 }
 
 function dropFirst(state: State, stream: Stream, why: Why): void {
@@ -183,27 +192,33 @@ function dropFirst(state: State, stream: Stream, why: Why): void {
   if (lengthOf(stream) === 0) removeStream(state, stream, why);
 }
 
-/** Most commands have two rows; pushing to an array would allocate room for many more. */
 function noteCommandOf(row: Row): void {
-  const { byCommand } = row.stream.user;
   const { commandId } = row;
   if (commandId === null) return;
-  const rows = byCommand.get(commandId);
-  const [first] = rows ?? [];
-  if (!rows || !first) byCommand.set(commandId, [row]);
-  else if (rows.length === 1) byCommand.set(commandId, [first, row]);
-  else rows.push(row);
+  const { byCommand } = row.stream.user;
+  const newest = byCommand.get(commandId) ?? null;
+  row.olderOfCommand = newest;
+  if (newest) newest.newerOfCommand = row;
+  byCommand.set(commandId, row);
 }
 
 function forgetCommandOf(row: Row): void {
+  const { commandId, olderOfCommand: older, newerOfCommand: newer } = row;
+  if (commandId === null) return;
   const { byCommand } = row.stream.user;
-  const { commandId } = row;
-  const rows = commandId === null ? undefined : byCommand.get(commandId);
-  if (!rows || commandId === null) return;
-  // Nearly always the first: only another stream's bound can drop a younger row before it.
-  if (rows[0] === row) rows.shift();
-  else rows.splice(rows.indexOf(row), 1);
-  if (rows.length === 0) byCommand.delete(commandId);
+  if (older) older.newerOfCommand = newer;
+  if (newer) newer.olderOfCommand = older;
+  else if (older) byCommand.set(commandId, older);
+  else byCommand.delete(commandId);
+  row.olderOfCommand = null;
+  row.newerOfCommand = null;
+}
+
+/** All rows of a command of this user, newest first. */
+export function rowsOfCommand({ byCommand }: User, commandId: string): readonly Row[] {
+  const rows: Row[] = [];
+  for (let row = byCommand.get(commandId) ?? null; row; row = row.olderOfCommand) rows.push(row);
+  return rows;
 }
 
 function removeStream(state: State, stream: Stream, why: Why): void {

@@ -6,7 +6,7 @@ import type { Row } from './history-row.ts';
 /** The first rows, as many as fit within the bounds. */
 export function sampleRows(rows: Iterable<Row>, bounds: SampleBounds): Omit<RawSample, 'gaps'> {
   const sampling = new Sampling(bounds);
-  for (const row of rows) if (!sampling.look(row.message, () => storedOf(row))) break;
+  for (const row of rows) if (!sampling.offer(row.message, () => storedOf(row))) break;
   return sampling.sample;
 }
 

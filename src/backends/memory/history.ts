@@ -21,6 +21,7 @@ import { SHARE_BOUNDS } from '../../core/shares/bounds.ts';
 import { createShares, type Shares } from '../../core/shares/shares.ts';
 import { silentLog } from '../../core/log.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
+import type { About, MessagePart } from './history-command-row.ts';
 import type { Row } from './history-row.ts';
 import { sampleRows } from './history-sample.ts';
 import {
@@ -28,6 +29,7 @@ import {
   HISTORY_LIMITS,
   lengthOf,
   rowAt,
+  rowsOfCommand,
   type HistoryLimits,
   type Rows,
   type Stream,
@@ -54,9 +56,9 @@ export interface MemoryHistory extends HistoryStore {
    */
   retain(message: NewMessage): Message;
   /**
-   * As `retain`, without an answer: no Message object is made before the first read. The given message must not change.
+   * As `retain`, for a message about a command and without an answer: no Message object is made before the first read.
    */
-  keep(message: NewMessage): void;
+  keep(about: About, part: MessagePart): void;
   ingest(message: IngestedMessage): IngestResult;
   /** What is held now, and what was dropped for lack of room since the start. */
   totals(): Readonly<Totals>;
@@ -76,10 +78,11 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
   const marks = dedup ?? createMemoryDedup({ clock, shares: held, log: silentLog });
   let lastAt = 0;
 
-  const add = (message: NewMessage): Row => {
+  /** The time of a new row, after expired rows were dropped. */
+  const next = (): number => {
     lastAt = Math.max(lastAt, clock.now());
     rows.expire(lastAt - limits.retentionMs);
-    return rows.add(message, lastAt);
+    return lastAt;
   };
   /** The present rows, and a function that makes the gap for their evictions. */
   const look = (): { readonly rows: Rows; gaps(source: EvidenceSource, droppedAt: number): ObservedSource[] } => {
@@ -91,12 +94,14 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
 
   return {
     retentionMs: limits.retentionMs,
-    retain: (message) => add(message).message,
-    keep: (message) => void add(message),
+    retain: (message) => rows.add(message, next()).message,
+    keep: (about, part) => rows.addOfCommand(about, part, next()),
     ingest(message) {
       const { userId, clientId, id: messageId } = message;
       const first = marks.see({ userId, clientId, messageId });
-      return first ? { kind: 'retained', message: add(message).message } : { kind: 'duplicate', messageId };
+      return first
+        ? { kind: 'retained', message: rows.add(message, next()).message }
+        : { kind: 'duplicate', messageId };
     },
     totals: () => rows.totals,
     streams(userId, prefix, page) {
@@ -123,7 +128,8 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
     },
     ofCommand(userId, commandId, page) {
       const { gaps } = look();
-      const found = (rows.users.get(userId)?.byCommand.get(commandId) ?? []).map(({ message }) => message);
+      const user = rows.users.get(userId);
+      const found = (user ? rowsOfCommand(user, commandId) : []).map(({ message }) => message);
       const sign = page.order === 'newest_first' ? -1 : 1;
       const compare = (a: Position, b: Position): number => sign * comparePositions(a, b);
       const after = found

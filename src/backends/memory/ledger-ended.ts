@@ -140,16 +140,16 @@ export class EndedCommands {
    * remembered as ones that callers may not use.
    */
   #reduce(entry: Entry): void {
-    const { command, client, marked, result } = entry;
+    const { commandId, client, marked, result } = entry;
     const { user } = client;
-    const { outcome, execution, error, resultExpired } = command;
+    const { digest, outcome, execution, error, resultExpired } = entry.summary;
     this.#options.metrics.count('records_reduced');
     if (result !== null) this.#options.metrics.count('results_given_up', 'record');
     const endedAt = endOf(entry);
     this.#dropRecord(entry);
     user.shortUntil = Math.max(user.shortUntil, endedAt + this.#options.windowMs);
     this.#shortUntil = Math.max(this.#shortUntil, user.shortUntil);
-    if (!marked) return this.#forgetUnmarked(user, command.commandId, endedAt);
+    if (!marked) return this.#forgetUnmarked(user, commandId, endedAt);
     const mark: CommandMark = {
       // Ended commands have an outcome.
       outcome: outcome ?? 'outcome_unknown',
@@ -158,7 +158,7 @@ export class EndedCommands {
       endedAt,
       resultExpired: resultExpired || result !== null,
     };
-    this.#marks.add(command, command.digest, { mark, owner: user });
+    this.#marks.add(entry, digest, { mark, owner: user });
   }
 
   #forgetUnmarked(user: UserLedger, commandId: string, endedAt: number): void {

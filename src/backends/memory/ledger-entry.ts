@@ -2,11 +2,11 @@ import type { Command } from '../../core/delivery/command.ts';
 import type { Binding, NewWaiter } from '../../core/delivery/commands.ts';
 import type { Waiter } from '../../core/delivery/waiter.ts';
 import type { JsonText } from '../../core/json.ts';
-import type { LazyMap, LazySet } from '../../core/lazy.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
-import type { StreamHead, TraceIds } from './commands-message.ts';
+import type { StreamHead, TraceIds } from './history-command-row.ts';
 import { PackedCommand } from './commands-packed.ts';
 import { DueItem } from './due.ts';
+import type { List, ListItem } from './list.ts';
 import type { SparseQueue } from './list-sparse.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];
@@ -44,6 +44,9 @@ export class Entry extends DueItem {
    * commands have no waiters most of the time.
    */
   waiters = NO_WAITERS;
+  /** Its place among the commands that its client waits for or runs, and in its scope; null once it has ended. */
+  place: ListItem<Entry> | null = null;
+  scopePlace: ListItem<Entry> | null = null;
   #record: Command | PackedCommand;
 
   constructor({ command, trace, client, params }: NewEntry) {
@@ -64,6 +67,10 @@ export class Entry extends DueItem {
     return this.client.head.clientId;
   }
 
+  get head(): StreamHead {
+    return this.client.head;
+  }
+
   /** The record: the same object until it is replaced or packed, and a new object on each read once it is packed. */
   get command(): Command {
     return this.#record instanceof PackedCommand ? this.#record.unpack(this) : this.#record;
@@ -76,6 +83,11 @@ export class Entry extends DueItem {
   /** When the command ended, in epoch milliseconds; null while it is live. */
   get terminalAt(): number | null {
     return this.#record.terminalAt;
+  }
+
+  /** What a mark keeps of the record, without unpacking it. */
+  get summary(): Pick<Command, 'digest' | 'outcome' | 'execution' | 'error' | 'resultExpired'> {
+    return this.#record;
   }
 
   /** Packs the record of an ended command, if it is of the usual form. */
@@ -102,6 +114,8 @@ export class WaiterRow {
   readonly seq: number;
   readonly createdAt: number;
   readonly request: NewWaiter;
+  /** Its places in the lists of WaiterIndex; null before it is added. */
+  places: Readonly<Record<'all' | 'user' | 'client', ListItem<WaiterRow>>> | null = null;
 
   constructor(
     entry: Entry,
@@ -131,10 +145,10 @@ export type ClientQueue = {
   /** Its ids, and its history stream. */
   readonly head: StreamHead;
   binding: Binding | null;
-  readonly waiting: LazySet<Entry>;
-  readonly running: LazySet<Entry>;
-  /** By id, in the order of registration. */
-  readonly waiters: LazyMap<string, WaiterRow>;
+  readonly waiting: List<Entry>;
+  readonly running: List<Entry>;
+  /** In the order of registration. */
+  readonly waiters: List<WaiterRow>;
 };
 
 /**
@@ -147,8 +161,8 @@ export type UserLedger = {
   readonly records: SparseQueue<Entry>;
   /** Ended commands with a result. */
   readonly results: SparseQueue<Entry>;
-  /** By id, in the order of registration. */
-  readonly waiters: LazyMap<string, WaiterRow>;
+  /** In the order of registration. */
+  readonly waiters: List<WaiterRow>;
   /** Number of clients that have an object in the ledger. */
   clients: number;
   /** Until when the latest record that was reduced to a mark would still be shown, in epoch milliseconds. */

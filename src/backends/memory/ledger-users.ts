@@ -1,6 +1,6 @@
-import { LazyMap } from '../../core/lazy.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import type { Entry, UserLedger } from './ledger-entry.ts';
+import { List } from './list.ts';
 import { SparseQueue } from './list-sparse.ts';
 
 export function hasNoRecord(entry: Entry): boolean {
@@ -32,7 +32,7 @@ export class UserLedgers {
       holdings: this.#shares.of(userId),
       records: new SparseQueue(hasNoRecord),
       results: new SparseQueue(hasNoResult),
-      waiters: new LazyMap(),
+      waiters: new List(),
       clients: 0,
       shortUntil: -Infinity,
       unmarkedId: '',

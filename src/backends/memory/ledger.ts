@@ -1,10 +1,8 @@
 import { ByClient } from '../../core/by-client.ts';
-import { ChurnSet } from '../../core/churn.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { CommandMark } from '../../core/delivery/command.ts';
+import { wasDispatched, type CommandMark } from '../../core/delivery/command.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
-import { LazyMap, LazySet } from '../../core/lazy.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
@@ -13,12 +11,13 @@ import { DueIndex } from './due.ts';
 import type { ClientQueue, Entry, UserLedger } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
 import { CommandMap, type Whose } from './ledger-map.ts';
+import { List } from './list.ts';
 import { createSortedMap } from './sorted.ts';
 
 export { Entry, WaiterRow, type ClientQueue } from './ledger-entry.ts';
 
 /** The reservations of one admission scope. */
-export type Scope = { readonly scopeId: string; readonly holders: ChurnSet<Entry> };
+export type Scope = { readonly scopeId: string; readonly holders: List<Entry> };
 
 /**
  * The state that the command, waiter and node ports share, with its bounds. It contains no rule of the state machine.
@@ -57,9 +56,9 @@ export class Ledger {
       holdings: user.holdings,
       head: { userId: key.userId, clientId: key.clientId, suffix: clientStream(key.clientId) },
       binding: null,
-      waiting: new LazySet(),
-      running: new LazySet(),
-      waiters: new LazyMap(),
+      waiting: new List(),
+      running: new List(),
+      waiters: new List(),
     };
     this.#clients.set(key, queue);
     return queue;
@@ -83,10 +82,8 @@ export class Ledger {
     const { command } = entry;
     const { scopeId } = command;
     this.#entries.set(entry, entry);
-    const scope = this.#scopes.get(scopeId);
-    if (scope) scope.holders.add(entry);
-    else this.#scopes.set(scopeId, { scopeId, holders: new ChurnSet<Entry>().add(entry) });
-    entry.client.waiting.add(entry);
+    entry.scopePlace = this.#scope(scopeId).holders.push(entry);
+    entry.place = entry.client.waiting.push(entry);
     this.#due.set(entry, dueAt);
   }
 
@@ -94,20 +91,27 @@ export class Ledger {
     this.#due.set(entry, at);
   }
 
+  /** A command that was dispatched moves from those that wait for its client to those that the client runs. */
+  run(entry: Entry): void {
+    const { waiting, running } = entry.client;
+    if (entry.place) waiting.remove(entry.place);
+    entry.place = running.push(entry);
+  }
+
   /** Removes an ended command from all indexes of live commands, and keeps it among the ended ones. */
   end(entry: Entry): void {
-    const { client } = entry;
-    const { scopeId } = entry.command;
+    const { client, command } = entry;
     this.#expire();
     // First, because the steps below may drop its client and with it its user.
     this.#ended.add(entry);
     this.#due.delete(entry);
-    client.waiting.delete(entry);
-    client.running.delete(entry);
+    if (entry.place) (wasDispatched(command) ? client.running : client.waiting).remove(entry.place);
     if (client.binding === null) this.dropIdle(client.head);
-    const holders = this.#scopes.get(scopeId)?.holders;
-    holders?.delete(entry);
-    if (holders?.size === 0) this.#scopes.delete(scopeId);
+    const holders = this.#scopes.get(command.scopeId)?.holders;
+    if (entry.scopePlace) holders?.remove(entry.scopePlace);
+    if (holders?.size === 0) this.#scopes.delete(command.scopeId);
+    entry.place = null;
+    entry.scopePlace = null;
     giveUpParams(entry);
   }
 
@@ -207,6 +211,14 @@ export class Ledger {
   /** Bytes of the packed marks. */
   get markBytes(): number {
     return this.#ended.markBytes;
+  }
+
+  #scope(scopeId: string): Scope {
+    const known = this.#scopes.get(scopeId);
+    if (known) return known;
+    const made: Scope = { scopeId, holders: new List() };
+    this.#scopes.set(scopeId, made);
+    return made;
   }
 
   #expire(): void {

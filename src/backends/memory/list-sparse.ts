@@ -1,14 +1,22 @@
-/** The array is compacted once it has this many slots of removed items more than it has items left. */
+/** Slots of a full chunk. */
+const CHUNK = 512;
+/** The queue is compacted once it has this many slots of removed items more than it has items left. */
 const SLACK = 32;
+
+/** A part of a queue: `items` from `head` to `tail`. A chunk that was read is written again, without a new array. */
+type Chunk<T> = { readonly items: (T | undefined)[]; head: number; tail: number; next: Chunk<T> | null };
 
 /**
  * A first-in, first-out queue of items that may also leave early, from any place. `gone` says which ones have left; for
- * each of them `left` must be called once. Each step takes amortised constant time and each item one slot of an array.
+ * each of them `left` must be called once. Each step takes amortised constant time and each item one slot of an array. A
+ * queue whose length stays about the same allocates nothing.
  */
 export class SparseQueue<T> {
   readonly #gone: (item: T) => boolean;
-  #items: (T | undefined)[] = [];
-  #head = 0;
+  #first: Chunk<T> | null = null;
+  #last: Chunk<T> | null = null;
+  #spare: Chunk<T> | null = null;
+  #slots = 0;
   #size = 0;
 
   constructor(gone: (item: T) => boolean) {
@@ -21,18 +29,20 @@ export class SparseQueue<T> {
   }
 
   push(item: T): void {
-    this.#items.push(item);
+    this.#append(item);
     this.#size++;
   }
 
   /** The oldest item that has not left. */
   first(): T | undefined {
     if (this.#size === 0) return undefined;
-    for (; this.#head < this.#items.length; this.#head++) {
-      const item = this.#items[this.#head];
-      if (item !== undefined && !this.#gone(item)) return item;
-      // Clears the slot at once, so that the item is not held until the array is shortened.
-      this.#items[this.#head] = undefined;
+    for (let chunk = this.#first; chunk; chunk = this.#drop(chunk)) {
+      for (; chunk.head < chunk.tail; chunk.head++, this.#slots--) {
+        const item = chunk.items[chunk.head];
+        if (item !== undefined && !this.#gone(item)) return item;
+        // Clears the slot at once, so that the item is not held until the chunk is written again.
+        chunk.items[chunk.head] = undefined;
+      }
     }
     return undefined;
   }
@@ -40,8 +50,44 @@ export class SparseQueue<T> {
   /** Call once for each item that left, after `gone` returns true for it. */
   left(): void {
     this.#size--;
-    if (this.#items.length <= 2 * this.#size + SLACK) return;
-    this.#items = this.#items.slice(this.#head).filter((item) => item !== undefined && !this.#gone(item));
-    this.#head = 0;
+    if (this.#slots > 2 * this.#size + SLACK) this.#compact();
+  }
+
+  #append(item: T): void {
+    let chunk = this.#last;
+    if (!chunk || chunk.tail === CHUNK) {
+      const next = this.#spare ?? { items: [], head: 0, tail: 0, next: null };
+      this.#spare = null;
+      if (chunk) chunk.next = next;
+      else this.#first = next;
+      this.#last = chunk = next;
+    }
+    chunk.items[chunk.tail++] = item;
+    this.#slots++;
+  }
+
+  /** Removes the first chunk, which was read, and returns the next one. */
+  #drop(chunk: Chunk<T>): Chunk<T> | null {
+    const { next } = chunk;
+    this.#first = next;
+    if (!next) this.#last = null;
+    chunk.head = 0;
+    chunk.tail = 0;
+    chunk.next = null;
+    this.#spare = chunk;
+    return next;
+  }
+
+  #compact(): void {
+    let chunk = this.#first;
+    this.#first = null;
+    this.#last = null;
+    this.#slots = 0;
+    for (; chunk; chunk = chunk.next) {
+      for (let at = chunk.head; at < chunk.tail; at++) {
+        const item = chunk.items[at];
+        if (item !== undefined && !this.#gone(item)) this.#append(item);
+      }
+    }
   }
 }

@@ -4,14 +4,14 @@ import { scanSorted } from '../../core/page.ts';
 import { descendsFrom, isGrantLive, isOpen } from '../../core/sites/session.ts';
 import { siteKeyText, type SiteKey } from '../../core/sites/site.ts';
 import type { NewGrant, NewSession, SessionStore, Ticket } from '../../core/sites/store.ts';
-import { Shelf } from './sites-shelf.ts';
+import { SessionTable } from './sites-shelf.ts';
 
 /** The port, plus `closeOf`, which closes all open sessions of a site and returns their ids. */
 export type MemorySessions = SessionStore & { closeOf(site: string): readonly string[] };
 
 /** Core's SessionStore in one process. */
 export function createMemorySessions(clock: Clock, siteIsThere: (key: SiteKey) => boolean): MemorySessions {
-  const shelf = new Shelf(clock);
+  const shelf = new SessionTable(clock);
   return {
     prefixOf: () => '',
     open: (session) => (siteIsThere(session) ? open(shelf, session) : { kind: 'gone' }),
@@ -48,7 +48,7 @@ export function createMemorySessions(clock: Clock, siteIsThere: (key: SiteKey) =
   };
 }
 
-function open(shelf: Shelf, { ttlMs, grant, ...ids }: NewSession): ReturnType<SessionStore['open']> {
+function open(shelf: SessionTable, { ttlMs, grant, ...ids }: NewSession): ReturnType<SessionStore['open']> {
   const now = shelf.now();
   if (!shelf.hasRoom(siteKeyText(ids), now)) return { kind: 'full' };
   const expiresAt = now + ttlMs;
@@ -57,7 +57,7 @@ function open(shelf: Shelf, { ttlMs, grant, ...ids }: NewSession): ReturnType<Se
   return { kind: 'opened', session: row.session };
 }
 
-function addGrant(shelf: Shelf, sessionId: string, grant: NewGrant): ReturnType<SessionStore['addGrant']> {
+function addGrant(shelf: SessionTable, sessionId: string, grant: NewGrant): ReturnType<SessionStore['addGrant']> {
   const now = shelf.now();
   const row = shelf.find(sessionId);
   if (!row || !isOpen(row.session, now)) return { kind: 'gone' };
@@ -68,7 +68,7 @@ function addGrant(shelf: Shelf, sessionId: string, grant: NewGrant): ReturnType<
   return { kind: 'added', grant: shelf.give(row, grant, { now, latest: parent?.expiresAt ?? expiresAt }) };
 }
 
-function revokeGrant(shelf: Shelf, sessionId: string, grantId: string): readonly string[] | null {
+function revokeGrant(shelf: SessionTable, sessionId: string, grantId: string): readonly string[] | null {
   const now = shelf.now();
   const row = shelf.find(sessionId);
   if (!row?.session.grants.some((grant) => grant.grantId === grantId)) return null;
@@ -84,7 +84,7 @@ function revokeGrant(shelf: Shelf, sessionId: string, grantId: string): readonly
 type NewTicket = Ticket & { readonly ttlMs: number };
 
 function putTicket(
-  shelf: Shelf,
+  shelf: SessionTable,
   ticketHash: string,
   { ttlMs, ...ticket }: NewTicket,
 ): ReturnType<SessionStore['putTicket']> {

@@ -7,7 +7,7 @@ import { DueIndex, DueItem } from './due.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 /** A session with its grants and tickets. */
-export class Row extends DueItem {
+export class SessionRow extends DueItem {
   session: SiteSession;
   /** Digests of the tokens, by grant. */
   readonly hashes = new Map<string, string>();
@@ -26,12 +26,12 @@ export class Row extends DueItem {
  * The rows of sessions: by id, by site in the order of their ids, by token and ticket, and by the time at which they
  * are forgotten.
  */
-export class Shelf {
-  readonly tokens = new Map<string, { readonly row: Row; readonly grantId: string }>();
+export class SessionTable {
+  readonly tokens = new Map<string, { readonly row: SessionRow; readonly grantId: string }>();
   readonly tickets = new Map<string, Ticket & { readonly until: number }>();
-  readonly #rows = new Map<string, Row>();
-  readonly #bySite = new Map<string, SortedMap<Row>>();
-  readonly #ends: DueIndex<Row>;
+  readonly #rows = new Map<string, SessionRow>();
+  readonly #bySite = new Map<string, SortedMap<SessionRow>>();
+  readonly #ends: DueIndex<SessionRow>;
   readonly #clock: Clock;
 
   constructor(clock: Clock) {
@@ -46,12 +46,12 @@ export class Shelf {
     return now;
   }
 
-  find(sessionId: string): Row | undefined {
+  find(sessionId: string): SessionRow | undefined {
     this.now();
     return this.#rows.get(sessionId);
   }
 
-  ofSite(site: string, after: string | null = null): IteratorObject<Row> {
+  ofSite(site: string, after: string | null = null): IteratorObject<SessionRow> {
     return this.#bySite.get(site)?.values({ after }) ?? [].values();
   }
 
@@ -60,7 +60,7 @@ export class Shelf {
    * over, the oldest beyond the limit are dropped.
    */
   hasRoom(site: string, now: number): boolean {
-    const over: Row[] = [];
+    const over: SessionRow[] = [];
     let open = 0;
     for (const row of this.ofSite(site)) {
       if (isOpen(row.session, now)) open++;
@@ -71,10 +71,10 @@ export class Shelf {
     return true;
   }
 
-  add(session: SiteSession): Row {
-    const row = new Row(session);
+  add(session: SiteSession): SessionRow {
+    const row = new SessionRow(session);
     const site = siteKeyText(session);
-    const sorted = this.#bySite.get(site) ?? createSortedMap<Row>();
+    const sorted = this.#bySite.get(site) ?? createSortedMap<SessionRow>();
     this.#bySite.set(site, sorted);
     sorted.set(session.sessionId, row);
     this.#rows.set(session.sessionId, row);
@@ -83,13 +83,13 @@ export class Shelf {
   }
 
   /** The time of the first close stays. Closing a session that had already expired does not keep it longer. */
-  close(row: Row, now: number): void {
+  close(row: SessionRow, now: number): void {
     if (row.session.closedAt !== null) return;
     row.session = { ...row.session, closedAt: now };
     this.#ends.set(row, Math.min(now, row.session.expiresAt) + SESSION_KEPT_MS);
   }
 
-  give(row: Row, given: NewGrant, { now, latest }: { readonly now: number; readonly latest: number }): Grant {
+  give(row: SessionRow, given: NewGrant, { now, latest }: { readonly now: number; readonly latest: number }): Grant {
     const { ttlMs, tokenHash, ...rest } = given;
     const expiresAt = ttlMs === null ? latest : Math.min(latest, now + ttlMs);
     const grant: Grant = { ...rest, grantedAt: now, expiresAt, revokedAt: null };
@@ -103,7 +103,7 @@ export class Shelf {
    * Makes room for a grant by dropping all grants that are over, if the limit is reached; no live grant depends on
    * them. False: all are live.
    */
-  hasGrantRoom(row: Row, now: number): boolean {
+  hasGrantRoom(row: SessionRow, now: number): boolean {
     const { grants } = row.session;
     if (grants.length < GRANTS_PER_SESSION) return true;
     const live = grants.filter((grant) => isGrantLive(grant, now));
@@ -135,12 +135,12 @@ export class Shelf {
     return ticket;
   }
 
-  #forgetToken(row: Row, grantId: string): void {
+  #forgetToken(row: SessionRow, grantId: string): void {
     this.tokens.delete(row.hashes.get(grantId) ?? '');
     row.hashes.delete(grantId);
   }
 
-  #drop(row: Row): void {
+  #drop(row: SessionRow): void {
     const { sessionId } = row.session;
     const site = siteKeyText(row.session);
     this.#rows.delete(sessionId);

@@ -1,7 +1,7 @@
 import { ChurnMap } from '../../core/churn.ts';
 
 /** Where to begin: after a key (exclusive), from a key (inclusive), or, if both are given, at the later of the two. */
-export type Start = { readonly after?: string | null; readonly from?: string | null };
+export type RangeStart = { readonly after?: string | null; readonly from?: string | null };
 
 /**
  * A map whose keys are kept in order of UTF-16 code units. `get` and `size` cost one look-up. `set` of a new key and
@@ -15,7 +15,7 @@ export interface SortedMap<V> {
   delete(key: string): boolean;
   /** In no particular order. */
   keys(): IteratorObject<string>;
-  values(start?: Start): IteratorObject<V>;
+  values(start?: RangeStart): IteratorObject<V>;
 }
 
 /** Large enough to keep the list of chunks short, small enough that shifting a chunk touches only a few cache lines. */
@@ -53,7 +53,7 @@ class ChunkedMap<V> implements SortedMap<V> {
     return this.#values.keys();
   }
 
-  *values({ after = null, from = null }: Start = {}): Generator<V> {
+  *values({ after = null, from = null }: RangeStart = {}): Generator<V> {
     const exclusive = after !== null && (from === null || after >= from);
     const start = (exclusive ? after : from) ?? '';
     const chunks = this.#chunks;

@@ -1,4 +1,3 @@
-import { ChurnMap } from '../../core/churn.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { NewWaiter } from '../../core/delivery/commands.ts';
@@ -15,17 +14,17 @@ import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
 import { WaiterRow, type Entry, type Ledger } from './ledger.ts';
+import { List } from './list.ts';
 import type { Mailboxes } from './nodes.ts';
 
-/** The part of a map of rows that is read. */
-type Rows = { readonly size: number; values(): IterableIterator<WaiterRow> };
+type Rows = List<WaiterRow>;
 
 /**
- * Unresolved waiters: of all users, and of each user and each client in the objects that the ledger has of them. Each map
+ * Unresolved waiters: of all users, and of each user and each client in the objects that the ledger has of them. Each list
  * is in the order of registration.
  */
 export class WaiterIndex {
-  readonly all = new ChurnMap<string, WaiterRow>();
+  readonly all: Rows = new List();
   readonly #clock: Clock;
   readonly #mailboxes: Mailboxes;
   #seq = 0;
@@ -36,23 +35,21 @@ export class WaiterIndex {
   }
 
   add(entry: Entry, request: NewWaiter): WaiterRow {
-    const { rpcId } = request;
     const { client } = entry;
     const row = new WaiterRow(entry, request, { seq: ++this.#seq, createdAt: this.#clock.now() });
     entry.waiters = [...entry.waiters, row];
-    this.all.set(rpcId, row);
-    client.user.waiters.set(rpcId, row);
-    client.waiters.set(rpcId, row);
+    row.places = { all: this.all.push(row), user: client.user.waiters.push(row), client: client.waiters.push(row) };
     return row;
   }
 
   remove(row: WaiterRow): void {
-    const { entry } = row;
-    const { rpcId } = row.request;
-    this.all.delete(rpcId);
+    const { entry, places } = row;
+    const { client } = entry;
+    if (!places) return;
+    this.all.remove(places.all);
+    client.user.waiters.remove(places.user);
+    client.waiters.remove(places.client);
     entry.removeWaiter(row);
-    entry.client.user.waiters.delete(rpcId);
-    entry.client.waiters.delete(rpcId);
   }
 
   /**
@@ -79,8 +76,8 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
   const ofClient = (key: ClientKey): Rows => ledger.peekClient(key)?.waiters ?? NONE;
   const candidates = (filter: WaiterFilter): Iterable<WaiterRow> => {
     if (filter.userId !== null && filter.clientId !== null)
-      return ofClient({ userId: filter.userId, clientId: filter.clientId }).values();
-    return (filter.userId === null ? index.all : ofUser(filter.userId)).values();
+      return ofClient({ userId: filter.userId, clientId: filter.clientId });
+    return filter.userId === null ? index.all : ofUser(filter.userId);
   };
   const matching = (filter: WaiterFilter) => {
     const bornBefore = filter.minAgeMs === null ? Infinity : clock.now() - filter.minAgeMs;
@@ -108,8 +105,8 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
       if (entry.waiters.length >= WAITERS_PER_COMMAND) return { kind: 'full' };
       return { kind: 'waiting', waiter: index.add(entry, request).waiter, command };
     },
-    remove(_key, rpcId) {
-      const row = index.all.get(rpcId);
+    remove(key, rpcId) {
+      const row = ledger.find(key)?.waiters.find(({ request }) => request.rpcId === rpcId);
       if (row) index.remove(row);
     },
     list: (filter, page) => scan(candidates(filter), page, matching(filter)),
@@ -134,7 +131,7 @@ function attachToMark(ledger: Ledger, key: CommandKey): AttachResult {
   return mark === null || mark === 'conflict' ? { kind: 'unknown' } : { kind: 'ended', mark };
 }
 
-const NONE: Rows = new ChurnMap<string, WaiterRow>();
+const NONE: Rows = new List();
 
 function view({ waiter, entry }: WaiterRow): PendingWait {
   return { waiter, command: entry.command };
@@ -148,5 +145,5 @@ function scan(rows: Iterable<WaiterRow>, page: PageRequest, keep: (row: WaiterRo
 }
 
 function summary(rows: Rows, first: number): CountedScan {
-  return { total: rows.size, scan: scan(rows.values(), { first, after: null }, () => true) };
+  return { total: rows.size, scan: scan(rows, { first, after: null }, () => true) };
 }

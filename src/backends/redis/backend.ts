@@ -4,6 +4,7 @@ import { createRedisSites } from './sites/store.ts';
 import { createRedisSessions } from './sites/sessions.ts';
 import { createRedisDedup } from './dedup/store.ts';
 import { createRedisHistory } from './history/store.ts';
+import { createHeldCommands } from './commands/held.ts';
 import { createRedisCommands } from './commands/store.ts';
 import { createRedisInspector } from './inspector/store.ts';
 import { createRedisNodes } from './nodes/store.ts';
@@ -14,7 +15,8 @@ import type { RedisParts } from './parts.ts';
 
 /** The rooms that stand over Redis. */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
-  const nodes = createRedisNodes(parts);
+  const held = createHeldCommands();
+  const nodes = createRedisNodes({ ...parts, held });
   const bus = createRedisBus(parts);
   return {
     nodes,
@@ -22,7 +24,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     capabilities: { shared: true, exactDedupCounters: true, cheapStreamSummaries: true },
     connections: createRedisConnections(parts),
     contexts: createRedisContexts(parts),
-    commands: createRedisCommands(parts),
+    commands: createRedisCommands({ ...parts, held }),
     inspector: createRedisInspector(parts),
     history: createRedisHistory(parts),
     dedup: createRedisDedup(parts),

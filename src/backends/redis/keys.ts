@@ -6,7 +6,10 @@ import calculateSlot from 'cluster-key-slot';
  * `ends`: `ttl`, the key carries an expiry; `emptied`, it goes with its last member; `node`, it is removed with its node; `kept`, for good.
  */
 export const KINDS = {
-  meta: { holds: 'HASH: store, schema, partitions, floor, epoch, seq; of a namespace: cursor, spill', ends: 'kept' },
+  meta: {
+    holds: 'HASH: store, schema, partitions, floor, epoch, seq, counted; of a namespace: cursor, spill',
+    ends: 'kept',
+  },
 
   nodes: { holds: 'ZSET: node, by when its lease ends; 0: it is cleared away, 1: it leaves', ends: 'emptied' },
   nodesgone: { holds: 'ZSET: node that died, by when it is listed no more', ends: 'emptied' },
@@ -28,30 +31,27 @@ export const KINDS = {
   ctxs: { holds: 'ZSET by name: user NUL client NUL context', ends: 'emptied' },
   wins: { holds: 'ZSET by name: user NUL client NUL window', ends: 'emptied' },
 
-  cmd: { holds: 'STRING of a command: its record (see commands/lib-record.lua)', ends: 'ttl' },
-  params: { holds: 'STRING of a command: params until dispatch', ends: 'ttl' },
-  result: { holds: 'STRING of a command: the recorded result', ends: 'ttl' },
-  binding: { holds: 'HASH of a client: the link that it is bound to', ends: 'node' },
-  waiting: { holds: 'ZSET of a client: hashes of undispatched commands, in the order admitted', ends: 'emptied' },
-  running: {
-    holds: 'ZSET of a client: hashes of dispatched commands that have not ended, in that order',
+  client: {
+    holds: 'HASH of a client: its live commands and the link that it is bound to (see commands/lib-commands.lua)',
     ends: 'emptied',
   },
-  due: { holds: 'ZSET: hashes of live commands, by when they fall due', ends: 'emptied' },
-  ended: {
-    holds: 'ZSET: user NUL client NUL command NUL hash of ended commands, by when they are forgotten',
-    ends: 'emptied',
-  },
-  cmds: { holds: 'ZSET by name: user NUL client NUL command, of all records', ends: 'emptied' },
+  due: { holds: 'ZSET: live commands (client hash and id), by when they fall due', ends: 'emptied' },
+  livenames: { holds: 'ZSET of a user, by name: client NUL command, of its live commands', ends: 'emptied' },
+  cmdusers: { holds: 'ZSET by name: user NUL hash, of users with a command', ends: 'emptied' },
+  ended: { holds: 'HASH of a user and span: commands that ended then, with their records', ends: 'ttl' },
+  endednames: { holds: 'ZSET of a user and span, by name: client NUL command', ends: 'ttl' },
+  results: { holds: 'HASH of a user and span: results of commands that ended then', ends: 'ttl' },
+  spans: { holds: 'ZSET of a user: spans in which its commands ended, by when they are forgotten', ends: 'emptied' },
+  endedspans: { holds: 'ZSET: user hash NUL span NUL user, by when it is forgotten', ends: 'emptied' },
+  endedcount: { holds: 'HASH: second -> how many ended commands are forgotten in it', ends: 'emptied' },
   reserved: {
     holds: 'ZSET of a scope: user NUL client NUL command of its live commands, by deadline',
     ends: 'emptied',
   },
   scopes: { holds: 'ZSET by name: scopes that hold something', ends: 'emptied' },
 
-  waiters: { holds: 'HASH of a command: rpc id -> its row (see waiters/lib-waiters.lua)', ends: 'emptied' },
   waits: {
-    holds: 'ZSET by name: places of all waiters (when it came, in which order, hash of its command, rpc id)',
+    holds: 'ZSET by name: places of all waiters (when it came, in which order, its command, rpc id)',
     ends: 'emptied',
   },
   userwaits: { holds: 'ZSET of a user, by name: places of its waiters', ends: 'emptied' },

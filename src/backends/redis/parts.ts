@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
+import type { HeldCommands } from './commands/held.ts';
 import type { Client } from './types.ts';
 import type { Store } from './store/store.ts';
 
@@ -21,4 +22,6 @@ export type RedisParts = {
   readonly streamsPerUser?: number | undefined;
   /** How long a node counts as alive after a beat, milliseconds. */
   readonly leaseMs: number;
+  /** Live commands that this process knows; of the commands alone where absent. */
+  readonly held?: HeldCommands | undefined;
 };

@@ -13,7 +13,7 @@ const SHELF = /^[0-9a-f]{2}$/;
 const HOUR = /^[0-9]{6,9}$/;
 
 /** Determines where an object is stored: its name and its expiry. */
-export type Place = Pick<SpillRef, 'name' | 'expiresAt'>;
+export type SpillLocation = Pick<SpillRef, 'name' | 'expiresAt'>;
 
 /** Bytes of objects, by their owner's mark. */
 export type BytesByOwner = ReadonlyMap<string, number>;
@@ -48,7 +48,7 @@ export function digestOf(bytes: Buffer): string {
 }
 
 /** Durable once it resolves. If it rejects, no file is left. */
-export async function writeObject(root: string, place: Place, bytes: Buffer): Promise<void> {
+export async function writeObject(root: string, place: SpillLocation, bytes: Buffer): Promise<void> {
   const folder = await makeFolder(root, place);
   const aside = join(folder, `.${place.name}`);
   const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW } = constants;
@@ -85,7 +85,7 @@ export async function readObject(root: string, ref: SpillRef): Promise<Buffer> {
 }
 
 /** Returns the bytes freed; 0 if the object was absent. */
-export async function removeObject(root: string, place: Place): Promise<number> {
+export async function removeObject(root: string, place: SpillLocation): Promise<number> {
   const folder = folderOf(root, place);
   try {
     await requireInside(root, folder);
@@ -130,11 +130,11 @@ export async function removePast(root: string, now: number): Promise<Freed> {
 }
 
 /** The hour is rounded up, so that an hour's directory is past only when all of its objects have expired. */
-function folderOf(root: string, { name, expiresAt }: Place): string {
+function folderOf(root: string, { name, expiresAt }: SpillLocation): string {
   return join(root, String(Math.ceil(expiresAt / HOUR_MS)), name.slice(0, 2));
 }
 
-async function makeFolder(root: string, place: Place): Promise<string> {
+async function makeFolder(root: string, place: SpillLocation): Promise<string> {
   const folder = folderOf(root, place);
   const made = await mkdir(folder, { recursive: true, mode: 0o700 });
   await requireInside(root, folder);

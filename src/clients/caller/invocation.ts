@@ -4,10 +4,10 @@ import { readOutcome, type RawOutcome } from './outcome.ts';
 import type { Evidence, Handle, Invocation, Receipt } from './types.ts';
 
 /** A parsed answer, over HTTP or over a link. */
-export type Answer<T> = Evidence & RawOutcome<T>;
+export type ParsedAnswer<T> = Evidence & RawOutcome<T>;
 
 /** Throws CallerError `bad_answer` for an unknown outcome. */
-export function toInvocation<T>({ outcome, result, error, ...evidence }: Answer<T>): Invocation<T> {
+export function toInvocation<T>({ outcome, result, error, ...evidence }: ParsedAnswer<T>): Invocation<T> {
   const end = readOutcome({ outcome, result, error });
   if (end) return { ...evidence, ...end };
   throw new CallerError('bad_answer', `Unknown outcome: ${outcome}.`, { handle: evidence.handle });

@@ -3,7 +3,7 @@ import { GRACE_MS } from '../link/relay-request.ts';
 import { systemClock, type Clock } from '../link/clock.ts';
 import { upFrame } from '../link/frame.ts';
 import { guarded, type ErrorSink } from '../link/guard.ts';
-import { Link } from '../link/link.ts';
+import { RelayLink } from '../link/link.ts';
 import { randomId } from '../link/random.ts';
 import type { LinkFrame } from '../link/session.ts';
 import type { SocketConstructor } from '../link/socket.ts';
@@ -59,7 +59,7 @@ export function createLinkCaller(options: LinkCallerOptions): Caller {
 class LinkCaller implements Caller {
   readonly #options: LinkCallerOptions;
   readonly #clock: Clock;
-  readonly #link: Link;
+  readonly #link: RelayLink;
   /** Requests that were sent, or will be sent when the link is up, by ref. */
   readonly #sent = new Map<string, PendingRequest>();
   readonly #queue = new Map<string, PendingRequest>();
@@ -68,7 +68,7 @@ class LinkCaller implements Caller {
   constructor(options: LinkCallerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#link = new Link({
+    this.#link = new RelayLink({
       ...options,
       hello: (token) => upFrame({ type: 'hello', token }),
       onFrame: (frame) => this.#frame(frame),

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { readMembers } from '../../protocol/json.ts';
 import { RawJson } from '../../protocol/json-value.ts';
-import { Refusal } from './problem.ts';
+import { ProblemError } from './problem.ts';
 
 export const MAX_BODY_BYTES = 1024 * 1024;
 
@@ -19,7 +19,7 @@ export async function readObject(request: IncomingMessage, sendContinue: () => v
   const length = Number(headers['content-length'] ?? 0);
   if (length === 0 && headers['transfer-encoding'] === undefined) return {};
   if (length > MAX_BODY_BYTES) throw tooLarge();
-  if (!isJson(headers)) throw new Refusal('unsupported_media_type', 'A body must be application/json in UTF-8.');
+  if (!isJson(headers)) throw new ProblemError('unsupported_media_type', 'A body must be application/json in UTF-8.');
   sendContinue();
   return parse(await collect(request));
 }
@@ -46,7 +46,8 @@ async function collect(request: IncomingMessage): Promise<Uint8Array> {
     };
     request.on('data', take);
     request.once('end', resolve);
-    const broken = (): void => reject(new Refusal('invalid_argument', 'The body ended before its announced length.'));
+    const broken = (): void =>
+      reject(new ProblemError('invalid_argument', 'The body ended before its announced length.'));
     request.once('error', broken);
     request.once('close', broken);
   });
@@ -63,9 +64,9 @@ function parse(bytes: Uint8Array): Record<string, unknown> {
   } catch {
     // The Refusal below reports it.
   }
-  throw new Refusal('invalid_argument', 'The body must be a JSON object.');
+  throw new ProblemError('invalid_argument', 'The body must be a JSON object.');
 }
 
-function tooLarge(): Refusal {
-  return new Refusal('payload_too_large', `A body may have at most ${MAX_BODY_BYTES} bytes.`);
+function tooLarge(): ProblemError {
+  return new ProblemError('payload_too_large', `A body may have at most ${MAX_BODY_BYTES} bytes.`);
 }

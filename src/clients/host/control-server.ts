@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { guarded, type ErrorSink } from '../link/guard.ts';
 import { readObject } from './body.ts';
 import { refusalOf, type Rules } from './request-guard.ts';
-import { problem, problemOf, Refusal, type Answer } from './problem.ts';
-import { findRoute, type SitesOptions } from './sites.ts';
+import { problem, problemOf, ProblemError, type HostResponse } from './problem.ts';
+import { findRoute, type ControlSitesOptions } from './sites.ts';
 
-export type ControlServerOptions = SitesOptions & {
+export type ControlServerOptions = ControlSitesOptions & {
   /** The bearer token of local applications. No white space. */
   readonly token: string;
   /** The port to listen on; 0 takes a free one. */
@@ -52,7 +52,7 @@ export async function startCooperativeSiteControlServer(options: ControlServerOp
   // Without this listener, Node answers `Expect: 100-continue` itself, before the request is checked.
   server.on('checkContinue', (request, response) => serve(request, response, () => response.writeContinue()));
   const close = async (): Promise<void> => {
-    closing.abort(new Refusal('draining', 'The server is closing.'));
+    closing.abort(new ProblemError('draining', 'The server is closing.'));
     await end(server);
   };
   const url = `http://${host === '::1' ? '[::1]' : host}:${port}`;
@@ -71,7 +71,7 @@ type RequestContext = {
 async function answerOf(
   request: IncomingMessage,
   { options, rules, sendContinue, signal }: RequestContext,
-): Promise<Answer> {
+): Promise<HostResponse> {
   const refusal = refusalOf(request, rules);
   if (refusal) return refusal;
   try {
@@ -88,7 +88,7 @@ async function answerOf(
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
 
-function send({ request, response }: Exchange, { status, body, headers }: Answer): void {
+function send({ request, response }: Exchange, { status, body, headers }: HostResponse): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(status, {
     'content-type': 'application/json',

@@ -1,7 +1,8 @@
 /** Checks the JSON bodies of the control server's routes, member by member. */
+import { isRecord } from '../../protocol/json-value.ts';
 import type { SiteDefinition } from '../runtime/types.ts';
 import type { NewSiteEvent } from './publisher.ts';
-import { Refusal } from './problem.ts';
+import { ProblemError } from './problem.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 type Check = { readonly expected: string; test(value: unknown): boolean };
@@ -9,7 +10,7 @@ type Check = { readonly expected: string; test(value: unknown): boolean };
 const TEXT: Check = { expected: 'a string', test: (value) => typeof value === 'string' };
 const NAMES: Check = { expected: 'an array of strings', test: isTexts };
 const FLAG: Check = { expected: 'true or false', test: (value) => typeof value === 'boolean' };
-const OBJECT: Check = { expected: 'an object', test: isObject };
+const OBJECT: Check = { expected: 'an object', test: isRecord };
 const ANY: Check = { expected: 'JSON', test: () => true };
 
 const DEFINITION = { title: TEXT, event_names: NAMES, actions: NAMES, capability_profile: OBJECT };
@@ -19,7 +20,7 @@ const EVENT = { name: TEXT, data: ANY, message_id: TEXT };
 /** Throws Refusal `invalid_argument`, naming every wrong member. The relay checks the syntax of the names. */
 export function readDefinition(siteId: string, body: Members): SiteDefinition {
   const wrong = faultsOf(DEFINITION, body);
-  const profile = isObject(body['capability_profile']) ? body['capability_profile'] : {};
+  const profile = isRecord(body['capability_profile']) ? body['capability_profile'] : {};
   refuse([...wrong, ...faultsOf(PROFILE, profile, 'capability_profile.')]);
   const { title, event_names: eventNames, actions } = body;
   const { action_invocation: actionInvocation, sharing } = profile;
@@ -55,13 +56,9 @@ type Fault = { readonly parameter: string; readonly detail: string };
 function refuse(errors: readonly Fault[]): void {
   if (errors.length === 0) return;
   const detail = errors.map((fault) => `${fault.parameter}: ${fault.detail}`).join('; ');
-  throw new Refusal('invalid_argument', detail, { errors });
+  throw new ProblemError('invalid_argument', detail, { errors });
 }
 
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
-}
-
-function isObject(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,13 +4,13 @@ import { LinkClosedError } from '../link/status.ts';
 import { SiteRefusedError } from '../runtime/errors.ts';
 import { HostError } from './errors.ts';
 
-export type Answer = {
+export type HostResponse = {
   readonly status: number;
   /** Absent for an answer without a body. */
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
 };
-export type Problem = Answer & { readonly body: object };
+export type Problem = HostResponse & { readonly body: object };
 
 export type ProblemDetails = {
   readonly errors?: readonly { readonly parameter: string; readonly detail: string }[];
@@ -20,7 +20,7 @@ export type ProblemDetails = {
 };
 
 /** Thrown to answer a request with a problem. */
-export class Refusal extends Error {
+export class ProblemError extends Error {
   readonly answer: Problem;
 
   constructor(code: Code, detail: string, details: ProblemDetails = {}) {
@@ -51,7 +51,7 @@ export function problem(code: Code, detail: string, details: ProblemDetails = {}
 
 /** The problem that the requester receives for an error. Null: the error is a fault of this server. */
 export function problemOf(error: unknown): Problem | null {
-  if (error instanceof Refusal) return error.answer;
+  if (error instanceof ProblemError) return error.answer;
   if (error instanceof LinkClosedError) return problem('runtime_disconnected', error.message);
   if (error instanceof SiteRefusedError) return ofRelay(error.code, error.message);
   if (!(error instanceof HostError)) return null;

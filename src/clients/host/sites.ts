@@ -4,15 +4,15 @@ import { systemClock } from '../link/clock.ts';
 import type { Runtime, SiteDefinition } from '../runtime/types.ts';
 import { HostError } from './errors.ts';
 import { readDefinition, readEvent } from './members.ts';
-import { Refusal, type Answer } from './problem.ts';
+import { ProblemError, type HostResponse } from './problem.ts';
 import { createSiteEventPublisher, requireLink, type PublisherOptions } from './publisher.ts';
 
-export type SitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & { readonly runtime: Runtime };
+export type ControlSitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & { readonly runtime: Runtime };
 
 /** One route. The body is read only after the route is known. */
-export type Route = {
+export type HostRoute = {
   readonly takesBody: boolean;
-  answer(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answer>;
+  answer(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<HostResponse>;
 };
 
 /** How long the relay may take to answer a registration or a removal. Milliseconds. */
@@ -20,25 +20,25 @@ const REGISTER_MS = 10_000;
 const KEPT = 'The change is kept and sent to the relay at the next connection.';
 
 /** The route of a request. Throws Refusal `not_found`, `method_not_allowed` or `invalid_argument`. */
-export function findRoute(options: SitesOptions, method: string, target: string): Route {
+export function findRoute(options: ControlSitesOptions, method: string, target: string): HostRoute {
   const [path = '', query] = target.split('?', 2);
   const [, encoded, events] = /^\/sites\/([^/]+)(\/events)?$/.exec(path) ?? [];
   const siteId = encoded === undefined ? null : decode(encoded);
-  if (siteId === null || !ID.test(siteId)) throw new Refusal('not_found', 'There is no resource at this path.');
+  if (siteId === null || !ID.test(siteId)) throw new ProblemError('not_found', 'There is no resource at this path.');
   const routes = events === undefined ? siteRoutes(options, siteId) : eventRoutes(options, siteId);
   const route = routes.get(method);
   if (!route) {
     const allow = [...routes.keys()].join(', ');
-    throw new Refusal('method_not_allowed', `This path allows only ${allow}.`, { headers: { allow } });
+    throw new ProblemError('method_not_allowed', `This path allows only ${allow}.`, { headers: { allow } });
   }
   if (query !== undefined && query !== '')
-    throw new Refusal('invalid_argument', 'This path takes no query parameters.');
+    throw new ProblemError('invalid_argument', 'This path takes no query parameters.');
   return route;
 }
 
-function siteRoutes(options: SitesOptions, siteId: string): ReadonlyMap<string, Route> {
+function siteRoutes(options: ControlSitesOptions, siteId: string): ReadonlyMap<string, HostRoute> {
   const { runtime } = options;
-  const put: Route = {
+  const put: HostRoute = {
     takesBody: true,
     async answer(body) {
       const definition = readDefinition(siteId, body);
@@ -46,7 +46,7 @@ function siteRoutes(options: SitesOptions, siteId: string): ReadonlyMap<string, 
       return { status: 200, body: descriptorOf(runtime, definition) };
     },
   };
-  const remove: Route = {
+  const remove: HostRoute = {
     takesBody: false,
     async answer() {
       await confirmed(options, runtime.removeSite(siteId));
@@ -59,9 +59,9 @@ function siteRoutes(options: SitesOptions, siteId: string): ReadonlyMap<string, 
   ]);
 }
 
-function eventRoutes(options: SitesOptions, siteId: string): ReadonlyMap<string, Route> {
+function eventRoutes(options: ControlSitesOptions, siteId: string): ReadonlyMap<string, HostRoute> {
   const publisher = createSiteEventPublisher({ ...options, siteId });
-  const post: Route = {
+  const post: HostRoute = {
     takesBody: true,
     async answer(body, signal) {
       const { messageId, retained, duplicate, published, refusedBy } = await publisher.publish(readEvent(body), {
@@ -78,7 +78,7 @@ function eventRoutes(options: SitesOptions, siteId: string): ReadonlyMap<string,
  * Waits until the relay confirms the change, while there is a link and at most REGISTER_MS. The runtime keeps the
  * change even when this rejects because of a timeout or a lost link.
  */
-async function confirmed({ runtime, clock = systemClock }: SitesOptions, done: Promise<void>): Promise<void> {
+async function confirmed({ runtime, clock = systemClock }: ControlSitesOptions, done: Promise<void>): Promise<void> {
   done.catch(() => {});
   const { promise: gone, reject } = Promise.withResolvers<never>();
   const late = new HostError('runtime_disconnected', `The relay did not answer in time. ${KEPT}`);

@@ -34,7 +34,7 @@ const LONGEST_AFTER_MS = 300_000;
  * A link that reconnects by itself, one socket at a time, until it is closed permanently. Only the constructor throws:
  * TypeError for a wrong URL, or when there is no WebSocket.
  */
-export class Link {
+export class RelayLink {
   readonly #options: LinkOptions;
   readonly #Socket: SocketConstructor;
   readonly #clock: Clock;

@@ -82,17 +82,18 @@ export function trimUrl(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
-/** A `Retry-After` in seconds, as milliseconds. Null: the header is absent or not a number. */
+/** A `Retry-After` in seconds, as milliseconds. Null: the header is absent or not a number of whole seconds. */
 export function retryAfterOf(headers: Headers): number | null {
-  const seconds = headers.get('retry-after');
-  return seconds !== null && Number.isFinite(Number(seconds)) ? Number(seconds) * 1000 : null;
+  const text = headers.get('retry-after') ?? '';
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : NaN;
+  return Number.isSafeInteger(ms) ? ms : null;
 }
 
-/** The members of a JSON object or array; null for any other text. */
+/** The members of a JSON object; null for any other text. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : null;
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
   } catch {
     return null;
   }

@@ -1,23 +1,23 @@
 /** Runs commands: local checks, authorization, approval, the handler, its deadline and its end. */
 import type { DownFrame } from '../../protocol/frames.ts';
 import { systemClock, type Clock } from '../link/clock.ts';
-import { failure, returned, thrown, toJson, type End, type Stop } from './ends.ts';
+import { failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
 import { boundedMessage } from './errors.ts';
 import { refusalOf } from './judge.ts';
 import { MAX_RUNNING } from './limits.ts';
 import { parseParams, type ParsedParams } from './params.ts';
-import type { Registered, Registry } from './registry.ts';
+import type { Registered, ActionRegistry } from './registry.ts';
 import type { ActionRequest, Call, RuntimeOptions } from './types.ts';
 
 export type CommandFrame = Extract<DownFrame, { type: 'command' }>;
 
 export type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' | 'clock'> & {
-  readonly registry: Registry;
+  readonly registry: ActionRegistry;
   ack(commandId: string): void;
   /** Returns false when the progress was dropped. */
   progress(commandId: string, json: string): boolean;
   /** Called exactly once for each command that was passed to `start`. */
-  end(commandId: string, end: End): void;
+  end(commandId: string, end: EndReport): void;
 };
 
 type Running = { readonly abort: AbortController; stop: Stop | null; started: boolean };
@@ -79,7 +79,7 @@ export class Commands {
   }
 
   /** The checks that need no callback. */
-  #admit(frame: CommandFrame): { readonly action: Registered; readonly parsed: ParsedParams } | End {
+  #admit(frame: CommandFrame): { readonly action: Registered; readonly parsed: ParsedParams } | EndReport {
     if (this.#shut) return failure('client_denied', 'The client is closing.');
     if (this.#all.size >= MAX_RUNNING) return failure('client_denied', 'Too many commands are running.');
     const action = this.#options.registry.get(frame.action);
@@ -90,7 +90,7 @@ export class Commands {
     return wrong === null ? { action, parsed } : failure('arguments_invalid', wrong);
   }
 
-  async #judge({ action, request, running }: Job): Promise<End | null> {
+  async #judge({ action, request, running }: Job): Promise<EndReport | null> {
     const { authorize, approve, onError } = this.#options;
     if (authorize) {
       const no = await refusalOf({ judge: authorize, request, no: 'The client does not allow this command.', onError });
@@ -104,7 +104,7 @@ export class Commands {
   }
 
   /** Never rejects. */
-  async #run(job: Job): Promise<End> {
+  async #run(job: Job): Promise<EndReport> {
     const refused = await this.#judge(job);
     if (refused) return refused;
     const { action, request, running } = job;
@@ -149,7 +149,7 @@ function stop(running: Running, why: Stop, message: string): void {
 }
 
 /** A command that was cancelled before its handler ran ends as cancelled, not as refused. */
-function refusedAs(code: 'client_denied' | 'approval_denied', message: string, { stop }: Running): End {
+function refusedAs(code: 'client_denied' | 'approval_denied', message: string, { stop }: Running): EndReport {
   return stop === 'cancelled' ? { type: 'cancelled', payload: null } : failure(code, message);
 }
 

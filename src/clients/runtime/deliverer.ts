@@ -1,8 +1,8 @@
 /** Delivers the ends of commands to the relay, and repeats them until the relay acknowledges them. */
 import type { Clock } from '../link/clock.ts';
 import type { LinkFrame } from '../link/session.ts';
-import { endFrame, failure, type End } from './ends.ts';
-import { Ledger } from './ledger.ts';
+import { endFrame, failure, type EndReport } from './ends.ts';
+import { RunLedger } from './ledger.ts';
 import { MAX_FRAME_BYTES, RESEND_AT_ONCE, RESEND_MS } from './limits.ts';
 import { createOutbox, type Outbox } from './outbox.ts';
 
@@ -39,7 +39,7 @@ export type DelivererOptions = {
  */
 export class Deliverer {
   readonly #options: DelivererOptions;
-  readonly #ledger = new Ledger();
+  readonly #ledger = new RunLedger();
   readonly #outbox: Outbox;
   /** The largest frame in bytes, from the last `welcome`. */
   maxFrame = MAX_FRAME_BYTES;
@@ -72,7 +72,7 @@ export class Deliverer {
     return 'ended';
   }
 
-  end(commandId: string, end: End): void {
+  end(commandId: string, end: EndReport): void {
     const text = endFrame(commandId, end, this.maxFrame);
     this.#ledger.end(commandId, text);
     this.#deliver(commandId, text);

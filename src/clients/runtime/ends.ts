@@ -8,22 +8,22 @@ import { fits } from './limits.ts';
 export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';
 
 /** The failures of handlers that stopped for a reason other than a cancel. */
-const STOPPED: Readonly<Record<Exclude<Stop, 'cancelled'>, End>> = {
+const STOPPED: Readonly<Record<Exclude<Stop, 'cancelled'>, EndReport>> = {
   deadline: failure('client_timeout', 'Stopped at the deadline.'),
   timeout: failure('client_timeout', 'Stopped after the time that the client allows for this action.'),
   closed: failure('handler_failed', 'The client closed.'),
 };
 
 /** How a command ended at this client: the content of one of the three end frames. */
-export type End =
+export type EndReport =
   | { readonly type: 'result' | 'cancelled'; readonly payload: string | null }
   | { readonly type: 'error'; readonly code: string; readonly message: string };
 
-export function failure(code: string, message: string): End {
+export function failure(code: string, message: string): EndReport {
   return { type: 'error', code, message };
 }
 
-export function returned(value: unknown): End {
+export function returned(value: unknown): EndReport {
   const payload = toJson(value);
   return payload === undefined
     ? failure('handler_failed', 'The result cannot be written as JSON.')
@@ -31,7 +31,7 @@ export function returned(value: unknown): End {
 }
 
 /** The end of a command whose handler threw. `stop` is the reason why its signal was aborted; null if it was not. */
-export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): End {
+export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): EndReport {
   const obeyed = stop !== null && (error === signal.reason || isAbort(error) || error instanceof ActionCancelled);
   if (obeyed) return stop === 'cancelled' ? { type: 'cancelled', payload: partialOf(error) } : STOPPED[stop];
   if (error instanceof ActionError) return failure(error.code, messageOf(error));
@@ -42,7 +42,7 @@ export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): 
  * The frame of an end, at most `maxBytes` bytes. A result that is too large becomes a failure; a partial result that is
  * too large is left out.
  */
-export function endFrame(commandId: string, end: End, maxBytes: number): string {
+export function endFrame(commandId: string, end: EndReport, maxBytes: number): string {
   const text =
     end.type === 'error'
       ? upFrame({ type: 'error', command_id: commandId, code: end.code, message: end.message })

@@ -9,7 +9,7 @@ export type LedgerEntry =
  * The commands that this instance ran, so that none runs twice and a repeated command is answered with its end. Bounded
  * by LEDGER_IDS ids and LEDGER_BYTES bytes of ends.
  */
-export class Ledger {
+export class RunLedger {
   /** Ended commands in the order of their ends. A running command keeps the place where it began. */
   readonly #entries = new Map<string, LedgerEntry>();
   #bytes = 0;

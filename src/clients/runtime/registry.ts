@@ -15,7 +15,7 @@ export type Registered = {
 };
 
 /** The actions of one runtime. */
-export interface Registry {
+export interface ActionRegistry {
   /**
    * Adds an action. Throws TypeError for an invalid one and then changes nothing. Returns a function that removes the
    * action; calling it twice does nothing.
@@ -26,7 +26,7 @@ export interface Registry {
   json(): string;
 }
 
-export function createRegistry(changed: () => void): Registry {
+export function createRegistry(changed: () => void): ActionRegistry {
   const actions = new Map<string, Registered>();
   const compile = createCompiler();
 

@@ -2,13 +2,13 @@
 import { byteLength } from './limits.ts';
 import type { Part } from './report-state.ts';
 
-export type Kind = 'contexts' | 'windows';
-export type Parts = Readonly<Partial<Record<Kind, Part | null>>>;
+export type ReportKind = 'contexts' | 'windows';
+export type Parts = Readonly<Partial<Record<ReportKind, Part | null>>>;
 
-type Piece = { readonly kind: Kind; readonly list: 'set' | 'removed'; readonly json: string };
-type Draft = { bytes: number; readonly pieces: Piece[]; readonly snapshots: ReadonlySet<Kind> };
+type Piece = { readonly kind: ReportKind; readonly list: 'set' | 'removed'; readonly json: string };
+type Draft = { bytes: number; readonly pieces: Piece[]; readonly snapshots: ReadonlySet<ReportKind> };
 
-const KINDS: readonly Kind[] = ['contexts', 'windows'];
+const KINDS: readonly ReportKind[] = ['contexts', 'windows'];
 /** Room for the header and for the JSON around the rows. */
 const AROUND_BYTES = 256;
 
@@ -31,11 +31,11 @@ export function reportPayloads(parts: Parts, maxFrameBytes: number): readonly st
   return present.length === 0 ? [] : [...payloads, payloadOf(draft)];
 }
 
-function begin(snapshots: readonly Kind[]): Draft {
+function begin(snapshots: readonly ReportKind[]): Draft {
   return { bytes: AROUND_BYTES, pieces: [], snapshots: new Set(snapshots) };
 }
 
-function piecesOf(kind: Kind, part: Part | null | undefined): Piece[] {
+function piecesOf(kind: ReportKind, part: Part | null | undefined): Piece[] {
   const removed = (part?.removed ?? []).map((id) => ({ kind, list: 'removed' as const, json: JSON.stringify(id) }));
   const set = (part?.set ?? []).map((json) => ({ kind, list: 'set' as const, json }));
   return [...removed, ...set];

@@ -1,5 +1,5 @@
 /** Checks reported contexts and windows, and writes them as JSON rows with the names of the protocol. */
-import type { Fields, Table } from '../../protocol/fields.ts';
+import type { FieldsOf, Table } from '../../protocol/fields.ts';
 import {
   CONTEXT,
   METADATA_MAX_BYTES,
@@ -24,14 +24,14 @@ export type ReportedContext = Camelized<WireContext> & { readonly metadata?: unk
 export type ReportedWindow = Camelized<WireWindow>;
 
 /** One row as JSON text for the relay. */
-export type Row = { readonly id: string; readonly json: string };
+export type ReportRow = { readonly id: string; readonly json: string };
 
 /** The relay accepts 200 levels. The report itself needs some of them. */
 const DEPTH = 190;
 const STRINGS = /"(?:[^"\\]|\\.)*"/g;
 
 /** Throws TypeError, naming the wrong member: `contexts[3].title: ...`. */
-export function contextRow(context: ReportedContext, where: string): Row {
+export function contextRow(context: ReportedContext, where: string): ReportRow {
   const row = wireOf(CONTEXT, context, where);
   const json = metadataJson(context.metadata, `${where}.metadata`);
   const text = JSON.stringify(row);
@@ -39,12 +39,12 @@ export function contextRow(context: ReportedContext, where: string): Row {
 }
 
 /** Like `contextRow`. */
-export function windowRow(window: ReportedWindow, where: string): Row {
+export function windowRow(window: ReportedWindow, where: string): ReportRow {
   const row = wireOf(WINDOW, window, where);
   return { id: row.window_id, json: JSON.stringify(row) };
 }
 
-function wireOf<T extends Table>(table: T, given: unknown, where: string): Fields<T> {
+function wireOf<T extends Table>(table: T, given: unknown, where: string): FieldsOf<T> {
   if (typeof given !== 'object' || given === null) throw new TypeError(`${where}: an object was expected`);
   const members = new Map<string, unknown>(Object.entries(given));
   const row = parseRow(table, Object.fromEntries(Object.keys(table).map((name) => [name, members.get(camel(name))])));

@@ -1,6 +1,6 @@
 /** Keeps the reported rows of one kind, and which changes the relay does not have yet. Sends nothing. */
 import { ID } from '../../protocol/fields.ts';
-import type { Row } from './report-rows.ts';
+import type { ReportRow } from './report-rows.ts';
 
 /** `set` adds or replaces rows and `removed` removes rows by id. All other rows stay. */
 export type ReportChanges<T> = { readonly set?: readonly T[]; readonly removed?: readonly string[] };
@@ -12,7 +12,7 @@ export type ReportStateOptions<T> = {
   /** The name in error messages. */
   readonly kind: string;
   readonly max: number;
-  row(given: T, where: string): Row;
+  row(given: T, where: string): ReportRow;
 };
 
 /** The current rows of one kind, and which of them have not been reported to the relay. */

@@ -1,7 +1,7 @@
 import { sleep, systemClock, type Clock } from '../link/clock.ts';
 import { upFrame } from '../link/frame.ts';
 import { guarded } from '../link/guard.ts';
-import { Link } from '../link/link.ts';
+import { RelayLink } from '../link/link.ts';
 import { randomId } from '../link/random.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
 import type { LinkFrame } from '../link/session.ts';
@@ -9,14 +9,14 @@ import { LinkClosedError, type LinkStatus, type Welcome } from '../link/status.t
 import { takeToken } from '../link/token.ts';
 import { Commands, type CommandFrame } from './commands.ts';
 import { Deliverer, refusalError, type Refused } from './deliverer.ts';
-import type { End } from './ends.ts';
+import type { EndReport } from './ends.ts';
 import { CLOSE_MS, fits, PROGRESS_BACKLOG_BYTES, PROGRESS_RATE } from './limits.ts';
 import { checkId, helloFrame, metadataJson, siteJson } from './options.ts';
 import { Leaving } from './leaving.ts';
-import { createRegistry, type Registry } from './registry.ts';
+import { createRegistry, type ActionRegistry } from './registry.ts';
 import { Reporter, type RowsUpdate } from './report.ts';
 import type { ReportedContext, ReportedWindow } from './report-rows.ts';
-import { Sites } from './sites.ts';
+import { HostedSites } from './sites.ts';
 import { createThrottle } from './throttle.ts';
 import type { ActionSpec, Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
 
@@ -35,11 +35,11 @@ class LinkRuntime implements Runtime {
   readonly #options: RuntimeOptions;
   readonly #clock: Clock;
   readonly #metadata: string;
-  readonly #link: Link;
-  readonly #registry: Registry;
+  readonly #link: RelayLink;
+  readonly #registry: ActionRegistry;
   readonly #commands: Commands;
   readonly #ends: Deliverer;
-  readonly #sites: Sites;
+  readonly #sites: HostedSites;
   readonly #reporter: Reporter;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
   readonly #leaving: Leaving;
@@ -66,7 +66,7 @@ class LinkRuntime implements Runtime {
       dropped: (commandId, reason) => this.#dropped(commandId, reason),
       onTaken: () => this.#leaving.check(),
     });
-    this.#sites = new Sites({
+    this.#sites = new HostedSites({
       clock: this.#clock,
       send: ({ ref, siteId, payload }) =>
         this.#send({ type: 'site', ref, op: payload === null ? 'remove' : 'register', site_id: siteId }, payload),
@@ -80,7 +80,7 @@ class LinkRuntime implements Runtime {
       progress: (commandId, json) => this.#progress(commandId, json),
       end: (commandId, end) => this.#end(commandId, end),
     });
-    this.#link = new Link({
+    this.#link = new RelayLink({
       ...options,
       hello: (token) => this.#hello(token),
       onFrame: (frame) => this.#frame(frame),
@@ -229,7 +229,7 @@ class LinkRuntime implements Runtime {
     return this.status.state === 'connected' && this.#mayProgress() && this.#link.sendText(text);
   }
 
-  #end(commandId: string, end: End): void {
+  #end(commandId: string, end: EndReport): void {
     this.#ends.end(commandId, end);
     this.#leaving.check();
   }

@@ -4,7 +4,7 @@ import { TEMPORARY_CODES, type Refused } from './deliverer.ts';
 import { SiteRefusedError } from './errors.ts';
 import { MAX_SITES, RESEND_MS } from './limits.ts';
 
-export type SitesOptions = {
+export type HostedSitesOptions = {
   readonly clock: Clock;
   /** Returns false when there is no link. `payload` null removes the site. */
   send(frame: { readonly ref: string; readonly siteId: string; readonly payload: string | null }): boolean;
@@ -26,15 +26,15 @@ type Entry = {
  * The sites that this client hosts, sent again on each new link. If the relay refuses a definition, the one that it
  * accepted before stays in force.
  */
-export class Sites {
-  readonly #options: SitesOptions;
+export class HostedSites {
+  readonly #options: HostedSitesOptions;
   readonly #entries = new Map<string, Entry>();
   /** The frames that were sent over this link and have not been answered, by ref. */
   readonly #sent = new Map<string, { readonly entry: Entry; readonly payload: string | null }>();
   #refs = 0;
   #ended: Error | null = null;
 
-  constructor(options: SitesOptions) {
+  constructor(options: HostedSitesOptions) {
     this.#options = options;
   }
 

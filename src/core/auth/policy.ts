@@ -1,5 +1,6 @@
+/** The port that decides whether an invocation is permitted, and the policy that applies without rules. */
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
-import type { Caller } from './principal.ts';
+import type { CallingPrincipal } from './principal.ts';
 
 /**
  * The invocation to decide on: this action on a client of this user. `clientType` is null while the client is not
@@ -14,17 +15,19 @@ export type AdmissionScope = { readonly id: string; readonly limit: number };
 
 /** The deployment's policy. Pure: the same arguments give the same result for as long as the node runs. */
 export interface Policy {
-  decide(requester: Caller, deed: InvocationTarget): PolicyDecision;
+  decide(requester: CallingPrincipal, target: InvocationTarget): PolicyDecision;
   /** The admission scope of a user; each user has exactly one. */
   scopeOf(userId: string): AdmissionScope;
 }
+
+const ALLOWED: PolicyDecision = { allowed: true };
+const DENIED: PolicyDecision = { allowed: false, rule: 'default' };
 
 /**
  * The policy without a policy file: users may act on their own clients, administrators on any; each user has a scope of
  * its own.
  */
 export const defaultPolicy: Policy = {
-  decide: (requester, { userId }) =>
-    requester.kind === 'admin' || requester.userId === userId ? { allowed: true } : { allowed: false, rule: 'default' },
+  decide: (requester, { userId }) => (requester.kind === 'admin' || requester.userId === userId ? ALLOWED : DENIED),
   scopeOf: (userId) => ({ id: userId, limit: RESERVATIONS_PER_SCOPE }),
 };

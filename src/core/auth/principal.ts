@@ -1,3 +1,4 @@
+/** The principal of a request, and the checks of what it may see and do. */
 import { fail, notFound } from '../errors.ts';
 import { canonicalUser } from '../ids.ts';
 
@@ -10,9 +11,9 @@ export type Requester = Principal | null;
  * An authenticated requester. `expiresAt` (epoch milliseconds) is null for a configured admin token. An administrator's
  * `name` is the one configured with the token, `token-<n>` for a token without a name, or the subject of a JWT.
  */
-export type Principal = Caller | GrantPrincipal;
+export type Principal = CallingPrincipal | GrantPrincipal;
 /** A principal that is not limited to one session of a site. */
-export type Caller = AdminPrincipal | UserPrincipal;
+export type CallingPrincipal = AdminPrincipal | UserPrincipal;
 export type AdminPrincipal = { readonly kind: 'admin'; readonly name: string; readonly expiresAt: number | null };
 export type UserPrincipal = {
   readonly kind: 'user';
@@ -68,7 +69,7 @@ export function requireUser(principal: Principal | null, scope: Scope): UserPrin
 }
 
 /** Returns an administrator, or a user with this scope. */
-export function requireScope(principal: Principal | null, scope: Scope): Caller {
+export function requireScope(principal: Principal | null, scope: Scope): CallingPrincipal {
   const requester = requirePrincipal(principal);
   if (requester.kind === 'grant') refuseGrant();
   return requester.kind === 'admin' || requester.scopes.has(scope)
@@ -84,24 +85,24 @@ function refuseGrant(): never {
  * The user whose objects a requester with scope `invoke` may list. An administrator may name any user, or none (null:
  * all users). A user gets itself; naming another user throws `not_found`, as an absent object does.
  */
-export function readScope(principal: Principal | null, asked: string | null | undefined): string | null {
+export function readScope(principal: Principal | null, userId: string | null | undefined): string | null {
   const requester = requireScope(principal, 'invoke');
-  const named = asked === null || asked === undefined ? null : canonicalUser(asked);
+  const named = userId === null || userId === undefined ? null : canonicalUser(userId);
   if (requester.kind === 'admin') return named;
   return named === null || named === requester.userId ? requester.userId : notFound();
 }
 
 /** As `readScope`, for listings that require a user. */
-export function readUser(principal: Principal | null, asked: string): string {
-  return readScope(principal, asked) ?? notFound();
+export function readUser(principal: Principal | null, userId: string): string {
+  return readScope(principal, userId) ?? notFound();
 }
 
 /**
  * As `readUser`, but null instead of an error if the requester is not that user, so that a foreign object looks like an
  * absent one.
  */
-export function knownUser(principal: Principal | null, asked: string): string | null {
+export function knownUser(principal: Principal | null, userId: string): string | null {
   const requester = requireScope(principal, 'invoke');
-  const named = canonicalUser(asked);
+  const named = canonicalUser(userId);
   return requester.kind === 'admin' || named === requester.userId ? named : null;
 }

@@ -1,7 +1,8 @@
+/** A policy made of rules, as an operator writes them in the policy file. Reads no file. */
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import { compileGlob, type Glob } from './glob.ts';
 import { defaultPolicy, type AdmissionScope, type InvocationTarget, type Policy } from './policy.ts';
-import type { Caller } from './principal.ts';
+import type { CallingPrincipal } from './principal.ts';
 
 /**
  * One rule. Each list holds globs, one of which must match; an absent list matches everything. `callers` matches the
@@ -34,10 +35,10 @@ export type PolicyFile = {
 export function compilePolicy(file: PolicyFile): Policy {
   const rules = file.rules.map(compileRule);
   return {
-    decide(requester, deed) {
-      const usual = defaultPolicy.decide(requester, deed);
+    decide(requester, target) {
+      const usual = defaultPolicy.decide(requester, target);
       if (!usual.allowed) return usual;
-      const rule = rules.find(({ matches }) => matches(requester, deed));
+      const rule = rules.find(({ matches }) => matches(requester, target));
       return rule?.effect === 'deny' ? { allowed: false, rule: rule.name } : usual;
     },
     scopeOf: compileScopes(file),
@@ -45,7 +46,7 @@ export function compilePolicy(file: PolicyFile): Policy {
 }
 
 type CompiledRule = Pick<PolicyRule, 'name' | 'effect'> & {
-  matches(requester: Caller, deed: InvocationTarget): boolean;
+  matches(requester: CallingPrincipal, target: InvocationTarget): boolean;
 };
 
 function compileRule(rule: PolicyRule): CompiledRule {
@@ -60,8 +61,11 @@ function compileRule(rule: PolicyRule): CompiledRule {
   return {
     name: rule.name,
     effect: rule.effect,
-    matches: (requester, deed) =>
-      users(deed.userId) && actions(deed.action) && typeMatches(deed.clientType) && scopesOf(requester).some(callers),
+    matches: (requester, target) =>
+      users(target.userId) &&
+      actions(target.action) &&
+      typeMatches(target.clientType) &&
+      scopesOf(requester).some(callers),
   };
 }
 
@@ -72,7 +76,7 @@ function anyOf(patterns: readonly string[] | undefined): Glob {
 }
 
 /** A caller without scopes is matched as the empty text, so that a rule without `callers` applies to it too. */
-function scopesOf(requester: Caller): readonly string[] {
+function scopesOf(requester: CallingPrincipal): readonly string[] {
   if (requester.kind === 'admin') return ['admin'];
   return requester.scopes.size > 0 ? [...requester.scopes] : [''];
 }

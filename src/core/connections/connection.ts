@@ -1,3 +1,4 @@
+/** The row of a client's connection, its status, and the events about it. */
 import type { JsonText } from '../json.ts';
 import type { ClientKey } from '../ids.ts';
 import { DEAD_MS, PING_MS, PREDECESSORS, RECENT_REPLACEMENT_MS, STALE_MS } from '../limits.ts';

@@ -1,3 +1,4 @@
+/** The port of connections: which link of each client is bound, and what the client advertises. */
 import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';

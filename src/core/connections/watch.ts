@@ -1,3 +1,4 @@
+/** Publishes `stale` for the silent links of this node. */
 import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
 import { clientKeyText } from '../ids.ts';
@@ -23,32 +24,32 @@ export interface StaleWatch {
  * the next turn continues after it. Only the silences of the previous and of the current round are remembered.
  */
 export function createStaleWatch({ backend, clock, nodeId, log }: Deps): StaleWatch {
-  let told = new Set<string>();
+  let published = new Set<string>();
   let round = new Set<string>();
   let after: Position | null = null;
-  let looking = false;
+  let reading = false;
 
-  const tell = (connection: Connection): void => {
+  const publishOnce = (connection: Connection): void => {
     const silence = silenceOf(connection);
-    const known = told.has(silence) || round.has(silence);
+    const known = published.has(silence) || round.has(silence);
     round.add(silence);
     if (!known) backend.bus.publish('connections', { change: 'stale', connection, cause: null, at: clock.now() });
   };
-  const look = async (): Promise<void> => {
+  const readPage = async (): Promise<void> => {
     const filter = { userId: null, nodeId, status: 'stale' } as const;
     const { rows, next } = await backend.connections.list(filter, { first: PAGE_MAX, after });
-    for (const { row } of rows) tell(row);
+    for (const { row } of rows) publishOnce(row);
     after = next;
-    if (next === null) [told, round] = [round, new Set()];
+    if (next === null) [published, round] = [round, new Set()];
   };
   const turn = (): void => {
-    if (looking) return;
-    looking = true;
-    look()
+    if (reading) return;
+    reading = true;
+    readPage()
       .catch((error: unknown) => {
         if (!isStoreUnavailable(error)) log.warn({ err: error }, 'could not check the registry for silent links');
       })
-      .finally(() => (looking = false));
+      .finally(() => (reading = false));
   };
   return { start: () => clock.every(TURN_MS, turn) };
 }

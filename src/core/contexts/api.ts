@@ -1,3 +1,4 @@
+/** The interface for reading contexts, windows and workers. Types only. */
 import type { Principal } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import type { PageArgs } from '../cursor.ts';
@@ -6,7 +7,7 @@ import type { Completeness, Page } from '../page.ts';
 import type { ContextStatus, ExecutionContext, Ownership, WindowStatus } from './context.ts';
 import type { CountedWindow } from './store.ts';
 
-type Asker = Principal | null;
+type Requester = Principal | null;
 
 /**
  * An absent member does not filter; the others must all match. Without `userId`, a user gets its own contexts and an
@@ -52,27 +53,27 @@ export type RegistryCount = { readonly count: number; readonly completeness: Com
  * effect.
  */
 export interface Contexts {
-  list(requester: Asker, query: ContextQuery, page: PageArgs): Promise<Page<ExecutionContext>>;
+  list(requester: Requester, query: ContextQuery, page: PageArgs): Promise<Page<ExecutionContext>>;
   /** For nested fields: for each query the first page that `list` gives. One round trip. */
   lists(
-    requester: Asker,
+    requester: Requester,
     queries: readonly ContextQuery[],
     first: number,
   ): MaybePromise<readonly Page<ExecutionContext>[]>;
-  count(requester: Asker, query: ContextQuery): Promise<RegistryCount>;
-  windows(requester: Asker, query: WindowQuery, page: PageArgs): Promise<Page<CountedWindow>>;
+  count(requester: Requester, query: ContextQuery): Promise<RegistryCount>;
+  windows(requester: Requester, query: WindowQuery, page: PageArgs): Promise<Page<CountedWindow>>;
   /** As `lists`, for windows. */
   windowLists(
-    requester: Asker,
+    requester: Requester,
     queries: readonly WindowQuery[],
     first: number,
   ): MaybePromise<readonly Page<CountedWindow>[]>;
-  windowCount(requester: Asker, query: WindowQuery): Promise<RegistryCount>;
+  windowCount(requester: Requester, query: WindowQuery): Promise<RegistryCount>;
   /** Null: absent or foreign. */
-  window(requester: Asker, userId: string, windowId: string): Promise<CountedWindow | null>;
+  window(requester: Requester, userId: string, windowId: string): Promise<CountedWindow | null>;
   /**
    * For each query at most `first` workers (1 to WORKER_LIST), in order of client and context. One round trip, unless a
    * query has to scan so many rows that it needs more.
    */
-  workers(requester: Asker, queries: readonly WorkerQuery[], first: number): Promise<readonly WorkerList[]>;
+  workers(requester: Requester, queries: readonly WorkerQuery[], first: number): Promise<readonly WorkerList[]>;
 }

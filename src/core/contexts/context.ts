@@ -1,3 +1,4 @@
+/** Execution contexts and browser windows, as clients report them. */
 import type { ClientType } from '../connections/connection.ts';
 import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';

@@ -12,7 +12,7 @@ import type { ContextQuery, Contexts, RegistryCount, WindowQuery } from './api.t
 import type { ContextFilter, CountedWindow, RowCount, WindowFilter } from './store.ts';
 import { createWorkers } from './workers.ts';
 
-type Asker = Principal | null;
+type Requester = Principal | null;
 
 /** The contexts, windows and workers that a requester may see. */
 export function createContexts(deps: Deps): Contexts {
@@ -80,7 +80,7 @@ export function createContexts(deps: Deps): Contexts {
   };
 }
 
-function contextFilter(requester: Asker, query: ContextQuery): ContextFilter {
+function contextFilter(requester: Requester, query: ContextQuery): ContextFilter {
   return {
     userId: readScope(requester, query.userId),
     clientId: idOrNull('client_id', query.clientId),
@@ -93,7 +93,7 @@ function contextFilter(requester: Asker, query: ContextQuery): ContextFilter {
   };
 }
 
-function windowFilter(requester: Asker, query: WindowQuery): WindowFilter {
+function windowFilter(requester: Requester, query: WindowQuery): WindowFilter {
   return {
     userId: readScope(requester, query.userId),
     clientId: idOrNull('client_id', query.clientId),
@@ -107,6 +107,6 @@ function idOrNull(parameter: string, given: string | null | undefined): string |
   return given === null || given === undefined ? null : id(parameter, given);
 }
 
-function listingOf(name: string, requester: Asker, filter: unknown): Listing {
+function listingOf(name: string, requester: Requester, filter: unknown): Listing {
   return { name, filter, requester: subjectOf(requirePrincipal(requester)) };
 }

@@ -1,3 +1,4 @@
+/** The port of reported contexts and windows. */
 import type { ClientType } from '../connections/connection.ts';
 import type { ClientKey } from '../ids.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -24,7 +25,7 @@ export type ReportPart<T> = {
 };
 
 /** A kind that is null is not reported and stays as it is. */
-export type Report = {
+export type ContextReport = {
   readonly contexts: ReportPart<ReportedContext> | null;
   readonly windows: ReportPart<ReportedWindow> | null;
 };
@@ -74,7 +75,7 @@ export type RowCount = { readonly count: number; readonly complete: boolean };
  */
 export interface ContextStore {
   /** Atomic: stores the whole report or nothing, and only while the link of this epoch is up. */
-  report(key: ClientKey, epoch: number, report: Report): MaybePromise<ReportOutcome>;
+  report(key: ClientKey, epoch: number, report: ContextReport): MaybePromise<ReportOutcome>;
   /** In order of (user, client, context). */
   list(filter: ContextFilter, page: PageRequest): MaybePromise<Scan<ExecutionContext>>;
   /** For each filter, the first page that `list` gives. One round trip. */

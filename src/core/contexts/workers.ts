@@ -24,9 +24,9 @@ export function createWorkers(deps: Deps): Contexts['workers'] {
     const own = { source: 'contexts', nodeId: null, observed: items.length, asOf: clock.now() } as const;
     return { items, completeness: completenessOf([{ ...own, ...limits, complete: next === null }, ...gaps]) };
   };
-  return async (requester, queries, asked) => {
+  return async (requester, queries, requested) => {
     const filters = queries.map((query) => filterOf(requester, query));
-    const first = within('first', asked, FIRST);
+    const first = within('first', requested, FIRST);
     const [scans, silent] = await Promise.all([store.lists(filters, first), silentSources(deps, 'contexts')]);
     const whole = await Promise.all(
       filters.map((filter, i) => readOn(store, filter, { first, scan: scans[i] ?? NOTHING })),

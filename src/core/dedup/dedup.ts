@@ -1,3 +1,4 @@
+/** The operator's view of deduplication. */
 import { requireAdmin, type Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { DEDUP_WINDOW_SECONDS } from '../limits.ts';

@@ -1,3 +1,4 @@
+/** The port of deduplication counters. */
 import type { MaybePromise } from '../maybe-promise.ts';
 
 /** What ingestion received in a window of time. It says nothing about what clients executed. */

@@ -24,7 +24,7 @@ export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
   const { commands, bus } = backend;
   const reports = createStoredReports(deps, keeper);
   const hint = (key: CommandKey, progress: JsonText | null = null): void => {
-    if (bus.hears('command')) bus.publish(`command:${commandKeyText(key)}`, { key, progress });
+    if (bus.hasSubscribers('command')) bus.publish(`command:${commandKeyText(key)}`, { key, progress });
   };
   const ended = (command: Command): void => {
     reports.forget(command);
@@ -33,33 +33,29 @@ export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
   return {
     hint,
     report(key, report) {
-      const reported = thenDo(reports.ofReport(key, report), (kept) =>
-        thenDo(commands.report(key, { ...report, kept }), (result) => {
+      const { instanceId, kind, payload } = report;
+      return thenDo(reports.ofReport(key, report), (kept) =>
+        thenDo(commands.report(key, { instanceId, kind, payload, kept }), (result) => {
           if (result.kind === 'ignored' && kept) keeper.discard(kept);
+          if (result.kind !== 'recorded') return result;
+          if (kind === 'ack') metrics.count('commands_acknowledged');
+          hint(key, kind === 'progress' ? payload : null);
           return result;
         }),
       );
-      return thenDo(reported, (result) => {
-        if (result.kind !== 'recorded') return result;
-        if (report.kind === 'ack') metrics.count('commands_acknowledged');
-        hint(key, report.kind === 'progress' ? report.payload : null);
-        return result;
-      });
     },
     finish(key, end) {
-      const finished = thenDo(reports.ofEnd(key, end), (kept) =>
-        thenDo(commands.finish(key, { ...end, kept }), (result) => {
+      const { instanceId, kind, payload, error, refused } = end;
+      return thenDo(reports.ofEnd(key, end), (kept) =>
+        thenDo(commands.finish(key, { instanceId, kind, payload, kept, error, refused }), (result) => {
           if (result.kind === 'duplicate' || result.kind === 'unknown') keeper.discard(kept);
+          if (result.kind === 'finished') ended(result.command);
+          if (result.kind === 'late') metrics.count('late_results');
+          if (result.kind === 'fenced') metrics.count('fenced_results');
+          if (result.kind !== 'unknown') hint(key);
           return result;
         }),
       );
-      return thenDo(finished, (result) => {
-        if (result.kind === 'finished') ended(result.command);
-        if (result.kind === 'late') metrics.count('late_results');
-        if (result.kind === 'fenced') metrics.count('fenced_results');
-        if (result.kind !== 'unknown') hint(key);
-        return result;
-      });
     },
     async settle(key, settlement) {
       const result = await commands.settle(key, settlement);

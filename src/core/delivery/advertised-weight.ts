@@ -1,5 +1,6 @@
+/** Estimates the bytes that advertisements, contexts and windows hold in memory. */
 import type { ActionAdvertisement } from '../connections/connection.ts';
-import type { Report, ReportPart } from '../contexts/store.ts';
+import type { ContextReport, ReportPart } from '../contexts/store.ts';
 import type { HelloRequest } from '../core.ts';
 import { utf8Length } from '../json.ts';
 
@@ -26,7 +27,7 @@ export class ReportedRows {
   #contexts: Weights | null = null;
   #windows: Weights | null = null;
 
-  change({ contexts, windows }: Report): RowsChange {
+  change({ contexts, windows }: ContextReport): RowsChange {
     const changes = [
       ...(contexts ? [changeOf((this.#contexts ??= new Weights()), contexts, ({ contextId }) => contextId)] : []),
       ...(windows ? [changeOf((this.#windows ??= new Weights()), windows, ({ windowId }) => windowId)] : []),

@@ -1,7 +1,8 @@
+/** Counts what each connected client advertises and reports against its user's share. */
 import type { Clock } from '../clock.ts';
 import type { ActionAdvertisement } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
-import type { Report, ReportOutcome } from '../contexts/store.ts';
+import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
 import type { HelloRequest } from '../core.ts';
 import { clientKeyText, type ClientKey } from '../ids.ts';
 import { FORGET_MS } from '../limits.ts';
@@ -81,7 +82,7 @@ export class Advertised {
 
   async report(
     client: ClientKey,
-    report: Report,
+    report: ContextReport,
     act: () => ReportOutcome | Promise<ReportOutcome>,
   ): Promise<ReportOutcome> {
     this.#forget();

@@ -1,3 +1,4 @@
+/** A command: its row, its stages, its outcome, and what is left of it after its end. */
 import type { CommandKey } from '../ids.ts';
 import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';
@@ -35,7 +36,10 @@ export type Command = CommandKey & {
   readonly version: number;
   readonly action: string;
   readonly scopeId: string;
-  /** SHA-256 of what the invocation asks for. The same id with another digest is a conflict. */
+  /**
+   * SHA-256 of what the invocation asks for; NO_DIGEST if the relay made the id. The same id with another digest is a
+   * conflict.
+   */
   readonly digest: string;
   readonly stage: Stage;
   readonly lastProvenStage: ProvenStage;
@@ -82,6 +86,12 @@ export type Command = CommandKey & {
    */
   readonly sightings: readonly Sighting[];
 };
+
+/**
+ * The digest of an invocation whose caller chose no id: nobody else knows the new id, so there is nothing to compare.
+ * It differs from every digest, so invoking again under such an id is a conflict.
+ */
+export const NO_DIGEST = '';
 
 /** How often the relay received one message id. It says nothing about how often the client executed the command. */
 export type Sighting = {

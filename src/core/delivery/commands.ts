@@ -1,3 +1,4 @@
+/** The port of commands. Each method is one atomic act, so two nodes never see half of one. */
 import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';

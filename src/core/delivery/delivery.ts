@@ -1,3 +1,4 @@
+/** Builds the operator API of delivery: inspection, actions on links and nodes, and live updates of one command. */
 import { readUser } from '../auth/principal.ts';
 import type { CommandUpdate, Deliveries, Requester } from '../core.ts';
 import type { Deps } from '../deps.ts';

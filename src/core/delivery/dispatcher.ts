@@ -1,13 +1,13 @@
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
-import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../limits.ts';
+import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
-import { createOutlet, isBusy, isAnswered, isHolding, LinkQueues, settleWaits, waitFor } from './link-queues.ts';
-import type { Held, LinkQueue } from './link-queues.ts';
+import { createLinkQueue, LinkQueues, type Held, type LinkQueue } from './link-queues.ts';
+import { isAnswered, isBusy, isHolding, mayDispatch, wakeWaits, waitFor } from './link-queues.ts';
 
 /**
  * Writes queued commands to the links of this node, in the order of admission: at most IN_FLIGHT unended commands per
@@ -15,13 +15,13 @@ import type { Held, LinkQueue } from './link-queues.ts';
  */
 export class Dispatcher {
   readonly #deps: Deps;
-  readonly #outbox: StoreRetryQueue;
+  readonly #retryQueue: StoreRetryQueue;
   readonly #linkQueues = new LinkQueues();
   #attempts = 0;
 
-  constructor(deps: Deps, outbox: StoreRetryQueue) {
+  constructor(deps: Deps, retryQueue: StoreRetryQueue) {
     this.#deps = deps;
-    this.#outbox = outbox;
+    this.#retryQueue = retryQueue;
   }
 
   /**
@@ -33,7 +33,7 @@ export class Dispatcher {
     binding: Binding,
     link: ClientLink,
   ): { linkQueue: LinkQueue; previous: LinkQueue | undefined } {
-    const linkQueue = createOutlet(client, binding, link);
+    const linkQueue = createLinkQueue(client, binding, link);
     return { linkQueue, previous: this.#linkQueues.bind(linkQueue) };
   }
 
@@ -83,6 +83,8 @@ export class Dispatcher {
     const linkQueue = this.find(key);
     // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
     if (!linkQueue || linkQueue.window.has(key.commandId)) return;
+    // Where nothing waits, most commands need no place in the queue.
+    if (linkQueue.queue.size === 0 && mayDispatch(linkQueue)) return this.#begin(linkQueue, key);
     linkQueue.queue.set(key.commandId, key);
     this.pump(linkQueue);
   }
@@ -97,16 +99,18 @@ export class Dispatcher {
   pump(linkQueue: LinkQueue): void {
     if (!linkQueue.open) return;
     if (linkQueue.held) this.#writeHeld(linkQueue, linkQueue.held);
-    if (linkQueue.quiet) settleWaits(linkQueue);
-    if (linkQueue.quiet || linkQueue.unanswered > 0 || linkQueue.queue.size === 0) return;
-    for (let next = linkQueue.queue.first(); next; next = linkQueue.queue.first()) {
-      const [commandId, key] = next;
-      if (linkQueue.window.size >= IN_FLIGHT || isHolding(linkQueue)) return;
-      if (linkQueue.link.backlog() >= BACK_PRESSURE_BYTES) return;
+    if (linkQueue.quiet) wakeWaits(linkQueue);
+    while (linkQueue.queue.size > 0 && mayDispatch(linkQueue)) {
+      const [commandId, key] = linkQueue.queue.first() ?? [];
+      if (commandId === undefined || key === undefined) return;
       linkQueue.queue.delete(commandId);
-      linkQueue.window.add(commandId);
-      this.#dispatch(linkQueue, key);
+      this.#begin(linkQueue, key);
     }
+  }
+
+  #begin(linkQueue: LinkQueue, key: CommandKey): void {
+    linkQueue.window.add(key.commandId);
+    this.#dispatch(linkQueue, key);
   }
 
   /** Asks the client to stop a command. The cancel of a held command is sent after the command itself. */
@@ -131,9 +135,7 @@ export class Dispatcher {
 
   /** Links with commands queued. */
   get draining(): number {
-    return Iterator.from(this.#linkQueues.values())
-      .filter(({ queue }) => queue.size > 0)
-      .toArray().length;
+    return [...this.#linkQueues.values()].filter(({ queue }) => queue.size > 0).length;
   }
 
   /**
@@ -147,26 +149,26 @@ export class Dispatcher {
     linkQueue.window.delete(commandId);
     linkQueue.held?.delete(commandId);
     this.pump(linkQueue);
-    settleWaits(linkQueue);
+    wakeWaits(linkQueue);
   }
 
   #dispatch(linkQueue: LinkQueue, key: CommandKey): void {
     const { commands } = this.#deps.backend;
     const attempt = String(++this.#attempts);
-    const ask = () => commands.dispatch(key, linkQueue.binding, attempt);
+    const dispatch = () => commands.dispatch(key, linkQueue.binding, attempt);
     const failed = (error: unknown): void => {
-      if (isStoreUnavailable(error)) this.#insist(linkQueue, key, ask);
-      else this.#lost(linkQueue, key, error);
+      if (isStoreUnavailable(error)) this.#retryDispatch(linkQueue, key, dispatch);
+      else this.#dropDispatch(linkQueue, key, error);
     };
     try {
-      const answer = ask();
+      const answer = dispatch();
       // The answer came in the same tick, so the socket's backlog cannot have changed since it was checked.
-      if (!(answer instanceof Promise)) return this.#answered(linkQueue, key, answer);
-      linkQueue.asked++;
+      if (!(answer instanceof Promise)) return this.#write(linkQueue, key, answer);
+      linkQueue.pendingDispatches++;
       void answer
-        .then((result) => this.#arrived(linkQueue, key, result))
+        .then((result) => this.#writeOrHold(linkQueue, key, result))
         .catch(failed)
-        .finally(() => this.#answerCame(linkQueue));
+        .finally(() => this.#dispatchAnswered(linkQueue));
     } catch (error) {
       failed(error);
     }
@@ -175,36 +177,36 @@ export class Dispatcher {
   /**
    * It is unknown whether the mark was set, so nothing was written. Repeats the same attempt until the store answers.
    */
-  #insist(linkQueue: LinkQueue, key: CommandKey, ask: () => MaybePromise<DispatchResult>): void {
+  #retryDispatch(linkQueue: LinkQueue, key: CommandKey, dispatch: () => MaybePromise<DispatchResult>): void {
     const current = () => linkQueue.open && this.has(linkQueue);
-    const run = async (): Promise<DispatchResult> => (current() ? ask() : { kind: 'skip' });
-    linkQueue.asked++;
-    linkQueue.unanswered++;
-    this.#outbox
+    const run = async (): Promise<DispatchResult> => (current() ? dispatch() : { kind: 'skip' });
+    linkQueue.pendingDispatches++;
+    linkQueue.retriedDispatches++;
+    this.#retryQueue
       .take({ lane: clientKeyText(linkQueue.client), bytes: ENTRY_BYTES, run })
-      .then((result) => this.#arrived(linkQueue, key, current() ? result : { kind: 'skip' }))
-      .catch((error: unknown) => this.#lost(linkQueue, key, error))
+      .then((result) => this.#writeOrHold(linkQueue, key, current() ? result : { kind: 'skip' }))
+      .catch((error: unknown) => this.#dropDispatch(linkQueue, key, error))
       .finally(() => {
-        linkQueue.unanswered--;
-        this.#answerCame(linkQueue);
+        linkQueue.retriedDispatches--;
+        this.#dispatchAnswered(linkQueue);
       });
   }
 
-  #answerCame(linkQueue: LinkQueue): void {
-    linkQueue.asked--;
+  #dispatchAnswered(linkQueue: LinkQueue): void {
+    linkQueue.pendingDispatches--;
     this.pump(linkQueue);
-    settleWaits(linkQueue);
+    wakeWaits(linkQueue);
   }
 
   /**
    * Many dispatches may have been requested before the socket had back-pressure. Those that do not fit are held, at
    * most a window of them.
    */
-  #arrived(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
+  #writeOrHold(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
     // The command ended before the answer arrived, so it is not written.
     const answer: DispatchResult = linkQueue.window.has(key.commandId) ? result : { kind: 'skip' };
     const behind = isHolding(linkQueue) || linkQueue.link.backlog() >= BACK_PRESSURE_BYTES;
-    if (answer.kind === 'skip' || !behind || !this.has(linkQueue)) return this.#answered(linkQueue, key, answer);
+    if (answer.kind === 'skip' || !behind || !this.has(linkQueue)) return this.#write(linkQueue, key, answer);
     linkQueue.held ??= new Map();
     linkQueue.held.set(key.commandId, { key, result: answer, at: this.#deps.clock.now(), cancel: null });
   }
@@ -215,21 +217,21 @@ export class Dispatcher {
       if (link.backlog() >= BACK_PRESSURE_BYTES) return;
       held.delete(commandId);
       const waited = Math.max(0, this.#deps.clock.now() - at);
-      this.#answered(linkQueue, key, { ...result, remainingMs: result.remainingMs - waited });
+      this.#write(linkQueue, key, { ...result, remainingMs: result.remainingMs - waited });
       if (cancel) link.sendCancel(commandId, cancel.reason);
     }
   }
 
-  #answered(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
+  #write(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
     if (result.kind === 'skip') {
       linkQueue.window.delete(key.commandId);
-      return settleWaits(linkQueue);
+      return wakeWaits(linkQueue);
     }
     const { command, params, remainingMs } = result;
     const { metrics, backend } = this.#deps;
     const { userId, clientId, commandId, cancelRequestedAt } = command;
     metrics.count('commands_dispatched');
-    if (backend.bus.hears('command')) {
+    if (backend.bus.hasSubscribers('command')) {
       const hint = { key: { userId, clientId, commandId }, progress: null };
       backend.bus.publish(`command:${commandKeyText(key)}`, hint);
     }
@@ -240,9 +242,9 @@ export class Dispatcher {
   }
 
   /** Nothing is written. Reconciliation ends the command at its deadline. */
-  #lost(linkQueue: LinkQueue, key: CommandKey, error: unknown): void {
+  #dropDispatch(linkQueue: LinkQueue, key: CommandKey, error: unknown): void {
     this.#deps.log.error({ err: error, command: commandKeyText(key) }, 'dispatch failed');
     linkQueue.window.delete(key.commandId);
-    settleWaits(linkQueue);
+    wakeWaits(linkQueue);
   }
 }

@@ -1,3 +1,4 @@
+/** Drains a node: lets live commands end, then closes the links. */
 import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
 import { DRAIN_CLOSE_DELAY_MS, DRAIN_SPREAD_LINK_MS, DRAIN_SPREAD_MS, PAGE_MAX } from '../limits.ts';

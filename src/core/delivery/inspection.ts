@@ -1,3 +1,4 @@
+/** Answers the operator's questions about delivery from the store. Changes nothing. */
 import type { AdmissionScope } from '../auth/policy.ts';
 import { requireAdmin, subjectOf } from '../auth/principal.ts';
 import { completenessOf, type Listing } from '../cursor.ts';

@@ -1,3 +1,4 @@
+/** The port of bounded delivery statistics. */
 import type { CommandKey } from '../ids.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';

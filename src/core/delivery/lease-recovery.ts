@@ -1,3 +1,4 @@
+/** Queues the commands of this node's links again after the node's lease was lost and recovered. */
 import type { Deps } from '../deps.ts';
 import type { Dispatcher } from './dispatcher.ts';
 

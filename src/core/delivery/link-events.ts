@@ -1,3 +1,4 @@
+/** Publishes and logs that a client link opened or closed. */
 import type { ConnectionChange } from '../bus.ts';
 import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';

@@ -1,7 +1,8 @@
+/** The queue of commands for each link of this node, in memory. Writes nothing to sockets. */
 import { ByClient } from '../by-client.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import { LazyMap, LazySet } from '../lazy.ts';
-import { LEAVING_LINKS } from '../limits.ts';
+import { BACK_PRESSURE_BYTES, IN_FLIGHT, LEAVING_LINKS } from '../limits.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
 
@@ -15,7 +16,7 @@ export type Held = {
 };
 
 /** `wake` is called as soon as `over` holds. */
-export type OutletWait = { readonly over: (linkQueue: LinkQueue) => boolean; readonly wake: () => void };
+export type LinkQueueWait = { readonly over: (linkQueue: LinkQueue) => boolean; readonly wake: () => void };
 
 /** The queue and the window of one link on this node. */
 export type LinkQueue = {
@@ -36,18 +37,28 @@ export type LinkQueue = {
    */
   held: Map<string, Held> | null;
   /** Dispatches that the store has not answered yet. */
-  asked: number;
+  pendingDispatches: number;
   /**
    * How many of those are retried because the store was unavailable. No other dispatch begins until it has answered, so
    * that the order holds.
    */
-  unanswered: number;
-  readonly waits: OutletWait[];
+  retriedDispatches: number;
+  readonly waits: LinkQueueWait[];
 };
 
-export function createOutlet(client: ClientKey, binding: Binding, link: ClientLink): LinkQueue {
+export function createLinkQueue(client: ClientKey, binding: Binding, link: ClientLink): LinkQueue {
   const own = { queue: new LazyMap<string, CommandKey>(), window: new LazySet<string>(), waits: [] };
-  return { client, binding, link, ...own, open: false, quiet: false, held: null, asked: 0, unanswered: 0 };
+  return {
+    client,
+    binding,
+    link,
+    ...own,
+    open: false,
+    quiet: false,
+    held: null,
+    pendingDispatches: 0,
+    retriedDispatches: 0,
+  };
 }
 
 /** Whether the link still has commands to finish: those in flight and, unless it is quiet, those queued. */
@@ -59,20 +70,27 @@ export function isHolding({ held }: LinkQueue): boolean {
   return held !== null && held.size > 0;
 }
 
+/** Whether one more dispatch may begin on this link now. Asks for the backlog last, because the link notes that. */
+export function mayDispatch(linkQueue: LinkQueue): boolean {
+  const { open, quiet, retriedDispatches, window, link } = linkQueue;
+  if (!open || quiet || retriedDispatches > 0 || window.size >= IN_FLIGHT || isHolding(linkQueue)) return false;
+  return link.backlog() < BACK_PRESSURE_BYTES;
+}
+
 /** Whether the store has answered every dispatch that was begun. */
-export function isAnswered({ asked }: LinkQueue): boolean {
-  return asked === 0;
+export function isAnswered({ pendingDispatches }: LinkQueue): boolean {
+  return pendingDispatches === 0;
 }
 
 /** Resolves once `over` holds for the link, or once all its waits are ended. */
-export function waitFor(linkQueue: LinkQueue, over: OutletWait['over']): Promise<void> {
+export function waitFor(linkQueue: LinkQueue, over: LinkQueueWait['over']): Promise<void> {
   return new Promise((wake) => {
     linkQueue.waits.push({ over, wake });
-    settleWaits(linkQueue);
+    wakeWaits(linkQueue);
   });
 }
 
-export function settleWaits(linkQueue: LinkQueue): void {
+export function wakeWaits(linkQueue: LinkQueue): void {
   const { waits } = linkQueue;
   if (waits.length === 0) return;
   for (const wait of waits.splice(0)) {

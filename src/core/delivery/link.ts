@@ -1,6 +1,7 @@
+/** The interface between core and the gateway for one client link. Types only. */
 import type { ActionAdvertisement, Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
-import type { Report, ReportOutcome } from '../contexts/store.ts';
+import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
 import type { TerminalError } from '../history/message.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -51,7 +52,7 @@ export interface LinkSession {
   ): MaybePromise<FinishResult>;
   advertise(actions: readonly ActionAdvertisement[]): Promise<Connection | null>;
   /** A report of the client's contexts and windows: all of it is accepted, or nothing. */
-  report(report: Report): Promise<ReportOutcome>;
+  report(report: ContextReport): Promise<ReportOutcome>;
   /**
    * Records a sign of life. False: this link is no longer the bound one and its client is not leaving, so the gateway
    * closes it.

@@ -1,7 +1,7 @@
 import { requireUser } from '../auth/principal.ts';
 import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
-import type { Report, ReportOutcome } from '../contexts/store.ts';
+import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
 import type { Links } from '../core.ts';
 import type { Deps } from '../deps.ts';
 import { fail, isStoreUnavailable } from '../errors.ts';
@@ -23,7 +23,7 @@ export type LinkParts = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
   readonly acts: DeliveryActs;
-  readonly outbox: StoreRetryQueue;
+  readonly retryQueue: StoreRetryQueue;
   readonly isDraining: () => boolean;
 };
 
@@ -127,11 +127,12 @@ class Session implements LinkSession {
   }
 
   end(commandId: string, end: Omit<End, 'kept' | 'instanceId'>): MaybePromise<FinishResult> {
-    const { acts, outbox, dispatcher } = this.#parts;
+    const { acts, retryQueue, dispatcher } = this.#parts;
     const { instanceId } = this.#linkQueue.binding;
     const key = this.#keyOf(commandId);
-    const run = (): MaybePromise<FinishResult> => acts.finish(key, { ...end, instanceId });
-    return thenDo(orKeep(outbox, key, { end, run }), (finished) => {
+    const { kind, payload, error, refused } = end;
+    const run = (): MaybePromise<FinishResult> => acts.finish(key, { instanceId, kind, payload, error, refused });
+    return thenDo(orRetry(retryQueue, key, { end, run }), (finished) => {
       dispatcher.free(key);
       return finished;
     });
@@ -147,7 +148,7 @@ class Session implements LinkSession {
     return connection;
   }
 
-  async report(report: Report): Promise<ReportOutcome> {
+  async report(report: ContextReport): Promise<ReportOutcome> {
     const { deps } = this.#parts;
     const { client, binding } = this.#linkQueue;
     const outcome = await this.#parts.advertised.report(client, report, () =>
@@ -204,7 +205,7 @@ class Session implements LinkSession {
    * this back.
    */
   async #unbind(cause: DisconnectCause): Promise<void> {
-    const { deps, dispatcher, outbox } = this.#parts;
+    const { deps, dispatcher, retryQueue } = this.#parts;
     const { client, binding } = this.#linkQueue;
     const run = async (): Promise<void> => {
       const connection = await deps.backend.connections.disconnect(client, binding.epoch, cause);
@@ -213,7 +214,7 @@ class Session implements LinkSession {
       await deps.backend.commands.rebind(client, binding, 'down');
       publishChange(deps, 'disconnected', { connection, cause });
     };
-    await outbox.take({ lane: `${clientKeyText(client)} ${binding.epoch}`, bytes: ENTRY_BYTES, run });
+    await retryQueue.take({ lane: `${clientKeyText(client)} ${binding.epoch}`, bytes: ENTRY_BYTES, run });
   }
 
   #keyOf(commandId: string): CommandKey {
@@ -228,16 +229,16 @@ type Ending = { readonly end: { readonly payload: JsonText | null }; readonly ru
  * Answers in the same tick if the store does and nothing waits in the retry queue; otherwise the end goes through the
  * retry queue.
  */
-function orKeep(
-  outbox: StoreRetryQueue,
+function orRetry(
+  retryQueue: StoreRetryQueue,
   key: CommandKey,
   { end: { payload }, run }: Ending,
 ): MaybePromise<FinishResult> {
   const keep = (): Promise<FinishResult> => {
     const bytes = ENTRY_BYTES + (payload === null ? 0 : utf8Length(payload));
-    return outbox.take({ lane: commandKeyText(key), bytes, run: async () => run() });
+    return retryQueue.take({ lane: commandKeyText(key), bytes, run: async () => run() });
   };
-  if (outbox.size > 0) return keep();
+  if (retryQueue.size > 0) return keep();
   return orElse(run, (error) => {
     if (isStoreUnavailable(error)) return keep();
     throw error;

@@ -6,7 +6,7 @@ import type { DeliveryActs } from './acts.ts';
 import type { MailboxRow, NodeListener } from './nodes.ts';
 import { createOutage } from './outage.ts';
 import { requeueAfterLeaseRecovery } from './lease-recovery.ts';
-import { reportOf, type ReportParts, type Turns } from './report.ts';
+import { reportOf, type ReportParts, type LoopTimes } from './report.ts';
 import type { Reply } from './waiter.ts';
 
 export type LoopParts = ReportParts & {
@@ -21,26 +21,26 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
   const { deps } = parts;
   const { clock, nodeId } = deps;
   const { nodes } = deps.backend;
-  const turns: Turns = { heardAt: clock.now(), reconciledAt: clock.now() };
+  const times: LoopTimes = { heardAt: clock.now(), reconciledAt: clock.now() };
   const outage = createOutage(deps);
   const quietly = (what: string, run: () => Promise<void>) => (): void => void outage.run(what, run);
   const beat = quietly('beat', async () => {
-    await nodes.beat(nodeId, reportOf(parts, turns));
+    await nodes.beat(nodeId, reportOf(parts, times));
     await nodes.post(nodeId, { kind: 'pulse' });
   });
   const turn = quietly('reconciliation', async () => {
     await reconcile(parts);
-    turns.reconciledAt = clock.now();
+    times.reconciledAt = clock.now();
   });
   const detach = await nodes.attach(nodeId, {
     deliver(row) {
-      if (row.kind === 'pulse') turns.heardAt = clock.now();
+      if (row.kind === 'pulse') times.heardAt = clock.now();
       else take(parts, row);
       // The operator who requested the drain polls this node's report, so it is sent now.
       if (row.kind === 'drain') beat();
     },
     lost: parts.onLost,
-    linksLost: (connections) => tellLost(deps, connections),
+    linksLost: (connections) => publishDisconnects(deps, connections),
     revived: quietly('requeue', () => requeueAfterLeaseRecovery(parts)),
   });
   beat();
@@ -62,7 +62,7 @@ export async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>
 }
 
 /** No node closed these links, so none has published their disconnects. */
-function tellLost({ backend, clock }: Deps, connections: readonly Connection[]): void {
+function publishDisconnects({ backend, clock }: Deps, connections: readonly Connection[]): void {
   const change = 'disconnected';
   for (const connection of connections)
     backend.bus.publish('connections', { change, connection, cause: connection.disconnectCause, at: clock.now() });

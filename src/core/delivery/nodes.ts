@@ -1,3 +1,4 @@
+/** The port of nodes: leases, heartbeats, mailboxes, and the commands that are due. */
 import type { Cancel } from '../clock.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';

@@ -1,3 +1,4 @@
+/** What an operator sees of nodes and of actions on links. Types, and their derivation from rows. */
 import type { Principal } from '../auth/principal.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { PageArgs } from '../cursor.ts';

@@ -1,3 +1,4 @@
+/** What an operator can do: disconnect a client, drain a node. */
 import { audit } from '../audit.ts';
 import { requireAdmin } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
@@ -27,21 +28,21 @@ export function createOperatorActions(deps: Deps): OperatorActions {
       if (!before) return null;
       if (!isLive(before, clock.now())) notConnected();
       const { nodeId, instanceId, epoch } = before;
-      audit(log, admin, { deed: 'disconnect', ...client, instanceId, nodeId, reason });
+      audit(log, admin, { action: 'disconnect', ...client, instanceId, nodeId, reason });
       const kick = { kind: 'kick', client, epoch, cause: 'operator', instanceId: null } as const;
       if (!(await nodes.post(nodeId, kick))) notConnected();
       const isGone = (now: Connection | null): boolean => now?.epoch !== epoch || now.disconnectedAt !== null;
-      const after = await look(deps, () => find(client), isGone);
+      const after = await pollUntil(deps, () => find(client), isGone);
       return { state: isGone(after) ? 'closed' : 'requested', connection: after ?? before };
     },
-    async drainNode(requester, asked, withinMs) {
+    async drainNode(requester, nodeIdText, withinMs) {
       const admin = requireAdmin(requester);
-      const nodeId = id('node_id', asked);
+      const nodeId = id('node_id', nodeIdText);
       const ms = within('within_ms', withinMs, DRAIN_WITHIN_MS);
       if (!(await nodes.get(nodeId))) return null;
-      audit(log, admin, { deed: 'drain', nodeId, withinMs: ms });
+      audit(log, admin, { action: 'drain', nodeId, withinMs: ms });
       if (!(await nodes.post(nodeId, { kind: 'drain', withinMs: ms }))) return null;
-      const after = await look(
+      const after = await pollUntil(
         deps,
         () => nodes.get(nodeId),
         (node) => node === null || node.draining,
@@ -56,7 +57,7 @@ function notConnected(): never {
 }
 
 /** Nodes process their mailboxes asynchronously: reads until `done` holds, for at most DEED_TOLD_MS. */
-async function look<T>({ clock }: Deps, read: () => MaybePromise<T>, done: (seen: T) => boolean): Promise<T> {
+async function pollUntil<T>({ clock }: Deps, read: () => MaybePromise<T>, done: (seen: T) => boolean): Promise<T> {
   const end = clock.now() + OPERATOR_CONFIRM_MS;
   for (;;) {
     const seen = await read();

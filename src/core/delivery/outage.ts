@@ -1,3 +1,4 @@
+/** Logs the beginning and the end of an outage of the store, once each. */
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 

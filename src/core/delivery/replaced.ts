@@ -1,3 +1,4 @@
+/** What follows when a new link replaces the earlier link of a client. */
 import type { ConnectResult } from '../connections/store.ts';
 import type { Deps } from '../deps.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';

@@ -1,3 +1,4 @@
+/** The report that a node sends with each heartbeat. */
 import type { Deps } from '../deps.ts';
 import { LOOP_ALIVE_MS } from '../limits.ts';
 import type { CounterName } from '../metrics.ts';
@@ -14,7 +15,7 @@ export type ReportParts = {
 };
 
 /** When each loop last did its work, in epoch milliseconds. */
-export type Turns = { heardAt: number; reconciledAt: number };
+export type LoopTimes = { heardAt: number; reconciledAt: number };
 
 const OUTCOMES: Readonly<Record<Outcome, true>> = {
   completed: true,
@@ -38,11 +39,11 @@ const ZEROS: ReadonlyMap<string, number> = new Map(
 );
 
 /** This node's current report. */
-export function reportOf({ deps, dispatcher, waiters, isDraining }: ReportParts, turns: Turns): NodeReport {
+export function reportOf({ deps, dispatcher, waiters, isDraining }: ReportParts, times: LoopTimes): NodeReport {
   const now = deps.clock.now();
   return {
-    listenerAlive: now - turns.heardAt < LOOP_ALIVE_MS,
-    reconciliationAlive: now - turns.reconciledAt < LOOP_ALIVE_MS,
+    listenerAlive: now - times.heardAt < LOOP_ALIVE_MS,
+    reconciliationAlive: now - times.reconciledAt < LOOP_ALIVE_MS,
     activeDrainers: dispatcher.draining,
     connectionWaiters: waiters(),
     links: dispatcher.links,

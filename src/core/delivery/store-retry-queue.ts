@@ -1,3 +1,4 @@
+/** Keeps acts while the store is unavailable, and repeats them in order. In memory only. */
 import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';

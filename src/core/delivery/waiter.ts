@@ -1,3 +1,4 @@
+/** The record of one caller's wait on a command. */
 import type { CommandKey } from '../ids.ts';
 import { reached, type Command, type Stage } from './command.ts';
 import type { JsonText } from '../json.ts';

@@ -1,3 +1,4 @@
+/** The port of waiters. */
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';

@@ -1,3 +1,4 @@
+/** The interface for reading history. Types only. */
 import type { Requester } from '../auth/principal.ts';
 import type { PageArgs } from '../cursor.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -31,7 +32,7 @@ export interface Histories {
    * For nested fields, after the messages were authorized and their payloads were requested: one answer per message, in
    * order. Large payloads are fetched from the spill store.
    */
-  payloads(messages: readonly Message[]): Promise<readonly ShownPayload[]>;
+  payloads(requester: Requester, messages: readonly Message[]): Promise<readonly ShownPayload[]>;
   /** Admin only. Throws `raw_history_disabled` if the deployment does not allow it. Null: no such stream. */
   raw(requester: Requester, query: RawQuery): Promise<RawMessages | null>;
   /**

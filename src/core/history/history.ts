@@ -39,10 +39,10 @@ export function createHistories(deps: Deps): Histories {
       );
     },
     async messages(requester, query, page) {
-      const asked = splitStreamKey(query.stream) ?? invalid('stream', STREAM_FORM);
-      const userId = knownUser(requester, asked.userId);
+      const parsed = splitStreamKey(query.stream) ?? invalid('stream', STREAM_FORM);
+      const userId = knownUser(requester, parsed.userId);
       if (userId === null) return null;
-      const suffix = checkSuffix(asked.suffix);
+      const suffix = checkSuffix(parsed.suffix);
       const filter = checkFilter(query);
       const order = checkOrder(page.order);
       const listing = {
@@ -67,7 +67,7 @@ export function createHistories(deps: Deps): Histories {
       const scan = await readTurns.run(holderOf(requester), () => store.ofCommand(userId, commandId, request));
       return cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
-    payloads: (messages) => readPayloads(deps, messages),
+    payloads: (requester, messages) => readPayloads(deps, requester, messages),
     raw: (requester, query) => readRaw(deps, requester, query),
     cleanSpill: () => (deps.spill.managed ? deps.spill.clean() : 0),
   };

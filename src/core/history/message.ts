@@ -1,3 +1,4 @@
+/** A retained message. */
 import { isId, suffixSegments } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { STREAM_SUFFIX_SEGMENTS } from '../limits.ts';

@@ -1,3 +1,4 @@
+/** Stores large payloads in the spill store before the act that refers to them, and discards them if it fails. */
 import type { Clock } from '../clock.ts';
 import type { Crypto } from '../crypto.ts';
 import { CallboardError } from '../errors.ts';
@@ -47,12 +48,14 @@ export function isLarge(text: JsonText): boolean {
 export function createPayloadStorage(parts: PayloadStorageParts): PayloadStorage {
   const { spill, clock, metrics, log, retentionMs } = parts;
   const put = async (text: JsonText, userId: string): Promise<StoredPayload> => {
-    const ref = await spill.put(text, clock.now() + retentionMs, userId).catch((error: unknown) => {
+    try {
+      const ref = await spill.put(text, clock.now() + retentionMs, userId);
+      metrics.count('payloads_spilled');
+      return { payload: null, spill: ref };
+    } catch (error) {
       metrics.count('payloads_unstored');
       throw error instanceof CallboardError ? error : storeFailed(error);
-    });
-    metrics.count('payloads_spilled');
-    return { payload: null, spill: ref };
+    }
   };
   const keep = (text: JsonText | null, userId: string): MaybePromise<StoredPayload> =>
     text !== null && isLarge(text) ? put(text, userId) : inline(text);

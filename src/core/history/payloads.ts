@@ -1,9 +1,12 @@
+/** Reads the payloads of messages, including those in the spill store. */
+import type { Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
+import { holderOf } from '../shares/holders.ts';
 import type { Message, ShownPayload } from './message.ts';
 import type { SpillRead } from './spill.ts';
 
-/** Objects of the spill store that one answer reads concurrently. */
-const AT_ONCE = 16;
+/** Objects of the spill store that one answer reads concurrently, and their bytes. A single object may have more. */
+const AT_ONCE = { objects: 16, bytes: 1024 * 1024 } as const;
 
 const SHOWN: Readonly<Record<SpillRead['state'], ShownPayload['state']>> = {
   present: 'spilled_included',
@@ -13,14 +16,37 @@ const SHOWN: Readonly<Record<SpillRead['state'], ShownPayload['state']>> = {
 
 /**
  * One answer per message, in the order given. A large payload is read from the spill store, and is `expired` once its
- * time is over.
+ * time is over. All reads together take one turn of the requester: if requests took turns within one answer, each would
+ * hold its part in memory until its next turn.
  */
-export async function readPayloads(deps: Deps, messages: readonly Message[]): Promise<readonly ShownPayload[]> {
-  const shown: ShownPayload[] = [];
-  for (let from = 0; from < messages.length; from += AT_ONCE) {
-    shown.push(...(await Promise.all(messages.slice(from, from + AT_ONCE).map((message) => readOne(deps, message)))));
+export async function readPayloads(
+  deps: Deps,
+  requester: Principal | null,
+  messages: readonly Message[],
+): Promise<readonly ShownPayload[]> {
+  return deps.readTurns.run(holderOf(requester), async () => {
+    const shown: ShownPayload[] = [];
+    for (const group of groupsOf(messages)) {
+      shown.push(...(await Promise.all(group.map((message) => readOne(deps, message)))));
+    }
+    return shown;
+  });
+}
+
+function* groupsOf(messages: readonly Message[]): Generator<readonly Message[]> {
+  let group: Message[] = [];
+  let bytes = 0;
+  for (const message of messages) {
+    const more = message.spill?.bytes ?? 0;
+    if (group.length === AT_ONCE.objects || (group.length > 0 && bytes + more > AT_ONCE.bytes)) {
+      yield group;
+      group = [];
+      bytes = 0;
+    }
+    group.push(message);
+    bytes += more;
   }
-  return shown;
+  if (group.length > 0) yield group;
 }
 
 async function readOne(deps: Deps, { payload, spill }: Message): Promise<ShownPayload> {

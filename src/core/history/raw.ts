@@ -1,3 +1,4 @@
+/** Reads a bounded sample of stored rows, for operators only. */
 import { requireAdmin, type Principal } from '../auth/principal.ts';
 import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
@@ -38,7 +39,7 @@ export async function readRaw(deps: Deps, requester: Principal | null, query: Ra
   const bounds: SampleBounds = { messages, bytes: RAW_SAMPLE_BYTES, of };
   const sample = await deps.backend.history.sample(streamOf(query.stream ?? null), bounds);
   if (sample === null) return null;
-  const items = of === 'stored' ? sample.rows.map(({ stored }) => stored) : await payloadsOf(deps, sample);
+  const items = of === 'stored' ? sample.rows.map(({ stored }) => stored) : await payloadsOf(deps, requester, sample);
   return { items, completeness: completenessOf(sourcesOf(sample, { items, messages, asOf: deps.clock.now() })) };
 }
 
@@ -48,9 +49,14 @@ function streamOf(key: string | null): { userId: string; suffix: string } | null
   return isSuffix(suffix) ? { userId: canonicalUser(userId), suffix } : invalid('stream', STREAM_FORM);
 }
 
-async function payloadsOf(deps: Deps, { rows }: RawSample): Promise<readonly (JsonText | null)[]> {
+async function payloadsOf(
+  deps: Deps,
+  requester: Principal | null,
+  { rows }: RawSample,
+): Promise<readonly (JsonText | null)[]> {
   const shown = await readPayloads(
     deps,
+    requester,
     rows.map(({ message }) => message),
   );
   return shown.map(({ text }) => text);

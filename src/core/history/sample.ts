@@ -22,7 +22,7 @@ export class Sampling {
    * Offers one message. `stored` returns the row as its store keeps it; it is called only if the row is needed. False:
    * the sample is cut here, and no more messages are to be offered.
    */
-  look(message: Message, stored: () => JsonText): boolean {
+  offer(message: Message, stored: () => JsonText): boolean {
     const { of, messages, bytes } = this.#bounds;
     if (++this.#scanned > SCAN_BUDGET) return this.#end();
     if (of === 'payloads' && message.payload === null && message.spill === null) return true;

@@ -1,3 +1,4 @@
+/** The port of the spill store, which keeps large payloads outside the history. */
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 

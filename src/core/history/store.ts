@@ -1,3 +1,4 @@
+/** The port of history: retained messages by user and stream. */
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { ObservedSource, PageRequest, Scan } from '../page.ts';

@@ -1,3 +1,4 @@
+/** The interface of ingestion. Types only. */
 import type { Principal } from '../auth/principal.ts';
 import type { Code, InputError } from '../errors.ts';
 import type { JsonText } from '../json.ts';

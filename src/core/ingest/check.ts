@@ -1,3 +1,4 @@
+/** Checks one ingested message, before anything is stored. */
 import type { Crypto } from '../crypto.ts';
 import { fail, invalid } from '../errors.ts';
 import { collectInputErrors, optional } from '../input-errors.ts';

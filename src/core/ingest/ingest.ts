@@ -1,7 +1,7 @@
 import { requireUser } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError, fail, invalid } from '../errors.ts';
+import { CallboardError, fail, internalMessage, invalid } from '../errors.ts';
 import type { PayloadStorage } from '../history/payload-storage.ts';
 import { streamKey, type StoredPayload, type Message } from '../history/message.ts';
 import type { IngestResult } from '../history/store.ts';
@@ -145,16 +145,15 @@ function refusalOf(userId: string, message: IngestMessage | undefined, error: Ca
   };
 }
 
-/** Unexpected errors are logged, and the requester gets `internal` without details. */
-function failureOf({ log }: Deps, error: unknown): CallboardError {
+/** Unexpected errors are logged, and the requester gets `internal` and the id of the log entry. */
+function failureOf({ log, crypto }: Deps, error: unknown): CallboardError {
   if (error instanceof CallboardError && error.code !== 'internal') {
     if (error.status >= 500) log.warn({ err: error }, 'a message was not ingested');
     return error;
   }
-  log.error({ err: error }, 'a message was not ingested');
-  return new CallboardError('internal', 'An internal error occurred; the log of the relay has the details.', {
-    cause: error,
-  });
+  const id = crypto.randomId();
+  log.error({ err: error, id }, 'a message was not ingested');
+  return new CallboardError('internal', internalMessage(id), { cause: error });
 }
 
 function labelOf({ error, duplicate }: IngestVerdict): string {

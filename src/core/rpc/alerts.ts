@@ -1,38 +1,36 @@
+/** A live alert while callers wait for longer than a bound. */
 import { readScope } from '../auth/principal.ts';
 import type { PendingRpc, PendingRpcAlert, Rpc, Requester } from '../core.ts';
 import type { Deps } from '../deps.ts';
-import { RECONCILE_MS } from '../limits.ts';
+import { OLDER_THAN_MS, RECONCILE_MS } from '../limits.ts';
 import { createFeed, type Subscription } from '../live.ts';
 import { within } from '../range.ts';
 
-/** Bounds of `olderThanMs`, in milliseconds: from the interval of the checks to the longest life of a command. */
-const OLDER_THAN_MS = { default: 30_000, min: 1_000, max: 600_000 } as const;
-
 /**
- * Checks the oldest waiter once a second and emits an alert each time its age crosses the bound, in either direction.
- * The first alert is the current state. Several crossings between two checks count as one.
+ * Checks the oldest waiter once a second and emits an alert each time its age reaches the bound or falls below it. The
+ * first alert is the current state. Several crossings between two checks count as one.
  */
 export function pendingAlerts(
   deps: Deps,
   rooms: Pick<Rpc, 'pending' | 'count'>,
-  asked: { requester: Requester; olderThanMs: number; userId: string | null },
+  request: { requester: Requester; olderThanMs: number; userId: string | null },
 ): Subscription<PendingRpcAlert> {
-  const bound = within('older_than_ms', asked.olderThanMs, OLDER_THAN_MS);
-  const userId = readScope(asked.requester, asked.userId);
+  const bound = within('older_than_ms', request.olderThanMs, OLDER_THAN_MS);
+  const userId = readScope(request.requester, request.userId);
   let over: boolean | null = null;
   let looking = false;
-  const look = async (): Promise<void> => {
-    const oldest = (await rooms.pending(asked.requester, { userId }, { first: 1 })).nodes[0] ?? null;
-    const isOver = oldest !== null && oldest.ageMs > bound;
+  const check = async (): Promise<void> => {
+    const oldest = (await rooms.pending(request.requester, { userId }, { first: 1 })).nodes[0] ?? null;
+    const isOver = oldest !== null && oldest.ageMs >= bound;
     if (isOver === over) return;
     over = isOver;
-    const { count } = await rooms.count(asked.requester, { userId, minAgeMs: bound });
+    const { count } = await rooms.count(request.requester, { userId, minAgeMs: bound });
     feed.push(alert(deps, { over, oldest, count }));
   };
   const turn = (): void => {
     if (looking) return;
     looking = true;
-    look().then(
+    check().then(
       () => (looking = false),
       (error: unknown) => feed.fail(error),
     );

@@ -1,3 +1,4 @@
+/** The interface of calls: requests, answers, receipts. Types only. */
 import type { Command, CommandMark, Outcome } from '../delivery/command.ts';
 import type { WaitFor } from '../delivery/waiter.ts';
 import type { PendingWait } from '../delivery/waiters.ts';

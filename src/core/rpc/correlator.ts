@@ -1,3 +1,4 @@
+/** Matches replies to the callers that wait on this node. */
 import { ChurnMap } from '../churn.ts';
 import type { Command } from '../delivery/command.ts';
 import type { Reply, WaitFor } from '../delivery/waiter.ts';
@@ -14,36 +15,20 @@ export type KnownWait = {
   readonly until: number | null;
 };
 
-/**
- * A reply that a caller of this node waits for. If it arrives before `listen` is called, the listener gets it at once.
- */
-export class Expected {
-  #reply: Reply | null = null;
-  #take: ((reply: Reply) => void) | null = null;
-  /** Null until the waiter is registered in the store. */
-  wait: KnownWait | null = null;
+/** A wait for a reply. */
+export interface Waiting {
+  readonly rpcId: string;
   /** The holdings of the waiting requester. */
   readonly holdings: Holdings;
-
-  constructor(holdings: Holdings) {
-    this.holdings = holdings;
-  }
-
-  /** `take` is called at most once. Call this method once. */
-  listen(take: (reply: Reply) => void): void {
-    if (this.#reply) take(this.#reply);
-    else this.#take = take;
-  }
-
-  resolve(reply: Reply): void {
-    if (this.#take) this.#take(reply);
-    else this.#reply = reply;
-  }
+  /** Null until the waiter is registered in the store. */
+  readonly known: KnownWait | null;
+  /** Called at most once. The reply may come before the store has answered that the waiter is registered. */
+  resolve(reply: Reply): void;
 }
 
 /** Resolves this node's waiters: each at most once, by the first reply. */
 export class Correlator {
-  readonly #waiting = new ChurnMap<string, Expected>();
+  readonly #waiting = new ChurnMap<string, Waiting>();
   readonly #metrics: Metrics;
   #released = false;
 
@@ -52,20 +37,17 @@ export class Correlator {
   }
 
   /**
-   * Registers an expected reply, before the command is admitted, so that no reply can arrive too early. Takes one of
-   * the share `waits` until it is resolved or forgotten. The caller of this method must have checked that there is
-   * room.
+   * Registers a wait, before the store is asked, so that no reply can arrive too early. Takes one of the share `waits`
+   * until it is resolved or forgotten. The caller of this method must have checked that there is room.
    */
-  expect(rpcId: string, holdings: Holdings): Expected {
-    const expected = new Expected(holdings);
-    holdings.take('waits', 1);
-    this.#waiting.set(rpcId, expected);
-    return expected;
+  add(waiting: Waiting): void {
+    waiting.holdings.take('waits', 1);
+    this.#waiting.set(waiting.rpcId, waiting);
   }
 
   /** The waits that are, or were, registered in the store. */
   known(): readonly KnownWait[] {
-    return [...this.#waiting.values()].flatMap(({ wait }) => wait ?? []);
+    return [...this.#waiting.values()].flatMap(({ known }) => known ?? []);
   }
 
   /** Idempotent. */
@@ -74,17 +56,17 @@ export class Correlator {
   }
 
   resolve(reply: Reply): void {
-    const expected = this.#take(reply.rpcId);
-    if (!expected) return this.#metrics.count('replies_dropped');
-    expected.resolve(reply);
+    const waiting = this.#take(reply.rpcId);
+    if (!waiting) return this.#metrics.count('replies_dropped');
+    waiting.resolve(reply);
   }
 
-  #take(rpcId: string): Expected | undefined {
-    const expected = this.#waiting.get(rpcId);
-    if (!expected) return undefined;
+  #take(rpcId: string): Waiting | undefined {
+    const waiting = this.#waiting.get(rpcId);
+    if (!waiting) return undefined;
     this.#waiting.delete(rpcId);
-    expected.holdings.release('waits', 1);
-    return expected;
+    waiting.holdings.release('waits', 1);
+    return waiting;
   }
 
   /** After this call no caller waits on this node. Final. */

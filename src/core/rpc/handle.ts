@@ -1,3 +1,4 @@
+/** The calls on an admitted command: await and cancel. */
 import { subjectOf, type Principal } from '../auth/principal.ts';
 import type { AwaitRequest, CancelReceipt, Invocation, Requester } from '../core.ts';
 import { isTerminal } from '../delivery/command.ts';
@@ -9,9 +10,9 @@ import type { CommandKey } from '../ids.ts';
 import { AWAIT_WITHIN_MS, MAX_REASON } from '../limits.ts';
 import { invalid } from '../errors.ts';
 import { endedInvocation } from './ended.ts';
-import { invocation } from './invoke.ts';
+import { invocation } from './invocation.ts';
 import { within } from '../range.ts';
-import { waitForReply, type WaitParts } from './wait.ts';
+import { Wait, type WaitParts } from './wait.ts';
 
 /**
  * Waits again on a command by its ids, from any node. Null: the command is absent or belongs to another user.
@@ -22,30 +23,26 @@ export async function awaitCommand(
   requester: Requester,
   request: AwaitRequest,
 ): Promise<Invocation | null> {
-  const { deps, correlator } = parts;
+  const { deps } = parts;
   const key = ownKey(requester, request);
   const withinMs = within('within_ms', request.withinMs, AWAIT_WITHIN_MS);
   if (!key) return null;
   if (withinMs === 0) return readCommand(parts, key);
   const waitFor = request.waitFor ?? 'completed';
-  const rpcId = deps.crypto.randomId();
   const holdings = deps.shares.of(holderOf(requester));
   const shortage = holdings.refusal('waits', 1);
   if (shortage) fail(shortage, SHARE_MESSAGE[shortage], { share: 'waits', retryAfterMs: 1000 });
-  const expected = correlator.expect(rpcId, holdings);
+  const wait = new Wait(parts, { waitFor, withinMs, holdings, caller: request });
+  const { rpcId } = wait;
   let attached;
   try {
     attached = await deps.backend.waiters.attach(key, { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs });
   } catch (error) {
-    correlator.forget(rpcId);
+    wait.forget();
     throw error;
   }
-  if (attached.kind === 'waiting') {
-    const { signal, onAdmitted, onStage } = request;
-    const side = { signal, onAdmitted, onStage };
-    return waitForReply(parts, { expected, rpcId, command: attached.command, waitFor, withinMs, ...side });
-  }
-  correlator.forget(rpcId);
+  if (attached.kind === 'waiting') return wait.begin(attached.command);
+  wait.forget();
   if (attached.kind === 'full')
     fail('capacity_exceeded', 'The maximum number of callers already wait on this command.', { retryAfterMs: 1000 });
   if (attached.kind === 'ended') return endedInvocation(key, attached.mark);

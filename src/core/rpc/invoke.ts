@@ -1,22 +1,22 @@
-import { requireScope, type Caller } from '../auth/principal.ts';
+import { requireScope, type CallingPrincipal } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Invocation, InvokeRequest, Requester } from '../core.ts';
-import { isTerminal, type Command, type CommandCaller } from '../delivery/command.ts';
-import type { AdmitResult } from '../delivery/commands.ts';
+import type { CommandCaller } from '../delivery/command.ts';
+import type { AdmitRequest, AdmitResult } from '../delivery/commands.ts';
 import { satisfied } from '../delivery/waiter.ts';
+import type { Deps } from '../deps.ts';
 import { CallboardError, notFound } from '../errors.ts';
 import type { PayloadStorage } from '../history/payload-storage.ts';
 import type { StoredPayload } from '../history/message.ts';
 import { canonicalUser, type CommandKey } from '../ids.ts';
-import type { JsonText } from '../json.ts';
 import { thenDo, orElse, type MaybePromise } from '../maybe-promise.ts';
 import { holderOf } from '../shares/holders.ts';
 import { isShareRefusal } from '../shares/shares.ts';
-import type { Expected } from './correlator.ts';
 import { endedInvocation } from './ended.ts';
+import { invocation } from './invocation.ts';
 import { refused, refusedAdmission, refusedShare } from './refusals.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
-import { waitForReply, type CallerSide, type WaitParts } from './wait.ts';
+import { Wait, type CallerSide, type WaitParts } from './wait.ts';
 
 export type InvokeParts = WaitParts & { readonly keeper: PayloadStorage; readonly isDraining: () => boolean };
 
@@ -34,7 +34,7 @@ export function invoke(parts: InvokeParts, requester: Requester, request: Invoke
 
 export type CheckedCall = {
   /** The principal that the policy is evaluated for. */
-  readonly caller: Caller;
+  readonly caller: CallingPrincipal;
   /** Who is recorded as the command's caller; by default the principal. */
   readonly recordedAs?: CommandCaller;
   readonly userId: string;
@@ -57,17 +57,17 @@ export function invokeChecked(
   });
 }
 
-type Asked = { readonly caller: Caller; readonly key: CommandKey; readonly checked: CheckedInvoke };
+type PreflightParts = { readonly caller: CallingPrincipal; readonly key: CommandKey; readonly checked: CheckedInvoke };
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
 /**
  * The checks that come before admission. A known command id passes the checks of the target, because its outcome is
  * replayed.
  */
-function preflight(parts: InvokeParts, asked: Asked): MaybePromise<Refusal | null> {
+function preflight(parts: InvokeParts, { caller, key, checked }: PreflightParts): MaybePromise<Refusal | null> {
   const { deps } = parts;
-  const { caller, key, checked } = asked;
-  return thenDo(deps.backend.connections.get([key]), ([connection = null]) => {
+  return thenDo(deps.backend.connections.get([key]), (found) => {
+    const connection = found[0] ?? null;
     const live = isLive(connection, deps.clock.now()) ? connection : null;
     const { action } = checked;
     const verdict = deps.policy.decide(caller, { userId: key.userId, clientType: live?.clientType ?? null, action });
@@ -89,7 +89,7 @@ function refuseTarget({ isDraining }: InvokeParts, checked: CheckedInvoke, live:
 }
 
 type Admission = {
-  readonly caller: Caller;
+  readonly caller: CallingPrincipal;
   readonly recordedAs: CommandCaller;
   readonly key: CommandKey;
   readonly checked: CheckedInvoke;
@@ -97,7 +97,7 @@ type Admission = {
 };
 
 function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocation> {
-  const { deps, correlator } = parts;
+  const { deps } = parts;
   const { caller, checked } = admission;
   const holdings = deps.shares.of(holderOf(caller));
   const shortage = holdings.refusal('waits', 1);
@@ -105,24 +105,21 @@ function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocatio
     deps.metrics.count('commands_refused', shortage);
     return refusedShare(shortage, 'waits', checked.commandId);
   }
-  const rpcId = deps.crypto.randomId();
-  const expected = correlator.expect(rpcId, holdings);
-  return thenDo(keepParams(parts, admission, rpcId), (kept) =>
-    'kind' in kept ? kept : admitKept(parts, { ...admission, kept, rpcId, expected }),
+  const wait = new Wait(parts, { waitFor: checked.waitFor, withinMs: null, holdings, caller: admission.wait });
+  return thenDo(keepParams(parts, admission, wait), (kept) =>
+    'kind' in kept ? kept : admitKept(parts, { admission, kept, wait }),
   );
 }
 
+type Admitting = { readonly admission: Admission; readonly kept: StoredPayload; readonly wait: Wait };
+
 function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invocation> {
-  const { deps, correlator } = parts;
-  const { key, recordedAs, checked, kept, rpcId } = admitting;
-  const { id: scopeId, limit: scopeLimit } = deps.policy.scopeOf(key.userId);
-  const waiter = { rpcId, callerNodeId: deps.nodeId, waitFor: checked.waitFor, withinMs: null };
-  const chosenId = checked.commandId !== null;
-  const request = { ...checked, ...key, caller: recordedAs, chosenId, kept, scopeId, scopeLimit, waiter };
+  const { wait } = admitting;
+  const request = admitRequest(parts.deps, admitting);
   const admitted = orElse(
-    () => deps.backend.commands.admit(request),
+    () => parts.deps.backend.commands.admit(request),
     (error) => {
-      correlator.forget(rpcId);
+      wait.forget();
       if (!(error instanceof CallboardError) || error.code !== 'store_full') throw error;
       return { kind: 'refused', code: error.code, share: null } as const;
     },
@@ -130,43 +127,68 @@ function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invoc
   return thenDo(admitted, (result) => answer(parts, admitting, result));
 }
 
-type Admitting = Admission & { readonly kept: StoredPayload; readonly rpcId: string; readonly expected: Expected };
+/** Every member is named, because spreading objects costs more than the rest of an admission. */
+function admitRequest({ policy, nodeId }: Deps, { admission, kept, wait }: Admitting): AdmitRequest {
+  const { key, recordedAs, checked } = admission;
+  const { id: scopeId, limit: scopeLimit } = policy.scopeOf(key.userId);
+  return {
+    userId: key.userId,
+    clientId: key.clientId,
+    commandId: key.commandId,
+    chosenId: checked.commandId !== null,
+    action: checked.action,
+    digest: checked.digest,
+    scopeId,
+    scopeLimit,
+    namedInstanceId: checked.namedInstanceId,
+    params: checked.params,
+    kept,
+    caller: recordedAs,
+    traceId: checked.traceId,
+    parentSpanId: checked.parentSpanId,
+    traceFlags: checked.traceFlags,
+    traceState: checked.traceState,
+    connectWithinMs: checked.connectWithinMs,
+    respondWithinMs: checked.respondWithinMs,
+    waiter: { rpcId: wait.rpcId, callerNodeId: nodeId, waitFor: wait.waitFor, withinMs: null },
+  };
+}
 
-function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): MaybePromise<Invocation> {
-  const { deps, correlator } = parts;
-  const { key, checked, kept, rpcId, expected, wait } = asked;
+function answer(
+  parts: InvokeParts,
+  { admission, kept, wait }: Admitting,
+  result: AdmitResult,
+): MaybePromise<Invocation> {
+  const { deps } = parts;
+  const { key, checked } = admission;
   if (result.kind !== 'admitted') parts.keeper.discard(kept);
   if (result.kind === 'refused') {
-    correlator.forget(rpcId);
+    wait.forget();
     deps.metrics.count('commands_refused', result.code);
     return refusedAdmission(result, checked.commandId);
   }
   if (result.kind === 'ended') {
-    correlator.forget(rpcId);
+    wait.forget();
     return endedInvocation(key, result.mark);
   }
   if (result.kind === 'admitted') deps.metrics.count('commands_admitted');
   parts.acts.hint(key);
   const { command } = result;
-  if (satisfied(checked.waitFor, command)) {
-    correlator.forget(rpcId);
-    return invocation(command, rpcId, result.kind === 'attached' ? result.result : null);
-  }
-  const { signal, onAdmitted, onStage } = wait;
-  const side = { signal, onAdmitted, onStage };
-  return waitForReply(parts, { expected, rpcId, command, waitFor: checked.waitFor, withinMs: null, ...side });
+  if (!satisfied(checked.waitFor, command)) return wait.begin(command);
+  wait.forget();
+  return invocation(command, wait.rpcId, result.kind === 'attached' ? result.result : null);
 }
 
 /** Runs before admission, so that no command is admitted whose params history could not keep. */
 function keepParams(
-  { keeper, deps, correlator }: InvokeParts,
+  { keeper, deps }: InvokeParts,
   { key: { userId }, checked }: Admission,
-  rpcId: string,
+  wait: Wait,
 ): MaybePromise<StoredPayload | Refusal> {
   return orElse(
     () => keeper.keep(checked.params, userId),
     (error) => {
-      correlator.forget(rpcId);
+      wait.forget();
       if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
       deps.log.warn({ err: error }, 'the params of an invocation were not stored');
       deps.metrics.count('commands_refused', error.code);
@@ -177,10 +199,13 @@ function keepParams(
   );
 }
 
-function callerOf(caller: Caller): CommandCaller {
-  return { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };
-}
+const CALLERS = new WeakMap<CallingPrincipal, CommandCaller>();
 
-export function invocation(command: Command, rpcId: string | null, result: JsonText | null): Invocation {
-  return { kind: isTerminal(command) ? 'outcome' : 'pending', command, rpcId, result };
+/** One object for each principal, since ended commands keep it. */
+function callerOf(caller: CallingPrincipal): CommandCaller {
+  const known = CALLERS.get(caller);
+  if (known) return known;
+  const made: CommandCaller = { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };
+  CALLERS.set(caller, made);
+  return made;
 }

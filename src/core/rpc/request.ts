@@ -1,13 +1,15 @@
+/** Checks an invocation's inputs, and computes its digest. */
 import type { InvokeRequest } from '../core.ts';
 import type { Crypto } from '../crypto.ts';
+import { NO_DIGEST } from '../delivery/command.ts';
 import type { WaitFor } from '../delivery/waiter.ts';
 import { fail, invalid } from '../errors.ts';
 import { collectInputErrors, optional } from '../input-errors.ts';
-import { id, name, trace } from '../ids.ts';
+import { id, isId, isName, isTrace, name, trace } from '../ids.ts';
 import { canonicalText } from '../json-canonical.ts';
 import { forEachName, isEmptyObject, isObjectText, longerThan, trustJson, type JsonText } from '../json.ts';
 import { CONNECT_WITHIN_MS, DIGEST_BYTES, RESPOND_WITHIN_MS } from '../limits.ts';
-import { within } from '../range.ts';
+import { isWithin, within } from '../range.ts';
 
 /** An invocation whose inputs were all checked, with defaults filled in. */
 export type CheckedInvoke = {
@@ -23,6 +25,7 @@ export type CheckedInvoke = {
   readonly parentSpanId: string | null;
   readonly traceFlags: string | null;
   readonly traceState: string | null;
+  /** NO_DIGEST for an invocation without a command id. */
   readonly digest: string;
 };
 
@@ -41,28 +44,60 @@ export type SitePart = { readonly siteId: string; readonly sessionId: string; re
  * grant, so that no viewer attaches to another viewer's command.
  */
 export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePart | null = null): CheckedInvoke {
-  const { check, throwIfAny } = collectInputErrors();
-  const checked = {
-    clientId: check(() => id('client_id', request.clientId)) ?? '',
-    action: check(() => name('action', request.action)) ?? '',
-    commandId: check(() => optional(request.commandId, (text) => id('command_id', text))) ?? null,
-    namedInstanceId: check(() => optional(request.instanceId, (text) => id('instance_id', text))) ?? null,
-    params: request.params,
-    waitFor: request.waitFor ?? 'completed',
-    connectWithinMs: check(() => within('connect_within_ms', request.connectWithinMs, CONNECT_WITHIN_MS)) ?? 0,
-    respondWithinMs: check(() => within('respond_within_ms', request.respondWithinMs, RESPOND_WITHIN_MS)) ?? 0,
-    traceId: check(() => optional(request.traceId, (text) => trace('trace_id', text))) ?? null,
-    parentSpanId: check(() => optional(request.parentSpanId, (text) => trace('parent_span_id', text))) ?? null,
-    traceFlags: null,
-    traceState: null,
-  };
-  check(() => request.params === null || isObjectText(request.params) || invalid('params', 'expected an object'));
-  throwIfAny();
-  const { params } = request;
+  if (!isValid(request)) throwInputErrors(request);
+  const { clientId, action, params, commandId = null, instanceId: namedInstanceId = null } = request;
   if (params !== null && holdsReserved(params))
     fail('reserved_parameter', `Parameter names that begin with "${RESERVED}" are reserved for the relay.`);
-  const digest = crypto.sha256(digestedText(checked, site));
-  return { ...checked, params: site ? withSite(params, site) : params, digest };
+  return {
+    clientId,
+    action,
+    commandId,
+    namedInstanceId,
+    params: site ? withSite(params, site) : params,
+    waitFor: request.waitFor ?? 'completed',
+    connectWithinMs: request.connectWithinMs ?? CONNECT_WITHIN_MS.default,
+    respondWithinMs: request.respondWithinMs ?? RESPOND_WITHIN_MS.default,
+    traceId: request.traceId ?? null,
+    parentSpanId: request.parentSpanId ?? null,
+    traceFlags: null,
+    traceState: null,
+    digest: commandId === null ? NO_DIGEST : crypto.sha256(digestedText({ action, params, namedInstanceId }, site)),
+  };
+}
+
+/** Whether `throwInputErrors` would find nothing, without the cost of collecting errors. */
+function isValid(request: InvokeRequest): boolean {
+  const { commandId, instanceId, traceId, parentSpanId, params } = request;
+  return (
+    isId(request.clientId) &&
+    isName(request.action) &&
+    isAbsentOr(isId, commandId) &&
+    isAbsentOr(isId, instanceId) &&
+    isWithin(request.connectWithinMs, CONNECT_WITHIN_MS) &&
+    isWithin(request.respondWithinMs, RESPOND_WITHIN_MS) &&
+    isAbsentOr(isTrace, traceId) &&
+    isAbsentOr(isTrace, parentSpanId) &&
+    (params === null || isObjectText(params))
+  );
+}
+
+function isAbsentOr(holds: (text: string) => boolean, text: string | null | undefined): boolean {
+  return text === null || text === undefined || holds(text);
+}
+
+/** Throws one `invalid_argument` that names every wrong input. */
+function throwInputErrors({ params, ...request }: InvokeRequest): void {
+  const { check, throwIfAny } = collectInputErrors();
+  check(() => id('client_id', request.clientId));
+  check(() => name('action', request.action));
+  check(() => optional(request.commandId, (text) => id('command_id', text)));
+  check(() => optional(request.instanceId, (text) => id('instance_id', text)));
+  check(() => within('connect_within_ms', request.connectWithinMs, CONNECT_WITHIN_MS));
+  check(() => within('respond_within_ms', request.respondWithinMs, RESPOND_WITHIN_MS));
+  check(() => optional(request.traceId, (text) => trace('trace_id', text)));
+  check(() => optional(request.parentSpanId, (text) => trace('parent_span_id', text)));
+  check(() => params === null || isObjectText(params) || invalid('params', 'expected an object'));
+  throwIfAny();
 }
 
 /**
@@ -71,12 +106,12 @@ export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePa
  * (`canonicalText`), larger ones by their exact text, because sorting them would take long.
  */
 function digestedText(
-  { action, params, namedInstanceId }: Omit<CheckedInvoke, 'digest'>,
+  { action, params, namedInstanceId }: Pick<CheckedInvoke, 'action' | 'params' | 'namedInstanceId'>,
   site: SitePart | null,
 ): string {
-  const said = params === null ? '{}' : longerThan(params, DIGEST_BYTES) ? params : canonicalText(params);
+  const canonicalParams = params === null ? '{}' : longerThan(params, DIGEST_BYTES) ? params : canonicalText(params);
   const rest = [action, namedInstanceId, ...(site ? [site.sessionId, site.grantId] : [])];
-  return `${JSON.stringify(rest)}${said}`;
+  return `${JSON.stringify(rest)}${canonicalParams}`;
 }
 
 /**

@@ -11,11 +11,11 @@ import { thenDo } from '../maybe-promise.ts';
  */
 export function notifyStages({ backend }: Deps, command: Command, onStage: OnStage): Cancel {
   const { commands, bus } = backend;
-  let told: Command | null = null;
+  let last: Command | null = null;
   let over = false;
   const tell = (now: Command | undefined | null): void => {
-    if (over || !now || isTerminal(now) || now.stage === told?.stage || now.version < (told?.version ?? 0)) return;
-    told = now;
+    if (over || !now || isTerminal(now) || now.stage === last?.stage || now.version < (last?.version ?? 0)) return;
+    last = now;
     onStage(now);
   };
   const read = async (): Promise<void> => thenDo(commands.get([command]), ([now]) => tell(now));

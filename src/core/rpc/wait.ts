@@ -1,11 +1,13 @@
+/** One caller's wait on a command, from the admission to the answer. */
 import type { Cancel } from '../clock.ts';
 import type { HangUp, Invocation, OnStage } from '../core.ts';
 import type { DeliveryActs } from '../delivery/acts.ts';
 import { endedByMark, isTerminal, type Command } from '../delivery/command.ts';
-import type { WaitFor } from '../delivery/waiter.ts';
+import type { Reply, WaitFor } from '../delivery/waiter.ts';
 import type { Deps } from '../deps.ts';
-import type { JsonText } from '../json.ts';
-import type { Correlator, Expected, KnownWait } from './correlator.ts';
+import type { Holdings } from '../shares/shares.ts';
+import type { Correlator, KnownWait, Waiting } from './correlator.ts';
+import { invocation } from './invocation.ts';
 import { notifyStages } from './stages.ts';
 
 export type WaitParts = { readonly deps: Deps; readonly correlator: Correlator; readonly acts: DeliveryActs };
@@ -17,13 +19,12 @@ export type CallerSide = {
   readonly onStage?: OnStage | undefined;
 };
 
-export type Wait = CallerSide & {
-  readonly expected: Expected;
-  readonly rpcId: string;
-  readonly command: Command;
+export type NewWait = {
   readonly waitFor: WaitFor;
   /** The caller's own budget in milliseconds; null: as long as the command lives. */
   readonly withinMs: number | null;
+  readonly holdings: Holdings;
+  readonly caller: CallerSide;
 };
 
 /**
@@ -31,114 +32,131 @@ export type Wait = CallerSide & {
  * instead.
  */
 const REPLY_GRACE_MS = 1_000;
+const ONCE = { once: true } as const;
 
 /**
- * Waits for the reply, the end of the caller's own budget, the caller's hanging up, or the command's deadline,
- * whichever comes first. Each of these removes the waiter; only the deadline touches the command.
+ * One caller's wait: for the reply, the end of the caller's own budget, the caller's hanging up, or the command's
+ * deadline, whichever comes first. Each of these removes the waiter; only the deadline touches the command. One object
+ * from before the store is asked to the answer.
  */
-export function waitForReply(parts: WaitParts, wait: Wait): Promise<Invocation> {
-  if (parts.correlator.released) return giveUp(parts, wait);
-  return new Promise((resolve, reject) => new Waiting(parts, wait, { resolve, reject }).begin());
-}
-
-type Settle = { readonly resolve: (invocation: Invocation) => void; readonly reject: (error: unknown) => void };
-
-class Waiting implements KnownWait {
-  readonly until: number | null;
+export class Wait implements Waiting {
+  readonly rpcId: string;
+  readonly waitFor: WaitFor;
+  readonly withinMs: number | null;
+  readonly holdings: Holdings;
   readonly #parts: WaitParts;
-  readonly #wait: Wait;
-  readonly #settle: Settle;
-  #over = false;
+  readonly #caller: CallerSide;
+  /** Null until `begin`. */
+  #command: Command | null = null;
+  #until: number | null = null;
+  #reply: Reply | null = null;
+  #resolve: ((invocation: Invocation | Promise<Invocation>) => void) | null = null;
   /** Cancels the timer of the deadline, then that of the grace period after it. */
   #cancelDeadline: Cancel | null = null;
   #cancelConnect: Cancel | null = null;
   #cancelBudget: Cancel | null = null;
-  #stopTelling: Cancel | null = null;
+  #stopStages: Cancel | null = null;
 
-  constructor(parts: WaitParts, wait: Wait, settle: Settle) {
+  /** Registers the wait, so that no reply can come too early. The caller of this must have checked that there is room. */
+  constructor(parts: WaitParts, { waitFor, withinMs, holdings, caller }: NewWait) {
+    this.rpcId = parts.deps.crypto.randomId();
+    this.waitFor = waitFor;
+    this.withinMs = withinMs;
+    this.holdings = holdings;
     this.#parts = parts;
-    this.#wait = wait;
-    this.#settle = settle;
-    this.until = wait.withinMs === null ? null : parts.deps.clock.now() + wait.withinMs;
+    this.#caller = caller;
+    parts.correlator.add(this);
   }
 
-  get rpcId(): string {
-    return this.#wait.rpcId;
+  get known(): KnownWait | null {
+    const { rpcId, waitFor } = this;
+    return this.#command && { rpcId, command: this.#command, waitFor, until: this.#until };
   }
 
-  get command(): Command {
-    return this.#wait.command;
+  /** Nobody waits. Idempotent. */
+  forget(): void {
+    this.#parts.correlator.forget(this.rpcId);
   }
 
-  get waitFor(): WaitFor {
-    return this.#wait.waitFor;
+  /** Waits; the waiter is registered in the store. Call it once. */
+  begin(command: Command): Promise<Invocation> {
+    this.#command = command;
+    if (this.#parts.correlator.released) return this.#giveUp(command);
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      this.#watch(command);
+      if (this.#reply) this.resolve(this.#reply);
+      if (this.#caller.signal?.aborted) this.#leave();
+    });
   }
 
-  begin(): void {
-    const { expected, command, withinMs, signal, onAdmitted, onStage } = this.#wait;
+  resolve(reply: Reply): void {
+    if (!this.#command) this.#reply = reply;
+    else this.#end()?.(invocation(reply.command, this.rpcId, reply.result));
+  }
+
+  #watch(command: Command): void {
     const { clock } = this.#parts.deps;
+    const { signal, onAdmitted, onStage } = this.#caller;
     const now = clock.now();
-    expected.wait = this;
     if (command.queuedAt === null) {
       const connectIn = Math.max(0, command.connectDeadline - now);
-      this.#cancelConnect = clock.after(connectIn, () => this.#expire());
+      this.#cancelConnect = clock.after(connectIn, () => this.#expire(command));
     }
-    this.#cancelDeadline = clock.after(Math.max(0, command.deadline - now), () => this.#deadline());
-    if (withinMs !== null) this.#cancelBudget = clock.after(withinMs, this.#leave);
+    this.#cancelDeadline = clock.after(Math.max(0, command.deadline - now), () => this.#deadline(command));
+    if (this.withinMs !== null) {
+      this.#until = now + this.withinMs;
+      this.#cancelBudget = clock.after(this.withinMs, this.#leave);
+    }
     onAdmitted?.(command);
-    if (onStage) this.#stopTelling = notifyStages(this.#parts.deps, command, onStage);
-    signal?.addEventListener('abort', this.#leave, { once: true });
-    expected.listen((reply) => this.#answer(reply));
-    if (signal?.aborted) this.#leave();
+    if (onStage) this.#stopStages = notifyStages(this.#parts.deps, command, onStage);
+    signal?.addEventListener('abort', this.#leave, ONCE);
   }
 
   /**
    * Settles the command at its connect deadline or deadline; the reply follows. If this node is gone, reconciliation
    * does it.
    */
-  #expire(): void {
+  #expire(command: Command): void {
     const { acts, deps } = this.#parts;
     acts
-      .settle(this.#wait.command, { kind: 'expire' })
+      .settle(command, { kind: 'expire' })
       .catch((error: unknown) =>
         deps.log.warn({ err: error }, 'could not settle a command at its deadline; reconciliation will'),
       );
   }
 
-  #deadline(): void {
+  #deadline(command: Command): void {
     this.#cancelDeadline = this.#parts.deps.clock.after(REPLY_GRACE_MS, this.#leave);
-    this.#expire();
-  }
-
-  #answer({ command, result }: { readonly command: Command; readonly result: JsonText | null }): void {
-    if (!this.#end()) return;
-    this.#settle.resolve({ kind: isTerminal(command) ? 'outcome' : 'pending', command, rpcId: this.rpcId, result });
+    this.#expire(command);
   }
 
   readonly #leave = (): void => {
-    if (this.#end()) giveUp(this.#parts, this.#wait).then(this.#settle.resolve, this.#settle.reject);
+    const command = this.#command;
+    if (command) this.#end()?.(this.#giveUp(command));
   };
 
-  /** False: the wait was over already. */
-  #end(): boolean {
-    if (this.#over) return false;
-    this.#over = true;
+  /** Stops watching, and returns the function that answers the caller; null: the wait was over already. */
+  #end(): ((invocation: Invocation | Promise<Invocation>) => void) | null {
+    const resolve = this.#resolve;
+    if (!resolve) return null;
+    this.#resolve = null;
     this.#cancelDeadline?.();
     this.#cancelConnect?.();
     this.#cancelBudget?.();
-    this.#stopTelling?.();
-    this.#wait.signal?.removeEventListener('abort', this.#leave);
-    return true;
+    this.#stopStages?.();
+    this.#caller.signal?.removeEventListener('abort', this.#leave);
+    return resolve;
   }
-}
 
-async function giveUp({ deps, correlator }: WaitParts, { rpcId, command }: Wait): Promise<Invocation> {
-  const { commands, waiters } = deps.backend;
-  correlator.forget(rpcId);
-  await waiters.remove(command, rpcId);
-  const [now] = await commands.get([command]);
-  const mark = now ? null : await commands.mark(command);
-  const present = now ?? (mark ? endedByMark(command, mark) : command);
-  const result = isTerminal(present) ? await commands.result(present) : null;
-  return { kind: isTerminal(present) ? 'outcome' : 'pending', command: present, rpcId, result };
+  /** Removes the waiter, and answers with the record as it is now. */
+  async #giveUp(command: Command): Promise<Invocation> {
+    const { commands, waiters } = this.#parts.deps.backend;
+    this.forget();
+    await waiters.remove(command, this.rpcId);
+    const [now] = await commands.get([command]);
+    const mark = now ? null : await commands.mark(command);
+    const present = now ?? (mark ? endedByMark(command, mark) : command);
+    return invocation(present, this.rpcId, isTerminal(present) ? await commands.result(present) : null);
+  }
 }

@@ -1,3 +1,4 @@
+/** Decides against whose shares a requester's use is counted. */
 import type { Principal } from '../auth/principal.ts';
 
 /** User ids hold no "/", so these names cannot collide with a user. */

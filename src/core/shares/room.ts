@@ -1,3 +1,4 @@
+/** Decides whether this node can take new links and commands at all. */
 import { CallboardError } from '../errors.ts';
 import type { ShareName } from './bounds.ts';
 import { SHARE_MESSAGE, type Shares } from './shares.ts';

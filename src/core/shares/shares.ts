@@ -1,3 +1,4 @@
+/** Counts what each holder has of each share, and refuses what exceeds it. */
 import { fail, type Code } from '../errors.ts';
 import { BORROWED_PART, SHARE_BOUNDS, SHARE_NAMES, type ShareBounds, type ShareName } from './bounds.ts';
 

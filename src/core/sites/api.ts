@@ -1,3 +1,4 @@
+/** The interface of cooperative sites. Types only. */
 import type { GrantPrincipal, Principal } from '../auth/principal.ts';
 import type { Cancel } from '../clock.ts';
 import type { PageArgs } from '../cursor.ts';
@@ -122,11 +123,11 @@ export interface SiteSessions {
    * of its taker are valid. Throws `unauthenticated` if the ticket is unknown, too old, or of another session.
    */
   redeem(sessionId: string, ticket: string): Promise<RedeemedTicket>;
-  /** The principal that a grant's token stands for. Throws `unauthenticated`. */
+  /** The principal that a grant's token represents. Throws `unauthenticated`. */
   holder(token: string): Promise<GrantPrincipal>;
   /**
    * What `subscribe` returns, in a form that many requesters can share: the events are the same for all that have the
-   * same key, and the tenure is the requester's own. The tenure's end gives the reason; see `subscribe`. Null: absent
+   * same key, and the lifetime is the requester's own. The lifetime's end gives the reason; see `subscribe`. Null: absent
    * or another user's.
    */
   listen(

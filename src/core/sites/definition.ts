@@ -1,3 +1,4 @@
+/** Checks the definition of a site, and the names in a subscription. */
 import { fail, invalid, type InputError } from '../errors.ts';
 import { id, isName } from '../ids.ts';
 import { SESSION_TTL_SECONDS, SITE_NAMES, TITLE_MAX_CHARS } from '../limits.ts';

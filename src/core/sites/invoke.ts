@@ -1,3 +1,4 @@
+/** Invokes an action of a site on behalf of a viewer. */
 import type { Principal, UserPrincipal } from '../auth/principal.ts';
 import type { Invocation, SiteInvokeRequest } from '../core.ts';
 import type { Deps } from '../deps.ts';
@@ -7,22 +8,26 @@ import { checkInvoke, type CheckedInvoke } from '../rpc/request.ts';
 import { sessionPolicy } from './policy.ts';
 import { sessionAccessOf, type SessionAccess } from './session-access.ts';
 
-type Asked = { readonly requester: Principal | null; readonly sessionId: string; readonly request: SiteInvokeRequest };
+type SiteInvocationParts = {
+  readonly requester: Principal | null;
+  readonly sessionId: string;
+  readonly request: SiteInvokeRequest;
+};
 
 /** See `Sites.invoke`. From admission on, the command is like any other command of the owner's host client. */
 export async function invokeSite(
   parts: InvokeParts,
-  { requester, sessionId, request }: Asked,
+  { requester, sessionId, request }: SiteInvocationParts,
 ): Promise<Invocation | null> {
   const { deps } = parts;
-  const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
-  if (!standing) return null;
-  const { session, site, grant, connector } = standing;
+  const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
+  if (!access) return null;
+  const { session, site, grant, connector } = access;
   const { userId, siteId } = session;
   // If the site was removed there is no client, but input errors are still reported first.
   const target = { userId, clientId: site?.clientId ?? siteId };
   const checked = checkInvoke(deps.crypto, { ...request, ...target }, { siteId, sessionId, grantId: grant.grantId });
-  const refusal = siteRefusal(deps, standing, checked);
+  const refusal = siteRefusal(deps, access, checked);
   if (refusal) return refusal;
   // The command is bound to the connector's instance: if another instance takes over before the command is written, it
   // is not meant for that one.
@@ -39,7 +44,7 @@ function siteRefusal(
 ): Extract<Invocation, { kind: 'refused' }> | null {
   const verdict = sessionPolicy.allows({
     ...{ grant, session, site, now: deps.clock.now() },
-    deed: { kind: 'invoke', action },
+    operation: { kind: 'invoke', action },
   });
   if (verdict.allowed) return null;
   deps.metrics.count('commands_refused', verdict.code);

@@ -1,3 +1,4 @@
+/** The one rule of what a grant allows in a session. A pure function. */
 import type { Code } from '../errors.ts';
 import { isGrantLive, isOpen, sessionState, type Grant, type SiteSession } from './session.ts';
 import { COOPERATIVE, type Site } from './site.ts';
@@ -26,7 +27,7 @@ export type SessionPolicyInput = {
   readonly grant: Grant;
   readonly session: SiteSession;
   readonly site: HostedSite | null;
-  readonly deed: SessionOperation;
+  readonly operation: SessionOperation;
   readonly now: number;
 };
 
@@ -38,9 +39,9 @@ const ALLOWED: SessionDecision = { allowed: true };
  */
 export const sessionPolicy = {
   allows(question: SessionPolicyInput): SessionDecision {
-    const { grant, session, site, deed, now } = question;
+    const { grant, session, site, operation, now } = question;
     if (isOpen(session, now) && !isGrantLive(grant, now)) return refuse('unauthenticated', 'The grant is over.');
-    if (deed.kind === 'read') return ALLOWED;
+    if (operation.kind === 'read') return ALLOWED;
     if (site === null) return refuse('session_inactive', 'The site was removed.');
     if (site.mode !== COOPERATIVE) return refuse('site_mode_denied', 'The site is not cooperative.');
     return denied(question, site) ?? stateRefusal(question, site) ?? ALLOWED;
@@ -54,9 +55,9 @@ export const sessionPolicy = {
 export function effectiveEvents(
   grant: Pick<Grant, 'events'>,
   site: Pick<Site, 'eventNames'>,
-  asked: readonly string[] | null,
+  requested: readonly string[] | null,
 ): readonly string[] | null {
-  const named = asked === null ? grant.events : grant.events === null ? asked : within(asked, grant.events);
+  const named = requested === null ? grant.events : grant.events === null ? requested : within(requested, grant.events);
   if (named === null) return null;
   return site.eventNames.length === 0 ? [...named].sort() : within(named, site.eventNames).sort();
 }
@@ -65,16 +66,16 @@ export function effectiveActions(grant: Pick<Grant, 'actions'>, site: Pick<Site,
   return grant.actions === null ? site.actions : within(site.actions, grant.actions);
 }
 
-function denied({ grant, deed }: SessionPolicyInput, site: HostedSite): SessionDecision | null {
-  switch (deed.kind) {
+function denied({ grant, operation }: SessionPolicyInput, site: HostedSite): SessionDecision | null {
+  switch (operation.kind) {
     case 'read':
       return null;
     case 'invoke':
-      return invokeDenied(grant, site, deed.action);
+      return invokeDenied(grant, site, operation.action);
     case 'share':
-      return shareDenied(grant, site, deed);
+      return shareDenied(grant, site, operation);
     case 'subscribe':
-      return subscribeDenied(grant, site, deed.names);
+      return subscribeDenied(grant, site, operation.names);
   }
 }
 
@@ -118,9 +119,9 @@ function subscribeDenied(grant: Grant, site: HostedSite, names: readonly string[
 }
 
 /** Invoking needs the connected host; subscribing and sharing only need a session that is not over. */
-function stateRefusal({ session, deed, now }: SessionPolicyInput, site: HostedSite): SessionDecision | null {
+function stateRefusal({ session, operation, now }: SessionPolicyInput, site: HostedSite): SessionDecision | null {
   const state = sessionState(session, site.hostConnected, now);
-  if (state === 'active' || (state === 'suspended' && deed.kind !== 'invoke')) return null;
+  if (state === 'active' || (state === 'suspended' && operation.kind !== 'invoke')) return null;
   return refuse('session_inactive', `The session is ${state}.`);
 }
 

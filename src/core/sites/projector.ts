@@ -1,3 +1,4 @@
+/** Publishes retained messages to the viewers of a site, if the rules of projection allow it. */
 import type { Deps } from '../deps.ts';
 import type { Message } from '../history/message.ts';
 import { fromJson, isObjectText, memberOf, type JsonText } from '../json.ts';

@@ -80,7 +80,7 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
       const [site = null] = await hosted(deps, found ? [found] : []);
       return cursors.page(listing, scan, source(), (session) => {
         const grant = requester?.kind === 'user' ? ownerGrant(session) : null;
-        return sessionView(deps, watch, { standing: { session, site, grant, connector: null }, whole: true });
+        return sessionView(deps, watch, { access: { session, site, grant, connector: null }, whole: true });
       });
     },
     async ofUsers(requester, userIds, first) {

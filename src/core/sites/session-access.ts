@@ -1,3 +1,4 @@
+/** Looks up what a requester has in a session: the grant, the site, and its connector. */
 import { requirePrincipal, requireScope, type GrantPrincipal, type Principal, type Scope } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
@@ -10,7 +11,7 @@ import type { Site } from './site.ts';
 import type { SessionWatch } from './watch.ts';
 
 /**
- * What a requester has in a session: the question for `sessionPolicy` without its `deed`. `connector`: the host's live
+ * What a requester has in a session: the question for `sessionPolicy` without its `operation`. `connector`: the host's live
  * link.
  */
 export type SessionAccess = {
@@ -76,8 +77,8 @@ function heldBy({ grants }: SiteSession, { grantId }: GrantPrincipal): Grant {
 }
 
 /** Throws the code of the rule that refuses. */
-export function requireAllowed(deps: Deps, { grant, session, site }: SessionAccess, deed: SessionOperation): void {
-  const verdict = sessionPolicy.allows({ grant, session, site, deed, now: deps.clock.now() });
+export function requireAllowed(deps: Deps, { grant, session, site }: SessionAccess, operation: SessionOperation): void {
+  const verdict = sessionPolicy.allows({ grant, session, site, operation, now: deps.clock.now() });
   if (!verdict.allowed) fail(verdict.code, verdict.message);
 }
 
@@ -93,11 +94,11 @@ export function sessionView(
   { clock }: Deps,
   watch: SessionWatch,
   {
-    standing,
+    access,
     whole,
-  }: { readonly standing: Omit<SessionAccess, 'grant'> & { readonly grant: Grant | null }; whole: boolean },
+  }: { readonly access: Omit<SessionAccess, 'grant'> & { readonly grant: Grant | null }; whole: boolean },
 ): SessionView {
-  const { session, site, grant } = standing;
+  const { session, site, grant } = access;
   return {
     session,
     state: sessionState(session, site?.hostConnected ?? false, clock.now()),

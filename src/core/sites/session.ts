@@ -1,3 +1,4 @@
+/** A session of a site, its grants, and when they are live. */
 import type { SiteKey } from './site.ts';
 
 /** `suspended`: the host is not connected, so nothing can be invoked; viewers keep listening. */
@@ -32,7 +33,7 @@ export type SiteSession = SiteKey & {
   readonly grants: readonly Grant[];
 };
 
-/** The grant id that stands for the owner; no real grant has it. */
+/** The grant id that represents the owner; no real grant has it. */
 export const OWNER_GRANT = 'owner';
 
 /** The owner's unlimited grant, which lasts as long as the session. */

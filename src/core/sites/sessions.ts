@@ -23,11 +23,11 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
     async open(requester, site, request) {
       const { userId } = requireUser(requester, 'host');
       const key = { userId, siteId: siteIdOf(site) };
-      const { ttlMs, ...asked } = checkGrant(request);
+      const { ttlMs, ...grantRequest } = checkGrant(request);
       const [found] = await backend.sites.get([key]);
       const [descriptor] = await hosted(deps, found ? [found] : []);
       if (!descriptor) return null;
-      const given = firstGrant(descriptor, asked);
+      const given = firstGrant(descriptor, grantRequest);
       const sessionId = backend.sessions.prefixOf(userId) + deps.crypto.randomId();
       const { token, tokenHash } = newGrantToken(deps, userId);
       const result = await backend.sessions.open({
@@ -36,33 +36,33 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
         ttlMs: ttlMs ?? SESSION_TTL_SECONDS.default * 1000,
         grant: { ...given, grantId: deps.crypto.randomId(), parentId: null, ttlMs: null, tokenHash },
       });
-      if (result.kind !== 'opened') return notMade(result, `A site has at most ${SESSIONS_PER_SITE} sessions.`);
+      if (result.kind !== 'opened') return refusedCreation(result, `A site has at most ${SESSIONS_PER_SITE} sessions.`);
       return opened(deps, watch, { session: result.session, site: descriptor, token });
     },
     async session(requester, sessionId) {
       const principal = requirePrincipal(requester);
       if (principal.kind === 'admin') return adminView(deps, watch, { requester: principal, sessionId });
-      const standing = await sessionAccessOf(deps, principal, { sessionId, scope: 'invoke' });
-      if (!standing) return null;
-      requireAllowed(deps, standing, { kind: 'read' });
-      return sessionView(deps, watch, { standing, whole: standing.grant.grantId === OWNER_GRANT });
+      const access = await sessionAccessOf(deps, principal, { sessionId, scope: 'invoke' });
+      if (!access) return null;
+      requireAllowed(deps, access, { kind: 'read' });
+      return sessionView(deps, watch, { access, whole: access.grant.grantId === OWNER_GRANT });
     },
     async close(requester, sessionId) {
       requireUser(requester, 'host');
-      const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
-      const session = standing && (await backend.sessions.close(sessionId));
+      const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
+      const session = access && (await backend.sessions.close(sessionId));
       if (!session) return null;
       hint(sessionId);
-      return sessionView(deps, watch, { standing: { ...standing, session }, whole: true });
+      return sessionView(deps, watch, { access: { ...access, session }, whole: true });
     },
     async share(requester, sessionId, request) {
-      const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
+      const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
       const { ttlMs, events, actions } = checkGrant(request);
-      if (!standing) return null;
-      const { grant: parent, site } = standing;
+      if (!access) return null;
+      const { grant: parent, site } = access;
       const share = request.share ?? false;
-      requireAllowed(deps, standing, { kind: 'share', events, actions, share });
-      const { token, tokenHash } = newGrantToken(deps, standing.session.userId);
+      requireAllowed(deps, access, { kind: 'share', events, actions, share });
+      const { token, tokenHash } = newGrantToken(deps, access.session.userId);
       const result = await backend.sessions.addGrant(sessionId, {
         grantId: deps.crypto.randomId(),
         parentId: parent.grantId === OWNER_GRANT ? null : parent.grantId,
@@ -73,11 +73,11 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
         tokenHash,
       });
       if (result.kind === 'added') return { grant: result.grant, token } satisfies NewToken;
-      return notMade(result, `A session has at most ${GRANTS_PER_SESSION} grants.`, 'session_inactive');
+      return refusedCreation(result, `A session has at most ${GRANTS_PER_SESSION} grants.`, 'session_inactive');
     },
     async revoke(requester, sessionId, grantId) {
-      const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
-      if (!standing || !isId(grantId) || !mayRevoke(standing, grantId)) return null;
+      const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
+      if (!access || !isId(grantId) || !mayRevoke(access, grantId)) return null;
       const revoked = await backend.sessions.revokeGrant(sessionId, grantId);
       if (revoked && revoked.length > 0) hint(sessionId);
       return revoked;
@@ -103,9 +103,9 @@ function firstGrant(
 type Opening = { readonly session: SiteSession; readonly site: HostedSite; readonly token: string };
 
 function opened(deps: Deps, watch: SessionWatch, { session, site, token }: Opening): OpenedSession {
-  const standing = { session, site, grant: ownerGrant(session), connector: null };
-  const [grant = standing.grant] = session.grants;
-  return { view: sessionView(deps, watch, { standing, whole: true }), grant, token };
+  const access = { session, site, grant: ownerGrant(session), connector: null };
+  const [grant = access.grant] = session.grants;
+  return { view: sessionView(deps, watch, { access, whole: true }), grant, token };
 }
 
 async function adminView(
@@ -116,8 +116,8 @@ async function adminView(
   requireAdmin(requester);
   const session = await findSession(deps, sessionId);
   if (!session) return null;
-  const standing = { session, grant: null, ...(await siteOf(deps, session)) };
-  return sessionView(deps, watch, { standing, whole: true });
+  const access = { session, grant: null, ...(await siteOf(deps, session)) };
+  return sessionView(deps, watch, { access, whole: true });
 }
 
 /** A grant's holder may revoke its own grant and those derived from it. For that holder no other grant exists. */
@@ -128,7 +128,7 @@ function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session
 /**
  * The site, session or parent grant has disappeared since it was read: null as if it never existed, or the given code.
  */
-function notMade({ kind }: CreateRefusal, full: string, gone?: 'session_inactive'): null {
+function refusedCreation({ kind }: CreateRefusal, full: string, gone?: 'session_inactive'): null {
   if (kind === 'full') fail('capacity_exceeded', full);
   return gone ? fail(gone, 'The session, or the grant, is over.') : null;
 }

@@ -1,3 +1,4 @@
+/** The ports of site definitions and of sessions. */
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { Grant, SiteSession } from './session.ts';

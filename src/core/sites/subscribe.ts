@@ -1,3 +1,4 @@
+/** Subscribes to the events of a site, for as long as the viewer's session, grant and token last. */
 import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../clock.ts';
 import type { Deps } from '../deps.ts';
@@ -10,36 +11,44 @@ import { siteKeyText, type SiteEvent, type SiteKey } from './site.ts';
 import { requireAllowed, sessionAccessOf } from './session-access.ts';
 import type { SessionReader, SessionWatch } from './watch.ts';
 
-type Asked = {
+type ListenRequest = {
   readonly requester: Principal | null;
   readonly sessionId: string;
   readonly names: readonly string[] | null;
 };
 
 /** See `SiteSessions.listen`. */
-export async function listen(deps: Deps, parts: Parts, asked: Asked): Promise<SharedSubscription<SiteEvent> | null> {
-  const { requester, sessionId } = asked;
-  const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
-  const names = checkNames(asked.names);
-  if (!standing || !requester) return null;
-  requireAllowed(deps, standing, { kind: 'subscribe', names });
-  const { session, site, grant } = standing;
+export async function listen(
+  deps: Deps,
+  parts: Parts,
+  request: ListenRequest,
+): Promise<SharedSubscription<SiteEvent> | null> {
+  const { requester, sessionId } = request;
+  const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
+  const names = checkNames(request.names);
+  if (!access || !requester) return null;
+  requireAllowed(deps, access, { kind: 'subscribe', names });
+  const { session, site, grant } = access;
   // The descriptor's own list of names is applied at publication, so that a change to it takes effect at once.
   const effective = site && effectiveEvents(grant, site, names);
   const held = { sessionId, grantId: grant.grantId, tokenEndsAt: requester.expiresAt };
-  return { ...eventsOf(deps, session, effective), lifetime: new Viewing(held, parts) };
+  return { ...eventsOf(deps, session, effective), lifetime: new ViewerLifetime(held, parts) };
 }
 
 /** See `SiteSessions.subscribe`. */
-export async function subscribe(deps: Deps, parts: Parts, asked: Asked): Promise<Subscription<SiteEvent> | null> {
-  const shared = await listen(deps, parts, asked);
+export async function subscribe(
+  deps: Deps,
+  parts: Parts,
+  request: ListenRequest,
+): Promise<Subscription<SiteEvent> | null> {
+  const shared = await listen(deps, parts, request);
   if (!shared) return null;
-  const { hear, lifetime: lifetime } = shared;
+  const { lifetime } = shared;
   const feed = createFeed<SiteEvent>(() => {
     stopEvents();
     lifetime.close();
   });
-  const stopEvents = hear(feed.push);
+  const stopEvents = shared.listen(feed.push);
   lifetime.endWith(feed);
   return feed.subscription;
 }
@@ -52,10 +61,10 @@ function eventsOf(
   { backend: { bus } }: Deps,
   { userId, siteId }: SiteKey,
   names: readonly string[] | null,
-): Pick<SharedSubscription<SiteEvent>, 'key' | 'hear'> {
+): Pick<SharedSubscription<SiteEvent>, 'key' | 'listen'> {
   return {
     key: JSON.stringify([userId, siteId, names]),
-    hear(push) {
+    listen(push) {
       const wanted = names && new Set(names);
       return bus.subscribe(`site:${siteKeyText({ userId, siteId })}`, (event) => {
         if (wanted === null || wanted.has(event.name)) push(event);
@@ -76,7 +85,7 @@ type Parts = { readonly watch: SessionWatch; readonly clock: Clock };
 /**
  * Lasts as long as the session, the grant and the token. A class, because there is one for each viewer of each site.
  */
-class Viewing implements Lifetime, SessionReader {
+class ViewerLifetime implements Lifetime, SessionReader {
   readonly #sessionId: string;
   readonly #grantId: string;
   readonly #tokenEndsAt: number | null;
@@ -102,7 +111,7 @@ class Viewing implements Lifetime, SessionReader {
     this.#parts.watch.unwatch(this.#sessionId, this);
   }
 
-  look(session: SiteSession | null): void {
+  sessionRead(session: SiteSession | null): void {
     this.#ended ??= this.#endOf(session, this.#parts.clock.now());
     if (!this.#ended || !this.#target) return;
     const target = this.#target;

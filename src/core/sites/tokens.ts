@@ -1,3 +1,4 @@
+/** Grant tokens and tickets. Stores keep only their digests. */
 import type { Scope } from '../auth/principal.ts';
 import type { Bus } from '../bus.ts';
 import type { Deps } from '../deps.ts';
@@ -18,20 +19,20 @@ export function isGrantToken(token: string): boolean {
   return token.startsWith(GRANT) && SECRET.test(token);
 }
 
-type Minting = Pick<Deps, 'backend' | 'crypto'>;
+type TokenDeps = Pick<Deps, 'backend' | 'crypto'>;
 
 /** A new grant's token, which is shown once, and the digest of it that is stored. */
-export function newGrantToken(deps: Minting, userId: string): { readonly token: string; readonly tokenHash: string } {
-  return mint(deps, GRANT, userId);
+export function newGrantToken(deps: TokenDeps, userId: string): { readonly token: string; readonly tokenHash: string } {
+  return newToken(deps, GRANT, userId);
 }
 
-function mint({ backend, crypto }: Minting, form: string, userId: string) {
+function newToken({ backend, crypto }: TokenDeps, form: string, userId: string) {
   const token = form + backend.sessions.prefixOf(userId) + crypto.randomToken();
   return { token, tokenHash: digestOf(crypto, token) };
 }
 
 /** The stored form of a token: its SHA-256, preceded by the prefix that locates it in the store. */
-function digestOf(crypto: Minting['crypto'], token: string): string {
+function digestOf(crypto: TokenDeps['crypto'], token: string): string {
   return token.slice(GRANT.length, -SECRET_CHARS) + crypto.sha256(token);
 }
 
@@ -41,11 +42,11 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
   const nextOrder = createOrder(deps);
   return {
     async ticket(requester, sessionId) {
-      const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
-      if (!standing || !requester) return null;
-      requireAllowed(deps, standing, { kind: 'subscribe', names: null });
-      const { token, tokenHash } = mint(deps, TICKET, standing.session.userId);
-      const { grantId } = standing.grant;
+      const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
+      if (!access || !requester) return null;
+      requireAllowed(deps, access, { kind: 'subscribe', names: null });
+      const { token, tokenHash } = newToken(deps, TICKET, access.session.userId);
+      const { grantId } = access.grant;
       const ticket = { sessionId, grantId, holderExpiresAt: requester.expiresAt, ttlMs: TICKET_MS };
       const result = await backend.sessions.putTicket(tokenHash, ticket);
       if (result.kind === 'put') return { ticket: token, expiresAt: result.expiresAt };

@@ -1,3 +1,4 @@
+/** Notices when a session, or a grant in it, ends. */
 import type { Cancel } from '../clock.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import type { Deps } from '../deps.ts';
@@ -6,7 +7,7 @@ import type { SiteSession } from './session.ts';
 
 export interface SessionReader {
   /** Called with the present session; null: it is no longer stored. */
-  look(session: SiteSession | null): void;
+  sessionRead(session: SiteSession | null): void;
 }
 
 /** Watches sessions on this node for whatever ends a viewer's access. */
@@ -15,15 +16,15 @@ export interface SessionWatch {
    * Passes the present session to `looker` whenever a hint says that something of it ended, and at least every
    * SESSION_WATCH_MS, because hints may be lost.
    */
-  watch(sessionId: string, looker: SessionReader): void;
+  watch(sessionId: string, reader: SessionReader): void;
   /** Idempotent. */
-  unwatch(sessionId: string, looker: SessionReader): void;
+  unwatch(sessionId: string, reader: SessionReader): void;
   /** Number of watchers of a session on this node. */
   count(sessionId: string): number;
 }
 
 /** Watchers of one session, so that a hint costs only as much as that session has watchers. */
-type Watched = { readonly lookers: Set<SessionReader>; readonly stopHints: Cancel };
+type Watched = { readonly readers: Set<SessionReader>; readonly stopHints: Cancel };
 
 export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch {
   const watched = new Map<string, Watched>();
@@ -32,7 +33,7 @@ export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch 
   const read = async (sessionIds: readonly string[]): Promise<void> => {
     const sessions = await backend.sessions.get(sessionIds);
     sessionIds.forEach((sessionId, i) => {
-      for (const looker of [...(watched.get(sessionId)?.lookers ?? [])]) looker.look(sessions[i] ?? null);
+      for (const reader of [...(watched.get(sessionId)?.readers ?? [])]) reader.sessionRead(sessions[i] ?? null);
     });
   };
   const readSafely = (sessionIds: readonly string[]): void => {
@@ -43,23 +44,23 @@ export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch 
   const begin = (sessionId: string): Watched => {
     stop ??= clock.every(SESSION_WATCH_MS, () => readSafely([...watched.keys()]));
     const stopHints = backend.bus.subscribe(`session:${sessionId}`, () => readSafely([sessionId]));
-    const row = { lookers: new Set<SessionReader>(), stopHints };
+    const row = { readers: new Set<SessionReader>(), stopHints };
     watched.set(sessionId, row);
     return row;
   };
   return {
-    watch(sessionId, looker) {
-      (watched.get(sessionId) ?? begin(sessionId)).lookers.add(looker);
+    watch(sessionId, reader) {
+      (watched.get(sessionId) ?? begin(sessionId)).readers.add(reader);
     },
-    unwatch(sessionId, looker) {
+    unwatch(sessionId, reader) {
       const row = watched.get(sessionId);
-      if (!row?.lookers.delete(looker) || row.lookers.size > 0) return;
+      if (!row?.readers.delete(reader) || row.readers.size > 0) return;
       watched.delete(sessionId);
       row.stopHints();
       if (watched.size > 0) return;
       stop?.();
       stop = null;
     },
-    count: (sessionId) => watched.get(sessionId)?.lookers.size ?? 0,
+    count: (sessionId) => watched.get(sessionId)?.readers.size ?? 0,
   };
 }

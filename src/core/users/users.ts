@@ -1,3 +1,4 @@
+/** Lists users, which exist only through their connections and streams. */
 import { knownUser, requireAdmin, requirePrincipal, subjectOf } from '../auth/principal.ts';
 import type { Users, UserView } from '../core.ts';
 import { completenessOf } from '../cursor.ts';
@@ -27,8 +28,8 @@ export function createUsers(deps: Deps): Users {
       );
       return { ...page, completeness: completenessOf(sourcesOf(totals(page.nodes), scan.gaps, asOf)) };
     },
-    get(requester, asked) {
-      const userId = knownUser(requester, asked);
+    get(requester, given) {
+      const userId = knownUser(requester, given);
       if (userId === null) return null;
       const counted = both(
         connections.ofUsers([userId], 1),

@@ -4,7 +4,7 @@ import type { DemoEvent } from '../ingest.ts';
 import type { Pause } from '../pause.ts';
 
 /** What a scene may use. Everything ends when `signal` is aborted. */
-export type Stage = {
+export type SceneContext = {
   /** The user's caller, over HTTP or over a link. */
   caller(userId: string): Caller;
   /** Sends events of this user. Rejects unless each was retained, now or earlier. */
@@ -16,7 +16,7 @@ export type Stage = {
 };
 
 /** A few related calls. A scene may reject with a refusal. */
-export type Scene = (stage: Stage) => Promise<unknown>;
+export type Scene = (stage: SceneContext) => Promise<unknown>;
 
 /** Scenes, and how many times each is played in one round. */
 export type Program = readonly (readonly [times: number, scene: Scene])[];

@@ -14,7 +14,7 @@ import { CallboardError } from '../../core/errors.ts';
 import { QUERY_MS } from '../../core/limits.ts';
 import type { Log } from '../../core/log.ts';
 import { thenDo, orElse, type MaybePromise } from '../../core/maybe-promise.ts';
-import { createSharedSubscriptions } from './shared-subscription.ts';
+import { createSharedSubscriptions, type ResultFrames } from './shared-subscription.ts';
 import { refusalOf, withinTime, type Introspection } from './limits.ts';
 import type { Mask } from './mask.ts';
 import type { Bound } from './bound.ts';
@@ -67,10 +67,10 @@ export type Executor = {
   /** As `execute`, but returns the data as JSON text where the result has no errors and a writer can write it. */
   answer(operation: Operation): MaybePromise<ExecutionResult | WrittenData>;
   /**
-   * Starts a subscription. Returns the group whose members share the results, or the operation's own results, or the
+   * Starts a subscription, whose results `frames` writes where requesters share them. Returns the group whose members share the results, or the operation's own results, or the
    * one result that refuses it.
    */
-  subscribe(operation: Operation): Promise<Joining<unknown> | Results | ExecutionResult>;
+  subscribe(operation: Operation, frames: ResultFrames): Promise<Joining<unknown> | Results | ExecutionResult>;
   readonly mask: Mask;
 };
 
@@ -128,7 +128,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
         (error) => ({ errors: [mask(error)] }),
       );
     },
-    async subscribe(operation) {
+    async subscribe(operation, frames) {
       try {
         const { bound } = admit(operation);
         const wrong = bound.refused();
@@ -136,7 +136,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
         const contextValue = contextOf(operation, bound);
         const args = subscriptionArgs({ ...operation, variables: bound.variables }, { schema, contextValue });
         if (!('schema' in args)) return masked({ errors: args.slice(0, MAX_COERCION_ERRORS) });
-        const joining = sharing ? await sharer.of(args) : null;
+        const joining = sharing ? await sharer.of(args, frames) : null;
         if (joining) return joining;
         const source = await createSourceEventStream(args);
         if (!(Symbol.asyncIterator in source)) return masked(source);

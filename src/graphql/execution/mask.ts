@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { GraphQLError } from 'graphql';
-import { CallboardError, type Code } from '../../core/errors.ts';
+import { CallboardError, internalMessage, type Code } from '../../core/errors.ts';
 import type { Log } from '../../core/log.ts';
 import type { Metrics } from '../../core/metrics.ts';
 
@@ -116,7 +116,7 @@ function hide(error: unknown, { log, metrics }: { log: Log; metrics: Metrics | u
   const at = error instanceof GraphQLError ? error : null;
   log.error({ errorId: id, err: originOf(error), path: at?.path?.join('.') }, 'an error was masked');
   metrics?.count('errors_masked');
-  return new GraphQLError('The relay failed; its log contains this id.', {
+  return new GraphQLError(internalMessage(id), {
     ...place(at),
     extensions: { code: 'internal', id, ...(at?.path ? {} : { http: { status: 500 } }) },
   });

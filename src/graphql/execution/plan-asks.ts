@@ -1,5 +1,5 @@
 import { Kind, visit, type DocumentNode, type FieldNode, type OperationDefinitionNode } from 'graphql';
-import type { GivenVariables } from '../variables/coerce-variables.ts';
+import type { RawVariables } from '../variables/coerce-variables.ts';
 
 /**
  * Returns a function that gives the names of all fields an operation may select, anywhere in its document. A field with
@@ -9,7 +9,7 @@ import type { GivenVariables } from '../variables/coerce-variables.ts';
 export function createAsks(
   document: DocumentNode,
   operation: OperationDefinitionNode,
-): (variables: GivenVariables) => ReadonlySet<string> {
+): (variables: RawVariables) => ReadonlySet<string> {
   const plain = new Set<string>();
   const included = new Set<string>();
   const switches = new Set<string>();
@@ -32,7 +32,7 @@ export function createAsks(
       defaultValue?.kind === Kind.BOOLEAN && defaultValue.value ? [variable.name.value] : [],
     ),
   );
-  const isOn = (variables: GivenVariables, name: string): boolean => {
+  const isOn = (variables: RawVariables, name: string): boolean => {
     const value = variables[name];
     return value === true || (value === undefined && defaults.has(name));
   };

@@ -14,25 +14,22 @@ import {
   type ValidatedSubscriptionArgs,
   type ExecutionResult,
 } from 'graphql';
-import { inOneLine } from '../../core/json.ts';
 import type { LiveEvent, SharedSubscription } from '../../core/live.ts';
-import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Mask } from './mask.ts';
-import { completeFrame, envelopeOf, nextFrame, resultText } from '../http/sse-frame.ts';
+import type { Share } from '../schema/live-share.ts';
 import type { EventEncoder, Joining } from '../../web/sse-group.ts';
 import { createEventWriter, type EventWriter } from '../writer/event-writer.ts';
 
-/**
- * The extension `share` of a subscription field whose events many requesters may receive from one execution. It
- * authorises each requester as `subscribe` does, and throws what `subscribe` would throw. Each event is then executed
- * once, as `Live`, with a context that has no requester.
- *
- * Only for fields that carry live events alone: a field that begins with the current state has no `share`, because a
- * requester who joins later would miss that state. The types of the field carry the extension `shareable`: each of
- * their fields is resolved synchronously from the event alone. A field to which this does not apply carries
- * `perViewer`.
- */
-export type Share<Args, Context> = (args: Args, context: Context) => MaybePromise<SharedSubscription<unknown>>;
+/** How a transport writes the results of a subscription that many requesters share. */
+export type ResultFrames = {
+  /** A result as text without its envelope. */
+  readonly result: (result: ExecutionResult) => string;
+  /** The same for a result without errors whose data are JSON text. */
+  readonly written: (data: string) => string;
+  readonly envelope: EventEncoder<unknown>['envelope'];
+  /** The last frames of one operation. `result`: what it is told before it ends; null: nothing more. */
+  readonly last: (id: string | null, result: ExecutionResult | null) => string;
+};
 
 /** The parts of a shared operation that are the same for every requester. */
 type Sharing = {
@@ -49,7 +46,7 @@ export type SharedSubscriptions = {
    * The group that the requester joins, once authorised. Null: the operation is executed for this requester alone.
    * Rejects with the error that refuses the requester.
    */
-  of(args: ValidatedSubscriptionArgs): Promise<Joining<unknown> | null>;
+  of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null>;
 };
 
 export type SharedSubscriptionsOptions = {
@@ -73,14 +70,14 @@ export function createSharedSubscriptions({ schema, ...encoding }: SharedSubscri
     return sharing;
   };
   return {
-    async of(args) {
+    async of(args, frames) {
       const sharing = sharingOf(args.document, args.operation);
       if (!sharing) return null;
       const shared = await authorise(sharing, args);
       const { coerced } = args.variableValues;
       const besides = sharing.besides.map((name) => (name in coerced ? [coerced[name]] : []));
       const key = JSON.stringify([sharing.number, shared.key, besides]);
-      return { shared: { ...shared, key }, encoder: () => createFace(args, encoding) };
+      return { shared: { ...shared, key }, encoder: () => createEncoder(args, { ...encoding, frames }) };
     },
   };
 }
@@ -99,21 +96,27 @@ async function authorise(
 /**
  * `args` come from the requester that opens the group. Only the document and its variables affect the encoded events.
  */
-function createFace(
+function createEncoder(
   { contextValue: _viewer, ...args }: ValidatedSubscriptionArgs,
-  { mask, masked, nobody, fast }: Omit<SharedSubscriptionsOptions, 'schema'>,
+  {
+    mask,
+    masked,
+    nobody,
+    fast,
+    frames,
+  }: Omit<SharedSubscriptionsOptions, 'schema'> & { readonly frames: ResultFrames },
 ): EventEncoder<unknown> {
   const write = fast ? fromSecond(() => createEventWriter(args)) : () => null;
   return {
     encode(live: LiveEvent<unknown>) {
       const written = write(live, nobody());
-      if (typeof written === 'string') return inOneLine(`{"data":${written}}`);
+      if (typeof written === 'string') return frames.written(written);
       const result = executeSubscriptionEvent({ ...args, rootValue: live, contextValue: nobody() });
       if (result instanceof Promise) throw new TypeError('A field of a shareable type was not resolved synchronously.');
-      return resultText(masked(result));
+      return frames.result(masked(result));
     },
-    envelope: envelopeOf,
-    last: (id, error) => (error === null ? '' : nextFrame(id, { errors: [mask(error)] })) + completeFrame(id),
+    envelope: frames.envelope,
+    last: (id, error) => frames.last(id, error === null ? null : { errors: [mask(error)] }),
   };
 }
 

@@ -6,8 +6,8 @@ import { CallboardError } from '../../core/errors.ts';
 import { writeJson } from '../../core/json.ts';
 import type { Documents } from '../execution/documents.ts';
 import type { Executor, WrittenData } from '../execution/executor.ts';
-import type { Reply } from '../../web/reply.ts';
-import { checkParams, type Params } from './request.ts';
+import type { HttpReply } from '../../web/reply.ts';
+import { checkParams, GRAPHQL_PATH, type GraphqlParams } from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 
 /** A request after authentication. `requester` null: it has no token. `body`: the parsed JSON of a POST. */
@@ -15,7 +15,7 @@ export type FastPathRequest = {
   readonly req: IncomingMessage;
   readonly requester: Principal | null;
   readonly body: unknown;
-  readonly reply: Reply;
+  readonly reply: HttpReply;
   readonly notes?: RequestNotes | undefined;
   /** Returns the signal that fires when the requester hangs up. Called only when the operation may wait. */
   readonly hungUp: () => HangUp;
@@ -32,7 +32,6 @@ export type FastPath = (request: FastPathRequest, instead: (result: ExecutionRes
 export type FastPathOptions = {
   readonly documents: Documents;
   readonly executor: Executor;
-  readonly endpoint: string;
 };
 
 /**
@@ -46,10 +45,10 @@ const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
   ['application/graphql-response+json, application/json', 'application/graphql-response+json; charset=utf-8'],
 ]);
 
-export function createFastPath({ documents, executor, endpoint }: FastPathOptions): FastPath {
+export function createFastPath({ documents, executor }: FastPathOptions): FastPath {
   return ({ req, requester, body, reply, notes, hungUp }, instead) => {
     const type = MEDIA_TYPES.get(req.headers.accept);
-    if (type === undefined || requester === null || req.method !== 'POST' || req.url !== endpoint) return false;
+    if (type === undefined || requester === null || req.method !== 'POST' || req.url !== GRAPHQL_PATH) return false;
     const params = paramsOf(body);
     if (!params || params.extensions) return false;
     const document = documents.read(params.query);
@@ -72,7 +71,7 @@ export function createFastPath({ documents, executor, endpoint }: FastPathOption
 }
 
 /** Null when the parameters are invalid; the regular path reports the error. */
-function paramsOf(body: unknown): Params | null {
+function paramsOf(body: unknown): GraphqlParams | null {
   try {
     return checkParams(body);
   } catch (error) {

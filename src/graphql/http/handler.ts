@@ -6,41 +6,49 @@ import { CallboardError, fail } from '../../core/errors.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Log } from '../../core/log.ts';
 import type { Metrics } from '../../core/metrics.ts';
-import { createDocuments } from '../execution/documents.ts';
+import { createDocuments, type Documents } from '../execution/documents.ts';
 import { requireAnonymousQuery } from '../execution/limits-anonymous.ts';
 import { createContext } from '../schema/context.ts';
-import { createExecutor, type MakeContext } from '../execution/executor.ts';
+import { createExecutor, type Executor, type MakeContext } from '../execution/executor.ts';
 import { createFastPath, type FastPath } from './fast-path.ts';
 import { createGraphiqlPage, wantsPage } from './graphiql.ts';
 import type { Introspection } from '../execution/limits.ts';
 import { createMask } from '../execution/mask.ts';
-import { plainReply, type Reply } from '../../web/reply.ts';
+import { plainReply, type HttpReply } from '../../web/reply.ts';
 import { HangUpSignal } from '../../web/hang-up.ts';
-import { acceptedTypes, pathOf, readParams, requireAnswerType, sendError } from './request.ts';
+import type { SseStreams } from '../../web/sse-streams.ts';
+import {
+  acceptedTypes,
+  acceptsJson,
+  pathOf,
+  readParams,
+  requireAnswerType,
+  sendError,
+  GRAPHQL_PATH,
+  STREAM_PATH,
+} from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 import { createGraphqlServer, type GraphqlServer } from './yoga.ts';
 import { createSseHandler, type SseHandler } from './sse-handler.ts';
 
-export type Exchange = {
+export type GraphqlExchange = {
   readonly requester: Principal | null;
   /** The parsed JSON of a POST. The HTTP layer has checked its size, content type and syntax. */
   readonly body: unknown;
   /** How to send the response; absent: the response is as Node created it. */
-  readonly reply?: Reply;
+  readonly reply?: HttpReply;
   readonly notes?: RequestNotes | undefined;
 };
 
 export type GraphqlHandler = {
-  /** Answers every request to the endpoint and to `<endpoint>/stream`. */
-  handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): MaybePromise<void>;
-  /** For streams that are not GraphQL's: they count towards the same limits and end at the same shutdown. */
-  readonly streams: SseHandler['streams'];
+  /** Answers every request to `/graphql` and `/graphql/stream`. */
+  handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void>;
   /**
    * Sends an error that the HTTP layer found (a body too large, not JSON, ...) in GraphQL's response format, with the
    * status of the error's code.
    */
   refuse(res: ServerResponse, error: CallboardError): void;
-  /** Ends the streams without `complete`, so that their clients reconnect to another node. */
+  /** Frees what the handler holds. The open streams end by the `close` of `streams`. */
   close(): Promise<void>;
 };
 
@@ -49,8 +57,10 @@ export type GraphqlHandlerOptions = {
   readonly core: Core;
   readonly log: Log;
   readonly introspection: Introspection;
-  /** The path of the endpoint. Default `/graphql`. */
-  readonly endpoint?: string;
+  /** The open event streams of the node, of GraphQL and of others. */
+  readonly streams: SseStreams;
+  /** The prefix of the URL that the GraphiQL page sends its requests to; default none. Requests come without it. */
+  readonly basePath?: string;
   readonly metrics?: Metrics;
   readonly makeContext?: MakeContext;
   /**
@@ -61,29 +71,29 @@ export type GraphqlHandlerOptions = {
 };
 
 export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHandler {
-  const { core, endpoint = '/graphql', makeContext = createContext, fastPath = true } = options;
+  const { core, basePath = '', makeContext = createContext, fastPath = true, streams } = options;
   const mask = createMask(options);
   const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
   const documents = createDocuments(options.schema);
-  const hot = fastPath ? createFastPath({ documents, executor, endpoint }) : null;
-  const server = createGraphqlServer({ schema: options.schema, documents, executor, mask, endpoint });
-  const sse = createSseHandler({ documents, executor, clock: core.clock, fastPath });
-  const page = createGraphiqlPage(endpoint);
+  const hot = fastPath ? createFastPath({ documents, executor }) : null;
+  const server = createGraphqlServer({ schema: options.schema, documents, executor, mask });
+  const sse = createSseHandler({ documents, executor, clock: core.clock, streams, sharing: fastPath });
+  const page = createGraphiqlPage(basePath + GRAPHQL_PATH);
   const query = createQuery(server, options.introspection);
   const quick = createQuick(server, hot);
+  const asStream = createStreamChoice(documents, executor);
   return {
     handle(req, res, exchange) {
       try {
         if (quick(req, res, exchange)) return;
-        if (wantsPage(req) && pathOf(req) === endpoint) return page(req, res);
+        if (wantsPage(req) && pathOf(req) === GRAPHQL_PATH) return page(req, res);
         checkOrigin(req);
-        if (pathOf(req) !== endpoint || wantsStream(req)) return toStream(req, res, { exchange, sse, endpoint });
+        if (pathOf(req) !== GRAPHQL_PATH || asStream(req, exchange)) return toStream(req, res, { exchange, sse });
         return query(req, res, exchange);
       } catch (error) {
         sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));
       }
     },
-    streams: sse.streams,
     refuse: sendError,
     async close() {
       sse.close();
@@ -95,7 +105,7 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
 type PostRequest = IncomingMessage & { body?: unknown };
 
 function createQuery(server: GraphqlServer, introspection: Introspection) {
-  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: Exchange): Promise<void> => {
+  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: GraphqlExchange): Promise<void> => {
     // Yoga would read the URL of a GET itself, but it answers malformed JSON there as an internal failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
@@ -117,7 +127,7 @@ function createQuick(server: GraphqlServer, hot: FastPath | null) {
   return (
     req: PostRequest,
     res: ServerResponse,
-    { requester, body, notes, reply = plainReply(res) }: Exchange,
+    { requester, body, notes, reply = plainReply(res) }: GraphqlExchange,
   ): boolean => {
     const instead = (result: ExecutionResult): void => {
       reply.open();
@@ -133,19 +143,34 @@ function createQuick(server: GraphqlServer, hot: FastPath | null) {
 function toStream(
   req: IncomingMessage,
   res: ServerResponse,
-  { exchange, sse, endpoint }: { exchange: Exchange; sse: SseHandler; endpoint: string },
+  { exchange, sse }: { exchange: GraphqlExchange; sse: SseHandler },
 ): void {
   const { requester, body } = exchange;
   if (!requester) throw new CallboardError('unauthenticated', 'A bearer token is needed.');
   const path = pathOf(req);
-  if (path === endpoint) return sse.distinct({ req, res, requester, body });
-  if (path === `${endpoint}/stream`) return sse.stream({ req, res, requester, body });
+  if (path === GRAPHQL_PATH) return sse.distinct({ req, res, requester, body });
+  if (path === STREAM_PATH) return sse.stream({ req, res, requester, body });
   throw new CallboardError('not_found', 'There is no such path.');
 }
 
-/** A client that wants an event stream accepts `text/event-stream` only, or lists it first. */
-function wantsStream(req: IncomingMessage): boolean {
-  return (req.method === 'GET' || req.method === 'POST') && acceptedTypes(req)[0] === 'text/event-stream';
+/**
+ * Chooses the response form. A client that wants an event stream accepts `text/event-stream` only, or lists it first. If
+ * it accepts JSON too, as clients with one `accept` for all operations do, only subscriptions are streamed.
+ */
+function createStreamChoice(documents: Documents, executor: Executor) {
+  const isSubscription = (req: IncomingMessage, { requester, body }: GraphqlExchange): boolean => {
+    // Documents of requests without a token are not validated; a subscription is refused in either form.
+    if (!requester) return false;
+    const params = readParams(req, body);
+    const document = documents.read(params.query);
+    if (!('kind' in document)) return false;
+    return executor.kindOf({ document, operationName: params.operationName }) === 'subscription';
+  };
+  return (req: IncomingMessage, exchange: GraphqlExchange): boolean => {
+    if (req.method !== 'GET' && req.method !== 'POST') return false;
+    if (acceptedTypes(req)[0] !== 'text/event-stream') return false;
+    return !acceptsJson(req) || isSubscription(req, exchange);
+  };
 }
 
 /** A page of another origin can make a browser send a plain GET, but not one with these headers. */

@@ -1,13 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CallboardError, invalid } from '../../core/errors.ts';
-import { checkedJson, isArrayText, isObjectText, membersOf, type JsonText } from '../../core/json.ts';
+import { checkedJson, isArrayText, isObjectText, membersOf, type JsonText, isRecord } from '../../core/json.ts';
 import { readShaped } from '../../core/json-shape.ts';
 import { ENVELOPE_PARTS } from '../../core/limits.ts';
 import { toGraphQLError } from '../execution/mask.ts';
 import { VariablesText, type GivenVariables } from '../variables/request-variables.ts';
 
+/** The paths of GraphQL. Requests come without the base path. */
+export const GRAPHQL_PATH = '/graphql';
+export const STREAM_PATH = `${GRAPHQL_PATH}/stream`;
+
 /** The parameters of a GraphQL request; their types have been checked. */
-export type Params = {
+export type GraphqlParams = {
   readonly query: string;
   readonly operationName?: string | null | undefined;
   readonly variables?: GivenVariables;
@@ -41,11 +45,11 @@ function valueOf(name: string, json: JsonText | undefined): unknown {
  * The parameters of a POST, from the body that `readRequestBody` returned, or of a GET, from its URL. Throws
  * `invalid_argument`.
  */
-export function readParams(req: IncomingMessage, body: unknown): Params {
+export function readParams(req: IncomingMessage, body: unknown): GraphqlParams {
   return checkParams(req.method === 'GET' ? urlParams(req) : body);
 }
 
-export function checkParams(value: unknown): Params {
+export function checkParams(value: unknown): GraphqlParams {
   if (Array.isArray(value)) invalid('body', 'batching is not supported');
   if (!isRecord(value)) invalid('body', 'expected a JSON object');
   const { query, operationName, variables, extensions } = value;
@@ -86,6 +90,15 @@ export function acceptedTypes(req: IncomingMessage): readonly string[] {
   return (req.headers.accept ?? '*/*').split(',').map((type) => type.split(';', 1)[0]?.trim().toLowerCase() ?? '');
 }
 
+const JSON_TYPES = new Set(['application/graphql-response+json', 'application/json', 'application/*', '*/*']);
+const NOT_WANTED = /;\s*q=0(\.0*)?\s*(;|$)/i;
+
+/** Whether the `accept` header allows a JSON response, at any place and with any weight but 0. */
+export function acceptsJson(req: IncomingMessage): boolean {
+  const texts = (req.headers.accept ?? '*/*').split(',');
+  return acceptedTypes(req).some((type, at) => JSON_TYPES.has(type) && !NOT_WANTED.test(texts[at] ?? ''));
+}
+
 const ANSWER_TYPES = new Set([
   'application/graphql-response+json',
   'application/json',
@@ -119,10 +132,6 @@ export function sendError(res: ServerResponse, error: CallboardError): void {
     ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
   });
   res.end(body);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isAbsent(value: unknown): value is null | undefined {

@@ -1,11 +1,13 @@
+/** Frames of GraphQL over server-sent events: `next` and `complete`, as graphql-sse defines them. */
 import type { ExecutionResult, GraphQLError } from 'graphql';
-import type { Envelope } from '../../web/sse-chunk.ts';
 import { inOneLine, writeJson } from '../../core/json.ts';
+import type { Envelope } from '../../web/sse-chunk.ts';
+import type { ResultFrames } from '../execution/shared-subscription.ts';
 
 const OWN: Envelope = { head: 'event: next\ndata: ', tail: '\n\n' };
 
 /** `id` names the operation on a stream that carries several; null when the operation has a stream of its own. */
-export function envelopeOf(id: string | null): Envelope {
+function envelopeOf(id: string | null): Envelope {
   return id === null ? OWN : { head: `event: next\ndata: {"id":${JSON.stringify(id)},"payload":`, tail: '}\n\n' };
 }
 
@@ -19,7 +21,7 @@ export function completeFrame(id: string | null): string {
 }
 
 /** A result as JSON text without line breaks. */
-export function resultText(result: ExecutionResult): string {
+function resultText(result: ExecutionResult): string {
   const shown = result.errors ? { ...result, errors: result.errors.map(showError) } : result;
   return inOneLine(writeJson(shown) ?? 'null');
 }
@@ -30,3 +32,11 @@ function showError(error: GraphQLError): object {
   const { http: _http, ...rest } = extensions;
   return Object.keys(rest).length > 0 ? { ...shown, extensions: rest } : shown;
 }
+
+/** For subscriptions that many requesters share. */
+export const SSE_FRAMES: ResultFrames = {
+  result: resultText,
+  written: (data) => inOneLine(`{"data":${data}}`),
+  envelope: envelopeOf,
+  last: (id, result) => (result === null ? '' : nextFrame(id, result)) + completeFrame(id),
+};

@@ -1,7 +1,12 @@
 import { CallboardError } from '../../core/errors.ts';
 import { sendError } from './request.ts';
 import { createReservations, tokenOf } from './sse-reservations.ts';
-import { createStreams, type StreamRequest, type Streams, type StreamsOptions } from './sse-streams.ts';
+import {
+  createOperationStreams,
+  type OperationStreams,
+  type OperationStreamsOptions,
+  type StreamRequest,
+} from './operation-streams.ts';
 
 export type SseHandler = {
   /** Runs one operation with a response of its own. */
@@ -11,25 +16,19 @@ export type SseHandler = {
    * without a stream token is handled as `distinct`.
    */
   stream(request: StreamRequest): void;
-  /** For streams that are not GraphQL's: they count towards the same limits and end at the same shutdown. */
-  readonly streams: Pick<Streams, 'reserve' | 'plain'>;
-  /** Ends every stream without `complete`, so that clients reconnect, and refuses new streams as `draining`. */
+  /** Drops the reservations. The owner of the streams ends those that are open. */
   close(): void;
 };
 
 /** graphql-sse in both modes: https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md */
-export function createSseHandler(options: StreamsOptions): SseHandler {
-  const streams = createStreams(options);
+export function createSseHandler(options: OperationStreamsOptions): SseHandler {
+  const streams = createOperationStreams(options);
   const reservations = createReservations({ streams, clock: options.clock });
   const distinct = (request: StreamRequest): void => openDistinct(request, streams);
   return {
-    streams,
     distinct: (request) => answering(request, distinct),
     stream: (request) => answering(request, isDistinct(request) ? distinct : reservations.handle),
-    close() {
-      reservations.close();
-      streams.close();
-    },
+    close: () => reservations.close(),
   };
 }
 
@@ -37,7 +36,7 @@ function isDistinct({ req }: StreamRequest): boolean {
   return (req.method === 'GET' || req.method === 'POST') && tokenOf(req) === null;
 }
 
-function openDistinct(request: StreamRequest, streams: Streams): void {
+function openDistinct(request: StreamRequest, streams: OperationStreams): void {
   const { asked } = streams.read(request);
   streams.open(request, streams.reserve(request.requester)).run(asked, { id: null, onEnd: nothing });
 }

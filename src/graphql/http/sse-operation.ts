@@ -1,8 +1,8 @@
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Executor, Operation, Results } from '../execution/executor.ts';
-import { completeFrame, nextFrame } from './sse-frame.ts';
-import type { Groups, Joining, Member } from '../../web/sse-group.ts';
+import { completeFrame, nextFrame, SSE_FRAMES } from './sse-frame.ts';
+import type { Groups, Joining, GroupMember } from '../../web/sse-group.ts';
 import type { StreamMember, SseStream } from '../../web/sse-stream.ts';
 
 /** One operation that runs on a stream. It ends by itself when the stream ends. */
@@ -24,13 +24,13 @@ export type OperationOptions = {
   readonly onEnd: () => void;
 };
 
-export type Asked = Omit<Operation, 'signal' | 'requester'> & { readonly requester: Principal };
+export type StreamOperation = Omit<Operation, 'signal' | 'requester'> & { readonly requester: Principal };
 
 /**
  * Runs the operation, or sends the errors of its document, as `next` frames and one `complete`, no faster than the
  * reader reads.
  */
-export function startOperation(asked: Asked | readonly GraphQLError[], options: OperationOptions): Running {
+export function startOperation(asked: StreamOperation | readonly GraphQLError[], options: OperationOptions): Running {
   const operation = new SseOperation(options);
   void operation.run(asked);
   return operation;
@@ -41,7 +41,7 @@ class SseOperation implements StreamMember, Running {
   readonly #options: OperationOptions;
   readonly #hangUp = new AbortController();
   #results: Results | null = null;
-  #member: Member<unknown> | null = null;
+  #member: GroupMember<unknown> | null = null;
   #ended = false;
 
   constructor(options: OperationOptions) {
@@ -49,7 +49,7 @@ class SseOperation implements StreamMember, Running {
     options.wire.addMember(this);
   }
 
-  async run(asked: Asked | readonly GraphQLError[]): Promise<void> {
+  async run(asked: StreamOperation | readonly GraphQLError[]): Promise<void> {
     try {
       if (!isFaults(asked)) await this.#answer(asked);
       else {
@@ -75,11 +75,11 @@ class SseOperation implements StreamMember, Running {
     this.#end(false);
   }
 
-  async #answer(asked: Asked): Promise<void> {
+  async #answer(asked: StreamOperation): Promise<void> {
     const { executor } = this.#options;
     const operation = { ...asked, signal: this.#hangUp.signal };
     if (executor.kindOf(operation) !== 'subscription') return this.#show(await executor.execute(operation));
-    const answer = await executor.subscribe(operation);
+    const answer = await executor.subscribe(operation, SSE_FRAMES);
     if ('shared' in answer) return this.#join(answer);
     return 'next' in answer ? this.#pump(answer) : this.#show(answer);
   }
@@ -120,6 +120,6 @@ class SseOperation implements StreamMember, Running {
   }
 }
 
-function isFaults(asked: Asked | readonly GraphQLError[]): asked is readonly GraphQLError[] {
+function isFaults(asked: StreamOperation | readonly GraphQLError[]): asked is readonly GraphQLError[] {
   return Array.isArray(asked);
 }

@@ -6,12 +6,12 @@ import { fail, invalid } from '../../core/errors.ts';
 import { ID_MAX_CHARS, SSE_OPERATIONS, SSE_RESERVATION_MS } from '../../core/limits.ts';
 import { acceptedTypes, searchOf } from './request.ts';
 import type { Running } from './sse-operation.ts';
-import type { OpenStream, Streams, StreamRequest } from './sse-streams.ts';
+import type { OpenStream, OperationStreams, StreamRequest } from './operation-streams.ts';
 
 export type Reservations = {
   /** Answers a request of single connection mode. Throws a CallboardError for every request that it refuses. */
   handle(request: StreamRequest): void;
-  /** Drops the reservations. Open streams are ended by `Streams.close`. */
+  /** Drops the reservations. Open streams are ended by `SseStreams.close`. */
   close(): void;
 };
 
@@ -29,7 +29,7 @@ type Reservation = {
   readonly cancelExpiry: Cancel;
 };
 
-type Options = { readonly streams: Streams; readonly clock: Clock };
+type Options = { readonly streams: OperationStreams; readonly clock: Clock };
 
 export function createReservations({ streams, clock }: Options): Reservations {
   const known = new Map<string, Reservation>();
@@ -90,7 +90,7 @@ export function tokenOf(req: IncomingMessage): string | null {
 
 function openStream(
   reservation: Reservation,
-  { request, streams }: { request: StreamRequest; streams: Streams },
+  { request, streams }: { request: StreamRequest; streams: OperationStreams },
 ): void {
   if (reservation.stream) conflict('The stream is already open.');
   reservation.cancelExpiry();
@@ -102,7 +102,7 @@ function openStream(
 
 function addOperation(
   { operations, waiting, stream }: Reservation,
-  { request, streams }: { request: StreamRequest; streams: Streams },
+  { request, streams }: { request: StreamRequest; streams: OperationStreams },
 ): void {
   const { asked, ...named } = streams.read(request);
   const id = operationId(named.operationId);

@@ -7,6 +7,7 @@ import { writeJson } from '../../core/json.ts';
 import type { Documents } from '../execution/documents.ts';
 import type { Executor, WrittenData } from '../execution/executor.ts';
 import { toGraphQLError, type Mask } from '../execution/mask.ts';
+import { GRAPHQL_PATH } from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 import type { GivenVariables } from '../variables/request-variables.ts';
 
@@ -15,7 +16,7 @@ export type GraphqlServer = {
    * Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the parsed JSON object. `asked.result`:
    * the result, when the operation has been executed already.
    */
-  answer(req: IncomingMessage, res: ServerResponse, asked: Asked): Promise<void>;
+  answer(req: IncomingMessage, res: ServerResponse, asked: YogaRequest): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -24,11 +25,9 @@ export type GraphqlServerOptions = {
   readonly documents: Documents;
   readonly executor: Executor;
   readonly mask: Mask;
-  /** The path of the endpoint, such as `/graphql`. */
-  readonly endpoint: string;
 };
 
-export type Asked = {
+export type YogaRequest = {
   readonly requester: Principal | null;
   readonly result?: ExecutionResult;
   readonly notes?: RequestNotes | undefined;
@@ -36,7 +35,7 @@ export type Asked = {
   readonly variables?: GivenVariables;
 };
 
-type ServerContext = Asked & { readonly req: IncomingMessage; readonly res: ServerResponse };
+type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res: ServerResponse };
 
 /**
  * A Yoga server for the HTTP side of GraphQL: content types, statuses and GET. Size limits, CSRF checks, GraphiQL and
@@ -56,10 +55,10 @@ export function createGraphqlServer(options: GraphqlServerOptions): GraphqlServe
 
 async function openYoga(options: GraphqlServerOptions) {
   const { createYoga } = await import('graphql-yoga');
-  const { schema, mask, endpoint } = options;
+  const { schema, mask } = options;
   return createYoga<ServerContext>({
     schema,
-    graphqlEndpoint: endpoint,
+    graphqlEndpoint: GRAPHQL_PATH,
     logging: false,
     cors: false,
     graphiql: false,
@@ -67,7 +66,7 @@ async function openYoga(options: GraphqlServerOptions) {
     multipart: false,
     batching: false,
     maxRequestBodySize: false,
-    healthCheckEndpoint: `${endpoint}/health`,
+    healthCheckEndpoint: `${GRAPHQL_PATH}/health`,
     maskedErrors: { maskError: mask },
     parserAndValidationCache: false,
     plugins: [reading(options), execution(options)],

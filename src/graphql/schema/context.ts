@@ -78,6 +78,6 @@ function createAudit(requester: Principal, log: Log): Context['auditPayload'] {
     const key = canonicalJson(subject);
     if (noted.has(key)) return;
     noted.add(key);
-    audit(log, requester, { deed: 'payload', ...subject });
+    audit(log, requester, { action: 'payload', ...subject });
   };
 }

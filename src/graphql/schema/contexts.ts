@@ -4,11 +4,13 @@ import {
   type ExecutionContext,
   type Ownership,
 } from '../../core/contexts/context.ts';
+import type { ClientKey } from '../../core/ids.ts';
 import { builder } from './builder.ts';
+import type { Context } from './context.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
 import { CommandType } from './delivery-command.ts';
 import { wireEnum } from './enums.ts';
-import { connectionOf, CountResult, pageArguments, pageCost, pageOf } from './page.ts';
+import { connectionOf, CountResult, pageArguments, pageCost, pageOf, type AskedPage } from './page.ts';
 import type { RowSize } from './page-budget.ts';
 import { User } from './users.ts';
 
@@ -141,17 +143,20 @@ builder.objectField(User, 'contexts', (t) =>
   }),
 );
 
+/** The first page comes from the loader, which reads the pages of many clients at once. */
+function contextsOfClient({ userId, clientId }: ClientKey, args: AskedPage, { core, requester, loaders }: Context) {
+  const page = pageOf(args);
+  const query = { userId, clientId };
+  return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
+}
+
 builder.objectField(ConnectionSnapshot, 'contexts', (t) =>
   t.field({
     type: ExecutionContextConnection,
     description: 'Execution contexts that the client reports now.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: ({ userId, clientId }, asked, { core, requester, loaders }) => {
-      const page = pageOf(asked);
-      const query = { userId, clientId };
-      return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
-    },
+    resolve: contextsOfClient,
   }),
 );
 
@@ -162,10 +167,6 @@ builder.objectField(CommandType, 'contexts', (t) =>
       'Execution contexts that the target client reports now. None of them shows whether or where the command ran.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: ({ userId, clientId }, asked, { core, requester, loaders }) => {
-      const page = pageOf(asked);
-      const query = { userId, clientId };
-      return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
-    },
+    resolve: contextsOfClient,
   }),
 );

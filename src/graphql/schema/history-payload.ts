@@ -1,4 +1,5 @@
 import DataLoader from 'dataloader';
+import type { Principal } from '../../core/auth/principal.ts';
 import type { Core } from '../../core/core.ts';
 import { streamKey, type Message, type ShownPayload } from '../../core/history/message.ts';
 import { ANSWER_SPILL_BYTES } from '../../core/limits.ts';
@@ -12,10 +13,10 @@ const NOT_SHOWN: ShownPayload = { state: 'redacted', text: null };
  * Loads payloads for one request; each is looked up once, however many fields read it. Large payloads are fetched up to
  * ANSWER_SPILL_BYTES per request. Those beyond stay redacted, because otherwise one page could fill the relay's memory.
  */
-export function createPayloads(core: Core): Payloads {
-  const loader = new DataLoader<Message, ShownPayload, string>(async (messages) => core.history.payloads(messages), {
-    cacheKeyFn: keyOf,
-  });
+export function createPayloads(core: Core, requester: Principal | null): Payloads {
+  const read = async (messages: readonly Message[]): Promise<readonly ShownPayload[]> =>
+    core.history.payloads(requester, messages);
+  const loader = new DataLoader<Message, ShownPayload, string>(read, { cacheKeyFn: keyOf });
   const asked = new Set<string>();
   let left = ANSWER_SPILL_BYTES;
   const mayFetch = (key: string, bytes: number): boolean => {

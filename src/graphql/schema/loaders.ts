@@ -56,7 +56,7 @@ export function createLoaders(core: Core, requester: Principal | null): Loaders 
     core.contexts.workers(requester, asked, first),
   );
   const sites = pages(itself, (ids: readonly string[], first) => core.sites.ofUsers(requester, ids, first));
-  const payloads = createPayloads(core);
+  const payloads = createPayloads(core, requester);
   const ofRooms = [connection, waiters, connections, streams, ofUser, ofClient, payloads];
   const all = [...ofRooms, contexts, windows, workers, sites];
   return {

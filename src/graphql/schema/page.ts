@@ -120,7 +120,7 @@ export const pageArguments = builder.args((t) => ({
   }),
 }));
 
-type AskedPage = { readonly first: number; readonly after?: string | null | undefined };
+export type AskedPage = { readonly first: number; readonly after?: string | null | undefined };
 
 /**
  * The requested page. Throws `invalid_argument` for an invalid size, because batch methods of core do not check it

@@ -1,6 +1,6 @@
 import type { InstanceMismatch, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
 import type { WaitFor } from '../../core/delivery/waiter.ts';
-import { WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import { OLDER_THAN_MS, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
 import type { Completeness } from '../../core/page.ts';
 import { builder } from './builder.ts';
@@ -200,10 +200,10 @@ builder.objectField(ConnectionSnapshot, 'pendingRpcs', (t) =>
 );
 
 const PendingRpcAlertType = builder.objectRef<LiveEvent<PendingRpcAlert>>('PendingRpcAlert').implement({
-  description: 'The oldest wait exceeded the bound, or no wait exceeds it any more.',
+  description: 'The oldest wait reached the bound, or no wait has reached it any more.',
   fields: (t) => ({
     over: t.boolean({
-      description: 'Whether the oldest wait is older than the bound.',
+      description: 'Whether the oldest wait has reached the bound: its age is the bound or more.',
       resolve: ({ event }) => event.over,
     }),
     oldestAgeMs: t.int({
@@ -228,12 +228,12 @@ builder.subscriptionField('pendingRpcAlerts', (t) =>
   t.field({
     type: PendingRpcAlertType,
     description:
-      'Sends an alert when the oldest wait exceeds the bound, and when no wait exceeds it any more. The first alert is the current state. The relay looks once a second.',
+      'Sends an alert when the oldest wait reaches the bound, and when no wait has reached it any more. The first alert is the current state. The relay looks once a second.',
     args: {
       olderThanMs: t.arg.int({
         required: true,
-        description: 'The bound on the age of a wait, 1000 to 600000 milliseconds.',
-        extensions: { minimum: 0 },
+        description: `The bound on the age of a wait, ${OLDER_THAN_MS.min} to ${OLDER_THAN_MS.max} milliseconds.`,
+        extensions: { minimum: OLDER_THAN_MS.min, maximum: OLDER_THAN_MS.max },
       }),
       userId: t.arg.id({
         description:

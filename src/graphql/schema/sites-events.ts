@@ -5,7 +5,7 @@ import type { SiteEvent } from '../../core/sites/site.ts';
 import { builder } from './builder.ts';
 import { textOfJson } from './builder-json.ts';
 import type { Context } from './context.ts';
-import type { Share } from '../execution/shared-subscription.ts';
+import type { Share } from './live-share.ts';
 import { fresh } from './live.ts';
 import { noteCommand } from '../../web/request-notes.ts';
 import { InvokeActionResult, view, waitFor } from './rpc-invoke.ts';

@@ -1,9 +1,9 @@
-import { requireScope, type Caller, type Scope } from '../../core/auth/principal.ts';
+import { requireScope, type CallingPrincipal, type Scope } from '../../core/auth/principal.ts';
 import type { Core } from '../../core/core.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
 
-const ViewerKindEnum = wireEnum<Caller['kind']>('ViewerKind', 'The kind of requester.', {
+const ViewerKindEnum = wireEnum<CallingPrincipal['kind']>('ViewerKind', 'The kind of requester.', {
   admin: 'An administrator.',
   user: 'A user.',
 });
@@ -19,7 +19,7 @@ export const ModeEnum = wireEnum<Core['mode']>('Mode', 'How this deployment keep
   shared: 'Several processes share one store.',
 });
 
-const Viewer = builder.objectRef<Caller>('Viewer').implement({
+const Viewer = builder.objectRef<CallingPrincipal>('Viewer').implement({
   description: 'The requester, and the node that answers.',
   fields: (t) => ({
     kind: t.expose('kind', { type: ViewerKindEnum, description: 'The kind of requester.' }),

@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import { isSmall, misfitOf } from './misfit.ts';
 
-export type GivenVariables = Readonly<Record<string, unknown>>;
+export type RawVariables = Readonly<Record<string, unknown>>;
 
 export type CoercedVariables =
   | { readonly values: VariableValues; readonly errors?: never }
@@ -22,7 +22,7 @@ export type CoercedVariables =
 export const MAX_COERCION_ERRORS = 1;
 
 type Refused = { readonly operation: OperationDefinitionNode; readonly errors: readonly GraphQLError[] };
-const refused = new WeakMap<GivenVariables, Refused>();
+const refused = new WeakMap<RawVariables, Refused>();
 
 /**
  * Coerces the variables of an operation with graphql-js, or returns the first error. The work is linear in the size of
@@ -31,7 +31,7 @@ const refused = new WeakMap<GivenVariables, Refused>();
 export function coerceVariables(
   schema: GraphQLSchema,
   operation: OperationDefinitionNode,
-  given: GivenVariables,
+  given: RawVariables,
 ): CoercedVariables {
   const wrong = refusedVariables(schema, operation, given);
   if (wrong) return { errors: wrong };
@@ -49,7 +49,7 @@ export function coerceVariables(
 function firstMisfit(
   schema: GraphQLSchema,
   operation: OperationDefinitionNode,
-  given: GivenVariables,
+  given: RawVariables,
 ): GraphQLError | null {
   for (const node of operation.variableDefinitions ?? []) {
     const type = typeFromAST(schema, node.type);
@@ -69,7 +69,7 @@ function firstMisfit(
 export function refusedVariables(
   schema: GraphQLSchema,
   operation: OperationDefinitionNode,
-  given: GivenVariables,
+  given: RawVariables,
 ): readonly GraphQLError[] | null {
   const known = refused.get(given);
   if (known?.operation === operation) return known.errors;

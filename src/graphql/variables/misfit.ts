@@ -1,3 +1,4 @@
+import { isRecord } from '../../core/json.ts';
 import {
   getNullableType,
   isInputObjectType,
@@ -48,7 +49,7 @@ export function misfitOf(given: GraphQLInputType, value: unknown, path = ''): Mi
     return typeof value === 'object' && type.name !== JSON_SCALAR ? expected(type.name, path) : null;
   }
   if (!isInputObjectType(type)) return null;
-  return isObject(value) ? inObject(type, value, path) : expected(type.name, path);
+  return isRecord(value) ? inObject(type, value, path) : expected(type.name, path);
 }
 
 function inList(item: GraphQLInputType, value: unknown, path: string): Misfit | null {
@@ -79,8 +80,4 @@ function inObject(type: GraphQLInputObjectType, value: Readonly<Record<string, u
 
 function expected(name: string, path: string): Misfit {
   return { path, says: `Expected value of type "${name}".` };
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

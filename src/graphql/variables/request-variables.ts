@@ -1,3 +1,4 @@
+import { isRecord } from '../../core/json.ts';
 import {
   getNullableType,
   isInputObjectType,
@@ -48,10 +49,6 @@ const NONE: Variables = Object.freeze({});
 function variablesOf(value: unknown): Variables {
   if (isRecord(value)) return value;
   return invalid('variables', `at most ${ENVELOPE_PARTS} members and items are read`);
-}
-
-function isRecord(value: unknown): value is Variables {
-  return typeof value === 'object' && value !== null;
 }
 
 function variablesShape(schema: GraphQLSchema, { variableDefinitions = [] }: OperationDefinitionNode): ObjectShape {

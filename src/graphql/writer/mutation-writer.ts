@@ -46,9 +46,14 @@ export function createMutationWriter(source: WriterSource): MutationWriter | nul
   const conditional = conditionVariables(document).length > 0 || document.definitions.some(hasArguments);
   if (operation.operation !== 'mutation' || !field || !isDirectMutation(field) || conditional) return null;
   const { resolve } = field;
+  // By then the mutation may have had effects, so a resolver that needs `info` cannot be repeated with it.
+  if (resolve && resolve.length > PARAMETERS_BEFORE_INFO) return null;
   const compiled = resolve ? compile(source, alone, field) : null;
   return resolve && compiled ? deedWriter(source, { node: alone, field, own: { resolve }, ...compiled }) : null;
 }
+
+/** A resolver's parameters are its parent, the arguments, the context, and `info`, which is not passed here. */
+const PARAMETERS_BEFORE_INFO = 3;
 
 function hasArguments(node: WriterSource['document']['definitions'][number]): boolean {
   return node.kind === Kind.FRAGMENT_DEFINITION && (node.variableDefinitions?.length ?? 0) > 0;

@@ -12,20 +12,20 @@ export async function runRaw(
   return (await store.read([command]))[0];
 }
 
-/** Sets by when a node's lease ends, in every partition. */
+/** Sets when a node's lease ends, in every partition. */
 export async function setLeaseEnd(bench: RedisBench, nodeId: string, ends: number): Promise<void> {
   for (let p = 0; p < bench.store.partitions; p++)
     await runRaw(bench, ['ZADD', bench.store.key(p, 'nodes'), ends, nodeId]);
 }
 
-/** How many round trips it took. */
+/** The number of round trips. */
 export async function countRoundTrips(store: Store, run: () => unknown): Promise<number> {
   const before = store.roundTrips;
   await run();
   return store.roundTrips - before;
 }
 
-/** Every key of the bench's namespace, with how long it will live. */
+/** Every key of the bench's namespace, with its remaining time. */
 export async function keysOf({ store }: RedisBench): Promise<{ readonly kind: string; readonly ttl: number }[]> {
   const client = connectCommands(inject('redisUrl'));
   await client.connect();

@@ -13,12 +13,12 @@ export const REPORT: NodeReport = {
   draining: false,
   counters: new Map(),
 };
-/** A node that says what comes to it; what it waits for can be awaited. */
+/** A node that records what it receives; each item can be awaited. */
 export class TestNode {
   readonly rows: MailboxRow[] = [];
   readonly losses: string[] = [];
   readonly linksLost: Connection[] = [];
-  /** How often its lease came back. */
+  /** How often its lease was recovered. */
   revivals = 0;
   readonly #waiting: { readonly done: () => boolean; readonly resolve: () => void }[] = [];
   readonly bench: RedisBench;
@@ -50,7 +50,7 @@ export class TestNode {
   }
 }
 
-/** The nodes beat for so long, and what their beats begin comes to its end. */
+/** Lets the nodes beat for this long, and waits for everything that their beats start. */
 export async function beats(nodes: readonly TestNode[], ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 2_000) {
     await nodes[0]?.bench.clock.advance(2_000);
@@ -59,7 +59,7 @@ export async function beats(nodes: readonly TestNode[], ms: number): Promise<voi
   }
 }
 
-/** A link of a client to a node, as a hello makes it; its epoch. */
+/** Connects a client to a node, as a hello does. Returns its epoch. */
 export async function linkUp({ bench, id }: TestNode, clientId: string): Promise<number> {
   const client = { userId: 'alice', clientId };
   const { connection } = await bench.backend.connections.connect({

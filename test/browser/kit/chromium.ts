@@ -12,7 +12,9 @@ const ARGS = [
   '--disable-sync',
 ];
 
-/** A real Chromium without a window: CALLBOARD_TEST_CHROMIUM, or where systems keep one. Fails with the line that installs one. */
+/**
+ * A headless Chromium: CALLBOARD_TEST_CHROMIUM, or one in the usual places. Fails with the command that installs one.
+ */
 export async function launchChromium(): Promise<Browser> {
   const executablePath = process.env['CALLBOARD_TEST_CHROMIUM'] ?? PLACES.find((place) => existsSync(place));
   if (!executablePath)

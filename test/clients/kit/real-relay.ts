@@ -11,7 +11,7 @@ export type RealRelay = AsyncDisposable & {
   token(user: string, ...scopes: string[]): Promise<string>;
 };
 
-/** A whole relay in this process, or as many as the run's topology asks for, on free ports, by the real clock. */
+/** One relay in this process, or as many as the run's topology has, on free ports and with the real clock. */
 export async function startRealRelay(settings: Partial<Settings> = {}): Promise<RealRelay> {
   const { callboard, url, linkUrl } = await openRelays({ config: { ...settings, auth: { secret } } });
   return {

@@ -15,15 +15,15 @@ export type RuntimeBench = AsyncDisposable & {
   readonly clock: FakeClock;
   readonly errors: unknown[];
   readonly dropped: string[];
-  /** Connected: the link that said hello. */
+  /** Connects and returns the link that sent its hello. */
   up(): Promise<FakeLink>;
-  /** The next status of this state from now on, or the present one. */
+  /** The current status if it has this state, otherwise the next one that has. */
   until<S extends LinkStatus['state']>(state: S): Promise<Extract<LinkStatus, { state: S }>>;
-  /** Breaks the link and comes back. */
+  /** Breaks the link and waits for the reconnect. */
   again(link: FakeLink): Promise<FakeLink>;
 };
 
-/** A fake relay, a runtime on a clock that stands still, and no jitter: waits are as long as they can be. */
+/** A fake relay and a runtime with a FakeClock and no jitter: delays are as long as possible. */
 export async function startRuntimeBench({ admit, ...options }: Given = {}): Promise<RuntimeBench> {
   const relay = await startFakeRelay(admit);
   const clock = new FakeClock();
@@ -90,7 +90,7 @@ export function untilState<S extends LinkStatus['state']>(
   });
 }
 
-/** A promise with its handles. */
+/** A promise with its functions. */
 export function gate<T = void>(): { readonly opened: Promise<T>; open(value: T): void } {
   const { promise, resolve } = Promise.withResolvers<T>();
   return { opened: promise, open: resolve };

@@ -4,25 +4,25 @@ import { text } from 'node:stream/consumers';
 
 export type SseConnection = {
   readonly request: IncomingMessage;
-  /** The stream, or a whole answer. */
+  /** The event stream, or a complete answer. */
   readonly response: ServerResponse;
   /** Opens the stream. */
   open(...frames: readonly string[]): void;
-  /** Resolves when the client went away. */
+  /** Resolves when the client disconnected. */
   readonly gone: Promise<void>;
 };
 
 export type ScriptedServer = AsyncDisposable & {
   readonly url: string;
-  /** The next connection that came. */
+  /** Resolves with the next connection. */
   connection(): Promise<SseConnection>;
-  /** How many came so far. */
+  /** The number of connections so far. */
   readonly connections: number;
-  /** Bodies of the POSTs that came, as JSON. */
+  /** The JSON bodies of the POSTs so far. */
   readonly bodies: unknown[];
 };
 
-/** An HTTP server that answers what the test writes: nothing by itself. */
+/** An HTTP server that answers only what the test writes. */
 export async function startScriptedServer(): Promise<ScriptedServer> {
   const queue: SseConnection[] = [];
   const waiting: ((connection: SseConnection) => void)[] = [];

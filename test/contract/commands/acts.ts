@@ -1,7 +1,7 @@
 import type { AdmitRequest } from '../../../src/core/delivery/commands.ts';
 import { admission, ALICE, BOUND, type Bench } from '../kit/bench.ts';
 
-/** What most tests of commands begin with. `bind`: Alice's client connects. */
+/** The first steps of most tests of commands. `bind`: alice's client connects. */
 export function commandActs(bench: () => Bench) {
   return {
     admit: (id: string, over: Partial<AdmitRequest> = {}) => bench().backend.commands.admit(admission(id, over)),

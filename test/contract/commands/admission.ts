@@ -3,7 +3,7 @@ import { toJson } from '../../../src/core/json.ts';
 import { BOUND, dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** What admission answers, writes and reserves. */
+/** Part of the contract of CommandStore: what admission answers, writes and reserves. */
 export function admissions(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('admission', () => {
@@ -22,7 +22,7 @@ export function admissions(bench: () => Bench): void {
       ).toEqual({ count: 0, complete: true });
     });
 
-    it('parks a command whose caller gives time to connect, with both deadlines', async () => {
+    it('parks a command whose caller allows time to connect, with both deadlines', async () => {
       const result = await admit('c1', { connectWithinMs: 5_000, respondWithinMs: 7_000 });
       expect(result).toMatchObject({
         kind: 'admitted',
@@ -34,7 +34,7 @@ export function admissions(bench: () => Bench): void {
       ]);
     });
 
-    it('records who invoked the command first, and the trace context that was given', async () => {
+    it('records who invoked the command first, and its trace context', async () => {
       await bind();
       const first = {
         caller: { kind: 'admin', name: 'ops' },
@@ -91,7 +91,7 @@ export function admissions(bench: () => Bench): void {
       ]);
     });
 
-    it('replays the recorded outcome for an hour after its end, and then knows it no more', async () => {
+    it('replays the recorded outcome for an hour after the end, and then forgets it', async () => {
       await bind();
       await dispatched(bench(), 'c1');
       await bench().backend.commands.finish(keyFor('c1'), ending());
@@ -105,7 +105,7 @@ export function admissions(bench: () => Bench): void {
       expect(await admit('c1')).toMatchObject({ kind: 'admitted' });
     });
 
-    it('says for how long an ended id is known, and has no mark of what it has a record of, or never knew', async () => {
+    it('reports for how long an ended id is known, and has no mark for a command with a record or an unknown one', async () => {
       expect(bench().backend.commands.windowMs).toBe(3_600_000);
       await bind();
       await dispatched(bench(), 'c1');

@@ -3,11 +3,11 @@ import { toJson } from '../../../src/core/json.ts';
 import { BOUND, keyFor, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** A command is dispatched once, to the link that is bound. */
+/** Part of the contract of CommandStore: a command is dispatched once, to the bound link. */
 export function dispatch(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('dispatch', () => {
-    it('marks the command once, binds the instance and hands out the params', async () => {
+    it('marks the command once, binds the instance and returns the params', async () => {
       await bind();
       await admit('c1');
       expect(await bench().backend.commands.dispatch(keyFor('c1'), BOUND)).toMatchObject({
@@ -19,7 +19,7 @@ export function dispatch(bench: () => Bench): void {
       expect(await bench().backend.commands.dispatch(keyFor('c1'), BOUND)).toEqual({ kind: 'skip' });
     });
 
-    it('skips for a link that is no longer the bound one, for a due command and for an ended one', async () => {
+    it('skips for a link that is no longer bound, for a due command and for an ended one', async () => {
       await bind();
       for (const id of ['c1', 'c2', 'c3']) await admit(id);
       expect(await bench().backend.commands.dispatch(keyFor('c1'), { ...BOUND, epoch: 7 })).toEqual({ kind: 'skip' });

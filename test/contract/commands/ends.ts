@@ -3,11 +3,11 @@ import { toJson } from '../../../src/core/json.ts';
 import { dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** The first end counts; later ends are evidence. */
+/** Part of the contract of CommandStore: the first end counts; later ends are evidence. */
 export function ends(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('ends', () => {
-    it('records a result once, replies with it to every waiter, and keeps its text untouched', async () => {
+    it('records a result once, replies with it to every waiter, and keeps its text unchanged', async () => {
       const node = await openNode(bench());
       await bind();
       await dispatched(bench(), 'c1');
@@ -31,7 +31,7 @@ export function ends(bench: () => Bench): void {
       expect(await kinds(bench(), 'c1')).toEqual(['command', 'result']);
     });
 
-    it('tells a failure from a refusal by the client, and takes its word that it stopped', async () => {
+    it('distinguishes a failure from a refusal by the client, and accepts its report that it stopped', async () => {
       await bind();
       for (const id of ['c1', 'c2', 'c3']) await dispatched(bench(), id);
       const error = { code: 'handler_failed', message: 'no' };
@@ -46,7 +46,7 @@ export function ends(bench: () => Bench): void {
       expect(await read(bench(), 'c3')).toMatchObject({ outcome: 'cancelled', execution: 'reported_by_client' });
     });
 
-    it('counts a re-sent end as a sighting and keeps another end as late evidence, changing no state', async () => {
+    it('counts a repeated end as a sighting and keeps a different end as late evidence, without a change of state', async () => {
       await bind();
       await dispatched(bench(), 'c1');
       await bench().backend.commands.finish(keyFor('c1'), ending());
@@ -69,7 +69,7 @@ export function ends(bench: () => Bench): void {
       expect(await bench().backend.commands.result(keyFor('c1'))).toBe(toJson({ ok: true }));
     });
 
-    it('never lets another instance, or one that was not dispatched to, resolve a command', async () => {
+    it('never lets another instance, or one without a dispatch, resolve a command', async () => {
       await bind();
       await admit('queued');
       await dispatched(bench(), 'c1');

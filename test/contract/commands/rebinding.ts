@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { ALICE, BOUND, dispatched, keyFor, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** What happens to commands of a client whose link comes, goes or moves. */
+/** Part of the contract of CommandStore: commands of a client whose link opens, closes or moves. */
 export function rebinding(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('rebinding', () => {
-    it('queues what was parked, in the order admitted, when the client connects', async () => {
+    it('queues parked commands in the order of admission when the client connects', async () => {
       const node = await openNode(bench());
       for (const id of ['c1', 'c2', 'c3']) await admit(id, { connectWithinMs: 5_000 });
       await bind();
@@ -15,7 +15,7 @@ export function rebinding(bench: () => Bench): void {
       expect(await bench().backend.nodes.due(10)).toEqual([]);
     });
 
-    it('parks what was not dispatched when the link goes, until its deadline', async () => {
+    it('parks undispatched commands when the link closes, until their deadline', async () => {
       await bind();
       await admit('c1');
       await bench().backend.commands.rebind(ALICE, BOUND, 'down');
@@ -52,7 +52,7 @@ export function rebinding(bench: () => Bench): void {
       expect(await bench().backend.commands.dispatch(keyFor('c1'), second)).toMatchObject({ kind: 'dispatch' });
     });
 
-    it('sorts what runs by the instance that it was written to, and never writes it again', async () => {
+    it('sorts running commands by the instance that they were written to, and never writes them again', async () => {
       await bind();
       await dispatched(bench(), 'c1');
       expect(await bench().backend.commands.rebind(ALICE, { ...BOUND, epoch: 2 }, 'up')).toMatchObject({
@@ -70,7 +70,7 @@ export function rebinding(bench: () => Bench): void {
       });
     });
 
-    it('notes from which node a command was taken over, whether its link went down before or not', async () => {
+    it('records from which node a command was taken over, whether its link was closed before or not', async () => {
       await bind();
       for (const id of ['parked', 'replaced']) await admit(id);
       await dispatched(bench(), 'running');
@@ -90,7 +90,7 @@ export function rebinding(bench: () => Bench): void {
       expect(await read(bench(), 'running')).toMatchObject({ nodeId: 'n3', stage: 'dispatched' });
     });
 
-    it('keeps a command for the instance it names, and ends it once that was replaced after queueing', async () => {
+    it('keeps a command for the instance that it names, and ends it if that instance was replaced after queueing', async () => {
       await admit('parked', { namedInstanceId: 'i2', connectWithinMs: 60_000 });
       await bind();
       expect(await read(bench(), 'parked')).toMatchObject({ stage: 'admitted' });

@@ -3,11 +3,11 @@ import { toJson } from '../../../src/core/json.ts';
 import { dispatched, keyFor, kinds, openNode, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Acknowledgements and progress of the bound instance. */
+/** Part of the contract of CommandStore: acknowledgements and progress of the bound instance. */
 export function reports(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('reports', () => {
-    it('takes an acknowledgement once, from the bound instance only', async () => {
+    it('accepts an acknowledgement once, from the bound instance only', async () => {
       await bind();
       await dispatched(bench(), 'c1');
       const ack = (instanceId: string) =>
@@ -34,7 +34,7 @@ export function reports(bench: () => Bench): void {
       expect(await kinds(bench(), 'c1')).toEqual(['command', 'progress', 'progress']);
     });
 
-    it('replies to who waits for the acknowledgement when it comes, and not to who waits for the end', async () => {
+    it('replies to waiters for the acknowledgement when it arrives, and not to waiters for the end', async () => {
       const node = await openNode(bench());
       await bind();
       await dispatched(bench(), 'c1', {

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { BOUND, dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Cancellation, expiry and giving up. */
+/** Part of the contract of CommandStore: cancellation, expiry and giving up. */
 export function settling(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('settling', () => {
     const cancel = { kind: 'cancel', reason: 'enough', by: 'test' } as const;
 
-    it('cancels before dispatch for good: nothing was written and nothing will be', async () => {
+    it('cancels permanently before dispatch: nothing was written and nothing will be', async () => {
       await bind();
       await admit('c1');
       expect(await bench().backend.commands.settle(keyFor('c1'), cancel)).toMatchObject({
@@ -18,7 +18,7 @@ export function settling(bench: () => Bench): void {
       expect(await bench().backend.commands.settle(keyFor('c1'), cancel)).toMatchObject({ kind: 'unchanged' });
     });
 
-    it('only asks the client after dispatch, and leaves the end to its answer', async () => {
+    it("only requests a cancel after dispatch, and leaves the end to the client's answer", async () => {
       const node = await openNode(bench());
       await bind();
       await dispatched(bench(), 'c1');
@@ -49,7 +49,7 @@ export function settling(bench: () => Bench): void {
       expect(await bench().backend.nodes.due(10)).toEqual([]);
     });
 
-    it('expires what was queued but never dispatched, and says of what was dispatched that it may have run', async () => {
+    it('expires a command that was never dispatched, and reports that a dispatched one may have run', async () => {
       await bind();
       await admit('c1');
       await dispatched(bench(), 'c2');
@@ -68,7 +68,7 @@ export function settling(bench: () => Bench): void {
       expect(await kinds(bench(), 'c2')).toEqual(['command', 'error']);
     });
 
-    it('gives up only on the instance named', async () => {
+    it('gives up only commands of the named instance', async () => {
       await bind();
       await dispatched(bench(), 'c1');
       const giveUp = (instanceId: string) =>
@@ -80,7 +80,7 @@ export function settling(bench: () => Bench): void {
       });
     });
 
-    it('proves nothing after the store lost something, not even of a command that was not dispatched', async () => {
+    it('proves nothing after the store lost data, not even for an undispatched command', async () => {
       await bind();
       await admit('c1');
       const giveUp = { kind: 'give_up', code: 'store_lost', instanceId: null } as const;

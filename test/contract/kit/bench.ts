@@ -5,7 +5,7 @@ import type { MailboxRow } from '../../../src/core/delivery/nodes.ts';
 import type { ClientKey, CommandKey } from '../../../src/core/ids.ts';
 import { toJson } from '../../../src/core/json.ts';
 
-/** A backend under contract, alone in its namespace, and the hand on its clock. */
+/** A backend under test, alone in its namespace, and control over its clock. */
 export type Bench = {
   readonly backend: Backend;
   advance(ms: number): Promise<void>;
@@ -14,7 +14,7 @@ export type Bench = {
 };
 export type MakeBench = () => Promise<Bench>;
 
-/** The bounds of a backend under test, where they differ from those of core/limits.ts. */
+/** The bounds of the backend, if they differ from those of core/limits.ts. */
 export type HistoryBounds = {
   readonly streamMessages?: number;
   readonly retentionMs?: number;
@@ -59,7 +59,7 @@ export function ending(over: Partial<End> = {}): End {
   return { instanceId: 'i1', kind: 'result', payload, kept, error: null, refused: false, ...over };
 }
 
-/** A node whose mailbox is a list. Rows may be taken after the acts that posted them. */
+/** A node whose mailbox is a list. Rows can be taken after the acts that posted them. */
 export async function openNode(
   bench: Bench,
   nodeId = 'n1',

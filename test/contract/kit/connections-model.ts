@@ -36,7 +36,9 @@ export const connectionActs: fc.Arbitrary<Act> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.constantFrom(...times) }) },
 );
 
-/** A plain list of rows that does everything by looking at all of them; after each act, the store must agree with it. */
+/**
+ * A plain list of rows that answers everything by scanning all of them. After each act, the store must agree with it.
+ */
 export class ConnectionModel {
   #rows: Connection[] = [];
   readonly #bench: Bench;
@@ -59,7 +61,7 @@ export class ConnectionModel {
     return this.#bench.now();
   }
 
-  /** Kept even of rows that were forgotten: no epoch comes twice. */
+  /** Kept even for forgotten rows: no epoch is used twice. */
   readonly #lastEpochs = new Map<string, number>();
 
   #lostAt(row: Connection): number | null {

@@ -18,13 +18,13 @@ export function hello(userId: string, clientId: string, over: Partial<ConnectReq
   };
 }
 
-/** `user/client` of the first thousand. */
+/** `user/client` of the first thousand rows. */
 export async function ids({ backend }: Bench, filter: ConnectionFilter): Promise<string[]> {
   const { rows } = await backend.connections.list(filter, { first: 1000, after: null });
   return rows.map(({ row }) => `${row.userId}/${row.clientId}`);
 }
 
-/** `user/client` of all, read page by page. */
+/** `user/client` of all rows, read page by page. */
 export async function paged({ backend }: Bench, filter: ConnectionFilter, first: number): Promise<string[]> {
   const found: string[] = [];
   let after: Position | null = null;

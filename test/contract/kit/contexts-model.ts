@@ -8,7 +8,7 @@ import {
   type ReportedContext,
   type ReportedWindow,
 } from '../../../src/core/contexts/context.ts';
-import type { Report } from '../../../src/core/contexts/store.ts';
+import type { ContextReport } from '../../../src/core/contexts/store.ts';
 import type { ClientKey } from '../../../src/core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../../src/core/limits.ts';
 import { hello } from './connections.ts';
@@ -19,7 +19,7 @@ type Who = { readonly userId: string; readonly clientId: string };
 type Act =
   | ({ readonly kind: 'connect'; readonly instanceId: string } & Who)
   | ({ readonly kind: 'touch' | 'disconnect' } & Who)
-  | ({ readonly kind: 'report'; readonly behind: number; readonly report: Report } & Who)
+  | ({ readonly kind: 'report'; readonly behind: number; readonly report: ContextReport } & Who)
   | { readonly kind: 'advance'; readonly ms: number };
 
 const requester = { userId: fc.constantFrom('a', 'a!', 'b'), clientId: fc.constantFrom('x', 'y') };
@@ -59,7 +59,7 @@ function part<T>(row: fc.Arbitrary<T>, idOf: (row: T) => string) {
   );
 }
 
-const reports: fc.Arbitrary<Report> = fc.record({
+const reports: fc.Arbitrary<ContextReport> = fc.record({
   contexts: part(contexts, ({ contextId }) => contextId),
   windows: part(windows, ({ windowId }) => windowId),
 });
@@ -97,7 +97,9 @@ export const contextActs: fc.Arbitrary<Act> = fc.oneof(
 
 type Seen = { contexts: ExecutionContext[]; windows: BrowserWindow[]; reportsContexts: boolean };
 
-/** Plain lists by client that do everything by looking at all of them; after each act, the store must agree with them. */
+/**
+ * Plain lists by client that answer everything by scanning all of them. After each act, the store must agree with them.
+ */
 export class ContextModel {
   readonly #bench: Bench;
   readonly #seen = new Map<string, Seen>();
@@ -161,7 +163,7 @@ export class ContextModel {
     if (up) this.#take(text, row, report);
   }
 
-  #take(text: string, { userId, clientId, clientType, instanceId }: Connection, report: Report): void {
+  #take(text: string, { userId, clientId, clientType, instanceId }: Connection, report: ContextReport): void {
     const before = this.#seen.get(text) ?? { contexts: [], windows: [], reportsContexts: false };
     const stamp = { userId, clientId, clientType, instanceId, reportedAt: this.#now, linkLost: false };
     const seen = { ...before };

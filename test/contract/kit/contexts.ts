@@ -1,5 +1,5 @@
 import type { ReportedContext, ReportedWindow } from '../../../src/core/contexts/context.ts';
-import type { ContextFilter, Report, ReportPart, WindowFilter } from '../../../src/core/contexts/store.ts';
+import type { ContextFilter, ContextReport, ReportPart, WindowFilter } from '../../../src/core/contexts/store.ts';
 import type { Position, Scan } from '../../../src/core/page.ts';
 import type { Bench } from './bench.ts';
 
@@ -65,11 +65,11 @@ export function delta<T>(set: readonly T[], ...removed: readonly string[]): Repo
   return { snapshot: false, set, removed };
 }
 
-export function report(contexts: Report['contexts'], windows: Report['windows'] = null): Report {
+export function report(contexts: ContextReport['contexts'], windows: ContextReport['windows'] = null): ContextReport {
   return { contexts, windows };
 }
 
-/** `user/client/context` of the first thousand. */
+/** `user/client/context` of the first thousand rows. */
 export async function contextIds({ backend }: Bench, over: Partial<ContextFilter> = {}): Promise<string[]> {
   const { rows } = await backend.contexts.list({ ...ANY_CONTEXT, ...over }, { first: 1000, after: null });
   return rows.map(({ row }) => `${row.userId}/${row.clientId}/${row.contextId}`);

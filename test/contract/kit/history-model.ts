@@ -28,7 +28,7 @@ export const historyActs: fc.Arbitrary<Act> = fc.oneof(
   },
 );
 
-/** Small enough that every bound is met within a few acts. */
+/** So small that a few acts reach every bound. */
 export const MODEL_BOUNDS = { streamMessages: 4, retentionMs: 100, streamsPerUser: 3 } as const satisfies HistoryBounds;
 
 export function newMessage(over: Partial<NewMessage> = {}): NewMessage {
@@ -49,10 +49,10 @@ export function newMessage(over: Partial<NewMessage> = {}): NewMessage {
   };
 }
 
-/** One plain list of messages, with every bound applied by looking at all of them. */
+/** One plain list of messages that applies every bound by scanning all of them. */
 export class HistoryModel {
   #rows: Message[] = [];
-  /** Per user: time of the newest message of a stream that was dropped whole for lack of room. */
+  /** For each user: the time of the newest message of a stream that was dropped completely for lack of room. */
   readonly #dropped = new Map<string, number>();
   readonly #lastSeq = new Map<string, number>();
   readonly #bench: Bench;

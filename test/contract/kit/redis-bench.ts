@@ -19,26 +19,26 @@ const programs = loadPrograms();
 export type RedisBench = Bench & {
   readonly store: Store;
   readonly clock: FakeClock;
-  /** Timers of the backend itself. They stand still, however far the time of the store is moved. */
+  /** Timers of the backend itself. They do not fire, however far the store's time is moved. */
   readonly system: FakeClock;
   readonly parts: RedisParts;
   readonly connect: () => Client;
-  /** Resolves once none of its acts is under way: also what goes on behind what was asked. */
+  /** Resolves once none of its acts is running, including background work. */
   quiet(): Promise<void>;
 };
 export type RedisBenchOptions = Partial<
   Pick<RedisParts, 'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs'>
 > & {
   readonly partitions?: number;
-  /** Timers of the backend that go on, where a connection is to break. */
+  /** Real timers for the backend, for tests that break a connection. */
   readonly timers?: Clock;
-  /** A new client that is not connected yet, of another Redis than the run's. */
+  /** An unconnected client of another Redis than the run's. */
   readonly connect?: () => Client;
-  /** As another process of the same deployment. */
+  /** Opens the backend as another process of the same deployment. */
   readonly beside?: RedisBench;
 };
 
-/** A backend over the run's Redis, in a namespace of its own, at the time of a clock that the test moves. Leases last, unless told otherwise. */
+/** A backend over the run's Redis, in its own namespace, with the time of a FakeClock. Leases do not end by default. */
 export async function redisBench(options: RedisBenchOptions = {}): Promise<RedisBench> {
   const { partitions = 2, beside, connect = beside?.connect ?? ofTheRun, timers, ...limits } = options;
   const clock = beside?.clock ?? new FakeClock();
@@ -111,7 +111,7 @@ function ofTheRun(): Client {
   return connectCommands(inject('redisUrl'));
 }
 
-/** Lets a test wait until every mailbox was read as far as it stands: a pulse of ours goes through each. */
+/** Waits until every mailbox was read to its current end, by sending a pulse through each. */
 function takeInTurn(rooms: Backend): { backend: Backend; upToNow(): Promise<void> } {
   const heard = new Map<string, () => void>();
   const attached = new Set<string>();

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 
-/** What a reader of the demo's greeting takes from it. */
+/** What a reader finds in the demo's greeting. */
 export type Printed = {
   readonly url: string;
   readonly adminToken: string;
-  /** The commands to try, as they stand there. */
+  /** The printed commands, unchanged. */
   readonly commands: readonly string[];
 };
 
-/** Null: not all of it was printed yet. */
+/** Null: not everything has been printed yet. */
 export function readPrinted(out: string): Printed | null {
   const url = /open +(http:\S+)\/ /.exec(out)?.[1];
   const adminToken = /admin token +(\S+)/.exec(out)?.[1];
@@ -85,17 +85,17 @@ const CASE = z.object({
 export type Operator = ReturnType<typeof createOperator>;
 export type CaseFile = NonNullable<z.infer<typeof CASE>['data']['command']>;
 
-/** Asks the demo's relay as an operator would, with the token that was printed. */
+/** Sends a request to the demo's relay as an operator, with the printed token. */
 export function createOperator({ url, adminToken }: Printed) {
   const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' };
   const get = async (path: string): Promise<unknown> => {
     const answer = await fetch(url + path, { headers });
-    // A stream is there once something was retained in it.
+    // A stream exists once a message was retained in it.
     return answer.status === 404 ? { items: [] } : answer.json();
   };
   return {
     connections: async () => CONNECTIONS.parse(await get('/connections')).items,
-    /** Ids of the commands of which the stream retains a message of this kind. */
+    /** The ids of the commands of which the stream retains a message of this kind. */
     async commandsWith(kind: string, userId: string, clientId: string): Promise<readonly string[]> {
       const stream = encodeURIComponent(`${userId}/clients/${clientId}`);
       const { items } = MESSAGES.parse(await get(`/history/messages?stream=${stream}&kinds=${kind}`));
@@ -108,7 +108,7 @@ export function createOperator({ url, adminToken }: Printed) {
     async events(stream: string): Promise<readonly z.infer<typeof EVENTS>['items'][number][]> {
       return EVENTS.parse(await get(`/history/messages?stream=${encodeURIComponent(stream)}&limit=1000`)).items;
     },
-    /** The results that a client's stream retains, their payloads as well or not. */
+    /** The results that a client's stream retains, with or without payloads. */
     async results(userId: string, clientId: string, include: boolean) {
       const stream = encodeURIComponent(`${userId}/clients/${clientId}`);
       const flags = `kinds=result&include_payload=${include}&limit=1000`;

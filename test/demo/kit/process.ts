@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const BIN = fileURLToPath(new URL('../../../src/bin.ts', import.meta.url));
 const POLL_MS = 50;
 
-/** Asks until the answer is there (anything but null); fails with what was waited for. */
+/** Polls until there is an answer (anything but null); fails with the name of what was awaited. */
 export async function until<T>(what: string, ask: () => Promise<T | null> | T | null, withinMs = 30_000): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
@@ -19,7 +19,7 @@ export async function until<T>(what: string, ask: () => Promise<T | null> | T | 
   }
 }
 
-/** A program that was started, what it says, and how it ended. */
+/** A started program, its output, and how it ended. */
 export class Started implements AsyncDisposable {
   readonly child: ChildProcess;
   readonly exit: Promise<number | null>;
@@ -33,7 +33,7 @@ export class Started implements AsyncDisposable {
     this.exit = new Promise((resolve) => child.once('close', resolve));
   }
 
-  /** In a group of its own, so that it ends with all that it started. */
+  /** In its own process group, so that it ends with all its children. */
   static shell(command: string): Started {
     return new Started(spawn('sh', ['-c', command], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] }));
   }
@@ -47,7 +47,7 @@ export class Started implements AsyncDisposable {
 
 export type Demo = AsyncDisposable & { readonly run: Started; readonly temp: string };
 
-/** `callboard demo` as a user starts it, with a folder of its own for what is temporary. */
+/** `callboard demo` as a user starts it, with its own folder for temporary files. */
 export function startDemo(...flags: readonly string[]): Demo {
   const temp = mkdtempSync(join(tmpdir(), 'callboard-test-'));
   const env = { ...process.env, TMPDIR: temp };
@@ -65,7 +65,7 @@ export function startDemo(...flags: readonly string[]): Demo {
   };
 }
 
-/** Processes that this one started, and theirs, by Linux's own account. */
+/** The descendants of this process, according to Linux. */
 export function descendants(pid: number): readonly number[] {
   const parents = new Map(processes().map((child) => [child, parentOf(child)]));
   const found = new Set([pid]);
@@ -81,7 +81,7 @@ export function commandOf(pid: number): string {
   return read(pid, 'cmdline')?.replaceAll('\0', ' ') ?? '';
 }
 
-/** Whether it runs: what has ended and was only not collected yet does not. */
+/** Whether it runs; a zombie does not count. */
 export function isAlive(pid: number): boolean {
   const stat = read(pid, 'stat');
   return stat !== null && !/\) [ZX] /.test(stat);

@@ -7,7 +7,7 @@ export const BEN: Key = { user: 'ben', client: 'desk', command: 'c2' };
 export const INSTANCE = 'i1';
 const BUDGET_MS = 30_000;
 
-/** Stamps events that were written by hand, `gapMs` apart. */
+/** Stamps hand-written events, `gapMs` apart. */
 export function tell(events: readonly FaultEvent[], gapMs = 1): readonly Logged[] {
   return events.map((event, index) => ({
     proc: 'p',
@@ -18,7 +18,7 @@ export function tell(events: readonly FaultEvent[], gapMs = 1): readonly Logged[
   }));
 }
 
-/** The log of a run of two commands in which everything is as it should be. */
+/** The log of a correct run of two commands. */
 export function goodRun(): readonly Logged[] {
   return tell([
     { event: 'link', user: 'ann', client: 'desk', instance: INSTANCE, up: true },
@@ -88,7 +88,7 @@ function isLike(event: Logged, match: Match): boolean {
   return Object.entries(match).every(([name, value]) => Reflect.get(event, name) === value);
 }
 
-/** Throws when nothing is like it: a change that changes nothing proves nothing. */
+/** Throws when no event matches, because a change without effect proves nothing. */
 function found(events: readonly Logged[], match: Match): readonly Logged[] {
   if (!events.some((event) => isLike(event, match))) throw new Error(`nothing is like ${JSON.stringify(match)}`);
   return events;
@@ -102,7 +102,7 @@ export function changed(match: Match, change: Match): Change {
   return (events) => found(events, match).map((event) => (isLike(event, match) ? { ...event, ...change } : event));
 }
 
-/** Puts events right after the first that is like `match`. */
+/** Inserts events right after the first that matches. */
 export function after(match: Match, ...more: readonly FaultEvent[]): Change {
   return (events) => {
     const index = found(events, match).findIndex((event) => isLike(event, match));
@@ -112,7 +112,7 @@ export function after(match: Match, ...more: readonly FaultEvent[]): Change {
   };
 }
 
-/** Everything from the first like `match` happens `ms` later. */
+/** Delays everything from the first match by `ms`. */
 export function later(match: Match, ms: number): Change {
   return (events) => {
     const index = found(events, match).findIndex((event) => isLike(event, match));

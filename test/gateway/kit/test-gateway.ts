@@ -45,11 +45,11 @@ export type TestGateway = {
 
 export type TestGatewayOptions = Partial<Omit<GatewayOptions, 'core'>> & {
   readonly wrap?: (core: Core) => Core;
-  /** One for all cores of the deployment. */
+  /** One store for all cores of the deployment. */
   readonly shares?: Shares;
 };
 
-/** A real core, or two of one deployment, behind a gateway on a real port; time stands still until the test moves it. */
+/** A real core, or two of one deployment, behind a gateway on a real port, with a FakeClock. */
 export async function startGateway({ wrap, shares = createShares(), ...over }: TestGatewayOptions = {}): Promise<
   TestGateway & AsyncDisposable
 > {
@@ -102,17 +102,17 @@ export async function startGateway({ wrap, shares = createShares(), ...over }: T
   };
 }
 
-/** Where a peer connects to, and by whom it is closed in the end. */
+/** Where peers connect, and the owner that closes them at the end. */
 export type GatewayAddress = Pick<TestGateway, 'port' | 'peers'>;
 export type DownOf<T extends DownFrame['type']> = Extract<DownFrame, { type: T }>;
 export type Closed = { readonly code: number; readonly reason: string };
 
-/** One WebSocket as a test holds it: every frame received can be waited for, once. */
+/** One WebSocket, controlled by the test: every received frame can be awaited, once. */
 export class Peer {
   readonly ws: WebSocket;
   readonly opened: Promise<void>;
   readonly closed: Promise<Closed>;
-  /** Everything received, in order. */
+  /** All received frames, in order. */
   readonly all: DownFrame[] = [];
   #unread: DownFrame[] = [];
   #wake: () => void = () => {};
@@ -152,7 +152,7 @@ export class Peer {
     this.ws.send(text);
   }
 
-  /** The next frame of this type that was not read yet; those of other types stay. Rejects when the socket closes first. */
+  /** The next unread frame of this type; frames of other types stay. Rejects when the socket closes first. */
   async next<T extends DownFrame['type']>(type: T): Promise<DownOf<T>> {
     for (;;) {
       const index = this.#unread.findIndex((frame) => frame.type === type);
@@ -168,13 +168,13 @@ export class Peer {
     return this.all.filter((frame): frame is DownOf<T> => frame.type === type);
   }
 
-  /** `bye` and the close that follows it. */
+  /** Waits for `bye` and the close after it. */
   async end(): Promise<Closed & { readonly bye: DownOf<'bye'> | undefined }> {
     const closed = await this.closed;
     return { ...closed, bye: this.seen('bye')[0] };
   }
 
-  /** All that was sent before this is handled when it resolves: the relay refuses a frame that it does not know. */
+  /** Resolves when everything sent before has been handled: it sends an unknown frame and waits for its refusal. */
   async sync(): Promise<void> {
     const ref = `sync-${this.all.length}-${Math.random().toString(36).slice(2)}`;
     this.send({ type: 'await', ref, client_id: 'nobody', command_id: 'nothing', within_ms: 0 });
@@ -184,7 +184,7 @@ export class Peer {
 
 export const ALICE = 'user:alice:connect,invoke,host';
 
-/** A call on Alice's client `tab`, asked of core itself. */
+/** A call to alice's client `tab`, made directly on core. */
 export function invoke(
   { core }: TestGateway,
   commandId: string,
@@ -196,7 +196,7 @@ export function invoke(
 
 export type HelloOver = { token?: string; client_id?: string; instance_id?: string; payload?: unknown };
 
-/** A client with one action, welcomed. */
+/** A welcomed client with one action. */
 export async function client(at: GatewayAddress, over: HelloOver = {}): Promise<Peer & { welcome: DownOf<'welcome'> }> {
   const { payload = { actions: [{ name: 'open' }] }, ...header } = over;
   const peer = new Peer(at);
@@ -208,7 +208,7 @@ export async function client(at: GatewayAddress, over: HelloOver = {}): Promise<
   return Object.assign(peer, { welcome: await peer.next('welcome') });
 }
 
-/** A caller alone, welcomed. */
+/** A welcomed caller. */
 export async function caller(
   at: GatewayAddress,
   token = 'user:alice:invoke',
@@ -219,7 +219,7 @@ export async function caller(
   return Object.assign(peer, { welcome: await peer.next('welcome') });
 }
 
-/** The answer to an upgrade request written by hand, or `101` and the open socket. */
+/** The answer to a hand-written upgrade request, or `101` and the open socket. */
 export async function upgrade(
   { port, sockets }: TestGateway,
   headers: Record<string, string>,

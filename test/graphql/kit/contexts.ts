@@ -63,7 +63,7 @@ export function countedWindow(
   return { window, live };
 }
 
-/** The room over fixed rows, with real pages; its store's filters are tried elsewhere. */
+/** The room over fixed rows, with real pages. Its store's filters are tested elsewhere. */
 export function contextsRoom({ contexts: all, windows }: FakeSites, calls: string[]): Contexts {
   const listing = (requester: Requester, filter: unknown): Listing<ExecutionContext> => ({
     name: 'contexts',
@@ -152,7 +152,7 @@ function matches(
   );
 }
 
-/** What a filter asks for, without what it leaves open. */
+/** The given members of a filter, without the absent ones. */
 function clean(query: object): object {
   return Object.fromEntries(Object.entries(query).filter(([, asked]) => asked !== null && asked !== undefined));
 }

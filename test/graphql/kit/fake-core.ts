@@ -16,7 +16,7 @@ import { contextsRoom, type FakeSites } from './contexts.ts';
 import { paged, summed, type Listing } from './pages.ts';
 import { T0 } from './rows.ts';
 
-/** What a fake core holds, and what it answers to commands. */
+/** The rows of a fake core, and its answers to commands. */
 export type FakeData = FakeSites & {
   readonly connections: readonly Connection[];
   readonly streams: readonly StreamSummary[];
@@ -24,7 +24,7 @@ export type FakeData = FakeSites & {
   readonly waits: readonly PendingRpc[];
   readonly commands: readonly Command[];
   readonly result: JsonText | null;
-  /** Payloads that are kept apart, by message. */
+  /** Spilled payloads, by message. */
   readonly spilled: Readonly<Record<string, ShownPayload>>;
   readonly invoke: (requester: Requester, request: unknown) => Invocation;
   readonly cancel: () => CancelReceipt;
@@ -51,7 +51,10 @@ const NOTHING: FakeData = {
   cancel: () => fail('internal', 'not prepared'),
 };
 
-/** A core over fixed rows, with real pages and cursors, that notes what it is asked. It stands in for the rooms, not for the interface. */
+/**
+ * A core over fixed rows, with real pages and cursors, that records its calls. It replaces the rooms, not the
+ * interface.
+ */
 export function fakeCore(given: Partial<FakeData>): FakeCore {
   const data = { ...NOTHING, ...given };
   const calls: string[] = [];
@@ -235,7 +238,7 @@ function history({ streams, messages, spilled }: FakeData, calls: string[]): Cor
       const rows = messages.filter((row) => row.commandId === commandId);
       return paged(rows, page, ofMessages(requester, { userId, commandId }));
     },
-    async payloads(asked) {
+    async payloads(_requester, asked) {
       calls.push(`history.payloads ${asked.map(({ id }) => id).join(' ')}`);
       return asked.map(({ id }) => spilled[id] ?? { state: 'unavailable', text: null });
     },
@@ -268,10 +271,10 @@ function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>)
   };
 }
 
-/** What an operator asks of delivery is tested over a real core. */
+/** The operator's view of delivery is tested over a real core. */
 const unprepared = async (): Promise<never> => fail('internal', 'not prepared');
 
-/** Sites have their tests over a real core. */
+/** Sites are tested over a real core. */
 function noSites(): Core['sites'] {
   return {
     register: unprepared,

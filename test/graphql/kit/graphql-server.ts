@@ -4,6 +4,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import { CallboardError } from '../../../src/core/errors.ts';
 import type { Log } from '../../../src/core/log.ts';
+import { createSseStreams } from '../../../src/web/sse-streams.ts';
 import { createGraphqlHandler, type GraphqlHandlerOptions } from '../../../src/graphql/http/handler.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { admin, testCore, user } from '../../kit/core.ts';
@@ -17,7 +18,7 @@ export type GraphqlServer = AsyncDisposable & {
   readonly wires: Feeds;
   readonly lines: LogLine[];
   readonly counts: ReadonlyMap<string, number>;
-  /** Closes the door alone; the server goes on. */
+  /** Shuts down the GraphQL handler only; the server continues. */
   closeDoor(): Promise<void>;
   /** Posts a query; `who` is a name of `principals`. */
   ask(query: string, options?: Ask): Promise<Answer>;
@@ -36,7 +37,7 @@ export type Answer = {
   readonly headers: Headers;
 };
 
-/** Tokens of the test front: the name is the token. */
+/** The tokens of the test server: the name is the token. */
 export function principals(): Map<string, Principal> {
   return new Map<string, Principal>([
     ['admin', admin],
@@ -53,14 +54,21 @@ export async function startGraphqlServer(
   const lines: LogLine[] = [];
   const known = options.requester ?? principals();
   const own = options.schema === undefined;
+  const streams = createSseStreams({ clock: core.clock, direct: options.fastPath ?? true });
   const door = createGraphqlHandler({
     schema: smallSchema,
     core,
     log: recordLog(lines),
     introspection: 'admin',
+    streams,
     ...(own && { makeContext: ({ requester, signal }) => ({ requester, signal, wires, seen: new Set() }) }),
     ...options,
   });
+  const close = async (): Promise<void> => {
+    const closed = door.close();
+    streams.close();
+    await closed;
+  };
   const server = createServer((req, res) => void front(req, res, { door, known }));
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`;
@@ -70,10 +78,10 @@ export async function startGraphqlServer(
     wires,
     lines,
     counts,
-    closeDoor: () => door.close(),
+    closeDoor: close,
     ask: (query, asked = {}) => ask(url, query, asked),
     async [Symbol.asyncDispose]() {
-      await door.close();
+      await close();
       server.closeAllConnections();
       await new Promise((done) => server.close(done));
       await life[Symbol.asyncDispose]();
@@ -98,7 +106,7 @@ async function ask(url: string, query: string, { requester = 'alice', variables,
 
 type Front = { readonly door: ReturnType<typeof createGraphqlHandler>; readonly known: Map<string, Principal> };
 
-/** What the HTTP front promises the door: who asks, and a parsed body of a right content type. */
+/** What the HTTP layer guarantees to the handler: the requester, and a parsed body with a correct content type. */
 async function front(req: IncomingMessage, res: ServerResponse, { door, known }: Front): Promise<void> {
   try {
     const token = req.headers.authorization?.replace(/^Bearer /, '');

@@ -10,19 +10,19 @@ import type { Principal } from '../../../src/core/auth/principal.ts';
 import { CallboardError, fail } from '../../../src/core/errors.ts';
 import { createFeed, type LiveEvent, type SharedSubscription, type Lifetime } from '../../../src/core/live.ts';
 
-/** One room of news, as its tests see it from behind. */
+/** One news room, controlled by the test. */
 export type Newsroom = {
   readonly schema: GraphQLSchema;
   publish(room: string, text: string): void;
-  /** Ends what this user hears. */
+  /** Ends this user's permission. */
   revoke(user: string): void;
-  /** Sources that are open. */
+  /** The number of open sources. */
   sources(): number;
-  /** How often a `text` was resolved. */
+  /** How many times a `text` was resolved. */
   executions(): number;
-  /** Everybody who was asked whether they may listen. */
+  /** Every requester that was authorized. */
   readonly asked: string[];
-  /** Tenures that run. */
+  /** The number of running lifetimes. */
   tenures(): number;
 };
 
@@ -33,7 +33,7 @@ type Args = { readonly room: string };
 const NAME = ({ requester }: Context): string =>
   requester?.kind === 'user' ? requester.userId : (requester?.kind ?? 'nobody');
 
-/** Users may hear any room but `secret`; `news` is shared, `own` and `late` look the same and are not. */
+/** Users may subscribe to any room except `secret`. `news` is shared; `own` and `late` look alike and are not. */
 export function createNewsroom(): Newsroom {
   const rooms = new Map<string, Set<(item: Item) => void>>();
   const running = new Map<Lifetime, (() => void) & { readonly user?: string }>();
@@ -59,7 +59,7 @@ export function createNewsroom(): Newsroom {
     if (room === 'secret') fail('forbidden', 'Not this one.');
     return {
       key: room,
-      hear(push) {
+      listen(push) {
         const listeners = rooms.get(room) ?? new Set();
         rooms.set(room, listeners.add(push));
         return () => void listeners.delete(push);
@@ -68,7 +68,7 @@ export function createNewsroom(): Newsroom {
     };
   };
   const subscribe = (_: unknown, args: Args, context: Context) => {
-    const { hear, lifetime: lifetime } = listen(args, context);
+    const { listen: hear, lifetime: lifetime } = listen(args, context);
     const feed = createFeed<Item>(() => {
       stop();
       lifetime.close();
@@ -112,7 +112,7 @@ function schemaOf({ listen, subscribe, count }: Making): GraphQLSchema {
         },
       },
       missed: { type: GraphQLInt, resolve: ({ missed }) => missed },
-      /** Who is seen by the resolver: nobody, where the event is shared. */
+      /** The requester that the resolver sees: nobody for a shared event. */
       seenBy: { type: GraphQLString, resolve: (_, __, context) => NAME(context) },
       isMine: { type: GraphQLBoolean, extensions: { perViewer: true }, resolve: (_, __, c) => NAME(c) === 'alice' },
       reader: { type: reader, resolve: (live) => live },

@@ -7,7 +7,7 @@ import { T0 } from './rows.ts';
 
 const cursors = new Cursors(createCrypto('k'.repeat(32)));
 
-/** One listing of rows that are in order of `position`. */
+/** A listing of rows in order of `position`. */
 export type Listing<T> = {
   readonly name: EvidenceSource;
   readonly filter: unknown;
@@ -15,7 +15,7 @@ export type Listing<T> = {
   readonly position: (row: T) => readonly string[];
 };
 
-/** A page as core makes it, cursors included. */
+/** A page as core returns it, cursors included. */
 export function paged<T>(
   rows: readonly T[],
   args: PageArgs,
@@ -29,7 +29,7 @@ export function paged<T>(
   return cursors.page(listing, scan, { source: name, nodeId: 'n1', asOf: T0 }, (row) => row);
 }
 
-/** The first page, and how many rows there are. */
+/** The first page, and the total number of rows. */
 export function summed<T>(rows: readonly T[], first: number, listing: Listing<T>): Summary<T> {
   return { ...paged(rows, { first }, listing), total: rows.length };
 }

@@ -15,7 +15,7 @@ import {
   type GraphQLSchema,
 } from 'graphql';
 
-/** Numbers in [0, 1) that are the same for the same seed. */
+/** Random numbers in [0, 1), the same for the same seed. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0 || 1;
   return () => {
@@ -26,7 +26,10 @@ export function seeded(seed: number): () => number {
 
 export type RandomQuery = { readonly text: string; readonly variables: Readonly<Record<string, unknown>> };
 
-/** A valid query of the schema: aliases, fragments of both kinds, conditions by literals and variables, fields selected twice. `known`: arguments by name. */
+/**
+ * A valid query of the schema: aliases, fragments of both kinds, conditions by literals and variables, repeated fields.
+ * `known`: arguments by name.
+ */
 export function randomQuery(
   schema: GraphQLSchema,
   { seed, known }: { readonly seed: number; readonly known: Readonly<Record<string, unknown>> },
@@ -73,7 +76,7 @@ export function randomQuery(
     const args = argumentsOf(field.args);
     if (args === null) return null;
     const below = isObjectType(type) ? ` ${selection(type, depth - 1)}` : '';
-    // Arguments and conditions make fields of one name differ, which only aliases may.
+    // Arguments and conditions make fields with the same name differ, so such fields need aliases.
     const alias = field.args.length > 0 || below !== '' || chance(0.2) ? `a${names++}: ` : '';
     return `${alias}${field.name}${args}${condition()}${below}`;
   };

@@ -13,7 +13,7 @@ export type Execution = {
   readonly requester?: Principal | null;
   readonly variables?: Readonly<Record<string, unknown>>;
   readonly schema?: GraphQLSchema;
-  /** Takes what is written to the audit log. */
+  /** Receives the lines of the audit log. */
   readonly audit?: Record<string, unknown>[];
   readonly signal?: AbortSignal;
 };
@@ -30,19 +30,19 @@ function prepare(
   return { schema: of, document: parsed, contextValue, ...(variables && { variableValues: variables }) };
 }
 
-/** Validates and runs a document with graphql-js. Throws on an invalid one. */
+/** Validates and runs a document with graphql-js. Throws for an invalid one. */
 export async function ask(document: string, asked: Execution): Promise<ExecutionResult> {
   return execute(prepare(document, asked));
 }
 
-/** The data of an answer, as plain JSON; throws when there is any error. */
+/** The data of an answer, as plain JSON; throws if there is any error. */
 export async function dataOf(document: string, asked: Execution): Promise<Record<string, unknown>> {
   const { data, errors } = await ask(document, asked);
   if (errors?.[0]) throw errors[0];
   return JSON.parse(JSON.stringify(data)) as Record<string, unknown>;
 }
 
-/** The code of the first error, where it is one of ours; else its message. */
+/** The code of the first error if it is one of ours; otherwise its message. */
 export async function codeOf(document: string, asked: Execution): Promise<unknown> {
   const { errors } = await ask(document, asked);
   const error = errors?.[0];
@@ -50,7 +50,7 @@ export async function codeOf(document: string, asked: Execution): Promise<unknow
   return typeof origin === 'object' && origin !== null && 'code' in origin ? origin.code : error?.message;
 }
 
-/** Subscribes and hands out each event's data. Throws when subscribing is refused. */
+/** Subscribes and yields each event's data. Throws when the subscription is refused. */
 export async function listen(document: string, asked: Execution): Promise<AsyncIterableIterator<ExecutionResult>> {
   const answer = await subscribe(prepare(document, asked));
   if ('errors' in answer) throw answer.errors?.[0] ?? new Error('refused');

@@ -1,13 +1,13 @@
 import { request, type IncomingMessage } from 'node:http';
 import type { GraphqlServer } from './graphql-server.ts';
 
-/** A reader that takes nothing until it is told to. */
+/** A reader that takes nothing until it is resumed. */
 export type SlowReader = {
-  /** Resolves when no more bytes come in: the sockets between us are full. */
+  /** Resolves when no more bytes arrive: the sockets in between are full. */
   blocked(): Promise<void>;
   resume(): void;
   until(part: string): Promise<void>;
-  /** The numbers before the colons of `text`, as they came. */
+  /** The numbers before the colons of `text`, in order. */
   numbers(): number[];
   pings(): number;
   destroy(): void;
@@ -22,7 +22,7 @@ export async function openPaused(
   let text = '';
   let wake = (): void => {};
   response.on('data', (chunk: Buffer) => {
-    // The padding is of no interest, and much.
+    // The padding is long and irrelevant.
     text += chunk.toString('latin1').replace(/x{2,}/g, '');
     wake();
   });

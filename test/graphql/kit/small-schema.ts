@@ -7,7 +7,7 @@ import { createFeed, type Feed } from '../../../src/core/live.ts';
 
 export const SECRET = 'redis://hunter2@10.0.0.7';
 
-/** What the small schema's subscriptions listen to; tests push into it. */
+/** The source of the small schema's subscriptions; tests push into it. */
 export type Feeds = {
   readonly feeds: Set<Feed<number>>;
   readonly aborted: PromiseWithResolvers<void>;
@@ -223,13 +223,13 @@ function openFeed(wires: Feeds, times: number | null) {
   return toValues(feed);
 }
 
-/** Tells whoever waits on `opened` that a resolver was reached. */
+/** Resolves `opened`: a resolver was reached. */
 function announce(wires: Feeds): void {
   wires.opened.resolve();
   wires.opened = Promise.withResolvers();
 }
 
-/** The values of a feed without their counts of missed ones. */
+/** The values of a feed, without the counts of missed events. */
 function toValues(feed: Feed<number>): AsyncIterableIterator<number> {
   const { subscription } = feed;
   return {
@@ -247,5 +247,5 @@ function toValues(feed: Feed<number>): AsyncIterableIterator<number> {
   };
 }
 
-/** A schema with every trap that the doors must survive. */
+/** A schema with every difficulty that the handlers must survive. */
 export const smallSchema = builder.toSchema();

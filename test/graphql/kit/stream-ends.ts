@@ -3,15 +3,15 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { SseStream } from '../../../src/web/sse-stream.ts';
 import { FakeClock } from '../../kit/clock.ts';
 
-/** A stream from both of its ends. */
+/** A stream, seen from both ends. */
 export type Ends = {
   readonly wire: SseStream;
   readonly res: ServerResponse;
-  /** The relay's own end. */
+  /** The relay's end. */
   readonly socket: Socket;
-  /** How often the response itself was written to, its head apart. */
+  /** How often the response itself was written to, its head excluded. */
   writes(): number;
-  /** What the reader has got, chunks and all; long rows of `x` left out. */
+  /** What the reader has received, chunks included; long runs of `x` are left out. */
   text(): string;
   until(part: string): Promise<void>;
   readonly reader: Socket;
@@ -19,7 +19,10 @@ export type Ends = {
 
 export type Streaming = AsyncDisposable & {
   readonly clock: FakeClock;
-  /** `paused`: a reader that takes nothing until it is resumed. `before`: done to the relay's end before the stream is opened. */
+  /**
+   * `paused`: the reader takes nothing until it is resumed. `before`: runs on the relay's end before the stream is
+   * opened.
+   */
   open(options?: {
     readonly request?: string;
     readonly paused?: boolean;
@@ -45,7 +48,7 @@ export async function streaming(): Promise<Streaming> {
       const waiting = new Set<() => void>();
       reader.on('error', () => {});
       reader.on('data', (chunk) => {
-        // Padding is of no interest, and much.
+        // The padding is long and irrelevant.
         text += chunk.toString('latin1').replace(/x{100,}/g, '');
         waiting.forEach((wake) => wake());
         waiting.clear();
@@ -78,7 +81,7 @@ export async function streaming(): Promise<Streaming> {
   };
 }
 
-/** The body of a raw answer, taken out of its chunks where it has any. */
+/** The body of a raw response, without its chunked encoding if it has any. */
 export function bodyOf(text: string): string {
   const at = text.indexOf('\r\n\r\n') + 4;
   if (!/transfer-encoding: chunked/i.test(text.slice(0, at))) return text.slice(at);

@@ -1,12 +1,12 @@
-/** A response that is read as it comes. */
+/** A response that the test reads while it arrives. */
 export type RawStream = {
   readonly status: number;
   readonly headers: Headers;
-  /** What has come so far. */
+  /** The text received so far. */
   text(): string;
-  /** Resolves when this has come, this many times; rejects when the response ends before. */
+  /** Resolves when this text has arrived this many times; rejects when the response ends before. */
   until(part: string, times?: number): Promise<void>;
-  /** Resolves when the response has ended, by itself or not. */
+  /** Resolves when the response has ended, for any reason. */
   readonly ended: Promise<void>;
   abort(): void;
 };
@@ -52,7 +52,7 @@ export async function openRaw(url: string, init: RequestInit): Promise<RawStream
   };
 }
 
-/** An operation of its own as an event stream. */
+/** Opens an event stream with its own operation. */
 export function subscribeRaw(
   url: string,
   query: string,

@@ -12,7 +12,7 @@ export type Answer = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** Undefined when the text is no JSON. */
+  /** Undefined when the text is not JSON. */
   readonly json: Record<string, unknown> | undefined;
 };
 
@@ -25,19 +25,19 @@ export type Ask = {
 };
 
 export type HttpRelay = AsyncDisposable & {
-  /** Of two relays the one that is called; its `core.links` are those of the other. */
+  /** With two relays, the one that is called; its `core.links` are those of the other. */
   readonly callboard: Callboard;
-  /** Where calls go. */
+  /** The URL for calls. */
   readonly url: string;
-  /** Where clients connect: of two relays, to the other. */
+  /** The URL for clients: with two relays, that of the other. */
   readonly linkUrl: string;
   readonly backend: OpenedRelays['backend'];
-  /** Everything that was logged so far, one line each. */
+  /** All log lines so far. */
   readonly lines: readonly string[];
   ask(path: string, options?: Ask): Promise<Answer>;
 };
 
-/** A real relay on a free port, or as many as the run's topology asks for; the log is kept at its most talkative. */
+/** A real relay on a free port, or as many as the run's topology has, with the most verbose log. */
 export async function startHttpRelay(
   config: Partial<Settings> = {},
   options: Partial<CallboardOptions> = {},
@@ -62,7 +62,7 @@ export function tokenOf(user: string, ...scopes: string[]): Promise<string> {
   return signToken({ secret: SECRET, user, scopes, ttlSeconds: 60, now: Date.now() });
 }
 
-/** One request, header by header as given; asks as an administrator unless told otherwise. */
+/** Sends one request with exactly these headers, as an administrator by default. */
 export function ask(url: string, { method = 'GET', headers = {}, body, token = ADMIN }: Ask = {}): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const authorization = token === null ? {} : { authorization: `Bearer ${token}` };
@@ -89,7 +89,7 @@ export function postJson(value: unknown, more: Ask = {}): Ask {
   return { method: 'POST', body: JSON.stringify(value), ...more, headers };
 }
 
-/** Sends bytes as they are and answers all that came back until the relay closed. */
+/** Sends these bytes and returns everything received until the relay closes. */
 export function raw(url: string, bytes: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));

@@ -1,30 +1,33 @@
 /**
- * `shows`: the owner's things are in the answer. `empty`: an answer without any of them. `null`: the field is null. `count <n>`: so many
- * counted. Anything else is the code of an error, or `refused: <code>` of a typed refusal.
+ * `shows`: the owner's rows are in the answer. `empty`: an answer without any of them. `null`: the field is null.
+ * `count <n>`: this number of rows. Anything else is the code of an error, or `refused: <code>` for a typed refusal.
  */
 export type Verdict = string;
 
 /**
- * `admin`: administrators alone. `owned`: names whose things are asked for; whoever may not know of them gets what is absent.
- * `mine`: names nobody, so that each user is shown its own. `session`: names a session, which its owner and the holders of its grants enter.
+ * `admin`: only administrators. `owned`: names an owner; others get the answer for absent rows. `mine`: names nobody,
+ * so each user sees its own rows. `session`: names a session, which its owner and the holders of its grants may use.
  */
 export type FieldAccess = {
   readonly rule: 'admin' | 'owned' | 'mine' | 'session';
   readonly call: string;
-  /** What its owner is told; of `admin`, what an administrator is told. */
+  /** The answer for the owner; for `admin`, the answer for an administrator. */
   readonly found: Verdict;
-  /** The scope that a user needs; `invoke` unless told. */
+  /** The scope that a user needs; default `invoke`. */
   readonly scope?: 'host';
-  /** Of `owned` and `session`: for a user whose it is not, and where there is no such thing. Of `mine`: for another user. */
+  /**
+   * For `owned` and `session`: the answer for another user, and for absent rows. For `mine`: the answer for another
+   * user.
+   */
   readonly other?: Verdict;
-  /** For an administrator, if that is not what its owner is told. */
+  /** The answer for an administrator, if it differs from the owner's. */
   readonly admin?: Verdict;
-  /** For an administrator, where there is no such thing, if that differs from `other`. */
+  /** The answer for an administrator about absent rows, if it differs from `other`. */
   readonly absent?: Verdict;
-  /** For the holder of a grant, if that is not what its owner is told. */
+  /** The answer for the holder of a grant, if it differs from the owner's. */
   readonly viewer?: Verdict;
-  /** An absent thing of the asker's own user answers the same as a foreign one. */
+  /** An absent row of the requester's own user gets the same answer as a foreign one. */
   readonly alikeAtHome?: true;
-  /** It would take away what later rows need: only those are asked who must not be able to. */
+  /** It would remove what later rows need, so only requesters without permission are tested. */
   readonly harmful?: true;
 };

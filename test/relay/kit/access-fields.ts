@@ -77,7 +77,7 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
     },
   ],
   'Query.delivery': [{ rule: 'admin', call: 'delivery', found: 'shows' }],
-  // Done to what is not there: the rows after these need the clients and the node.
+  // Applied to absent rows, because later rows need the clients and the node.
   'Mutation.disconnectClient': [
     { rule: 'admin', call: 'disconnectClient(userId: $user, clientId: "nowhere")', found: 'not_found' },
   ],
@@ -154,7 +154,7 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Mutation.invokeAction': [
     {
       rule: 'owned',
-      // The command of this id has ended, so that the owner's call replays its outcome and runs nothing.
+      // The command with this id has ended, so the owner's call replays its outcome and runs nothing.
       call: 'invokeAction(input: { userId: $user, clientId: $client, action: $action, params: $params, commandId: $command })',
       found: 'shows',
       other: 'not_found',
@@ -180,7 +180,7 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Mutation.cancelCommand': [
     {
       rule: 'owned',
-      // It is too late for it: the owner's call changes nothing.
+      // The command has ended, so the owner's call changes nothing.
       call: 'cancelCommand(input: { userId: $user, clientId: $client, commandId: $command, reason: "none" })',
       found: 'shows',
       other: 'not_found',

@@ -1,8 +1,8 @@
 import type { Ids } from './planted.ts';
 
 /**
- * `access`: who may ask; a `grant` opens its own session, which its owner enters with the scope `invoke`, or `host` to change it. `found` and
- * `absent`: what whoever may is told of what is there, and of what is not.
+ * `access`: who may send the request; a `grant` opens its own session, which its owner uses with the scope `invoke`, or
+ * `host` for changes. `found` and `absent`: the answers for a permitted requester about present and absent rows.
  */
 export type Route = {
   readonly access: 'admin' | 'invoke' | 'host' | 'grant';
@@ -10,12 +10,12 @@ export type Route = {
   readonly body?: (ids: Ids) => object;
   readonly found: number;
   readonly absent: number;
-  /** Answers nothing that is one user's, so that no mark can stand in it. */
+  /** The answer contains nothing of one user, so no mark can be in it. */
   readonly plain?: true;
-  /** Of `grant`: changes the session. */
+  /** For `grant`: the request changes the session. */
   readonly scope?: 'host';
-  /** Names nobody: another user who asks is answered about its own, which may be there. */
+  /** The request names nobody: another user gets its own rows, which may exist. */
   readonly mine?: true;
-  /** It would take away what later rows need: only those are asked who must not be able to. */
+  /** It would remove what later rows need, so only requesters without permission are tested. */
   readonly harmful?: true;
 };

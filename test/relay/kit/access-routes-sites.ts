@@ -53,7 +53,7 @@ export const SITE_ROUTES: Readonly<Record<string, readonly Route[]>> = {
     { access: 'grant', target: (ids) => `${session(ids)}/ticket`, found: 200, absent: 404, plain: true },
   ],
   'POST /site-sessions/{session_id}/actions/{action}': [
-    // Not among the site's actions: the owner's call runs nothing.
+    // Not among the site's actions, so the owner's call runs nothing.
     {
       access: 'grant',
       target: (ids) => `${session(ids)}/actions/none.such`,

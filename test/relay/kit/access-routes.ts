@@ -72,7 +72,7 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
     {
       access: 'invoke',
       target: ({ user, client, action }) => `/connections/${user}/${client}/actions/${action}`,
-      // The command of this id has ended, so that the owner's call replays its outcome and runs nothing.
+      // The command with this id has ended, so the owner's call replays its outcome and runs nothing.
       body: ({ command, params }) => ({ command_id: command, params }),
       found: 200,
       absent: 409,
@@ -83,7 +83,7 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
     { access: 'invoke', target: (ids) => `${command(ids)}?within_ms=1000`, found: 200, absent: 404 },
   ],
   'POST /commands/{user_id}/{client_id}/{command_id}/cancel': [
-    // It is too late for it: the owner's call changes nothing.
+    // The command has ended, so the owner's call changes nothing.
     { access: 'invoke', target: (ids) => `${command(ids)}/cancel`, body: () => ({}), found: 200, absent: 404 },
   ],
   'GET /contexts': [
@@ -144,7 +144,7 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
     { access: 'admin', target: () => '/delivery/commands', found: 200, absent: 200 },
     { access: 'admin', target: ({ user }) => `/delivery/commands?user_id=${user}`, found: 200, absent: 200 },
   ],
-  // Done to what is not there: the rows after these need the clients and the node.
+  // Applied to absent rows, because later rows need the clients and the node.
   'POST /connections/{user_id}/{client_id}/disconnect': [
     {
       access: 'admin',
@@ -189,7 +189,10 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
   ...SITE_ROUTES,
 };
 
-/** What the server answers by itself: to everybody, to administrators, or by an upgrade alone. `file`: to everybody, where it was built. */
+/**
+ * Paths without a document: for everybody, for administrators, or for upgrades only. `file`: for everybody, if it was
+ * built.
+ */
 export const BUILTIN_ROUTES: Readonly<Record<string, 'open' | 'admin' | 'upgrade' | 'file'>> = {
   '/': 'open',
   '/healthz': 'open',

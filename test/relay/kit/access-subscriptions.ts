@@ -1,4 +1,7 @@
-/** `silent`: until something happens. `seenBy`: `admin` or the holder of a grant, beside the owner. `owned`: names whose, so that it may be foreign. */
+/**
+ * `silent`: yields nothing until something happens. `seenBy`: `admin` or the holder of a grant, besides the owner.
+ * `owned`: names an owner, so it may be foreign.
+ */
 export type Live = {
   readonly call: string;
   readonly begins: 'shows' | 'silent';

@@ -5,16 +5,16 @@ import { SECRET } from '../../http/kit/http-relay.ts';
 import { admin } from '../../kit/core.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
 
-/** Stands in payloads and tokens, and never in a log. */
+/** Occurs in payloads and tokens, and never in a log. */
 export const SECRETS = ['planted-payload', 'planted-result', 'planted-metadata', 'planted-broken-token', SECRET];
 
-/** A relay under attack, and two who live there: a client, and a subscriber of its events. */
+/** A relay under attack with two users of it: a client, and a subscriber of its events. */
 export type AttackedRelay = TestRelay & {
-  /** Lets time pass in steps, in each of which the client answers pings. */
+  /** Advances the clock in steps; in each of them, the client answers pings. */
   pass(ms: number): Promise<void>;
-  /** That both go on as if nothing had happened, and that nothing in the process went unhandled. */
+  /** Checks that both continue as before, and that nothing in the process was unhandled. */
   sound(): Promise<void>;
-  /** What holds after all: nothing unexpected, and no secret in the log. */
+  /** The final checks: nothing unexpected, and no secret in the log. */
   clean(): void;
 };
 
@@ -81,7 +81,7 @@ async function hears(calm: Welcomed, events: RawStream, turn: number): Promise<v
   expect(events.text()).not.toContain('"errors"');
 }
 
-/** Codes by which GraphQL itself says what is wrong with a request. */
+/** GraphQL's own codes for faulty requests. */
 const OF_GRAPHQL = ['GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED', 'OPERATION_RESOLUTION_FAILURE'];
 
 export function isStable(code: unknown): boolean {

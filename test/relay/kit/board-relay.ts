@@ -109,14 +109,14 @@ async function hostOf(house: TestRelay): Promise<Runtime> {
   return runtime;
 }
 
-/** Closes the host's link and waits until the relay knows. */
+/** Closes the host's link and waits until the relay has noticed. */
 export async function disconnectHost({ runtime, backend }: BoardRelay): Promise<void> {
   await runtime.close({ withinMs: 0 });
   const key = { userId: 'alice', clientId: 'desk' };
   await until(async () => (await backend.connections.get([key]))[0]?.disconnectedAt !== null);
 }
 
-/** The frames that have come; comments left out. */
+/** The frames so far, without comments. */
 export function framesOf({ text }: RawStream): Frame[] {
   const whole = text().split('\n\n').slice(0, -1);
   return whole.flatMap((frame) => {

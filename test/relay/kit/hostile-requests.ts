@@ -1,7 +1,7 @@
 import { MAX_BODY_BYTES } from '../../../src/core/limits.ts';
 import type { Ask } from '../../http/kit/http-relay.ts';
 
-/** A request and how it is answered: always the same status and code. */
+/** A request and its answer: always the same status and code. */
 export type HostileRequest = {
   readonly name: string;
   readonly path: string;
@@ -85,7 +85,7 @@ const methods = ['DELETE', 'PUT', 'PATCH', 'OPTIONS', 'PURGE'].map((method): Hos
   answer: [405, 'method_not_allowed'],
 }));
 
-/** Of REST. */
+/** Requests to REST. */
 export const REST: readonly HostileRequest[] = [
   ...reads.map(([path, ...answer]): HostileRequest => ({ name: path.slice(0, 60), path, answer })),
   ...bodies.map(([name, ask, ...answer]): HostileRequest => ({ name, path: INVOKE, ask, answer })),
@@ -103,7 +103,7 @@ const query = (name: string, text: string, code: string, more: object = {}): Hos
 const many = (count: number, one: (n: number) => string): string =>
   Array.from({ length: count }, (_, n) => one(n)).join(' ');
 
-/** Of GraphQL, over POST. */
+/** Requests to GraphQL, by POST. */
 export const GRAPHQL: readonly HostileRequest[] = [
   {
     name: 'an argument out of range, within an answer',
@@ -159,7 +159,7 @@ export const GRAPHQL: readonly HostileRequest[] = [
   ),
 ];
 
-/** Of event streams. */
+/** Requests for event streams. */
 export const STREAMS: readonly HostileRequest[] = [
   {
     name: 'a made-up token',

@@ -3,7 +3,7 @@ import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import { ADMIN, type Answer } from '../../http/kit/http-relay.ts';
 import { startTestRelay, type Requester, type TestRelay, type Welcomed } from './test-relay.ts';
 
-/** Objects in JSON that no program would write so, and no double or object of JavaScript could hold. */
+/** JSON objects that no serializer would write, and that no double or JavaScript object could hold. */
 const HOSTILE: readonly string[] = [
   '{"n":9007199254740993,"m":-9007199254740993,"huge":1e400,"tiny":1E-400,"zero":-0,"half":0.1000000000000000055,"e":1E5,"long":12345678901234567890123}',
   '{"10":1,"9":2,"2":3,"b":4,"a":5,"01":6}',
@@ -33,7 +33,7 @@ const value = fc.letrec<{ value: string; object: string }>((tie) => {
   return { value: fc.oneof({ maxDepth: 4 }, fc.constantFrom(...NUMBERS), word, array, object), object };
 });
 
-/** The hostile ones, and some that chance wrote, the same in each run. */
+/** The hostile ones, and some random ones, the same in each run. */
 export const TEXTS: readonly string[] = [...HOSTILE, ...fc.sample(value.object, { numRuns: 12, seed: 12 })];
 
 /** Without white space between tokens. */
@@ -41,7 +41,7 @@ export function compact(text: string): string {
   return text.replace(/("(?:[^"\\]|\\.)*")|[ \t\r\n]+/g, '$1');
 }
 
-/** A JSON text as a GraphQL literal; null: a name in it is none of GraphQL's, or stands twice. */
+/** A JSON text as a GraphQL literal; null if a name in it is not a GraphQL name, or is repeated. */
 export function literalOf(text: string): string | null {
   const names = [...text.matchAll(/("(?:[^"\\]|\\.)*")\s*:/g)].map(([, name = '""']) => name);
   if (names.some((name) => !/^"[_A-Za-z]\w*"$/.test(name)) || new Set(names).size < names.length) return null;
@@ -52,14 +52,14 @@ export type JsonRelay = TestRelay & {
   /** The client that is called. */
   readonly peer: Welcomed;
   readonly requester: Welcomed;
-  /** A POST of this very text. */
+  /** A POST with exactly this text. */
   send(path: string, body: string, requester?: Requester): Promise<Answer>;
-  /** One GraphQL request, by POST: the document, and the text of its variables. */
+  /** One GraphQL request by POST: the document, and the text of its variables. */
   query(query: string, variables?: string, requester?: Requester): Promise<Answer>;
   /** The same by GET. */
   get(query: string, variables: string, requester?: Requester): Promise<Answer>;
   listen(query: string, variables: string, requester?: Requester): Promise<RawStream>;
-  /** Runs the next command: what its client was given, once it answered with this result, after this progress. */
+  /** Runs the next command. Returns what its client received, after it answered with this progress and this result. */
   serve(result: string, progress?: string): Promise<string>;
 };
 

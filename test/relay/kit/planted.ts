@@ -4,10 +4,10 @@ import { postJson } from '../../http/kit/http-relay.ts';
 import { admin } from '../../kit/core.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
 
-/** Every id, text and payload of the user whose things are tried holds this word, so that a leak of any of it is seen. */
+/** Every id, text and payload of the tested owner contains this word, so that any leak is found. */
 export const MARK = 'planted';
 
-/** What an example call may name. */
+/** The names that an example call may use. */
 export type Ids = {
   readonly user: string;
   readonly client: string;
@@ -19,7 +19,7 @@ export type Ids = {
   readonly window: string;
   readonly task: string;
   readonly site: string;
-  /** The relay makes these two: `named` puts the real ones in their place. */
+  /** The relay generates these two: `named` replaces them by the real ones. */
   readonly session: string;
   readonly grant: string;
 };
@@ -43,30 +43,30 @@ function idsOf(user: string, word: string): Ids {
 }
 
 export const OWNER = `${MARK}-alice`;
-/** After the owner in every order, so that what an administrator is shown first is the owner's. */
+/** Sorts after the owner in every order, so that the first row of an administrator is the owner's. */
 export const OTHER = 'zoe';
 export const PLANTED = idsOf(OWNER, MARK);
-/** Things of nobody. */
+/** Rows that belong to nobody. */
 export const ABSENT = idsOf('carol', 'absent');
 export const ofOther = idsOf(OTHER, 'plain');
 
-/** A text with whatever the asker had said itself taken out of it. */
+/** A text without the requester's own input. */
 export function withoutGiven(text: string, { params, ...names }: Ids): string {
   const given = [JSON.stringify(params), ...Object.values(names).sort((a, b) => b.length - a.length)];
   return given.reduce((left, value) => left.replaceAll(value, '<given>'), text);
 }
 
-/** Shows the token of the owner's session. */
+/** Contains the token of the owner's session. */
 export const VIEWER = 'viewer';
 
 export type World = TestRelay & {
   readonly tab: Welcomed;
   readonly otherTab: Welcomed;
-  /** With the ids that the relay made. */
+  /** With the ids that the relay generated. */
   named(ids: Ids): Ids;
 };
 
-/** Two users with the same kind of things: one's are marked, so that the other must never see them. */
+/** Two users with the same kind of rows. The owner's are marked, and the other must never see them. */
 export async function world(options: Partial<CallboardOptions> & { readonly clock?: FakeClock } = {}): Promise<World> {
   const house = await startTestRelay({ rawMessages: true }, options);
   const tab = await furnish(house, PLANTED, MARK);
@@ -82,7 +82,7 @@ export async function world(options: Partial<CallboardOptions> & { readonly cloc
 
 type Opened = { readonly session_id: string; readonly grant_id: string; readonly token: string };
 
-/** A site with everything allowed, and a session of it. */
+/** A site that allows everything, and a session of it. */
 async function openSession(house: TestRelay, { user, client, site, action }: Ids): Promise<Opened> {
   const requester = `${user}:host`;
   const definition = {
@@ -95,12 +95,12 @@ async function openSession(house: TestRelay, { user, client, site, action }: Ids
   await house.rest(`/sites/${site}`, { requester, ...postJson(definition), method: 'PUT' });
   const first = await house.post(`/sites/${site}/sessions`, {}, requester);
   const { session_id } = JSON.parse(first.text);
-  // The first grant may not be shared on; this one may.
+  // The first grant may not be shared; this one may.
   const shared = await house.post(`/site-sessions/${session_id}/grants`, { share: true }, requester);
   return { ...JSON.parse(shared.text), session_id };
 }
 
-/** A client with a context and a window, and three commands of it: one completed, one failed, and one that is still waited for. */
+/** A client with a context and a window, and three commands: one completed, one failed, and one pending. */
 async function furnish(house: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
   const tab = await open(house, ids, word);
   const path = `/connections/${ids.user}/${ids.client}/actions/${ids.action}`;

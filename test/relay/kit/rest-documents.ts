@@ -21,14 +21,14 @@ import {
 import { schema } from '../../../src/graphql/schema/schema.ts';
 import { readOperations } from '../../../src/rest/documents.ts';
 
-/** A document of REST as anybody could send it to GraphQL, and what its route says of itself. */
+/** A REST document in the form that anybody could send to GraphQL, and what its route declares. */
 export type RestDocument = {
   readonly text: string;
   readonly operation: OperationDefinitionNode;
   readonly document: DocumentNode;
   /** `GET /users/{user_id}` */
   readonly name: string;
-  /** Names from the data down to the answer. */
+  /** The names on the path from the data to the answer. */
   readonly body: readonly string[];
   readonly bodyAs: string | null;
 };
@@ -67,7 +67,7 @@ function undescribed(operation: OperationDefinitionNode): OperationDefinitionNod
   return rest;
 }
 
-/** The variables by which GraphQL is asked what a request of REST asks: enums by their names, numbers and flags as such. */
+/** The GraphQL variables for a REST request: enums by name, numbers and booleans as such. */
 export function variablesOf(question: RestDocument, target: string, body: unknown): Record<string, unknown> {
   const url = new URL(target, 'http://relay');
   const names = [...question.name.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
@@ -97,7 +97,7 @@ function spoken(type: GraphQLType, value: unknown): unknown {
   return type.name.endsWith('Input') ? camelled(value) : value;
 }
 
-/** A body's members by their names in GraphQL. What is under `payload` is somebody's own. */
+/** A body's members by their GraphQL names. What is under `payload` is opaque. */
 function camelled(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(camelled);
   if (typeof value !== 'object' || value === null) return value;
@@ -107,7 +107,7 @@ function camelled(value: unknown): unknown {
   );
 }
 
-/** GraphQL's answer with its enums as REST writes them, and nothing else changed. */
+/** GraphQL's answer with its enums in REST words, otherwise unchanged. */
 export function withRestEnums({ document, operation }: RestDocument, data: unknown): unknown {
   const root = operation.operation === 'query' ? schema.getQueryType() : schema.getMutationType();
   const fragments = new Map<string, { readonly on: string; readonly set: SelectionSetNode }>();

@@ -12,19 +12,22 @@ import {
 } from 'graphql';
 import { schema } from '../../../src/graphql/schema/schema.ts';
 
-/** Arguments given wherever a field has them: payloads are asked for, and lists kept short. */
+/** Arguments for every field that has them: payloads are included, and lists are short. */
 const GIVEN: Readonly<Record<string, string>> = { include: 'true', reveal: 'true', first: '2' };
-/** Arguments given where a nested field requires them: the same for every asker, and of nobody. */
+/** Arguments for nested fields that require them: the same for every requester, and for rows of nobody. */
 const REQUIRED: Readonly<Record<string, string>> = {
   userId: '"nobody"',
   clientId: '"none"',
   commandId: '"none"',
   taskId: '"none"',
 };
-/** Objects within objects; a query may be 12 deep. */
+/** The depth of objects; a query may be 12 deep. */
 const DEPTH = 8;
 
-/** Everything that can be selected of a type, no type within itself. Throws where a field needs an argument that nobody gives. */
+/**
+ * Everything that can be selected of a type, without a type inside itself. Throws if a field needs an argument that is
+ * not listed.
+ */
 export function everythingOf(type: GraphQLNamedType, path: readonly string[] = []): string {
   if (isUnionType(type)) {
     const members = type.getTypes().map((member) => `... on ${member.name} ${everythingOf(member, path)}`);
@@ -39,7 +42,7 @@ function select(field: GraphQLField<unknown, unknown>, path: readonly string[]):
   const type = getNamedType(field.type);
   const call = `${field.name}${argumentsOf(field)}`;
   if (isLeafType(type)) return [call];
-  // `nodes` shows the same rows.
+  // `nodes` contains the same rows.
   if (type.name.endsWith('Edge')) return [`${call} { cursor }`];
   return path.includes(type.name) || path.length > DEPTH ? [] : [`${call} ${everythingOf(type, path)}`];
 }
@@ -77,7 +80,7 @@ export function rootFields(): readonly RootField[] {
   ];
 }
 
-/** A document that calls this field and selects everything below it; variables are declared as far as they are used. */
+/** A document that calls this field and selects everything below it. Only the used variables are declared. */
 export function documentOf({ operation, type, args }: Omit<RootField, 'name'>, call: string): string {
   const paged = args.some(({ name }) => name === 'first') ? withArgument(call, 'first: 2') : call;
   const used = Object.entries(VARIABLES).filter(([name]) => paged.includes(`$${name}`));

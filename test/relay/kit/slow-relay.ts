@@ -5,7 +5,7 @@ import { createMetrics } from '../../../src/platform/metrics.ts';
 import { VERSION } from '../../../src/version.ts';
 import type { TestRelay } from './test-relay.ts';
 
-/** The faces of a relay once more, over the same core, with every shorter way switched off. */
+/** The handlers of a relay once more, over the same core, without the fast path. */
 export async function startSlowRelay({
   callboard,
   clock,

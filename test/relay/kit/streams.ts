@@ -1,7 +1,7 @@
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import type { Requester, Query, TestRelay } from './test-relay.ts';
 
-/** The ways in which a subscription can be read. */
+/** The ways to read a subscription. */
 export const MODES = {
   'a connection of its own at /graphql': (at, query, asked) => at.subscribe(query, asked),
   'a connection of its own at /graphql/stream': (at, query, asked) =>

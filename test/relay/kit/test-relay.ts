@@ -13,14 +13,14 @@ import {
 } from '../../http/kit/http-relay.ts';
 import { FakeClock, turns } from '../../kit/clock.ts';
 
-/** `admin`, `nobody` (no token), a user with every scope, or `<user>:<scope>` with that one. */
+/** `admin`, `nobody` (no token), a user with every scope, or `<user>:<scope>` with one scope. */
 export type Requester = string;
 export type Welcomed = Peer & { welcome: DownOf<'welcome'> };
 
 export type GraphqlAnswer = Answer & {
   readonly data: Record<string, any> | null;
   readonly errors: readonly { readonly message: string; readonly extensions?: Record<string, unknown> }[];
-  /** Of the first error; undefined when there is none. */
+  /** The code of the first error; undefined if there is none. */
   readonly code: unknown;
 };
 
@@ -29,22 +29,22 @@ export type Query = {
   readonly variables?: Readonly<Record<string, unknown>>;
 };
 
-/** A whole relay on a free port whose time stands still, with real links, and askers by name. */
+/** A complete relay on a free port with a FakeClock, real links, and requesters by name. */
 export type TestRelay = HttpRelay & {
   readonly clock: FakeClock;
   readonly port: number;
   readonly peers: Peer[];
   token(requester: Requester): Promise<string | null>;
-  /** From now on this asker shows this token. */
+  /** From now on, this requester sends this token. */
   know(requester: Requester, token: string): void;
-  /** One REST request, as administrator unless told otherwise. */
+  /** One REST request, as an administrator by default. */
   rest(path: string, options?: Omit<Ask, 'token'> & { readonly requester?: Requester }): Promise<Answer>;
   post(path: string, body?: unknown, requester?: Requester): Promise<Answer>;
   graphql(query: string, options?: Query): Promise<GraphqlAnswer>;
-  /** The answer's data; throws when there is any error. */
+  /** The answer's data; throws if there is any error. */
   data(query: string, options?: Query): Promise<Record<string, any>>;
   subscribe(query: string, options?: Query & { readonly path?: string }): Promise<RawStream>;
-  /** A welcomed client; of `alice`, unless told otherwise. */
+  /** A welcomed client; alice's by default. */
   client(over?: HelloOver & { readonly user?: string }): Promise<Welcomed>;
   caller(requester: Requester): Promise<Welcomed>;
 };
@@ -129,7 +129,7 @@ function read(answer: Answer): GraphqlAnswer {
   return { ...answer, data, errors, code: errors[0]?.extensions?.code };
 }
 
-/** Lets what is under way go on until this holds. */
+/** Lets running work proceed until this holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await turns();
 }

@@ -8,7 +8,7 @@ type Described = {
   readonly components: { readonly responses: Record<string, Response> };
 };
 
-/** One answer as it came over the socket. */
+/** One answer as received on the socket. */
 export type Given = {
   readonly method: string;
   readonly path: string;
@@ -17,7 +17,10 @@ export type Given = {
   readonly body: unknown;
 };
 
-/** What an answer has that its own OpenAPI description does not allow. `seen` collects the answers of each operation: `GET /users 200`. */
+/**
+ * The parts of an answer that its own OpenAPI description does not allow. `seen` collects the answers of each
+ * operation: `GET /users 200`.
+ */
 export type Conformance = { readonly seen: Set<string>; check(given: Given): readonly string[] };
 
 export function conformanceOf(door: RestHandler): Conformance {
@@ -57,7 +60,7 @@ function templateOf(templates: readonly string[], path: string): string | undefi
     const pattern = template.replaceAll(/[.]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/]+');
     return new RegExp(`^${pattern}$`).test(path);
   });
-  // What is written out wins over what is a parameter.
+  // A literal path takes precedence over one with parameters.
   return matching.sort((a, b) => a.split('{').length - b.split('{').length)[0];
 }
 

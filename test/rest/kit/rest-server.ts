@@ -18,13 +18,13 @@ export type Reply = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The parsed body; null when there was none. */
+  /** The parsed body; null if there was none. */
   readonly body: any;
 };
 
 export type RestRequest = {
   readonly method?: string;
-  /** Written onto the request line as it is. */
+  /** Written to the request line unchanged. */
   readonly path: string;
   readonly requester?: string | null;
   readonly body?: unknown;
@@ -38,7 +38,10 @@ export type RestServer = AsyncDisposable & {
   ask(asked: RestRequest | string): Promise<Reply>;
 };
 
-/** Askers by name: `admin`, `alice` with every scope, `alice:host` with that one, `grant:<session>:<grant>`, and so on. */
+/**
+ * Requesters by name: `admin`, `alice` with every scope, `alice:host` with one scope, `grant:<session>:<grant>`, and so
+ * on.
+ */
 export function requesterOf(name: string | null | undefined): Principal | null {
   if (!name) return null;
   if (name === 'admin') return admin;
@@ -49,8 +52,8 @@ export function requesterOf(name: string | null | undefined): Principal | null {
 }
 
 /**
- * A door behind a bare HTTP server, which does no more than a front must: who asks, the path's two halves, and the parsed body.
- * Every answer is held against its own OpenAPI description.
+ * A handler behind a bare HTTP server that does only what the HTTP layer must: the requester, the path and query, and
+ * the parsed body. Every answer is checked against its own OpenAPI description.
  */
 export async function startRestServer(door: RestHandler): Promise<RestServer> {
   const server = createServer((req, res) => {

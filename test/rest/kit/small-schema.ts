@@ -63,7 +63,7 @@ const DOCUMENTS = `
   fragment Whole on Thing { id color made_at: madeAt extra }
 `;
 
-/** What the resolvers of the small schema were given, and what the next `act` answers. */
+/** What the resolvers of the small schema received, and what the next `act` answers. */
 export type Small = {
   readonly seen: Record<string, unknown>[];
   readonly logged: unknown[];
@@ -71,7 +71,7 @@ export type Small = {
   signal: HangUpSignal | undefined;
 };
 
-/** A schema with one of each kind of input and answer, whose enums put out wire words. */
+/** A schema with one of each kind of input and answer, whose enums output REST words. */
 export function smallSchema(small: Small): GraphQLSchema {
   const schema = buildSchema(SDL);
   const color = schema.getType('Color');

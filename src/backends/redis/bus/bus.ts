@@ -59,7 +59,7 @@ export function createRedisBus(parts: RedisParts): RedisBus {
       // At most once: whoever could not be told looks again by itself.
       send(placeOf(store, topic, event), topic, JSON.stringify(event)).catch(() => undefined);
     },
-    hears: () => true,
+    hasSubscribers: () => true,
     subscribe: (topic, listener) => listeners.add(topic, listener),
     ready: () => subscriber.ready(),
     close() {

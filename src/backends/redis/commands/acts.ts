@@ -14,8 +14,10 @@ import {
 } from '../../../core/delivery/commands.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { PROGRESS_ROW_MS, SIGHTINGS_PER_COMMAND } from '../../../core/limits.ts';
-import { commandHash, keptArgs, type CommandParts } from './parts.ts';
+import { keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { markHash } from '../history/store.ts';
+import { hold } from './held.ts';
+import { endKnown, markKnown, type Attempt } from './known.ts';
 import { decodeCommand } from './record.ts';
 import { jsonOr, listOf, type Fields } from '../replies.ts';
 
@@ -26,37 +28,47 @@ async function ask({ store }: CommandParts, of: ClientKey, name: string, args: A
   return listOf(await store.act(store.partitionOfUser(of.userId), name, args));
 }
 
-export async function dispatch(
-  parts: CommandParts,
-  key: CommandKey,
-  { nodeId, epoch, instanceId, attempt }: Binding & { readonly attempt: string | null },
-): Promise<DispatchResult> {
-  const client = parts.store.hash(key.userId, key.clientId);
-  const args = [commandHash(parts.store, key), nodeId, epoch, instanceId, attempt, client];
+export async function dispatch(parts: CommandParts, key: CommandKey, asked: Attempt): Promise<DispatchResult> {
+  // Without a wait in between, the acts of a tick run in the order asked.
+  const marking = markKnown(parts, key, asked);
+  const marked = marking && (await marking);
+  if (marked) return marked;
+  const { nodeId, epoch, instanceId, attempt } = asked;
+  const [client, commandId] = nameArgs(parts.store, key);
+  const args = [client, commandId, nodeId, epoch, instanceId, attempt];
   const [kind, record, params, remainingMs] = await ask(parts, key, 'commands-dispatch', args);
   if (kind !== 'dispatch') return { kind: 'skip' };
+  hold(parts, key, record);
   return { kind, command: decodeCommand(record ?? null), params: jsonOr(params), remainingMs: Number(remainingMs) };
 }
 
 export async function report(parts: CommandParts, key: CommandKey, told: Report): Promise<ReportResult> {
   const { instanceId, kind, kept } = told;
   const row = [kept === null ? null : '1', ...keptArgs(kept)];
-  const args = [commandHash(parts.store, key), instanceId, kind, ...row, PROGRESS_ROW_MS, parts.settings.rows];
+  const [client, ...named] = nameArgs(parts.store, key);
+  const args = [client, instanceId, kind, ...row, PROGRESS_ROW_MS, parts.settings.rows, ...named];
   const [answer, record] = await ask(parts, key, 'commands-report', args);
   const command = record ? decodeCommand(record) : null;
+  hold(parts, key, record);
   return answer === 'recorded' && command ? { kind: answer, command } : { kind: 'ignored', command };
 }
 
 export async function finish(parts: CommandParts, key: CommandKey, end: End): Promise<FinishResult> {
-  const { store, sha256, settings } = parts;
+  const { store, sha256, settings, held } = parts;
   const { kind, payload, error, instanceId } = end;
   const messageId = endMessageId(key.commandId, end);
   const mark = markHash(store, { ...key, messageId });
+  const ending = endKnown(parts, key, { end, messageId, mark });
+  held.drop(key);
+  const command = ending && (await ending);
+  if (command) return { kind: 'finished', command };
+  const [client, ...named] = nameArgs(store, key);
   const digest = sha256(`${kind}\n${payload ?? ''}\n${error?.code ?? ''}`);
   const [answer, record] = await ask(parts, key, 'commands-finish', [
-    ...[commandHash(store, key), instanceId, kind, payload, ...keptArgs(end.kept)],
+    ...[client, instanceId, kind, payload, ...keptArgs(end.kept)],
     ...[error && JSON.stringify(error), end.refused ? '1' : null],
     ...[messageId, mark, randomUUID(), digest, SIGHTINGS_PER_COMMAND, settings.rows],
+    ...named,
   ]);
   const known = answer === 'finished' || answer === 'duplicate' || answer === 'late' || answer === 'fenced';
   return known ? { kind: answer, command: decodeCommand(record ?? null) } : { kind: 'unknown' };
@@ -64,9 +76,7 @@ export async function finish(parts: CommandParts, key: CommandKey, end: End): Pr
 
 export async function settle(parts: CommandParts, key: CommandKey, settlement: Settlement): Promise<SettleResult> {
   const { store, settings } = parts;
-  const { userId, clientId, commandId } = key;
-  const name = `${userId}\0${clientId}\0${commandId}`;
-  const args = [commandHash(store, key), name, store.hash(userId, clientId), settlement.kind, settings.ends];
+  const args = [...nameArgs(store, key), settlement.kind, settings.ends];
   const [answer, record] = await ask(parts, key, 'commands-settle', [...args, ...settlementArgs(settlement)]);
   const known = answer === 'settled' || answer === 'requested' || answer === 'unchanged';
   return known ? { kind: answer, command: decodeCommand(record ?? null) } : { kind: 'unknown' };

@@ -1,7 +1,7 @@
 -- The end that a client reported: recorded once, from the bound instance only; all else is counted, or kept as evidence.
--- a: 1 command's hash, 2 instance, 3 'result', 'error' or 'cancelled', 4 payload; 5 payload for history, 6 its spill (JSON), 7 the spill's
+-- a: 1 client's hash, 2 instance, 3 'result', 'error' or 'cancelled', 4 payload; 5 payload for history, 6 its spill (JSON), 7 the spill's
 --    bytes; 8 error (JSON), 9 '1' where the client refused; 10 id of the message, 11 hash of its mark, 12 the asker's word for it (see
---    dedup_see); 13 digest of the end, 14 most sightings that are kept, 15 settings.
+--    dedup_see); 13 digest of the end, 14 most sightings that are kept, 15 settings, 16 command, 17 user's hash.
 -- Returns {'finished' | 'duplicate' | 'late' | 'fenced', record}, or {'unknown'}.
 -- class: allow_oom
 -- needs: lib-commands, lib-dedup, lib-record
@@ -13,11 +13,21 @@ lib.commands_sightings = function(rec)
   return rec.sightings and cjson.decode(rec.sightings) or {}
 end
 
+-- As commands-end has it too: ids need no escape.
+lib.commands_sightings_text = function(sightings)
+  local texts = {}
+  for i, sighting in ipairs(sightings) do
+    texts[i] = '{"messageId":"' .. sighting.messageId .. '","firstSeenAt":' .. text(sighting.firstSeenAt) ..
+      ',"lastSeenAt":' .. text(sighting.lastSeenAt) .. ',"count":' .. text(sighting.count) .. '}'
+  end
+  return '[' .. table.concat(texts, ',') .. ']'
+end
+
 lib.commands_see = function(sightings, messageId, most)
   if #sightings < most then
     sightings[#sightings + 1] = { messageId = messageId, firstSeenAt = now, lastSeenAt = now, count = 1 }
   end
-  return cjson.encode(sightings)
+  return lib.commands_sightings_text(sightings)
 end
 
 -- Evidence beside the record: it resolves nothing. The first is kept on the record, each that is new as one history row.
@@ -51,16 +61,20 @@ lib.commands_reported = function(rec, sightings, a)
   }, given(a[4]))
 end
 
+reads['commands-finish'] = function(a)
+  lib.commands_want(a[1], a[16])
+end
+
 acts['commands-finish'] = function(a)
   lib.commands_use(a[15])
-  local rec = lib.commands_load(a[1])
+  local rec = lib.commands_load(a[1], a[16], a[17])
   if not rec then return { 'unknown' } end
   lib.dedup_see(a[11], a[12])
   local sightings = lib.commands_sightings(rec)
   for _, sighting in ipairs(sightings) do
     if sighting.messageId == a[10] then
       sighting.lastSeenAt, sighting.count = now, sighting.count + 1
-      lib.commands_move(rec, { sightings = cjson.encode(sightings) })
+      lib.commands_move(rec, { sightings = lib.commands_sightings_text(sightings) })
       return { 'duplicate', lib.commands_text(rec) }
     end
   end

@@ -1,38 +1,8 @@
--- Commands: what every act on one shares. Their records: lib-record.lua.
--- needs: lib-history, lib-nodes, lib-record, lib-waiters
-
--- Writes a record as it is now, with a new expiry (ms) or the one that it has: once in a call of grouped acts.
-lib.commands_write = function(rec, ttl)
-  rec.whole, rec.ttl = false, ttl or rec.ttl
-  if rec.unwritten then return end
-  rec.unwritten = true
-  lib.commands_held().of[rec.kh] = rec
-  atEnd(function() lib.commands_put(rec) end)
-end
-
-lib.commands_put = function(rec)
-  if not rec.unwritten then return end
-  local ttl = rec.ttl
-  rec.unwritten, rec.ttl = false, false
-  if ttl then call('SET', key('cmd', rec.kh), lib.commands_text(rec), 'PX', ttl)
-  else call('SET', key('cmd', rec.kh), lib.commands_text(rec), 'KEEPTTL') end
-end
-
--- Records that acts of this call have read or written, by hash.
-lib.commands_held = function()
-  if not grouping then return { of = {} } end
-  local held = facts.records
-  if held then return held end
-  held = { of = {} }
-  facts.records = held
-  return held
-end
-
--- Live records outlive their deadline by this much, should nobody be there to end them.
-lib.commands_live_grace = 86400000
-lib.commands_grace = 3600000
--- So long after it fell due nothing of a live command is left, and what still names it is garbage.
-lib.commands_collected = lib.commands_live_grace + 2 * lib.commands_grace
+-- Commands: what every act on one shares. Their records: lib-record.lua; those that ended: lib-ended.lua.
+-- A client's HASH holds its live commands: `s<id>` the state, `a<id>` what was asked for, `p<id>` the params, `w<id>` who waits. Beside them
+-- `b`: the link that it is bound to; `n`: how many were not dispatched; `o`: the last place that was given. It goes with its last field.
+-- A command is named by its client's hash and its id, one text.
+-- needs: lib-ended, lib-history, lib-nodes, lib-record, lib-waiters
 
 -- What the acts are told beside their own arguments (JSON): retentionMs, streamMessages, terminalMs, streamsPerUser where it is not the
 -- ordinary one, and words (code -> text) for the ends.
@@ -46,70 +16,97 @@ lib.commands_name = function(rec)
   return rec.userId .. '\0' .. rec.clientId .. '\0' .. rec.commandId
 end
 
--- A record as it stands; nil where there is none.
-lib.commands_read = function(kh)
-  local held = lib.commands_held().of
-  if held[kh] then return held[kh] end
-  local whole = call('GET', key('cmd', kh))
-  if not whole then return nil end
-  local rec = lib.commands_parse(whole)
-  rec.kh, held[kh] = kh, rec
+-- Records that acts of this call have read or written, by name.
+lib.commands_held = function()
+  if not grouping then return { of = {} } end
+  local held = facts.records
+  if held then return held end
+  held = { of = {} }
+  facts.records = held
+  return held
+end
+
+-- The fields that a command of a client has.
+lib.commands_fields = function(id)
+  return { 's' .. id, 'a' .. id, 'w' .. id }
+end
+
+-- Says what an act will read of a command and its client; `uh`: it may have ended.
+lib.commands_want = function(ch, id, uh)
+  want(key('client', ch), 'b', 'n', 'o', unpack(lib.commands_fields(id)))
+  if not uh then return end
+  for _, span in ipairs(lib.ended_spans(uh)) do want(lib.ended_key('ended', uh, span), ch .. id) end
+end
+
+-- The record of a live command; nil where there is none.
+lib.commands_live = function(ch, id)
+  local held, name = lib.commands_held().of, ch .. id
+  local known = held[name]
+  if known then return not known.span and known or nil end
+  local found = get(key('client', ch), unpack(lib.commands_fields(id)))
+  if not found[1] then return nil end
+  local rec = lib.commands_parse(found[1], found[2])
+  rec.ch, rec.id, rec.name, rec.waits = ch, id, name, found[3]
+  held[name] = rec
   return rec
 end
 
--- A record; nil where there is none, or none any more: one that is over goes then.
-lib.commands_load = function(kh)
-  local rec = lib.commands_read(kh)
+-- A record, live or ended; nil where there is none, or none any more.
+lib.commands_load = function(ch, id, uh)
+  local held, name = lib.commands_held().of, ch .. id
+  local rec = held[name] or lib.commands_live(ch, id) or lib.ended_read(uh, name)
   if not rec then return nil end
-  if rec.forgetAt and tonumber(rec.forgetAt) <= now then
-    lib.commands_forget(lib.commands_name(rec), kh)
-    return nil
-  end
+  rec.ch, rec.id, rec.name = ch, id, name
+  held[name] = rec
   return rec
 end
 
-lib.commands_forget = function(name, kh)
-  local held = lib.commands_held().of
-  if held[kh] then held[kh].unwritten, held[kh] = false, nil end
-  call('UNLINK', key('cmd', kh), key('params', kh), key('result', kh))
-  drop(key('cmds'), name)
-  drop(key('ended'), name .. '\0' .. kh)
-end
-
--- Forgets at most `limit` (32) records that are over. True when there are more.
-lib.commands_sweep = function(limit)
-  limit = limit or 32
-  local ended = call('ZRANGEBYSCORE', key('ended'), '-inf', text(now), 'LIMIT', 0, limit + 1)
-  for i = 1, math.min(limit, #ended) do
-    local name, kh = string.match(ended[i], '^(.*)%z(.-)$')
-    local rec = lib.commands_read(kh)
-    -- Another command may have come under the same id since its record was collected.
-    if rec and (not rec.forgetAt or tonumber(rec.forgetAt) > now) then call('ZREM', key('ended'), ended[i])
-    else lib.commands_forget(name, kh) end
+-- Writes a record as it is now, once in a call of grouped acts.
+lib.commands_write = function(rec)
+  rec.rev, rec.state = text(tonumber(rec.rev or 0) + 1), false
+  if rec.span then
+    return set(lib.ended_key('ended', rec.uh, rec.span), rec.name, function() return lib.commands_text(rec) end)
   end
-  call('ZREMRANGEBYSCORE', key('due'), '-inf', text(now - lib.commands_collected))
-  return #ended > limit
+  set(key('client', rec.ch), 's' .. rec.id, function() return lib.commands_state(rec) end)
 end
 
--- Writes fields that are no move of the command; `ttl`: as commands_write has it. A reason may be a client's own word: what a record cannot
--- hold is left out.
-lib.commands_note = function(rec, fields, ttl)
+-- Writes fields that are no move of the command. A reason may be a client's own word: what a record cannot hold is left out.
+lib.commands_note = function(rec, fields)
   if fields.reason then fields.reason = string.gsub(fields.reason, '%z', '') end
   for field, value in pairs(fields) do rec[field] = value end
-  lib.commands_write(rec, ttl)
+  lib.commands_write(rec)
 end
 
--- Changes a record, the only way in which one does: `changes` are written; `more`: `removed` (a list of names) become null, `ttl`.
-lib.commands_move = function(rec, changes, more)
+-- Changes a record, the only way in which one does: `changes` are written; `removed` (a list of names) become null.
+lib.commands_move = function(rec, changes, removed)
   changes.version = text(tonumber(rec.version) + 1)
-  for _, field in ipairs(more and more.removed or {}) do rec[field] = false end
-  lib.commands_note(rec, changes, more and more.ttl)
+  for _, field in ipairs(removed or {}) do rec[field] = false end
+  lib.commands_note(rec, changes)
 end
 
--- A score that puts a member behind all others.
-lib.commands_last = function(name)
-  return text(highest(name) + 1)
+-- Changes how many commands of a client were not dispatched. Their places begin anew when there are none.
+lib.commands_count = function(ch, by)
+  local name = key('client', ch)
+  local count = tonumber(get(name, 'n')[1] or 0) + by
+  if count > 0 then return set(name, 'n', text(count)) end
+  set(name, 'n', false)
+  set(name, 'o', false)
 end
+
+-- Whether a text, or false, begins so.
+lib.commands_starts = function(whole, start)
+  return whole and string.sub(whole, 1, #start) == start
+end
+
+-- Tells a node that a command waits for it, with the whole record, so that the node can say what the record will be (see commands/held.ts).
+lib.commands_offer = function(rec, node, params)
+  lib.nodes_post(node, 'command', {
+    state = lib.commands_state(rec), asked = rec.asked, waits = rec.waits or nil,
+    params = params and #params <= lib.commands_carried and params or nil,
+  })
+end
+-- Params of more bytes are read by who dispatches.
+lib.commands_carried = 4096
 
 -- What the mailbox of a node is told of a command.
 lib.commands_post = function(rec, node, kind, reason)
@@ -132,11 +129,11 @@ end
 
 -- Takes a command out of everything that only live ones are in.
 lib.commands_leave = function(rec)
-  local name = lib.commands_name(rec)
-  unlink(key('params', rec.kh))
-  drop(key('due'), rec.kh)
-  drop(key('waiting', rec.ch), rec.kh)
-  drop(key('running', rec.ch), rec.kh)
+  local name, client = lib.commands_name(rec), key('client', rec.ch)
+  for _, field in ipairs({ 's', 'a', 'p', 'w' }) do set(client, field .. rec.id, false) end
+  if not rec.dispatchedAt then lib.commands_count(rec.ch, -1) end
+  drop(key('due'), rec.name)
+  drop(key('livenames', rec.uh), rec.clientId .. '\0' .. rec.commandId)
   drop(key('reserved', rec.sh), name)
   fact('left:' .. rec.sh, function()
     atEnd(function()
@@ -146,31 +143,18 @@ lib.commands_leave = function(rec)
   end)
 end
 
--- A result is kept this much longer than it is shown (retentionMs), for the mailboxes that it is fetched for.
-lib.commands_fetched = 60000
-
--- The recorded result of a command; false where there is none, or it was recorded `retentionMs` ago or longer.
-lib.commands_result = function(rec, retentionMs)
-  if rec.stage ~= 'terminal' or tonumber(rec.terminalAt) + tonumber(retentionMs) <= now then return false end
-  return call('GET', key('result', rec.kh))
-end
-
--- Ends a command: result, record, reservation, replies. The only place where one becomes terminal.
+-- Ends a command: result, record, reservation, replies. With commands-end, which is told the record, the only place where one becomes
+-- terminal.
 lib.commands_conclude = function(rec, changes, result)
   local kept = lib.commands_settings.terminalMs
   changes.stage = 'terminal'
   changes.terminalAt = text(now)
   changes.forgetAt = text(now + kept)
-  local ttl = text(kept + lib.commands_grace)
-  if result then
-    local shown = lib.commands_settings.retentionMs + lib.commands_fetched
-    call('SET', key('result', rec.kh), result, 'PX', text(math.min(shown, kept + lib.commands_grace)))
-  end
-  -- The expiry that it was admitted with is later, as a rule.
-  local later = now + kept > tonumber(rec.deadline) + lib.commands_live_grace
-  lib.commands_move(rec, changes, { ttl = later and ttl or nil })
+  if result then changes.resultIn = lib.ended_result(rec, result, lib.commands_settings) end
   lib.commands_leave(rec)
-  put(key('ended'), rec.forgetAt, lib.commands_name(rec) .. '\0' .. rec.kh)
+  rec.forgetAt = changes.forgetAt
+  lib.ended_add(rec, kept)
+  lib.commands_move(rec, changes)
   lib.waiters_reply(rec, result)
 end
 
@@ -191,14 +175,49 @@ lib.commands_end = function(rec, code)
 end
 
 -- Its link is gone: what was queued waits for the next. What was dispatched stays as it is.
-lib.commands_park = function(kh)
-  local rec = lib.commands_load(kh)
-  if rec and rec.stage == 'queued' then lib.commands_move(rec, { stage = 'admitted' }, { removed = { 'nodeId' } }) end
+lib.commands_park = function(rec)
+  if rec.stage == 'queued' then lib.commands_move(rec, { stage = 'admitted' }, { 'nodeId' }) end
+end
+
+-- The link of a client as its HASH has it: nodeId, instanceId, epoch and, while it is coming up, upTo and moved. Nil where it is bound to none.
+lib.commands_link = function(ch)
+  local bound = get(key('client', ch), 'b')[1]
+  if not bound then return nil end
+  local nodeId, epoch, instanceId, upTo, moved = string.match(bound, '^(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z$')
+  return { nodeId = nodeId, instanceId = instanceId, epoch = epoch, upTo = given(upTo), moved = given(moved) }
+end
+
+lib.commands_bind_to = function(ch, link)
+  local nul = '\0'
+  local bound = link.nodeId .. nul .. link.epoch .. nul .. link.instanceId .. nul .. (link.upTo or '') .. nul .. (link.moved or '') .. nul
+  set(key('client', ch), 'b', bound)
 end
 
 -- The link that a client is bound to; nil where it is bound to none, or to one of a node that is dead.
 lib.commands_binding = function(ch)
-  local binding = fact('binding:' .. ch, function() return hash(key('binding', ch)) or false end)
-  if binding and lib.nodes_alive(binding.nodeId) then return binding end
+  local link = lib.commands_link(ch)
+  if link and lib.nodes_alive(link.nodeId) then return link end
   return nil
 end
+
+-- The ids of a client's live commands whose state passes `wanted`, by place: a list of records.
+lib.commands_of = function(ch, wanted)
+  local name, ids = key('client', ch), {}
+  for _, field in ipairs(call('HKEYS', name)) do
+    if string.byte(field) == 115 then ids[#ids + 1] = string.sub(field, 2) end
+  end
+  local found = {}
+  for first = 1, #ids, 1000 do
+    local fields = {}
+    for i = first, math.min(#ids, first + 999) do fields[#fields + 1] = 's' .. ids[i] end
+    for i, state in ipairs(call('HMGET', name, unpack(fields))) do
+      local place, stage = string.match(state, '^%Z*%z%Z*%z(%Z*)%z%Z*%z(%Z*)%z')
+      if wanted(stage) then found[#found + 1] = { id = ids[first + i - 1], place = tonumber(place) } end
+    end
+  end
+  table.sort(found, function(a, b) return a.place < b.place end)
+  return found
+end
+
+lib.commands_undispatched = function(stage) return stage == 'queued' or stage == 'admitted' end
+lib.commands_running = function(stage) return not lib.commands_undispatched(stage) end

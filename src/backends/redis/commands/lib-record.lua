@@ -1,81 +1,98 @@
--- The record of a command, as its text and as a table of texts: the fields of core's Command (absent: null; error, firstLate and
--- sightings as JSON), and ours: kh, ch, uh, sh, sth (hashes of its command, client, user, scope and stream), queuedOn (the node that it was
--- last queued on), markedBy (the attempt that dispatched it), awaited (somebody waited for its acknowledgement), progressRows,
--- progressRowAt, and, once it has ended, forgetAt. Its key holds it as one text, which record.ts reads too: each of these fields in
--- the order of commands_parse, then what was asked for, all with a NUL behind them; so no field holds one. Absent is false, or nil.
--- Every act reads and writes records: their fields are written out, since a loop over names costs several times as much.
-lib.commands_pattern = '^' .. string.rep('(%Z*)%z', 29) .. '()'
-lib.commands_asked_pattern = '^' .. string.rep('(%Z*)%z', 18) .. '$'
+-- The record of a command, as its text and as a table of texts. The text has two parts. The state: rev (counts every writing), place (its
+-- place among the commands of its client), the fields of core's Command that change (absent: null; error, firstLate and sightings as JSON),
+-- and ours: queuedOn (the node that it was last queued on), markedBy (the attempt that dispatched it), resultIn (the span that its result is
+-- kept in), progressRows, progressRowAt and, once it has ended, forgetAt. What was asked for: ch, uh, sh, sth (hashes of its client, user,
+-- scope and stream), then what the caller gave. commands/record.ts reads and writes the same. Each field has a NUL behind it, so no field
+-- holds one. Absent is false, or nil. Every act reads and writes records: their fields are written out, since a loop over names costs
+-- several times as much.
+lib.commands_pattern = '^' .. string.rep('(%Z*)%z', 31) .. '$'
+lib.commands_asked_pattern = '^' .. string.rep('(%Z*)%z', 17) .. '$'
 -- What was asked for is looked into only where it is needed.
 lib.commands_later = {
-  kh = true, ch = true, uh = true, sh = true, sth = true, userId = true, clientId = true, commandId = true, action = true,
-  digest = true, scopeId = true, namedInstanceId = true, traceId = true, parentSpanId = true,
-  callerKind = true, callerName = true, traceFlags = true, traceState = true,
+  ch = true, uh = true, sh = true, sth = true, userId = true, clientId = true, commandId = true, action = true,
+  digest = true, scopeId = true, namedInstanceId = true, traceId = true, parentSpanId = true, callerKind = true,
+  callerName = true, traceFlags = true, traceState = true,
 }
 lib.commands_lazy = {
   __index = function(rec, field)
     if not lib.commands_later[field] then return nil end
-    return rawget(lib.commands_asked(rec), field)
+    return rawget(lib.commands_parse_asked(rec), field)
   end,
 }
 
 -- Fills in what was asked for.
-lib.commands_asked = function(rec)
+lib.commands_parse_asked = function(rec)
   setmetatable(rec, nil)
   local
-    kh, ch, uh, sh, sth, userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId,
+    ch, uh, sh, sth, userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId,
     callerKind, callerName, traceFlags, traceState
     = string.match(rec.asked, lib.commands_asked_pattern)
-  rec.kh = kh ~= '' and kh; rec.ch = ch ~= '' and ch; rec.uh = uh ~= '' and uh; rec.sh = sh ~= '' and sh;
-  rec.sth = sth ~= '' and sth; rec.userId = userId ~= '' and userId; rec.clientId = clientId ~= '' and clientId;
-  rec.commandId = commandId ~= '' and commandId; rec.action = action ~= '' and action; rec.digest = digest ~= '' and digest;
-  rec.scopeId = scopeId ~= '' and scopeId; rec.namedInstanceId = namedInstanceId ~= '' and namedInstanceId;
-  rec.traceId = traceId ~= '' and traceId; rec.parentSpanId = parentSpanId ~= '' and parentSpanId
-  rec.callerKind = callerKind ~= '' and callerKind; rec.callerName = callerName ~= '' and callerName
-  rec.traceFlags = traceFlags ~= '' and traceFlags; rec.traceState = traceState ~= '' and traceState
+  rec.ch = ch ~= '' and ch; rec.uh = uh ~= '' and uh; rec.sh = sh ~= '' and sh; rec.sth = sth ~= '' and sth;
+  rec.userId = userId ~= '' and userId; rec.clientId = clientId ~= '' and clientId;
+  rec.commandId = commandId ~= '' and commandId; rec.action = action ~= '' and action;
+  rec.digest = digest ~= '' and digest; rec.scopeId = scopeId ~= '' and scopeId;
+  rec.namedInstanceId = namedInstanceId ~= '' and namedInstanceId; rec.traceId = traceId ~= '' and traceId;
+  rec.parentSpanId = parentSpanId ~= '' and parentSpanId; rec.callerKind = callerKind ~= '' and callerKind;
+  rec.callerName = callerName ~= '' and callerName; rec.traceFlags = traceFlags ~= '' and traceFlags;
+  rec.traceState = traceState ~= '' and traceState;
   return rec
 end
 
--- The record that a text holds.
-lib.commands_parse = function(whole)
+-- The record that a state and what was asked for make.
+lib.commands_parse = function(state, asked)
   local
-    version, stage, lastProvenStage, outcome, execution, terminalAt, attempts, lateResults, admittedAt, connectDeadline,
-    deadline, expectedInstanceId, nodeId, queuedOn, recoveredFromNodeId, queuedAt, boundInstanceId, dispatchedAt, markedBy,
-    acknowledgedAt, reason, error, cancelRequestedAt, forgetAt, sightings, firstLate, awaited, progressRows, progressRowAt, at
-    = string.match(whole, lib.commands_pattern)
+    rev, admittedAt, place, version, stage, lastProvenStage, outcome, execution, terminalAt, attempts, lateResults,
+    connectDeadline, deadline, expectedInstanceId, nodeId, queuedOn, recoveredFromNodeId, queuedAt, boundInstanceId,
+    dispatchedAt, markedBy, acknowledgedAt, reason, error, cancelRequestedAt, forgetAt, sightings, firstLate,
+    resultIn, progressRows, progressRowAt
+    = string.match(state, lib.commands_pattern)
   return setmetatable({
-    whole = whole, asked = string.sub(whole, at), kh = false, unwritten = false, ttl = false,
+    state = state, asked = asked, name = false, id = false, waits = false, span = false, unwritten = false,
+    rev = rev ~= '' and rev, admittedAt = admittedAt ~= '' and admittedAt, place = place ~= '' and place,
     version = version ~= '' and version, stage = stage ~= '' and stage,
     lastProvenStage = lastProvenStage ~= '' and lastProvenStage, outcome = outcome ~= '' and outcome,
     execution = execution ~= '' and execution, terminalAt = terminalAt ~= '' and terminalAt,
     attempts = attempts ~= '' and attempts, lateResults = lateResults ~= '' and lateResults,
-    admittedAt = admittedAt ~= '' and admittedAt, connectDeadline = connectDeadline ~= '' and connectDeadline,
-    deadline = deadline ~= '' and deadline, expectedInstanceId = expectedInstanceId ~= '' and expectedInstanceId,
-    nodeId = nodeId ~= '' and nodeId, queuedOn = queuedOn ~= '' and queuedOn,
-    recoveredFromNodeId = recoveredFromNodeId ~= '' and recoveredFromNodeId, queuedAt = queuedAt ~= '' and queuedAt,
-    boundInstanceId = boundInstanceId ~= '' and boundInstanceId, dispatchedAt = dispatchedAt ~= '' and dispatchedAt,
-    markedBy = markedBy ~= '' and markedBy, acknowledgedAt = acknowledgedAt ~= '' and acknowledgedAt,
-    reason = reason ~= '' and reason, error = error ~= '' and error,
-    cancelRequestedAt = cancelRequestedAt ~= '' and cancelRequestedAt, forgetAt = forgetAt ~= '' and forgetAt,
-    sightings = sightings ~= '' and sightings, firstLate = firstLate ~= '' and firstLate, awaited = awaited ~= '' and awaited,
+    connectDeadline = connectDeadline ~= '' and connectDeadline, deadline = deadline ~= '' and deadline,
+    expectedInstanceId = expectedInstanceId ~= '' and expectedInstanceId, nodeId = nodeId ~= '' and nodeId,
+    queuedOn = queuedOn ~= '' and queuedOn, recoveredFromNodeId = recoveredFromNodeId ~= '' and recoveredFromNodeId,
+    queuedAt = queuedAt ~= '' and queuedAt, boundInstanceId = boundInstanceId ~= '' and boundInstanceId,
+    dispatchedAt = dispatchedAt ~= '' and dispatchedAt, markedBy = markedBy ~= '' and markedBy,
+    acknowledgedAt = acknowledgedAt ~= '' and acknowledgedAt, reason = reason ~= '' and reason,
+    error = error ~= '' and error, cancelRequestedAt = cancelRequestedAt ~= '' and cancelRequestedAt,
+    forgetAt = forgetAt ~= '' and forgetAt, sightings = sightings ~= '' and sightings,
+    firstLate = firstLate ~= '' and firstLate, resultIn = resultIn ~= '' and resultIn,
     progressRows = progressRows ~= '' and progressRows, progressRowAt = progressRowAt ~= '' and progressRowAt,
   }, lib.commands_lazy)
 end
 
--- The text of a record.
-lib.commands_text = function(rec)
-  if rec.whole then return rec.whole end
+-- The text of a record's state.
+lib.commands_state = function(rec)
+  if rec.state then return rec.state end
   local nul = '\0'
-  rec.whole =
-    (rec.version or '') .. nul .. (rec.stage or '') .. nul .. (rec.lastProvenStage or '') .. nul .. (rec.outcome or '') .. nul ..
-    (rec.execution or '') .. nul .. (rec.terminalAt or '') .. nul .. (rec.attempts or '') .. nul ..
-    (rec.lateResults or '') .. nul .. (rec.admittedAt or '') .. nul .. (rec.connectDeadline or '') .. nul ..
+  rec.state =
+    (rec.rev or '') .. nul .. (rec.admittedAt or '') .. nul .. (rec.place or '') .. nul ..
+    (rec.version or '') .. nul .. (rec.stage or '') .. nul .. (rec.lastProvenStage or '') .. nul ..
+    (rec.outcome or '') .. nul .. (rec.execution or '') .. nul .. (rec.terminalAt or '') .. nul ..
+    (rec.attempts or '') .. nul .. (rec.lateResults or '') .. nul .. (rec.connectDeadline or '') .. nul ..
     (rec.deadline or '') .. nul .. (rec.expectedInstanceId or '') .. nul .. (rec.nodeId or '') .. nul ..
     (rec.queuedOn or '') .. nul .. (rec.recoveredFromNodeId or '') .. nul .. (rec.queuedAt or '') .. nul ..
     (rec.boundInstanceId or '') .. nul .. (rec.dispatchedAt or '') .. nul .. (rec.markedBy or '') .. nul ..
     (rec.acknowledgedAt or '') .. nul .. (rec.reason or '') .. nul .. (rec.error or '') .. nul ..
     (rec.cancelRequestedAt or '') .. nul .. (rec.forgetAt or '') .. nul .. (rec.sightings or '') .. nul ..
-    (rec.firstLate or '') .. nul .. (rec.awaited or '') .. nul .. (rec.progressRows or '') .. nul ..
-    (rec.progressRowAt or '') .. nul .. rec.asked
-  return rec.whole
+    (rec.firstLate or '') .. nul .. (rec.resultIn or '') .. nul .. (rec.progressRows or '') .. nul ..
+    (rec.progressRowAt or '') .. nul
+  return rec.state
 end
+
+-- The text of a record.
+lib.commands_text = function(rec)
+  return lib.commands_state(rec) .. rec.asked
+end
+
+-- The state and what was asked for of a record's text.
+lib.commands_split = function(whole)
+  local at = string.match(whole, lib.commands_split_pattern)
+  return string.sub(whole, 1, at - 1), string.sub(whole, at)
+end
+lib.commands_split_pattern = '^' .. string.rep('%Z*%z', 31) .. '()'

@@ -3,6 +3,7 @@ import type { StoredPayload } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import { TERMINAL_MS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
+import { createHeldCommands, type HeldCommands } from './held.ts';
 import type { Store } from '../store/store.ts';
 
 /** What the program's `commands_use` takes: each act that may retain a row or end a command is given it. `ends` has the words of the ends. */
@@ -14,6 +15,7 @@ export type CommandParts = {
   readonly settings: CommandSettings;
   /** How long an ended command's record is kept, milliseconds. */
   readonly windowMs: number;
+  readonly held: HeldCommands;
 };
 
 export function commandParts(parts: RedisParts): CommandParts {
@@ -24,15 +26,19 @@ export function commandParts(parts: RedisParts): CommandParts {
     streamMessages,
     streamsPerUser,
     idempotencyWindowMs: windowMs = TERMINAL_MS,
+    held = createHeldCommands(),
   } = parts;
   const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs };
   const ends = { ...rows, words: END_MESSAGES };
-  return { store, sha256, windowMs, settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) } };
+  return { store, sha256, windowMs, held, settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) } };
 }
 
-/** The hash in the names of a command's keys. */
-export function commandHash(store: Store, { userId, clientId, commandId }: CommandKey): string {
-  return store.hash(userId, clientId, commandId);
+/** How an act is told of a command: the hash of its client, its id, and the hash of its user. */
+export function nameArgs(
+  store: Pick<Store, 'hash'>,
+  { userId, clientId, commandId }: CommandKey,
+): readonly [client: string, commandId: string, user: string] {
+  return [store.hash(userId, clientId), commandId, store.hash(userId)];
 }
 
 /** A payload of a history row as arguments: its text, where it lies, and of how many bytes it is there. */

@@ -13,19 +13,61 @@ import type { TerminalError } from '../../../core/history/message.ts';
 import { type Fields } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
-/** What of a record changes, in the order of its text (see commands/lib-record.lua). */
-const FIELDS = [
-  ...['version', 'stage', 'lastProvenStage', 'outcome', 'execution', 'terminalAt', 'attempts', 'lateResults'],
-  ...['admittedAt', 'connectDeadline', 'deadline', 'expectedInstanceId', 'nodeId', 'queuedOn', 'recoveredFromNodeId'],
-  ...['queuedAt', 'boundInstanceId', 'dispatchedAt', 'markedBy', 'acknowledgedAt', 'reason', 'error'],
-  ...['cancelRequestedAt', 'forgetAt', 'sightings', 'firstLate', 'awaited', 'progressRows', 'progressRowAt'],
-];
+/** What of a record changes: its state, in the order of its text (see commands/lib-record.lua). */
+export const STATE = [
+  'rev',
+  'admittedAt',
+  'place',
+  'version',
+  'stage',
+  'lastProvenStage',
+  'outcome',
+  'execution',
+  'terminalAt',
+  'attempts',
+  'lateResults',
+  'connectDeadline',
+  'deadline',
+  'expectedInstanceId',
+  'nodeId',
+  'queuedOn',
+  'recoveredFromNodeId',
+  'queuedAt',
+  'boundInstanceId',
+  'dispatchedAt',
+  'markedBy',
+  'acknowledgedAt',
+  'reason',
+  'error',
+  'cancelRequestedAt',
+  'forgetAt',
+  'sightings',
+  'firstLate',
+  'resultIn',
+  'progressRows',
+  'progressRowAt',
+] as const;
 /** What was asked for: it follows. */
-const ASKED = [
-  ...['kh', 'ch', 'uh', 'sh', 'sth', 'userId', 'clientId', 'commandId', 'action', 'digest', 'scopeId'],
-  ...['namedInstanceId', 'traceId', 'parentSpanId', 'callerKind', 'callerName', 'traceFlags', 'traceState'],
-];
-const PLACES: ReadonlyMap<string, number> = new Map([...FIELDS, ...ASKED].map((name, at) => [name, at]));
+export const ASKED = [
+  'ch',
+  'uh',
+  'sh',
+  'sth',
+  'userId',
+  'clientId',
+  'commandId',
+  'action',
+  'digest',
+  'scopeId',
+  'namedInstanceId',
+  'traceId',
+  'parentSpanId',
+  'callerKind',
+  'callerName',
+  'traceFlags',
+  'traceState',
+] as const;
+const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...ASKED].map((name, at) => [name, at]));
 
 type Values = Readonly<Record<string, string | null | undefined>>;
 
@@ -41,7 +83,7 @@ export function encodeCommand(command: Command): string {
     return [name, typeof value === 'object' ? JSON.stringify(value) : String(value)];
   });
   const { kind: callerKind, name: callerName } = command.caller;
-  return encode([...FIELDS, ...ASKED], { ...Object.fromEntries(texts), callerKind, callerName });
+  return encode([...STATE, ...ASKED], { ...Object.fromEntries(texts), callerKind, callerName });
 }
 
 function encode(names: readonly string[], values: Values): string {

@@ -1,6 +1,6 @@
 -- An acknowledgement or progress, from the bound instance.
--- a: 1 command's hash, 2 instance, 3 'ack' or 'progress', 4 '1' where a row shall be kept, 5 its payload, 6 its spill (JSON), 7 the
---    spill's bytes, 8 least time between two rows (ms), 9 settings.
+-- a: 1 client's hash, 2 instance, 3 'ack' or 'progress', 4 '1' where a row shall be kept, 5 its payload, 6 its spill (JSON), 7 the
+--    spill's bytes, 8 least time between two rows (ms), 9 settings, 10 command, 11 user's hash.
 -- Returns {'recorded', record}, or {'ignored', record}: the record is false where there is none.
 -- class: allow_oom
 -- needs: lib-commands, lib-record, lib-waiters
@@ -13,14 +13,18 @@ lib.commands_progress = function(rec, a)
   lib.commands_retain(rec, { id = id, kind = 'progress', payload = given(a[5]), spill = given(a[6]), bytes = given(a[7]) })
 end
 
+reads['commands-report'] = function(a)
+  lib.commands_want(a[1], a[10])
+end
+
 acts['commands-report'] = function(a)
   lib.commands_use(a[9])
-  local rec = lib.commands_load(a[1])
+  local rec = lib.commands_load(a[1], a[10], a[11])
   if not rec then return { 'ignored', false } end
   if rec.stage == 'terminal' or rec.boundInstanceId ~= a[2] then return { 'ignored', lib.commands_text(rec) } end
   if rec.stage == 'dispatched' then
     lib.commands_move(rec, { stage = 'acknowledged', lastProvenStage = 'acknowledged', acknowledgedAt = text(now) })
-    if rec.awaited then lib.waiters_reply(rec) end
+    lib.waiters_reply(rec)
   elseif a[3] == 'ack' then return { 'ignored', lib.commands_text(rec) } end
   if a[3] == 'progress' and a[4] == '1' then lib.commands_progress(rec, a) end
   return { 'recorded', lib.commands_text(rec) }

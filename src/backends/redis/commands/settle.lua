@@ -1,5 +1,5 @@
 -- Ends that no client reported, and the request to cancel.
--- a: 1 command's hash, 2 its name (user NUL client NUL command), 3 its client's hash; 4 'cancel', 'expire' or 'give_up'; 5 settings;
+-- a: 1 client's hash, 2 command, 3 user's hash; 4 'cancel', 'expire' or 'give_up'; 5 settings;
 --    of cancel: 6 who asked, 7 '1' where there is a reason, 8 the reason; of give_up: 6 code, 7 instance that it must be bound to.
 -- Returns {'settled' | 'requested' | 'unchanged', record}, or {'unknown'}.
 -- class: allow_oom
@@ -36,15 +36,8 @@ end
 
 acts['commands-settle'] = function(a)
   lib.commands_use(a[5])
-  local rec = lib.commands_load(a[1])
-  if not rec then
-    -- Its record may have been collected with nobody there to end it.
-    call('ZREM', key('due'), a[1])
-    call('ZREM', key('cmds'), a[2])
-    call('ZREM', key('waiting', a[3]), a[1])
-    call('ZREM', key('running', a[3]), a[1])
-    return { 'unknown' }
-  end
+  local rec = lib.commands_load(a[1], a[2], a[3])
+  if not rec then return { 'unknown' } end
   if rec.stage == 'terminal' then return { 'unchanged', lib.commands_text(rec) } end
   if a[4] == 'cancel' then return lib.commands_cancel(rec, a[6], a[7] == '1' and a[8] or nil) end
   local code

@@ -4,7 +4,7 @@ import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, rebind, report, settle } from './acts.ts';
 import { getCommands, getLive } from './get.ts';
-import { commandHash, commandParts, keptArgs, type CommandParts } from './parts.ts';
+import { commandParts, keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { decodeCommand, encodeAsked, retained } from './record.ts';
 import { jsonOr, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
@@ -26,7 +26,7 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     // Records are kept whole for the window.
     mark: () => null,
     async result(key) {
-      const args = [commandHash(store, key), redis.retentionMs];
+      const args = [...nameArgs(store, key), redis.retentionMs];
       return jsonOr(await store.act(store.partitionOfUser(key.userId), 'commands-result', args));
     },
   };
@@ -42,6 +42,7 @@ async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResu
   const reply = await store.act(store.partitionOfUser(request.userId), 'commands-admit', [
     ...[...limits, ...budgets, request.params, ...keptArgs(request.kept)],
     ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, askedOf(store, request)],
+    ...nameArgs(store, request),
   ]);
   const [kind, record, result, now] = listOf(reply);
   if (kind === 'refused') return { kind, code: record as AdmitRefusal };
@@ -55,7 +56,6 @@ function askedOf(store: Store, request: AdmitRequest): string {
   const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, caller } = request;
   const { traceId, parentSpanId, traceFlags, traceState } = request;
   const hashes = {
-    kh: commandHash(store, request),
     ch: store.hash(userId, clientId),
     uh: store.hash(userId),
     sh: store.hash(scopeId),

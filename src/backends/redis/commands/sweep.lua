@@ -1,6 +1,6 @@
--- Forgets ended commands whose time is over. a: 1 at most how many. Returns 1 when there are more.
+-- Forgets spans of ended commands whose time is over. a: 1 at most how many. Returns 1 when there are more.
 -- class: allow_oom
--- needs: lib-commands
+-- needs: lib-ended
 acts['commands-sweep'] = function(a)
-  return lib.commands_sweep(tonumber(a[1])) and 1 or 0
+  return lib.ended_sweep(tonumber(a[1])) and 1 or 0
 end

@@ -96,7 +96,7 @@ async function* readPlaces({ store }: HistoryParts, places: readonly Place[]): A
 
 async function collect(rows: AsyncIterable<StoredMessage>, bounds: SampleBounds): Promise<Omit<RawSample, 'gaps'>> {
   const sampling = new Sampling(bounds);
-  for await (const row of rows) if (!sampling.look(row.message, () => storedOf(row))) break;
+  for await (const row of rows) if (!sampling.offer(row.message, () => storedOf(row))) break;
   return sampling.sample;
 }
 

@@ -40,26 +40,20 @@ function pageOf(rows: Scan<Command>['rows'], next: Position | null): Scan<Comman
 }
 
 /** The next names of one client, of one user or of all, merged over the partitions. */
-async function namesAfter(store: Store, filter: DeliveryFilter, page: PageRequest): Promise<readonly string[]> {
-  const bounds = boundsOf(filter, page.after);
-  const all = filter.userId === null ? [...Array(store.partitions).keys()] : [store.partitionOfUser(filter.userId)];
+async function namesAfter(
+  store: Store,
+  { userId, clientId }: DeliveryFilter,
+  page: PageRequest,
+): Promise<readonly string[]> {
+  const all = userId === null ? [...Array(store.partitions).keys()] : [store.partitionOfUser(userId)];
+  const whose = userId === null ? [null, null, null] : [userId, store.hash(userId), clientId];
+  const args = [...whose, ...(page.after ?? [null, null, null]), page.first];
   const found = await Promise.all(
-    all.map(async (partition) => listOf(await store.act(partition, 'inspector-names', [...bounds, page.first]))),
+    all.map(async (partition) => listOf(await store.act(partition, 'inspector-names', args))),
   );
   const names = found.flat().map((name) => ({ name: String(name), bytes: Buffer.from(String(name)) }));
   names.sort((a, b) => Buffer.compare(a.bytes, b.bytes));
   return names.slice(0, page.first).map(({ name }) => name);
-}
-
-/** U+0001 stands in no name and comes next after the NUL that ends a part. */
-function boundsOf({ userId, clientId }: DeliveryFilter, after: Position | null): readonly [string, string] {
-  const whose = userId === null ? null : clientId === null ? userId : `${userId}\0${clientId}`;
-  const past = after === null ? null : after.join('\0');
-  const to = whose === null ? '+' : `(${whose}\u0001`;
-  if (whose === null) return [past === null ? '-' : `(${past}`, to];
-  const from = `${whose}\0`;
-  const later = past !== null && Buffer.compare(Buffer.from(past), Buffer.from(from)) >= 0;
-  return [later ? `(${past}` : `[${from}`, to];
 }
 
 function keyOfName(name: string): { userId: string; clientId: string; commandId: string } {

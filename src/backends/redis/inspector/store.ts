@@ -3,7 +3,8 @@ import { DELIVERY_SAMPLE, SCOPE_HOLDERS } from '../../../core/limits.ts';
 import type { PageRequest, Scan } from '../../../core/page.ts';
 import type { RedisParts } from '../parts.ts';
 import { createInspectorList } from './list.ts';
-import { decodeCommandOr } from '../commands/record.ts';
+import { decodeCommand } from '../commands/record.ts';
+import { commandOf, readOf } from '../waiters/rows.ts';
 import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
@@ -20,7 +21,7 @@ export function createRedisInspector(parts: RedisParts): DeliveryInspector {
 
 const partitionsOf = ({ partitions }: Store): readonly number[] => [...Array(partitions).keys()];
 
-type Due = { readonly partition: number; readonly hash: string; readonly at: number };
+type Due = { readonly partition: number; readonly client: string; readonly commandId: string; readonly at: number };
 type Sampled = { readonly deadline: number; readonly queuedAt: number | null };
 
 async function summary(store: Store): Promise<DeliverySummary> {
@@ -48,7 +49,7 @@ async function summary(store: Store): Promise<DeliverySummary> {
 function dueOf(flat: readonly Reply[], partition: number): readonly Due[] {
   const found: Due[] = [];
   for (let i = 0; i + 1 < flat.length; i += 2)
-    found.push({ partition, hash: String(flat[i]), at: Number(flat[i + 1]) });
+    found.push({ partition, ...commandOf(String(flat[i])), at: Number(flat[i + 1]) });
   return found;
 }
 
@@ -57,11 +58,12 @@ async function sampleOf(store: Store, due: readonly Due[]): Promise<readonly Sam
   const rows = await store.readAll((partition) =>
     due
       .filter((one) => one.partition === partition)
-      .map(({ hash }) => ['GET', store.key(partition, 'cmd', hash)] as const),
+      .map(({ client, commandId }) => readOf(store, partition, client, commandId)),
   );
   return rows.flat().flatMap((row) => {
-    const command = decodeCommandOr(row);
-    if (!command || command.stage === 'terminal') return [];
+    const [, state, asked] = listOf(row);
+    if (typeof state !== 'string' || typeof asked !== 'string') return [];
+    const command = decodeCommand(state + asked);
     return [{ deadline: command.deadline, queuedAt: command.stage === 'queued' ? command.queuedAt : null }];
   });
 }

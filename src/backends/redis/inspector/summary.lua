@@ -1,14 +1,13 @@
 -- Counts of commands, and those that fall due soonest.
 -- a: 1 at most how many of these.
--- Returns {now, commands with a record, commands that are due, then the hashes of the soonest, each followed by when}.
+-- Returns {now, commands with a record, commands that are due, then the names of the soonest, each followed by when}.
 -- class: allow_oom
--- needs: lib-commands
+-- needs: lib-ended
 acts['inspector-summary'] = function(a)
-  lib.commands_sweep()
-  local over = call('ZCOUNT', key('ended'), '-inf', text(now))
+  lib.ended_sweep(32)
   local found = {
     text(now),
-    text(call('ZCARD', key('cmds')) - over),
+    text(call('ZCARD', key('due')) + lib.ended_count()),
     text(call('ZCOUNT', key('due'), '-inf', text(now))),
   }
   local soonest = call('ZRANGE', key('due'), 0, tonumber(a[1]) - 1, 'WITHSCORES')

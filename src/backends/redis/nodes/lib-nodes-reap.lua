@@ -1,5 +1,5 @@
 -- Clearing away after nodes that are gone.
--- needs: lib-commands, lib-connections, lib-history, lib-waiters
+-- needs: lib-commands, lib-connections, lib-ended, lib-history, lib-waiters
 -- How long the epoch of a node that is gone is remembered, ms: a process that slept so long meets an empty row.
 lib.nodes_kept = 7 * 24 * 3600 * 1000
 
@@ -19,7 +19,7 @@ end
 lib.nodes_sweep = function(retentionMs)
   lib.nodes_sweep_gone()
   lib.connections_sweep(32)
-  lib.commands_sweep(32)
+  lib.ended_sweep(128)
   lib.history_sweep(retentionMs, 32)
 end
 
@@ -39,19 +39,16 @@ end
 -- Parks what waits for a client, at most `most`, and looses it from a node that is gone once all is parked. Answers how many it parked, and
 -- whether the client is loose.
 lib.nodes_loose = function(node, ch, most, out)
-  local binding = hash(key('binding', ch))
-  if not binding or binding.nodeId ~= node then return 0, true end
+  local link = lib.commands_link(ch)
+  if not link or link.nodeId ~= node then return 0, true end
   local parked = 0
-  for _, kh in ipairs(call('ZRANGE', key('waiting', ch), 0, -1)) do
+  for _, one in ipairs(lib.commands_of(ch, function(stage) return stage == 'queued' end)) do
     if parked >= most then return parked, false end
-    local rec = lib.commands_read(kh)
-    if rec and rec.stage == 'queued' then
-      lib.commands_park(kh)
-      parked = parked + 1
-    end
+    lib.commands_park(lib.commands_live(ch, one.id))
+    parked = parked + 1
   end
-  call('DEL', key('binding', ch))
-  lib.nodes_lose_link(ch, binding.epoch, out)
+  set(key('client', ch), 'b', false)
+  lib.nodes_lose_link(ch, link.epoch, out)
   return parked, true
 end
 
@@ -73,8 +70,7 @@ end
 lib.nodes_unwait = function(node, limit)
   local waits = call('SRANDMEMBER', key('nodewaits', node), limit)
   for _, wait in ipairs(waits) do
-    local kh, rpcId = string.match(wait, '^([^:]+):(.*)$')
-    lib.waiters_remove(kh, rpcId)
+    lib.waiters_remove(lib.waiters_named(wait))
     call('SREM', key('nodewaits', node), wait)
   end
   return #waits

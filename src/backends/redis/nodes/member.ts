@@ -5,7 +5,7 @@ import { trustJson } from '../../../core/json.ts';
 import type { RedisParts } from '../parts.ts';
 import { readMailbox } from './mailbox.ts';
 import { createReaper, type Reaper } from './reaper.ts';
-import { decodeRow, encodeReport, type RawRow } from './rows.ts';
+import { decodeRow, encodeReport, heldOf, type RawRow } from './rows.ts';
 import { listOf } from '../replies.ts';
 import type { Verdict } from '../types.ts';
 
@@ -170,7 +170,7 @@ export class Member {
       readMailbox({
         parts,
         key: parts.store.key(partition, 'mailbox', `${nodeId}:${this.#epochs[partition]}`),
-        take: (row) => this.#deliver(partition, row),
+        take: (row) => this.#deliver(row),
       }),
     );
   }
@@ -179,14 +179,17 @@ export class Member {
     for (const stop of this.#stopReading.splice(0)) stop();
   }
 
-  async #deliver(partition: number, { fields }: RawRow): Promise<void> {
+  async #deliver({ fields }: RawRow): Promise<void> {
     const { parts } = this.#options;
-    const { store } = parts;
+    const { store, held } = parts;
     if (fields.get('kind') === 'pulse') return this.#pulse(fields.get('token') ?? '');
-    const large = fields.has('large');
-    const [found] = large ? await store.read([['GET', store.key(partition, 'result', fields.get('kh'))]]) : [];
-    const result = large ? found : fields.get('result');
-    this.#hand(decodeRow(fields, typeof result === 'string' ? trustJson(result) : null));
+    const large = fields.get('large');
+    const [found] = large === undefined ? [] : await store.read([['HGET', large, fields.get('field') ?? '']]);
+    const result = large === undefined ? fields.get('result') : found;
+    const row = decodeRow(fields, typeof result === 'string' ? trustJson(result) : null);
+    const offered = heldOf(fields);
+    if (row?.kind === 'command' && offered) held?.put(row.key, offered);
+    this.#hand(row);
   }
 
   /** The rows of a pulse came through every mailbox: all of them are read. */

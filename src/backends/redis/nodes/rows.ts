@@ -1,5 +1,7 @@
 import type { DispatcherNode, MailboxRow, NodeReport } from '../../../core/delivery/nodes.ts';
 import type { JsonText } from '../../../core/json.ts';
+import type { Held } from '../commands/held.ts';
+import { fieldsOfAsked } from '../commands/predict.ts';
 import { decodeCommand, encodeCommand } from '../commands/record.ts';
 import { fieldsOf } from '../replies.ts';
 import type { Reply } from '../types.ts';
@@ -34,8 +36,10 @@ export function decodeRow(
   result: JsonText | null,
 ): Exclude<MailboxRow, { kind: 'pulse' }> | null {
   const text = (name: string): string => fields.get(name) ?? '';
-  const client = { userId: text('userId'), clientId: text('clientId') };
-  const key = { ...client, commandId: text('commandId') };
+  const asked = fields.get('asked');
+  const ids = asked === undefined ? null : fieldsOfAsked(asked);
+  const client = { userId: ids?.userId ?? text('userId'), clientId: ids?.clientId ?? text('clientId') };
+  const key = { ...client, commandId: ids?.commandId ?? text('commandId') };
   const kind = text('kind');
   switch (kind) {
     case 'command':
@@ -56,6 +60,13 @@ export function decodeRow(
     default:
       return null;
   }
+}
+
+/** What a row that offers a command says of it; null for another row, and for one that names it alone. */
+export function heldOf(fields: ReadonlyMap<string, string>): Held | null {
+  const [state, asked] = [fields.get('state'), fields.get('asked')];
+  if (state === undefined || asked === undefined) return null;
+  return { state, asked, waits: fields.get('waits') ?? '', params: fields.get('params') ?? null };
 }
 
 /** What XREAD or XRANGE answers for one stream. */

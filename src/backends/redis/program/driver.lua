@@ -16,10 +16,9 @@ end
 
 local verdict = fence()
 if verdict then return { verdict } end
-local replies = { 'OK' }
-local at = 6
+local asked, together, at = {}, true, 6
 while at <= #ARGV do
-  local act, count = acts[ARGV[at]], tonumber(ARGV[at + 1])
+  local name, count = ARGV[at], tonumber(ARGV[at + 1])
   local arguments
   -- More do not fit on Lua's stack at once.
   if count <= 1000 then arguments = { unpack(ARGV, at + 2, at + 1 + count) }
@@ -27,17 +26,31 @@ while at <= #ARGV do
     arguments = {}
     for i = 1, count do arguments[i] = ARGV[at + 1 + i] end
   end
-  if grouping and not grouped[ARGV[at]] then flush() end
-  grouping = grouped[ARGV[at]] or false
-  local ok, reply = pcall(act, arguments)
+  asked[#asked + 1] = { name = name, arguments = arguments }
+  if not grouped[name] then together = false end
+  at = at + 2 + count
+end
+
+if together then
+  grouping = true
+  for _, act in ipairs(asked) do
+    if reads[act.name] then reads[act.name](act.arguments) end
+  end
+  fetchWanted()
+end
+
+local replies = { 'OK' }
+for i, act in ipairs(asked) do
+  if grouping and not grouped[act.name] then flush() end
+  grouping = grouped[act.name] or false
+  local ok, reply = pcall(acts[act.name], act.arguments)
   if ok then
     if reply == nil then reply = false end
-    replies[#replies + 1] = { 1, reply }
+    replies[i + 1] = { 1, reply }
   else
     if type(reply) == 'table' then reply = reply.err end
-    replies[#replies + 1] = { 0, tostring(reply) }
+    replies[i + 1] = { 0, tostring(reply) }
   end
-  at = at + 2 + count
 end
 flush()
 return replies

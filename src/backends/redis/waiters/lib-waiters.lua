@@ -1,6 +1,6 @@
--- Waiters: callers that wait on a command. A row stands in the hash of its command, and by its place (when it came, then in which order)
--- in the indexes: so listings begin after a place, and no row moves.
--- needs: lib-commands, lib-nodes, lib-record
+-- Waiters: callers that wait on a command. The rows of a command stand as one text in its client's HASH (see lib-commands), and by place
+-- (when it came, then in which order) in the indexes: so listings begin after a place, and no row moves.
+-- needs: lib-commands, lib-ended, lib-nodes, lib-record
 
 -- Whether the record has come as far as is waited for.
 lib.commands_satisfied = function(waitFor, rec)
@@ -9,44 +9,62 @@ lib.commands_satisfied = function(waitFor, rec)
   return ranks[rec.stage] >= ranks[stages[waitFor]]
 end
 
-lib.waiters_count = function(kh)
-  return call('HLEN', key('waiters', kh))
-end
-
 -- A row as its text: each field with a NUL behind it.
 lib.waiters_text = function(row)
   local nul = '\0'
-  return row.place .. nul .. row.uh .. nul .. row.ch .. nul .. row.callerNodeId .. nul .. row.waitFor .. nul .. row.createdAt .. nul ..
-    row.timesOutAt .. nul
+  return row.rpcId .. nul .. row.callerNodeId .. nul .. row.waitFor .. nul .. row.createdAt .. nul .. row.timesOutAt .. nul .. row.place .. nul
 end
 
-lib.waiters_parse = function(whole)
-  local place, uh, ch, callerNodeId, waitFor = string.match(whole, '^(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z')
-  return { place = place, uh = uh, ch = ch, callerNodeId = callerNodeId, waitFor = waitFor }
+-- The rows of a command's text, oldest first.
+lib.waiters_parse = function(waits)
+  local rows = {}
+  local pattern = '(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z'
+  for rpcId, callerNodeId, waitFor, createdAt, timesOutAt, place in string.gmatch(waits or '', pattern) do
+    rows[#rows + 1] = {
+      rpcId = rpcId, callerNodeId = callerNodeId, waitFor = waitFor, createdAt = createdAt, timesOutAt = timesOutAt, place = place,
+    }
+  end
+  return rows
+end
+
+-- Keeps these rows of a command, and no other.
+lib.waiters_keep = function(rec, rows)
+  local texts = {}
+  for i, row in ipairs(rows) do texts[i] = lib.waiters_text(row) end
+  rec.waits = #texts > 0 and table.concat(texts)
+  if not rec.span then set(key('client', rec.ch), 'w' .. rec.id, rec.waits) end
+end
+
+-- The row of an rpc id, or nil; how many rows there are.
+lib.waiters_find = function(rec, rpcId)
+  local rows, found = lib.waiters_parse(rec.waits), nil
+  for _, row in ipairs(rows) do
+    if row.rpcId == rpcId then found = row end
+  end
+  return found, #rows
 end
 
 -- Registers a wait, once for each rpc id, and answers its text. `withinMs` nil: as long as the command may live.
 lib.waiters_add = function(rec, rpcId, callerNode, waitFor, withinMs)
-  local rows = key('waiters', rec.kh)
+  local known = lib.waiters_find(rec, rpcId)
+  if known then return lib.waiters_text(known) end
   local timesOutAt = tonumber(rec.deadline)
   if withinMs then timesOutAt = math.min(now + withinMs, timesOutAt) end
-  local order = lib.waiters_order()
   local row = {
-    place = string.format('%015d:%012d:', now, order) .. rec.kh .. ':' .. rpcId,
-    uh = rec.uh,
-    ch = rec.ch,
+    rpcId = rpcId,
     callerNodeId = callerNode,
     waitFor = waitFor,
     createdAt = text(now),
     timesOutAt = text(timesOutAt),
+    place = string.format('%015d:%012d:', now, lib.waiters_order()) .. rec.name .. '\1' .. rpcId,
   }
   local whole = lib.waiters_text(row)
-  if call('HSETNX', rows, rpcId, whole) == 0 then return call('HGET', rows, rpcId) end
-  if waitFor == 'acknowledged' and not rec.awaited then lib.commands_note(rec, { awaited = '1' }) end
+  rec.waits = (rec.waits or '') .. whole
+  set(key('client', rec.ch), 'w' .. rec.id, rec.waits)
   put(key('waits'), '0', row.place)
   put(key('userwaits', rec.uh), '0', row.place)
   put(key('clientwaits', rec.ch), '0', row.place)
-  join(key('nodewaits', callerNode), rec.kh .. ':' .. rpcId)
+  join(key('nodewaits', callerNode), rec.name .. '\1' .. rpcId)
   return whole
 end
 
@@ -60,54 +78,48 @@ lib.waiters_order = function()
 end
 
 -- Idempotent; the command is untouched.
-lib.waiters_remove = function(kh, rpcId)
-  local known = call('HGET', key('waiters', kh), rpcId)
-  if not known then return end
-  call('HDEL', key('waiters', kh), rpcId)
-  lib.waiters_leave(kh, rpcId, lib.waiters_parse(known))
+lib.waiters_remove = function(ch, id, rpcId)
+  local rec = lib.commands_live(ch, id)
+  if not rec then return end
+  local left = {}
+  for _, row in ipairs(lib.waiters_parse(rec.waits)) do
+    if row.rpcId == rpcId then lib.waiters_leave(rec, row) else left[#left + 1] = row end
+  end
+  lib.waiters_keep(rec, left)
 end
 
 -- Takes a wait out of the indexes.
-lib.waiters_leave = function(kh, rpcId, row)
+lib.waiters_leave = function(rec, row)
   drop(key('waits'), row.place)
-  drop(key('userwaits', row.uh), row.place)
-  drop(key('clientwaits', row.ch), row.place)
-  quit(key('nodewaits', row.callerNodeId), kh .. ':' .. rpcId)
+  drop(key('userwaits', rec.uh), row.place)
+  drop(key('clientwaits', rec.ch), row.place)
+  quit(key('nodewaits', row.callerNodeId), rec.name .. '\1' .. row.rpcId)
 end
 
 -- The record and its result as a reply row has them; a large result is fetched by who reads the row.
 lib.waiters_fields = function(rec, result)
   local inlineBytes = 16384
-  local fields = { record = lib.commands_text(rec), kh = rec.kh }
-  if result and #result > inlineBytes then fields.large = '1'
+  local fields = { record = lib.commands_text(rec) }
+  if result and #result > inlineBytes then
+    fields.large, fields.field = lib.ended_key('results', rec.uh, rec.resultIn), rec.name
   elseif result then fields.result = result end
   return fields
 end
 
--- Replies to each waiter that the record satisfies now, oldest first, and removes it. Called after the record was written; `result`: the
+-- Replies to each waiter that the record satisfies now, oldest first, and removes it. Called after the record was changed; `result`: the
 -- one that it has now, where it has one.
 lib.waiters_reply = function(rec, result)
-  local rows = hash(key('waiters', rec.kh))
-  if not rows then return end
-  local ready, all = {}, true
-  for rpcId, value in pairs(rows) do
-    local row = lib.waiters_parse(value)
+  if not rec.waits then return end
+  local fields, left = nil, {}
+  for _, row in ipairs(lib.waiters_parse(rec.waits)) do
     if lib.commands_satisfied(row.waitFor, rec) then
-      row.rpcId = rpcId
-      ready[#ready + 1] = row
-    else all = false end
+      fields = fields or lib.waiters_fields(rec, result)
+      fields.rpcId = row.rpcId
+      lib.waiters_leave(rec, row)
+      lib.nodes_post(row.callerNodeId, 'reply', fields)
+    else left[#left + 1] = row end
   end
-  if #ready == 0 then return end
-  table.sort(ready, function(a, b) return a.place < b.place end)
-  local fields = lib.waiters_fields(rec, result)
-  -- At once: an act of this call may look who waits.
-  if all then call('UNLINK', key('waiters', rec.kh)) end
-  for _, row in ipairs(ready) do
-    fields.rpcId = row.rpcId
-    if not all then call('HDEL', key('waiters', rec.kh), row.rpcId) end
-    lib.waiters_leave(rec.kh, row.rpcId, row)
-    lib.nodes_post(row.callerNodeId, 'reply', fields)
-  end
+  if fields then lib.waiters_keep(rec, left) end
 end
 
 -- A stretch of an index (`waits`, `userwaits`, `clientwaits`) after a place, at most `limit` rows that are at least `minAgeMs` old: their
@@ -119,14 +131,20 @@ lib.waiters_stretch = function(index, after, limit, minAgeMs)
   return call('ZRANGEBYLEX', index, from, to, 'LIMIT', 0, limit)
 end
 
+-- Client, command and rpc id of a place, or of a member of `nodewaits`.
+lib.waiters_named = function(name)
+  local ch, id, rpcId = string.match(name, '^(......................)(.*)\1(.*)$')
+  return ch, id, rpcId
+end
+
 -- Where the target's connection is (false: nowhere), where the wait is one that the filter asks for; nil where it is not.
 lib.waiters_match = function(place, clientId, nodeId, callerNodeId)
-  local kh, rpcId = string.match(place, '^%d+:%d+:([^:]+):(.*)$')
-  local row = call('HGET', key('waiters', kh), rpcId)
+  local ch, id, rpcId = lib.waiters_named(string.match(place, '^%d+:%d+:(.*)$'))
+  local rec = lib.commands_live(ch, id)
+  local row = rec and lib.waiters_find(rec, rpcId)
   if not row then return nil end
-  local rec = lib.commands_read(kh) or {}
   if clientId and rec.clientId ~= clientId then return nil end
   if nodeId and rec.nodeId ~= nodeId then return nil end
-  if callerNodeId and lib.waiters_parse(row).callerNodeId ~= callerNodeId then return nil end
+  if callerNodeId and row.callerNodeId ~= callerNodeId then return nil end
   return rec.nodeId or false
 end

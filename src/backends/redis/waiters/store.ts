@@ -5,10 +5,11 @@ import { trustJson } from '../../../core/json.ts';
 import { WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import type { KeyKind } from '../keys.ts';
+import { nameArgs } from '../commands/parts.ts';
 import { decodeCommand, retained } from '../commands/record.ts';
 import type { Store } from '../store/store.ts';
 import { listWaits, tallyWaits } from './list.ts';
-import { decodeWaiter, decodeWaits, readPlaces, texts } from './rows.ts';
+import { decodeWaiter, decodeWaits, readOf, readPlaces, texts } from './rows.ts';
 import type { Reply } from '../types.ts';
 
 /** core's WaiterStore over the indexes that the acts on commands keep. */
@@ -16,7 +17,8 @@ export function createRedisWaiters({ store, retentionMs }: Pick<RedisParts, 'sto
   return {
     attach: (key, request) => attach({ store, retentionMs }, key, request),
     async remove(key, rpcId) {
-      await store.act(store.partitionOfUser(key.userId), 'waiters-remove', [hashOf(store, key), rpcId]);
+      const [client, commandId] = nameArgs(store, key);
+      await store.act(store.partitionOfUser(key.userId), 'waiters-remove', [client, commandId, rpcId]);
     },
     list: (filter, page) => listWaits(store, filter, page),
     async count(filter): Promise<Counted> {
@@ -44,7 +46,7 @@ type Attaching = Pick<RedisParts, 'store' | 'retentionMs'>;
 
 async function attach({ store, retentionMs }: Attaching, key: CommandKey, request: NewWaiter): Promise<AttachResult> {
   const { rpcId, callerNodeId, waitFor, withinMs } = request;
-  const args = [hashOf(store, key), rpcId, callerNodeId, waitFor, withinMs, WAITERS_PER_COMMAND, retentionMs];
+  const args = [...nameArgs(store, key), rpcId, callerNodeId, waitFor, withinMs, WAITERS_PER_COMMAND, retentionMs];
   const reply = await store.act(store.partitionOfUser(key.userId), 'waiters-attach', args);
   const [said, record = null, more = null, now] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
   if (said === 'full') return { kind: 'full' };
@@ -52,7 +54,7 @@ async function attach({ store, retentionMs }: Attaching, key: CommandKey, reques
   const command = retained(decodeCommand(record), { now, retentionMs });
   if (said === 'satisfied')
     return { kind: 'satisfied', command, result: typeof more === 'string' ? trustJson(more) : null };
-  return { kind: 'waiting', waiter: decodeWaiter(rpcId, String(more), command), command };
+  return { kind: 'waiting', waiter: decodeWaiter(String(more), command), command };
 }
 
 type Asked = { readonly userId: string; readonly kind: KeyKind; readonly hash: string };
@@ -96,14 +98,13 @@ function summary(
 
 function ofCommands(store: Store, keys: readonly CommandKey[]): Promise<readonly (readonly PendingWait[])[]> {
   return inPartitions(store, keys, async (partition, own) => {
-    const hashes = own.map((key) => hashOf(store, key));
     const replies = await store.read(
-      hashes.flatMap((kh) => [
-        ['HGETALL', store.key(partition, 'waiters', kh)],
-        ['GET', store.key(partition, 'cmd', kh)],
-      ]),
+      own.map((key) => {
+        const [client, commandId] = nameArgs(store, key);
+        return readOf(store, partition, client, commandId);
+      }),
     );
-    return own.map((_, i) => decodeWaits(replies[2 * i] ?? null, replies[2 * i + 1] ?? null));
+    return own.map((_, i) => decodeWaits(replies[i]));
   });
 }
 
@@ -127,8 +128,4 @@ async function inPartitions<A extends { readonly userId: string }, R>(
     .flat()
     .sort((a, b) => a.at - b.at)
     .map(({ answer }) => answer);
-}
-
-function hashOf(store: Store, { userId, clientId, commandId }: CommandKey): string {
-  return store.hash(userId, clientId, commandId);
 }

@@ -9,6 +9,7 @@ import {
 import type { Command } from '../../core/delivery/command.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
+import { Row, type Placed } from './history-row.ts';
 
 /** What all rows of one client's commands share. */
 export type StreamHead = ClientKey & { readonly suffix: string };
@@ -21,6 +22,7 @@ export const NO_TRACE: TraceIds = { traceId: null, parentSpanId: null, traceFlag
 /** The command that a message is about. */
 export type About = { readonly commandId: string; readonly trace: TraceIds; readonly head: StreamHead };
 
+/** A message about a command. Its id is `<command>:<kind>` if none is given. */
 export type MessagePart = {
   readonly kind: MessageKind;
   readonly instanceId: string | null;
@@ -29,8 +31,11 @@ export type MessagePart = {
   readonly error?: TerminalError | null;
 };
 
-/** A message about a command, as a view of objects that the command keeps anyway. */
-export class CommandMessage implements NewMessage {
+/**
+ * A row of a message about a command. One object holds row and message, because each call retains two of them and hardly
+ * any is ever read.
+ */
+export class CommandRow extends Row implements NewMessage {
   readonly kind: MessageKind;
   readonly commandId: string;
   readonly instanceId: string | null;
@@ -41,7 +46,9 @@ export class CommandMessage implements NewMessage {
   readonly #trace: TraceIds;
   readonly #id: string | null;
 
-  constructor({ commandId, trace, head }: About, { kind, instanceId, id, kept = NO_PAYLOAD, error }: MessagePart) {
+  constructor(placed: Placed, { commandId, trace, head }: About, part: MessagePart) {
+    const { kind, instanceId, id, kept = NO_PAYLOAD, error } = part;
+    super(placed, kept);
     this.kind = kind;
     this.commandId = commandId;
     this.instanceId = instanceId;
@@ -51,6 +58,10 @@ export class CommandMessage implements NewMessage {
     this.#head = head;
     this.#trace = trace;
     this.#id = id ?? null;
+  }
+
+  protected get given(): NewMessage {
+    return this;
   }
 
   get id(): string {

@@ -1,23 +1,26 @@
-/** The figures that bench/README.md holds, each suite's between two marks. */
+/** Writes the results of each suite into docs/performance.md, between its two markers. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { format } from 'prettier';
 
-const README = new URL('../README.md', import.meta.url);
+const PAGE = new URL('../../docs/performance.md', import.meta.url);
 export const STYLE = { printWidth: 120, singleQuote: true, proseWrap: 'preserve' } as const;
 
-/** The machine by its size. */
+/** A description of this machine. */
 export function machine(): string {
   return `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB`;
 }
 
-/** Replaces what stands between the marks of a suite. `how`: what the medians are of. Throws where the README has no such marks. */
+/**
+ * Replaces the text between a suite's markers. `how`: what the medians are taken over. Throws if the page has no such
+ * markers.
+ */
 export async function writeSection(suite: string, { how, text }: { how: string; text: string }): Promise<void> {
   const [begin, end] = [`<!-- ${suite}: begin, written by --write -->`, `<!-- ${suite}: end -->`];
-  const whole = await readFile(README, 'utf8');
+  const whole = await readFile(PAGE, 'utf8');
   const [from, to] = [whole.indexOf(begin), whole.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`bench/README.md has no "${begin}" before "${end}".`);
+  if (from < 0 || to < from) throw new Error(`docs/performance.md has no "${begin}" before "${end}".`);
   const said = `Measured with Node ${process.version} on ${machine()}; medians of ${how}.`;
   const written = `${whole.slice(0, from)}${begin}\n\n${said}\n\n${text}\n\n${whole.slice(to)}`;
-  await writeFile(README, await format(written, { parser: 'markdown', ...STYLE }));
+  await writeFile(PAGE, await format(written, { parser: 'markdown', ...STYLE }));
 }

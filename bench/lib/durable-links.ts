@@ -1,0 +1,96 @@
+/** Link callers over Redis: relays with few and many clients, near and far, beside BullMQ with the same concurrency. */
+import { z } from 'zod';
+import { startRelay, userToken } from './callboard.ts';
+import { counted, REDIS_FOR_BULLMQ } from './durable-paths.ts';
+import type { Sample } from './numbers.ts';
+import { startChild, type Child } from './processes.ts';
+import { openRedis } from './redis.ts';
+import type { RowKind } from './report.ts';
+import { CALLS, USER, type End } from './rpc.ts';
+
+/** How many calls are in flight, each a table of its own. */
+export const LEVELS: readonly number[] = [1, 8, 64, 256];
+
+export const LINKS = {
+  fewNear: 'callboard over Redis links: 2 clients near',
+  fewFar: 'callboard over Redis links: 2 clients far',
+  manyNear: 'callboard over Redis links: 64 clients near',
+  manyFar: 'callboard over Redis links: 64 clients far',
+  ownIds: "callboard over Redis links: 2 clients near with callers' ids",
+  bullmq: 'BullMQ',
+} as const;
+
+/** A path that runs: so many calls in flight for so long. */
+export type LinkPath = { drive(load: { readonly inFlight: number; readonly ms: number }): Promise<Sample> };
+
+export type LinkContender = {
+  readonly name: string;
+  readonly kind: RowKind;
+  prepare(stack: AsyncDisposableStack): Promise<LinkPath>;
+};
+
+export const LINK_CONTENDERS: readonly LinkContender[] = [
+  { name: LINKS.bullmq, kind: 'peer', prepare: bullmq },
+  own(LINKS.fewNear, { clients: 2, way: 'near' }),
+  own(LINKS.fewFar, { clients: 2, way: 'far' }),
+  own(LINKS.manyNear, { clients: 64, way: 'near' }),
+  own(LINKS.manyFar, { clients: 64, way: 'far' }),
+  own(LINKS.ownIds, { clients: 2, way: 'near', ownIds: true }),
+];
+
+type Place = {
+  readonly clients: number;
+  /** Near: caller and clients have links to one relay. Far: to two. */
+  readonly way: 'near' | 'far';
+  readonly ownIds?: boolean;
+};
+
+function own(name: string, { clients, way, ownIds = false }: Place): LinkContender {
+  return {
+    name,
+    kind: 'own',
+    async prepare(stack) {
+      const redis = stack.use(await openRedis());
+      const env = { CALLBOARD_REDIS_URL: redis.url, CALLBOARD_DURABILITY: 'aof_everysec' };
+      const called = stack.use(await startRelay(env));
+      const linked = way === 'near' ? called : stack.use(await startRelay(env));
+      const relays = [...new Set([called, linked])];
+      const end: Omit<End, 'port'> = {
+        kind: 'bare',
+        token: await userToken(USER, 'connect', 'invoke'),
+        clients,
+        ownIds,
+      };
+      stack.use(await startChild('loads/rpc-client.ts', { options: { ...end, port: linked.port } }));
+      const caller = stack.use(await startChild('loads/rpc-caller.ts', { options: { ...end, port: called.port } }));
+      return { drive: (load) => counted(redis, () => driven(caller, relays, load)) };
+    },
+  };
+}
+
+/** Callers and workers meet in Redis: it has no relay. The worker runs as many jobs at once as calls are in flight. */
+async function bullmq(stack: AsyncDisposableStack): Promise<LinkPath> {
+  const redis = stack.use(await openRedis(REDIS_FOR_BULLMQ));
+  const worker = stack.use(await startChild('loads/bullmq-worker.ts', { options: { port: redis.port } }));
+  const caller = stack.use(await startChild('loads/bullmq-caller.ts', { options: { port: redis.port } }));
+  return {
+    async drive(load) {
+      await worker.ask('concurrency', load.inFlight, z.null());
+      return counted(redis, () => driven(caller, [], load));
+    },
+  };
+}
+
+/** Relay CPU is that of all relays; absent where there is none. */
+async function driven(
+  caller: Child,
+  relays: readonly Child[],
+  load: { readonly inFlight: number; readonly ms: number },
+): Promise<Sample> {
+  const cpu = async (): Promise<number> =>
+    (await Promise.all(relays.map((relay) => relay.cpu()))).reduce((sum, each) => sum + each, 0);
+  const before = await cpu();
+  const { count, ms, p50, p99 } = await caller.ask('drive', load, CALLS);
+  const used = relays.length === 0 ? NaN : ((await cpu()) - before) / count;
+  return { rate: (count * 1000) / ms, p50, p99, cpu: used, calls: count };
+}

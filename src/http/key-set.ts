@@ -1,0 +1,101 @@
+/** The published keys of an issuer (JWKS): fetched when they are needed, and again when they are old or a key is unknown. */
+import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
+import type { Clock } from '../core/clock.ts';
+import { CallboardError } from '../core/errors.ts';
+
+export type KeySet = {
+  /** Finds the key of a token. Throws `store_unavailable` if the keys cannot be fetched. */
+  readonly key: JWTVerifyGetKey;
+  /** Throws `store_unavailable` with `reason` if no token can be verified. Fetches the keys if there are none. */
+  ready(): Promise<void>;
+};
+
+/** Keys older than this are fetched again. */
+const FRESH_MS = 600_000;
+/** While they cannot be fetched again, they are used until they are this old. */
+const USABLE_MS = 3600_000;
+/** A token with an unknown key leads to a fetch, unless the last one was less than this ago. */
+const UNKNOWN_KEY_MS = 5_000;
+/** A fetch that failed is not repeated sooner. */
+const RETRY_MS = 1_000;
+const FETCH_MS = 5_000;
+
+type Keys = { readonly find: JWTVerifyGetKey; readonly fetchedAt: number };
+
+export function createKeySet(url: string, clock: Pick<Clock, 'now'>): KeySet {
+  let keys: Keys | null = null;
+  let failure: CallboardError | null = null;
+  let triedAt = -Infinity;
+  let pending: Promise<void> | null = null;
+  const load = async (): Promise<void> => {
+    try {
+      keys = { find: createLocalJWKSet(await fetchKeys(url)), fetchedAt: clock.now() };
+      failure = null;
+    } catch (error) {
+      failure = unreachable(error);
+    }
+  };
+  /** Callers that need a fetch at the same time share one. */
+  const fetchAgain = (pauseMs: number): Promise<void> => {
+    if (!pending && clock.now() - triedAt >= pauseMs) {
+      triedAt = clock.now();
+      pending = load().finally(() => (pending = null));
+    }
+    return pending ?? Promise.resolve();
+  };
+  const isYoungerThan = (ms: number): boolean => keys !== null && clock.now() - keys.fetchedAt < ms;
+  const usable = async (): Promise<JWTVerifyGetKey> => {
+    if (!isYoungerThan(FRESH_MS)) await fetchAgain(RETRY_MS);
+    if (keys && isYoungerThan(USABLE_MS)) return keys.find;
+    throw failure ?? unreachable(new Error('the keys were not fetched'));
+  };
+  return {
+    async key(header, token) {
+      const find = await usable();
+      try {
+        return await find(header, token);
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        await fetchAgain(UNKNOWN_KEY_MS);
+        return await (
+          await usable()
+        )(header, token);
+      }
+    },
+    ready: async () => void (await usable()),
+  };
+}
+
+async function fetchKeys(url: string): Promise<Parameters<typeof createLocalJWKSet>[0]> {
+  const response = await fetch(url, {
+    signal: AbortSignal.timeout(FETCH_MS),
+    redirect: 'manual',
+    headers: { accept: 'application/jwk-set+json, application/json' },
+  });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`HTTP ${response.status}`);
+  }
+  return (await response.json()) as Parameters<typeof createLocalJWKSet>[0];
+}
+
+function unreachable(error: unknown): CallboardError {
+  return new CallboardError('store_unavailable', 'The keys that verify this token are unavailable at present.', {
+    tokenFault: 'keys_unavailable',
+    reason: `The keys at JWKS_URL cannot be read: ${shortly(error)}.`,
+    retryAfterMs: RETRY_MS,
+    cause: error,
+  });
+}
+
+/** Without the address, which may hold a secret. */
+function shortly(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown reason';
+  const { cause } = error;
+  if (cause instanceof Error && 'code' in cause) return String(cause.code);
+  if (error.name === 'TimeoutError') return `no answer within ${FETCH_MS / 1000} s`;
+  if (error.message.startsWith('HTTP ')) return `the answer is ${error.message}`;
+  return error instanceof errors.JOSEError || error instanceof SyntaxError
+    ? 'the answer is not a key set'
+    : 'the request failed';
+}

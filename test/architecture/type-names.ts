@@ -1,0 +1,34 @@
+import type { SourceFile } from './imports.ts';
+
+/**
+ * Names that two exported types may share, each with its reason. A reader who meets a name twice has to ask which one is meant, so any
+ * other type takes a name of its own.
+ */
+export const SHARED_NAMES: Readonly<Record<string, string>> = {
+  Clock: 'The client libraries run in browsers and cannot import core; both declare what they need of a clock.',
+  Invocation: 'The public type of callboard/caller: the same thing as in core, as a program outside sees it.',
+  Outcome: 'The public type of callboard/caller: the same thing as in core, with its result.',
+  Page: 'The public type of callboard/admin: the same thing as in core, as GraphQL answers it.',
+  ReportedContext:
+    'The public type of callboard/runtime, which a client reports; core has it with every member filled in.',
+  ReportedWindow:
+    'The public type of callboard/runtime, which a client reports; core has it with every member filled in.',
+  SiteDefinition:
+    'The public type of callboard/runtime, which a host defines; core has it with its defaults filled in.',
+  SiteEvent: 'The public type of callboard/site: the same thing as in core, as a viewer receives it.',
+  Scope: 'The scope of a token, which is public, and the admission scope inside the ledger of the memory backend.',
+};
+
+/** Folders left out. `backends/redis` exports no type to the rest of src, and uses the words of Redis: reply, member, program. */
+const LEFT_OUT = ['generated/', 'backends/redis/'];
+
+const EXPORTED_TYPE = /^export (?:declare |abstract )*(?:type|interface|class|enum) (\w+)/gm;
+
+/** Each name that more than one file exports as a type, with the files. */
+export function sharedTypeNames(files: readonly SourceFile[]): ReadonlyMap<string, readonly string[]> {
+  const places = new Map<string, string[]>();
+  for (const { path, text } of files.filter(({ path: at }) => !LEFT_OUT.some((folder) => at.startsWith(folder)))) {
+    for (const [, name = ''] of text.matchAll(EXPORTED_TYPE)) places.set(name, [...(places.get(name) ?? []), path]);
+  }
+  return new Map([...places].filter(([, paths]) => paths.length > 1));
+}

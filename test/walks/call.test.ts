@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { walkCall } from './kit/call-walk.ts';
+
+/** The most files on the way of a call and back. ARCHITECTURE.md (walk 1) names each of them. */
+const INBOUND = 22;
+const OUTBOUND = 20;
+
+test('a call passes few files on its way to the client and back, and ARCHITECTURE.md names them', async () => {
+  const { inbound, outbound } = await walkCall();
+  expect(inbound).toEqual(
+    expect.arrayContaining(['http/request-handler.ts', 'core/rpc/invoke.ts', 'core/delivery/dispatcher.ts']),
+  );
+  expect(outbound).toEqual(expect.arrayContaining(['core/delivery/links.ts', 'core/rpc/wait.ts', 'http/reply.ts']));
+  expect(inbound.length).toBeLessThanOrEqual(INBOUND);
+  expect(outbound.length).toBeLessThanOrEqual(OUTBOUND);
+  const page = readFileSync(join(import.meta.dirname, '..', '..', 'ARCHITECTURE.md'), 'utf8');
+  const unnamed = [...inbound, ...outbound].filter((path) => !page.includes(`\`src/${path}\``));
+  expect(unnamed).toEqual([]);
+});
