@@ -35,15 +35,16 @@ export type Writing = Pick<Answering, 'onlyItem' | 'reads'> & {
 export function writtenAnswer(
   { around, body, onlyItem, reads }: Writing,
   data: string,
-  { nonAscii, chosen }: TextInfo,
+  { nonAscii, chosen, inserts: given }: TextInfo,
 ): Answer | null {
+  const inserts = given ?? [];
   if (onlyItem || around === null || !data.startsWith(around.before)) return null;
   const text = data.slice(around.before.length, data.length - around.after.length);
-  if (body.variants.length === 0) return text === 'null' ? null : { status: 200, body: null, text, nonAscii };
+  if (body.variants.length === 0) return text === 'null' ? null : { status: 200, body: null, text, nonAscii, inserts };
   const variant = chosen && body.variants.find(({ name }) => name === chosen.type);
   const status = variant ? statusOf(variant, chosen, reads) : null;
   if (!variant || status === null) return null;
-  return { status, body: null, text: withoutTypename(text, variant.name), nonAscii };
+  return { status, body: null, text: withoutTypename(text, variant.name), nonAscii, inserts };
 }
 
 /** Null for every variant that may be a problem. */

@@ -19,7 +19,9 @@ import { refusalOf, withinTime, type Introspection } from './limits.ts';
 import type { Mask } from './mask.ts';
 import type { Bound } from './bound.ts';
 import { createPlans, type Plan } from './plan.ts';
+import type { Inserts } from '../../web/json-text.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
+import type { TextInfo } from '../writer/values.ts';
 import type { GivenVariables, Variables } from '../variables/request-variables.ts';
 import type { Joining } from '../../web/sse-group.ts';
 import { MAX_COERCION_ERRORS } from '../variables/coerce-variables.ts';
@@ -47,7 +49,7 @@ export type Operation = {
 };
 
 /** Data as JSON text. `wide`: the text may hold characters beyond ASCII. */
-export type WrittenData = { readonly written: string; readonly nonAscii: boolean };
+export type WrittenData = { readonly written: string; readonly nonAscii: boolean; readonly inserts: Inserts };
 
 /**
  * The results of a subscription, one at a time. `return` ends the subscription and frees its resources without waiting
@@ -64,8 +66,11 @@ export type Executor = {
   kindOf(operation: Pick<Operation, 'document' | 'operationName'>): Plan['operation'] | null;
   /** Executes a query or a mutation. */
   execute(operation: Operation): Promise<ExecutionResult>;
-  /** As `execute`, but returns the data as JSON text where the result has no errors and a writer can write it. */
-  answer(operation: Operation): MaybePromise<ExecutionResult | WrittenData>;
+  /**
+   * As `execute`, but returns the data as JSON text where the result has no errors and a writer can write it. `inserts`:
+   * the text may refer to bytes.
+   */
+  answer(operation: Operation, inserts?: boolean): MaybePromise<ExecutionResult | WrittenData>;
   /**
    * Starts a subscription, whose results `frames` writes where requesters share them. Returns the group whose members share the results, or the operation's own results, or the
    * one result that refuses it.
@@ -117,11 +122,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
         return { errors: [mask(error)] };
       }
     },
-    answer(operation) {
+    answer(operation, inserts = false) {
       return orElse<Answer, Answer>(
         () => {
           const { plan, bound } = admit(operation);
-          const answer = answerOf(bound, contextOf(operation, bound));
+          const answer = answerOf(bound, contextOf(operation, bound), inserts);
           const intime = plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer;
           return thenDo<Answer, Answer>(intime, (done) => ('written' in done ? done : masked(done)));
         },
@@ -151,10 +156,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
 type Answer = ExecutionResult | WrittenData;
 type Admitted = { readonly plan: Plan; readonly bound: Bound };
 
-function answerOf(bound: Bound, context: object): MaybePromise<Answer> {
-  const note = { nonAscii: false };
+function answerOf(bound: Bound, context: object, inserts: boolean): MaybePromise<Answer> {
+  const note: TextInfo = inserts ? { nonAscii: false, inserts: [] } : { nonAscii: false };
   return thenDo<string | null, Answer>(bound.write(context, note), (written) =>
-    written === null ? bound.run(context) : { written, nonAscii: note.nonAscii },
+    written === null ? bound.run(context) : { written, nonAscii: note.nonAscii, inserts: note.inserts ?? [] },
   );
 }
 

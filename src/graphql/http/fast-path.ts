@@ -58,9 +58,9 @@ export function createFastPath({ documents, executor }: FastPathOptions): FastPa
     const kind = executor.kindOf({ document, operationName });
     if (kind !== 'query' && kind !== 'mutation') return false;
     const waits = kind === 'mutation' && { signal: hungUp(), notes };
-    const answer = executor.answer({ document, operationName, variables, requester, ...waits });
+    const answer = executor.answer({ document, operationName, variables, requester, ...waits }, true);
     const show = (done: ExecutionResult | WrittenData): void => {
-      if ('written' in done) reply.json(type, `{"data":${done.written}}`, done.nonAscii);
+      if ('written' in done) reply.json(type, `{"data":${done.written}}`, done.nonAscii, done.inserts);
       else if (done.errors) instead(done);
       else reply.json(type, writeJson(done) ?? 'null');
     };
