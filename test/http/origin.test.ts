@@ -51,7 +51,7 @@ describe('pages of other origins', () => {
 
   it('are refused with the setting that would allow them', async () => {
     const refused = async (headers: Record<string, string>) =>
-      (await house.ask('/users', { headers })).json?.['detail'];
+      (await relay.ask('/users', { headers })).json?.['detail'];
     expect(await refused({ origin: 'https://evil.example' })).toBe(
       'Pages of the origin "https://evil.example" are not allowed. ALLOWED_ORIGINS lists the origins besides the relay’s own.',
     );
