@@ -58,7 +58,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     await hostile[Symbol.asyncDispose]();
     const wholeness = await honest.ask('whole', null, WHOLENESS, CHECK_MS);
     const ended = relays.filter(({ proc }) => !proc.alive).map(({ name, proc }) => `${name}: ${proc.complaint()}`);
-    return { attack: name, mode, alone, beside, wholeness, deeds, memory: peaks, ended };
+    return { attack: name, mode, alone, beside, wholeness, operations: deeds, memory: peaks, ended };
   } finally {
     for (const { proc } of relays) await proc.kill();
     await redis?.stop();

@@ -8,7 +8,7 @@ export type Episode = {
   readonly alone: Phase;
   readonly beside: Phase;
   readonly wholeness: Wholeness;
-  readonly deeds: Deeds;
+  readonly operations: Deeds;
   /** Of each relay: resident before the attack, and at its most. */
   readonly memory: readonly { readonly base: number; readonly peak: number }[];
   /** Relays whose processes ended, each with the end of what it wrote to stderr. */
@@ -39,7 +39,7 @@ export function p99Bound(alone: number): number {
 
 /** What of its promises the relay did not keep; empty when all. `timing`: whether the p99 is judged, which a busy machine forbids. */
 export function faultsOf(episode: Episode, { timing }: { readonly timing: boolean }): readonly string[] {
-  const { alone, beside, wholeness, deeds, memory, ended } = episode;
+  const { alone, beside, wholeness, operations: deeds, memory, ended } = episode;
   const faults = [
     ...ended.map((reason) => `a relay ended: ${reason}`),
     ...listed('calls did not end as they should', beside.wrong),
@@ -83,7 +83,7 @@ const COLUMNS = [
 /** A table in Markdown, a row for each episode. */
 export function tableOf(episodes: readonly Episode[], timing: { readonly timing: boolean }): string {
   const rows = episodes.map((episode) => {
-    const { attack, mode, alone, beside, wholeness, deeds, memory } = episode;
+    const { attack, mode, alone, beside, wholeness, operations: deeds, memory } = episode;
     return [
       attack,
       mode,

@@ -33,10 +33,11 @@ export function createReply(
       response.setHeader('x-request-id', id);
       for (const [name, value] of HEADERS) response.setHeader(name, value);
     },
-    json(type, text, nonAscii = true) {
-      if (reply.refuses(text.length)) return;
-      sendJson(response, { head: opened ? [] : ['x-request-id', id, ...HEAD], type, text, nonAscii });
-      unread.wrote(socket, text.length);
+    json(type, text, nonAscii = true, inserts = []) {
+      const known = inserts.reduce((sum, { length }) => sum + length, text.length);
+      if (reply.refuses(known)) return;
+      sendJson(response, { head: opened ? [] : ['x-request-id', id, ...HEAD], type, text, nonAscii, inserts });
+      unread.wrote(socket, known);
     },
     refuses(bytes) {
       const error = response.destroyed ? null : unread.refusal(socket, bytes);
