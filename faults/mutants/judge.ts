@@ -11,7 +11,16 @@ import type { GuardMutant, Judge } from './mutant.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** The parts of a source copy that tests need. */
-const FOR_TESTS = ['test', 'faults', 'vitest.config.ts', 'tsconfig.json', 'PROTOCOL.md', 'README.md'];
+const FOR_TESTS = [
+  'test',
+  'faults',
+  'vitest.config.ts',
+  'tsconfig.json',
+  'PROTOCOL.md',
+  'README.md',
+  'docs',
+  'scripts',
+];
 const SEED = 1;
 const TEST = z.object({ status: z.string(), fullName: z.string() });
 const REPORT = z.object({ testResults: z.array(z.object({ assertionResults: z.array(TEST) })) });

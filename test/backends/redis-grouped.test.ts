@@ -3,14 +3,13 @@ import { QUEUE_PER_CLIENT } from '../../src/core/limits.ts';
 import { encodeAsked, encodeCommand } from '../../src/backends/redis/commands/record.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { everything } from './kit/redis-everything.ts';
 
 const TAB = { userId: 'alice', clientId: 'other' };
 const ALL = { first: 100, after: null };
 const IDS = Array.from({ length: 12 }, (_, i) => `c${i}`);
 const clientOf = (id: string) => (Number(id.slice(1)) % 2 === 0 ? ALICE : TAB);
 const keyOf = (id: string) => keyFor(id, clientOf(id));
-/** Values that an act takes from its own clock or random source, and that no reader of commands sees. */
-const OWN = /:(meta|node|nodes|mailbox|mark|conn\w*)(:|$)/;
 
 type Act = (bench: RedisBench) => unknown;
 /** The acts of one wave are sent in one tick. Between the waves run acts that read everything. */
@@ -45,35 +44,6 @@ async function started(): Promise<RedisBench> {
   await openNode(bench);
   for (const client of [ALICE, TAB]) await bench.backend.commands.rebind(client, BOUND, 'up');
   return bench;
-}
-
-const READS: Readonly<Record<string, readonly [command: string, ...rest: string[]]>> = {
-  string: ['GET'],
-  hash: ['HGETALL'],
-  set: ['SMEMBERS'],
-  zset: ['ZRANGE', '0', '-1', 'WITHSCORES'],
-  stream: ['XRANGE', '-', '+'],
-};
-
-/** Every key and its value, by its name without the namespace. */
-async function everything({ store }: RedisBench): Promise<Record<string, unknown>> {
-  const tag = store.key(0, 'meta').slice(0, -'meta'.length);
-  const [found] = await store.read([['KEYS', `${tag}*`]]);
-  const held: Record<string, unknown> = {};
-  for (const name of [found].flat().map(String).sort()) {
-    if (OWN.test(name)) continue;
-    const [[type], [ttl]] = [await store.read([['TYPE', name]]), await store.read([['PTTL', name]])];
-    const [command, ...rest] = READS[String(type)] ?? ['GET'];
-    // The order of last writes depends on these values.
-    const given = name.includes(':streamage:') ? rest.slice(0, 2) : rest;
-    const [value] = await store.read([[command, name, ...given]]);
-    // The numbers of waits only show in which order they arrived.
-    const text = JSON.stringify(value).replace(/(\d{15}:)\d+:/g, '$1');
-    const reported: unknown = JSON.parse(text);
-    const inOrder = type === 'set' && Array.isArray(reported) ? reported.map(String).sort() : reported;
-    held[name.slice(tag.length)] = { value: inOrder, expires: Number(ttl) > 0 };
-  }
-  return held;
 }
 
 describe('acts that travel in one call', () => {

@@ -13,7 +13,7 @@ const FEW = 5;
 const MANY = 50;
 const CLIENTS = 4;
 
-/** The query in the README. */
+/** The query in docs/graphql.md. */
 const SHOWN = readFileSync(join(import.meta.dirname, '../relay/kit/nested.graphql'), 'utf8');
 /** One path at a time, so that the count is exact: the maximum for each, including the list of users. */
 const WAYS: readonly (readonly [name: string, fields: string, most: number])[] = [
@@ -125,7 +125,7 @@ describe('a nested query over Redis', () => {
 
   // Branches that happen to read in one tick share a round trip, so each run may differ.
   test.each([
-    ['the one that README shows', SHOWN, 14],
+    ['the one that the documentation shows', SHOWN, 14],
     ['one through every room', WIDE, beyondList(BRANCHES) + DEDUP + 1],
   ])(
     '%s: needs no more round trips than its branches alone, for five users and for fifty',

@@ -30,7 +30,7 @@ const unknownKeys = (n: number): Record<string, unknown> =>
 describe('variables that do not match their types', () => {
   const filter = (of: GraphQLSchema): { document: DocumentNode; plans: ReturnType<typeof createPlans> } => ({
     document: parse('query ($f: Filter) { filter(filter: $f) }'),
-    plans: createPlans(of, { eager: true }),
+    plans: createPlans(of),
   });
 
   it('are listed and printed only a few times, however many of their members are wrong', async () => {
@@ -38,10 +38,10 @@ describe('variables that do not match their types', () => {
     const plan = plans.of(document);
     const { value, listed } = counted(unknownKeys(3000));
     const variables = { f: value };
-    expect(plan?.cost(variables)).toBe(0);
-    expect(await plan?.write({}, variables)).toBeNull();
+    expect(plan?.bind(variables).cost).toBe(0);
+    expect(await plan?.bind(variables).write({})).toBeNull();
     const afterWrite = listed();
-    const answer = await plan?.run({}, variables);
+    const answer = await plan?.bind(variables).run({});
     expect(answer?.errors).toHaveLength(1);
     expect(afterWrite).toBeLessThan(10);
     // Known faults are not coerced again.
@@ -108,11 +108,11 @@ describe('variables that do not match their types', () => {
   });
 
   it('keep their errors apart by operation', async () => {
-    const plans = createPlans(smallSchema, { eager: true });
+    const plans = createPlans(smallSchema);
     const document = parse('query A($n: Int) { hello @include(if: true) } query B($n: String) { hello }');
     const variables = { n: 'text' };
-    expect((await plans.of(document, 'A')?.run({}, variables))?.errors).toHaveLength(1);
-    expect((await plans.of(document, 'B')?.run({}, variables))?.errors).toBeUndefined();
+    expect((await plans.of(document, 'A')?.bind(variables).run({}))?.errors).toHaveLength(1);
+    expect((await plans.of(document, 'B')?.bind(variables).run({}))?.errors).toBeUndefined();
   });
 });
 

@@ -233,11 +233,7 @@ function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: numb
     body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
     plan: {
       ...whole,
-      asks: () => new Set<string>(),
-      refused: () => null,
-      cost: () => 0,
-      read: (given) => ({ ...given }),
-      ...plan,
+      bind: () => ({ variables: {}, asks: new Set<string>(), cost: 0, refused: () => null, ...plan }),
     },
   };
   return { resource: { routes: new Map([['GET', route]]), allow: 'GET' }, path: {} };

@@ -9,7 +9,7 @@ export interface MemoryDedup extends DedupStore {
    * Counts one sighting. True if it is the first within DEDUP_TTL_MS; the mark is then set, and later sightings do not
    * renew it.
    */
-  see(key: DedupKey): boolean;
+  see(key: DedupKey, now?: number): boolean;
 }
 
 /** Marks within their share, and counters in buckets of DEDUP_GRAIN_MS. */
@@ -17,8 +17,7 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
   const marks = new DedupMarks(options);
   const counters = createCounters();
   return {
-    see(key) {
-      const now = clock.now();
+    see(key, now = clock.now()) {
       const first = marks.set(key, now);
       counters.count(now, first);
       return first;

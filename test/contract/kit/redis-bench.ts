@@ -27,7 +27,7 @@ export type RedisBench = Bench & {
   quiet(): Promise<void>;
 };
 export type RedisBenchOptions = Partial<
-  Pick<RedisParts, 'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs'>
+  Pick<RedisParts, 'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs' | 'held'>
 > & {
   readonly partitions?: number;
   /** Real timers for the backend, for tests that break a connection. */

@@ -96,7 +96,7 @@ export async function startRestRelay(options: Omit<TestOptions, 'wrap'> = {}): P
   const { core, backend, clock, counts } = cored;
   const handler = createRestHandler({
     schema: restSchema,
-    plans: createPlans(restSchema, { eager: true }),
+    plans: createPlans(restSchema),
     mask: createMask({ log: silentLog }),
     contextOf: ({ requester, signal, asks }) => createContext({ core, requester, log: silentLog, signal, asks }),
     besides: [SITE_EVENTS_DESCRIPTION],
