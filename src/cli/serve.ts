@@ -6,6 +6,7 @@ import { signToken } from '../http/token.ts';
 import { createLog } from '../platform/log.ts';
 import { activatedSocket } from './activated-socket.ts';
 import { splitFlags } from './flags.ts';
+import { allowHeapGrowth } from './heap-growth.ts';
 import type { Io } from './io.ts';
 
 /** The user of the generated trial token. */
@@ -24,6 +25,7 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const url = await listen(callboard, config, activatedSocket(io.env, process.pid));
   const credentials = config.generated ? await trialCredentials(config) : null;
   io.print(own.has('--json') ? jsonLine(url, credentials) : greeting(url, callboard, credentials));
+  allowHeapGrowth();
   await stopped;
   log.info({}, 'stopping');
   await callboard.close({ withinMs: DRAIN_MS });

@@ -1,3 +1,4 @@
+/** Deduplication in one process: marks and counters. */
 import type { Clock } from '../../core/clock.ts';
 import type { DedupStats, DedupStore } from '../../core/dedup/store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
@@ -25,7 +26,7 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
       const now = clock.now();
       marks.expire(now);
       const { from, ...counted } = counters.sum(now, windowSeconds);
-      // A mark that went early may have made a duplicate look unique for as long as it would have lived.
+      // A mark that was evicted early may have made a duplicate look unique, for as long as the mark would have lived.
       const exact = marks.evictedAt + DEDUP_TTL_MS < from;
       return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size };
     },
