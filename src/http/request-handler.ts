@@ -13,7 +13,7 @@ import { networkOf } from '../gateway/address.ts';
 import type { OriginRule } from '../web/origin-rule.ts';
 import { wantsPage } from '../graphql/http/graphiql.ts';
 import { createBodyReader } from '../graphql/http/request-bodies.ts';
-import type { HttpReply } from '../web/reply.ts';
+import { createReply, type HttpReply } from '../web/reply.ts';
 import { GRAPHQL_PATH } from '../graphql/http/request.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { logAccess, type AccessEntry } from './access-log.ts';
@@ -26,7 +26,6 @@ import type { GatewayFace, GraphqlFace, RestFace } from './doors.ts';
 import { admitBody, rateOf } from './inbound.ts';
 import { createBuiltinRoutes, type BuiltinRoute } from './builtin-routes.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
-import { createReply } from './reply.ts';
 import { isGraphql, isReading, NO_TUNNELS, refuseExpectation, requireHost, requireMethod } from './request-form.ts';
 import { isSiteEvents } from './site-events.ts';
 import type { Sockets } from './sockets.ts';
@@ -89,7 +88,9 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
       access.code = error.code;
       refuse(visit, error, options);
     };
-    const asked = { access, reply: createReply(visit, { unread, refuse: refused }) };
+    const { socket } = request;
+    const reply = createReply({ requestId: visit.id, socket, response, unread, refuse: refused });
+    const asked = { access, reply };
     const failed = (error: unknown): void => {
       meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
       asked.reply.open();

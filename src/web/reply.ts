@@ -1,5 +1,7 @@
-/** How a handler sends its response without knowing the headers of the HTTP layer. */
+/** How handlers send their responses, with the headers that every response has. */
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { CallboardError } from '../core/errors.ts';
 import { piecesOf, type Inserts } from './json-text.ts';
 
 /**
@@ -32,7 +34,59 @@ export function plainReply(response: ServerResponse): HttpReply {
   };
 }
 
-export type JsonAnswer = {
+export type ReplyParts = {
+  readonly requestId: string;
+  readonly socket: Socket;
+  readonly response: ServerResponse;
+  /** Bounds the bytes that a requester leaves unread: `refusal` is null while there is room. */
+  readonly unread: {
+    refusal(socket: Socket, bytes: number): CallboardError | null;
+    wrote(socket: Socket, bytes: number): void;
+  };
+  /** Answers an error in the form of the request's path. */
+  readonly refuse: (error: CallboardError) => void;
+};
+
+/** Default headers of every response. Handlers may override them. */
+const HEADERS = [
+  ['x-content-type-options', 'nosniff'],
+  ['referrer-policy', 'no-referrer'],
+  ['cache-control', 'no-store'],
+  ['vary', 'origin'],
+] as const;
+const HEAD: readonly string[] = HEADERS.flat();
+
+/**
+ * The reply of a response with the default headers: `open` sets them one by one, `json` writes them together with the
+ * response.
+ */
+export function createReply({ requestId, socket, response, unread, refuse }: ReplyParts): HttpReply {
+  let opened = false;
+  const reply: HttpReply = {
+    open() {
+      if (opened || response.headersSent) return;
+      opened = true;
+      response.setHeader('x-request-id', requestId);
+      for (const [name, value] of HEADERS) response.setHeader(name, value);
+    },
+    json(type, text, nonAscii = true, inserts = []) {
+      const known = inserts.reduce((sum, { length }) => sum + length, text.length);
+      if (reply.refuses(known)) return;
+      sendJson(response, { head: opened ? [] : ['x-request-id', requestId, ...HEAD], type, text, nonAscii, inserts });
+      unread.wrote(socket, known);
+    },
+    refuses(bytes) {
+      const error = response.destroyed ? null : unread.refusal(socket, bytes);
+      if (error === null) return false;
+      reply.open();
+      refuse(error);
+      return true;
+    },
+  };
+  return reply;
+}
+
+type JsonAnswer = {
   /** Further headers: names and values, alternating. */
   readonly head: readonly string[];
   readonly type: string;
@@ -48,7 +102,7 @@ export type JsonAnswer = {
 const LARGE = 8 * 1024;
 
 /** Sends the head and the text together. */
-export function sendJson(response: ServerResponse, { head, type, text, nonAscii, inserts }: JsonAnswer): void {
+function sendJson(response: ServerResponse, { head, type, text, nonAscii, inserts }: JsonAnswer): void {
   if (response.destroyed) return;
   const pieces = inserts.length === 0 ? [text] : piecesOf(text, inserts);
   const bytes = pieces.reduce((sum, piece) => sum + lengthOf(piece, nonAscii), 0);

@@ -21,16 +21,16 @@ const result = (page: Page, text: string) =>
   page.locator('.result-window .view-lines', { hasText: text }).waitFor({ timeout: 10_000 });
 
 it('a browser runs queries and subscriptions with a typed token and contacts no other server', async () => {
-  await using door = await startGraphqlServer();
+  await using server = await startGraphqlServer();
   const browser = await launchChromium();
   try {
     const page = await browser.newPage();
-    const asked: string[] = [];
+    const requests: string[] = [];
     const broken: string[] = [];
-    page.on('request', (request) => void asked.push(request.url().replace(/^blob:/, '')));
+    page.on('request', (request) => void requests.push(request.url().replace(/^blob:/, '')));
     page.on('pageerror', (error) => void broken.push(error.message));
     page.on('console', (line) => void (/Content.Security.Policy/i.test(line.text()) && broken.push(line.text())));
-    await page.goto(door.url);
+    await page.goto(server.url);
     await page.locator('.graphiql-execute-button').waitFor();
     await typeToken(page, 'alice');
     await typeQuery(page, 'query { me }');
@@ -39,8 +39,8 @@ it('a browser runs queries and subscriptions with a typed token and contacts no 
     await typeQuery(page, 'subscription { ticks(times: 3) }');
     await run(page);
     await result(page, '"ticks": 3');
-    const origin = new URL(door.url).origin;
-    expect(asked.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith('data:'))).toEqual([]);
+    const origin = new URL(server.url).origin;
+    expect(requests.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith('data:'))).toEqual([]);
     expect(broken).toEqual([]);
   } finally {
     await browser.close();

@@ -75,6 +75,12 @@ const LISTED = `query ($first: Int!, $after: String) { connections(first: $first
   completeness { complete sources { source observed limit reason } } } }`;
 
 describe('a page of large rows', () => {
+  it('is written without graphql-js at its first run already', async () => {
+    const bound = createPlans(schema).of(parse(LISTED))?.bind({ first: 1_000 });
+    const context = createContext({ core: test.core, requester: admin, log: silentLog });
+    expect(typeof (await bound?.write(context))).toBe('string');
+  });
+
   it('ends early, reports it, and continues there until every row was returned once', async () => {
     const seen: string[] = [];
     let after: string | null = null;

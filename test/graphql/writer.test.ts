@@ -36,10 +36,10 @@ async function populate({ core }: TestCore): Promise<void> {
   for (const name of ['alice', 'bob']) {
     const owner = user(name);
     const tab = await connect(core, owner, { metadata: '{"a":"\\u2028 \\" \\\\"}' as never });
-    const asked = { userId: name, clientId: 'tab', action: 'open', waitFor: 'admitted' } as const;
-    await core.rpc.invoke(owner, { ...asked, commandId: 'k1', params: null });
+    const requested = { userId: name, clientId: 'tab', action: 'open', waitFor: 'admitted' } as const;
+    await core.rpc.invoke(owner, { ...requested, commandId: 'k1', params: null });
     await tab.result(tab.last);
-    await core.rpc.invoke(owner, { ...asked, commandId: 'k2', params: null });
+    await core.rpc.invoke(owner, { ...requested, commandId: 'k2', params: null });
   }
 }
 

@@ -31,12 +31,12 @@ function shown({ status, headers, text }: Answer): unknown {
  * slow path's.
  */
 async function alike(path: string, options: Ask & { readonly requester?: string }, times = 4): Promise<Answer> {
-  const { requester = 'admin', ...asked } = options;
+  const { requester = 'admin', ...requested } = options;
   const shownToken = await at.token(requester);
   const token = { token: shownToken };
-  const expected = await ask(slow.url + path, { ...asked, ...token });
+  const expected = await ask(slow.url + path, { ...requested, ...token });
   for (let time = 0; time < times; time++) {
-    expect(shown(await ask(at.url + path, { ...asked, ...token }))).toEqual(shown(expected));
+    expect(shown(await ask(at.url + path, { ...requested, ...token }))).toEqual(shown(expected));
   }
   return expected;
 }

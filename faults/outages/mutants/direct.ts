@@ -1,6 +1,6 @@
 import type { Mistake } from './mutant.ts';
 
-/** Mistakes in the memory backend, and in what both share. */
+/** Mistakes in the memory backend and in common code. */
 export const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'leak',
