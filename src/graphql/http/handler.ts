@@ -79,7 +79,7 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
   const onWritten = hot ? hot.learn : () => {};
   const server = createGraphqlServer({ schema: options.schema, executor, mask, onWritten });
   const sse = createSseHandler({ server, executor, clock: core.clock, streams, sharing: fastPath });
-  const page = createGraphiqlPage(basePath + GRAPHQL_PATH);
+  const page = createGraphiqlPage({ endpoint: basePath + GRAPHQL_PATH, signInPath: `${basePath}/sign-in` });
   const query = createQuery(server, options.introspection);
   const quick = createQuick(server, hot);
   const asStream = createStreamChoice(server, executor);
