@@ -26,6 +26,7 @@ import { createAuthenticateRequest } from './authenticate-request.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
 import { meterShares } from './share-gauges.ts';
+import type { SignIn } from './sign-in.ts';
 import { SITE_EVENTS_DESCRIPTION } from './site-events-description.ts';
 import { createSiteEvents } from './site-events.ts';
 import { Sockets } from './sockets.ts';
@@ -44,6 +45,8 @@ export type AppOptions = {
   readonly origins: OriginRule;
   readonly introspection: Introspection;
   readonly clientFiles: URL;
+  /** Signs one page on this machine in with a code. Absent: no page can. */
+  readonly signIn?: SignIn | undefined;
   /** The most open sockets of one address without a valid token; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
   readonly unauthenticatedSockets?: number | undefined;
   /**

@@ -27,6 +27,7 @@ import { admitBody, rateOf } from './inbound.ts';
 import { createBuiltinRoutes, type BuiltinRoute } from './builtin-routes.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
 import { isGraphql, isReading, NO_TUNNELS, refuseExpectation, requireHost, requireMethod } from './request-form.ts';
+import type { SignIn } from './sign-in.ts';
 import { isSiteEvents } from './site-events.ts';
 import type { Sockets } from './sockets.ts';
 import type { UnreadBytes } from './unread.ts';
@@ -53,6 +54,7 @@ export type RequestHandlerOptions = {
   readonly inbound: ByteRates;
   readonly origins: OriginRule;
   readonly clientFiles: URL;
+  readonly signIn?: SignIn | undefined;
 };
 
 /** Handles the events of the HTTP server. No method throws, whatever the input. */

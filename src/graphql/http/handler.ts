@@ -78,7 +78,7 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
   const hot = fastPath ? createFastPath({ documents, executor }) : null;
   const server = createGraphqlServer({ schema: options.schema, documents, executor, mask });
   const sse = createSseHandler({ documents, executor, clock: core.clock, streams, sharing: fastPath });
-  const page = createGraphiqlPage(basePath + GRAPHQL_PATH);
+  const page = createGraphiqlPage({ endpoint: basePath + GRAPHQL_PATH, signInPath: `${basePath}/sign-in` });
   const query = createQuery(server, options.introspection);
   const quick = createQuick(server, hot);
   const asStream = createStreamChoice(documents, executor);
