@@ -100,7 +100,7 @@ describe('callboard serve', () => {
     expect(out).toContain('"client_id":"kiosk-1"');
     child.kill('SIGTERM');
     expect((await ended).code).toBe(0);
-  });
+  }, 120_000);
 
   it('gives a command in flight its time, refuses new ones, and then exits', async () => {
     const child = start(['serve', '--json', '--port', '0']);
