@@ -129,10 +129,6 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   return { backend, spill: place, crypto, clock, shares, meter: createMetrics() };
 }
 
-function policyOf({ policy, config }: CallboardOptions): Policy {
-  return policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
-}
-
 function compose(options: CallboardOptions, place: Place): Callboard {
   const { backend, spill, crypto, clock, shares, meter } = place;
   const { config, log = silentLog } = options;
@@ -143,7 +139,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     clock,
     crypto,
     cursors: new Cursors(crypto),
-    policy: policyOf(options),
+    policy: options.policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy),
     log,
     metrics: meter,
     spill,
