@@ -27,6 +27,7 @@ import { createApp, type App } from './http/app.ts';
 import { createAuthenticator } from './http/auth.ts';
 import { withGrants } from './http/grants.ts';
 import { createHttpServer } from './http/server.ts';
+import type { SignIn } from './http/sign-in.ts';
 import { systemClock } from './platform/clock.ts';
 import { createCrypto } from './platform/crypto.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
@@ -44,6 +45,8 @@ export type CallboardOptions = {
   readonly log?: Log;
   /** The policy to use instead of the one in `config`. */
   readonly policy?: Policy;
+  /** Signs the GraphQL editor in with the code of a link; see `createSignIn`. */
+  readonly signIn?: SignIn;
 };
 
 /** A relay in this process. */
@@ -126,10 +129,6 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   return { backend, spill: place, crypto, clock, shares, meter: createMetrics() };
 }
 
-function policyOf({ policy, config }: CallboardOptions): Policy {
-  return policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
-}
-
 function compose(options: CallboardOptions, place: Place): Callboard {
   const { backend, spill, crypto, clock, shares, meter } = place;
   const { config, log = silentLog } = options;
@@ -140,7 +139,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     clock,
     crypto,
     cursors: new Cursors(crypto),
-    policy: policyOf(options),
+    policy: options.policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy),
     log,
     metrics: meter,
     spill,
@@ -166,6 +165,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     fastPath: config.fastPath ?? true,
     clientFiles: new URL('../dist/clients/', import.meta.url),
     version: VERSION,
+    signIn: options.signIn,
   });
   return assemble({ core, backend, authenticator, faces, meter, basePath });
 }
