@@ -129,6 +129,9 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   return { backend, spill: place, crypto, clock, shares, meter: createMetrics() };
 }
 
+const policyOf = ({ policy, config }: CallboardOptions): Policy =>
+  policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
+
 function compose(options: CallboardOptions, place: Place): Callboard {
   const { backend, spill, crypto, clock, shares, meter } = place;
   const { config, log = silentLog } = options;
@@ -139,7 +142,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     clock,
     crypto,
     cursors: new Cursors(crypto),
-    policy: options.policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy),
+    policy: policyOf(options),
     log,
     metrics: meter,
     spill,
