@@ -7,6 +7,7 @@ import { createLog } from '../platform/log.ts';
 import { activatedSocket } from './activated-socket.ts';
 import { splitFlags } from './flags.ts';
 import { greeting, jsonLine } from './greeting.ts';
+import { allowHeapGrowth } from './heap-growth.ts';
 import type { Io } from './io.ts';
 import { trialCredentials } from './trial.ts';
 
@@ -25,6 +26,7 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const { mode, nodeId } = callboard.core;
   const started = { url, mode, nodeId, credentials, code: signIn?.code ?? null };
   io.print(own.has('--json') ? jsonLine(started) : greeting(started));
+  allowHeapGrowth();
   await stopped;
   log.info({}, 'stopping');
   await callboard.close({ withinMs: DRAIN_MS });

@@ -130,7 +130,7 @@ export function createApp(options: AppOptions): App {
 function createRest({ core, log, meter, basePath, version, fastPath = true }: AppOptions): RestHandler {
   return createRestHandler({
     schema: restSchema,
-    plans: createPlans(restSchema, { eager: true, fast: fastPath, keep: !core.capabilities.shared }),
+    plans: createPlans(restSchema, { fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
     contextOf: (asked) => createContext({ core, log, ...asked }),
     basePath,

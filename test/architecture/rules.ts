@@ -15,7 +15,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
     may: ['core/', 'web/', 'graphql/writer/cache-hints.ts'],
   },
   { of: 'graphql/variables/', may: ['core/', 'graphql/schema/builder-json.ts'] },
-  { of: 'graphql/writer/', may: ['core/', 'graphql/variables/', 'graphql/schema/builder-json.ts'] },
+  { of: 'graphql/writer/', may: ['core/', 'web/json-text.ts', 'graphql/variables/', 'graphql/schema/builder-json.ts'] },
   {
     of: 'graphql/execution/',
     may: [

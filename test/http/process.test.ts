@@ -43,20 +43,20 @@ describe('callboard serve', () => {
   it('prints one line of JSON with what it generated, works with it, and exits cleanly on SIGTERM', async () => {
     const child = start(['serve', '--json', '--port', '0']);
     const ended = end(child);
-    const said = await firstLine(child);
-    expect(Object.keys(said).sort()).toEqual(['admin_token', 'event', 'secret', 'url', 'user_token']);
-    expect(said['event']).toBe('listening');
-    expect((await ask(`${said['url']}/users`, { token: said['admin_token'] ?? '' })).status).toBe(200);
-    const mine = await ask(`${said['url']}/connections/demo/c1/actions/ping`, {
+    const text = await firstLine(child);
+    expect(Object.keys(text).sort()).toEqual(['admin_token', 'event', 'secret', 'url', 'user_token']);
+    expect(text['event']).toBe('listening');
+    expect((await ask(`${text['url']}/users`, { token: text['admin_token'] ?? '' })).status).toBe(200);
+    const mine = await ask(`${text['url']}/connections/demo/c1/actions/ping`, {
       method: 'POST',
-      token: said['user_token'] ?? '',
+      token: text['user_token'] ?? '',
     });
     expect(mine.json?.['code']).toBe('not_connected');
     child.kill('SIGTERM');
     const { code, out, err } = await ended;
     expect(code).toBe(0);
     expect(out.trim().split('\n')).toHaveLength(1);
-    expect(err).not.toContain(said['admin_token']);
+    expect(err).not.toContain(text['admin_token']);
     expect(err).toContain('"msg":"stopped"');
   });
 

@@ -9,6 +9,7 @@ import type { StreamSummary } from '../../core/history/store.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { canonicalJson } from '../../core/json.ts';
 import { CallboardError } from '../../core/errors.ts';
+import { LazyMap } from '../../core/lazy.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Page } from '../../core/page.ts';
 import type { SiteView } from '../../core/sites/api.ts';
@@ -102,7 +103,7 @@ const BATCHED: Loading = {
 
 const AT_ONCE: Loading = {
   single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => MaybePromise<readonly V[]>): Load<K, V> {
-    const loaded = new Map<string, MaybePromise<V>>();
+    const loaded = new LazyMap<string, MaybePromise<V>>();
     return {
       load(key) {
         const text = keyOf(key);
@@ -121,7 +122,7 @@ const AT_ONCE: Loading = {
 };
 
 function bySize<K, V>(make: (first: number) => Load<K, V>): LoadPage<K, V> {
-  const sizes = new Map<number, Load<K, V>>();
+  const sizes = new LazyMap<number, Load<K, V>>();
   return {
     load(key, first) {
       const known = sizes.get(first);

@@ -238,9 +238,9 @@ function history({ streams, messages, spilled }: FakeData, calls: string[]): Cor
       const rows = messages.filter((row) => row.commandId === commandId);
       return paged(rows, page, ofMessages(requester, { userId, commandId }));
     },
-    async payloads(_requester, asked) {
-      calls.push(`history.payloads ${asked.map(({ id }) => id).join(' ')}`);
-      return asked.map(({ id }) => spilled[id] ?? { state: 'unavailable', text: null });
+    async payloads(_requester, requested) {
+      calls.push(`history.payloads ${requested.map(({ id }) => id).join(' ')}`);
+      return requested.map(({ id }) => spilled[id] ?? { state: 'unavailable', text: null });
     },
     raw: unprepared,
     cleanSpill: () => 0,
