@@ -129,9 +129,8 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   return { backend, spill: place, crypto, clock, shares, meter: createMetrics() };
 }
 
-function policyOf({ policy, config }: CallboardOptions): Policy {
-  return policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
-}
+const policyOf = ({ policy, config }: CallboardOptions): Policy =>
+  policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
 
 function compose(options: CallboardOptions, place: Place): Callboard {
   const { backend, spill, crypto, clock, shares, meter } = place;
