@@ -89,7 +89,7 @@ describe('callboard serve', () => {
     const ended = end(child);
     const said = await new Promise<string>((done) => child.stdout?.once('data', (text) => done(String(text))));
     const pasted = said.slice(said.indexOf('export TOKEN=')).replace(/^[A-Z].*:$/gm, '');
-    const shell = spawn('bash', ['-ec', `npx() { "$@"; }; ${pasted}\nkill %1`], {
+    const shell = spawn('bash', ['-ec', `npx() { exec "$@"; }; ${pasted}\nkill %1`], {
       env: { PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}` },
       stdio: 'pipe',
     });
