@@ -107,7 +107,6 @@ type Place = {
 async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
   const { config, clock: system = systemClock, log = silentLog } = options;
   const { openRedisBackend } = await import('./backends/redis/open.ts');
-  const { sha256 } = createCrypto('');
   const policy = policyOf(options);
   const shares = sharesOf(config);
   const spillDir = config.spillDir ?? null;
@@ -117,7 +116,7 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
     streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
     idempotencyWindowMs: config.idempotencyWindowMs,
     scopeOf: (userId) => policy.scopeOf(userId).id,
-    sha256,
+    sha256: createCrypto('').sha256,
     spillDir,
     shares,
     system,
