@@ -166,8 +166,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     introspection: config.introspection ?? 'admin',
     fastPath: config.fastPath ?? true,
     clientFiles: new URL('../dist/clients/', import.meta.url),
-    version: VERSION,
-    signIn: options.signIn,
+    ...{ version: VERSION, signIn: options.signIn },
   });
   return assemble({ core, backend, authenticator, faces, meter, basePath });
 }
