@@ -282,7 +282,7 @@ export type CommandFileQueryVariables = Exact<{
 }>;
 
 
-export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
+export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
 
 export type ObservationFragment = { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> };
 
@@ -323,7 +323,7 @@ export type ContextsQueryVariables = Exact<{
 }>;
 
 
-export type ContextsQuery = { contexts: { nextCursor: string | null, nodes: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type ContextsQuery = { contexts: { nextCursor: string | null, nodes: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type ContextCountQueryVariables = Exact<{
   filter?: ContextFilter | null | undefined;
@@ -339,7 +339,7 @@ export type WindowsQueryVariables = Exact<{
 }>;
 
 
-export type WindowsQuery = { browserWindows: { nextCursor: string | null, nodes: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type WindowsQuery = { browserWindows: { nextCursor: string | null, nodes: Array<{ windowId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type WindowCountQueryVariables = Exact<{
   filter?: BrowserWindowFilter | null | undefined;
@@ -354,7 +354,7 @@ export type WindowQueryVariables = Exact<{
 }>;
 
 
-export type WindowQuery = { browserWindow: { id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string } | null };
+export type WindowQuery = { browserWindow: { windowId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string, id: string } | null };
 
 export type WorkersQueryVariables = Exact<{
   userId: string;
@@ -363,7 +363,7 @@ export type WorkersQueryVariables = Exact<{
 }>;
 
 
-export type WorkersQuery = { workers: { idle: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, assigned: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type WorkersQuery = { workers: { idle: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, assigned: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type AvailableWorkersQueryVariables = Exact<{
   userId: string;
@@ -372,7 +372,7 @@ export type AvailableWorkersQueryVariables = Exact<{
 }>;
 
 
-export type AvailableWorkersQuery = { workers: { available: { items: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
+export type AvailableWorkersQuery = { workers: { available: { items: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
 
 export type WorkersOfTaskQueryVariables = Exact<{
   userId: string;
@@ -381,11 +381,11 @@ export type WorkersOfTaskQueryVariables = Exact<{
 }>;
 
 
-export type WorkersOfTaskQuery = { workers: { forTask: { items: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
+export type WorkersOfTaskQuery = { workers: { forTask: { items: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
 
-export type ContextRowFragment = { id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string };
+export type ContextRowFragment = { contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string };
 
-export type WindowRowFragment = { id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string };
+export type WindowRowFragment = { windowId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string, id: string };
 
 export type DedupQueryVariables = Exact<{
   windowSeconds?: number;
@@ -457,7 +457,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { messages: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type MessagesQuery = { messages: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type CommandMessagesQueryVariables = Exact<{
   userId: string;
@@ -469,7 +469,7 @@ export type CommandMessagesQueryVariables = Exact<{
 }>;
 
 
-export type CommandMessagesQuery = { commandHistory: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type CommandMessagesQuery = { commandHistory: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type RawMessagesQueryVariables = Exact<{
   stream?: string | null | undefined;
@@ -482,7 +482,7 @@ export type RawMessagesQuery = { rawMessages: { items: Array<unknown>, completen
 
 export type StreamRowFragment = { key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null };
 
-export type MessageRowFragment = { id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null };
+export type MessageRowFragment = { messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null };
 
 export type PendingQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -515,14 +515,14 @@ export type UsersQueryVariables = Exact<{
 }>;
 
 
-export type UsersQuery = { users: { nextCursor: string | null, nodes: Array<{ id: string, connectionCount: number, streamCount: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type UsersQuery = { users: { nextCursor: string | null, nodes: Array<{ userId: string, connectionCount: number, streamCount: number, id: string, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type UserQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type UserQuery = { user: { id: string, connectionCount: number, streamCount: number, pendingRpcCount: number, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
+export type UserQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, id: string, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String
@@ -596,7 +596,8 @@ export const ConnectionRowFragmentDoc = new TypedDocumentString(`
     `, {"fragmentName":"ConnectionRow"}) as unknown as TypedDocumentString<ConnectionRowFragment, unknown>;
 export const ContextRowFragmentDoc = new TypedDocumentString(`
     fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -613,7 +614,8 @@ export const ContextRowFragmentDoc = new TypedDocumentString(`
     `, {"fragmentName":"ContextRow"}) as unknown as TypedDocumentString<ContextRowFragment, unknown>;
 export const WindowRowFragmentDoc = new TypedDocumentString(`
     fragment WindowRow on BrowserWindow {
-  id
+  id: windowId
+  windowId
   userId
   clientId
   instanceId
@@ -672,7 +674,8 @@ export const StreamRowFragmentDoc = new TypedDocumentString(`
     `, {"fragmentName":"StreamRow"}) as unknown as TypedDocumentString<StreamRowFragment, unknown>;
 export const MessageRowFragmentDoc = new TypedDocumentString(`
     fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -811,7 +814,8 @@ fragment DeliveryRow on DeliveryRecord {
   reason
 }
 fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -999,7 +1003,8 @@ export const ContextsDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1059,7 +1064,8 @@ export const WindowsDocument = new TypedDocumentString(`
   }
 }
 fragment WindowRow on BrowserWindow {
-  id
+  id: windowId
+  windowId
   userId
   clientId
   instanceId
@@ -1107,7 +1113,8 @@ export const WindowDocument = new TypedDocumentString(`
   }
 }
     fragment WindowRow on BrowserWindow {
-  id
+  id: windowId
+  windowId
   userId
   clientId
   instanceId
@@ -1154,7 +1161,8 @@ export const WorkersDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1194,7 +1202,8 @@ export const AvailableWorkersDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1234,7 +1243,8 @@ export const WorkersOfTaskDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1521,7 +1531,8 @@ export const MessagesDocument = new TypedDocumentString(`
   }
 }
 fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -1570,7 +1581,8 @@ export const CommandMessagesDocument = new TypedDocumentString(`
   }
 }
 fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -1700,7 +1712,8 @@ export const UsersDocument = new TypedDocumentString(`
     query Users($after: String, $first: Int! = 100) {
   users(after: $after, first: $first) {
     nodes {
-      id
+      id: userId
+      userId
       connectionCount
       streamCount
       completeness {
@@ -1727,8 +1740,9 @@ export const UsersDocument = new TypedDocumentString(`
 }`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
 export const UserDocument = new TypedDocumentString(`
     query User($id: ID!) {
-  user(id: $id) {
-    id
+  user(userId: $id) {
+    id: userId
+    userId
     connectionCount
     streamCount
     pendingRpcCount

@@ -18,7 +18,7 @@ it('writes strings with any character as JSON.stringify does', async () => {
   const actions = texts.map((summary) => ({ ...advertisement('open'), summary }));
   await connect(test.core, user('alice'), { actions });
   const plan = createPlans(schema, { eager: true }).of(
-    parse('{ user(id: "alice") { connections { nodes { actions { items { summary } } } } } }'),
+    parse('{ user(userId: "alice") { connections { nodes { actions { items { summary } } } } } }'),
   );
   const items = texts.map((summary) => ({ summary }));
   const expected = JSON.stringify({ user: { connections: { nodes: [{ actions: { items } }] } } });
@@ -42,7 +42,9 @@ it.each([
       await connect(test.core, user('alice'), { clientId, actions: [{ ...advertisement('open'), summary }] });
     for (const keep of [true, false]) {
       const plan = createPlans(schema, { eager: true, keep }).of(
-        parse('{ user(id: "alice") { id connections { nodes { clientId status actions { items { summary } } } } } }'),
+        parse(
+          '{ user(userId: "alice") { id connections { nodes { clientId status actions { items { summary } } } } } }',
+        ),
       );
       for (let time = 0; time < 3; time++) {
         const note = { nonAscii: false };

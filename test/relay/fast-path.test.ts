@@ -81,7 +81,7 @@ describe('a known document', () => {
 
   it('is answered completely with characters of more than one byte', async () => {
     await connect(at.callboard.core, user('zoë'), { metadata: '{"a":"\u{1f600}"}' as never });
-    const query = '{ user(id: "zoë") { id connections { nodes { clientId metadata } } } }';
+    const query = '{ user(userId: "zoë") { id: userId connections { nodes { clientId metadata } } } }';
     const { text } = await alike('/graphql', post(query));
     expect(JSON.parse(text).data.user).toMatchObject({
       id: 'zoë',

@@ -72,6 +72,12 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
       const found = windows(filter, null).find((window) => window.windowId === windowId);
       return found ? counted(found) : null;
     },
+    getContexts: (keys) => keys.map((key) => rowOf(options, key, ({ contexts: rows }) => rows.get(key.contextId))),
+    getWindows: (keys) =>
+      keys.map((key) => {
+        const window = rowOf(options, key, ({ windows: rows }) => rows.get(key.windowId));
+        return window && counted(window);
+      }),
   };
 }
 
@@ -81,6 +87,19 @@ type Reading<T> = {
   readonly after: Position | null;
   readonly of: (site: ReportingInstance) => SortedMap<T>;
 };
+
+/** One row of a client that has a connection row; null if there is none. */
+function rowOf<T extends Held>(
+  { clock, sites, peek }: MemoryContextsOptions,
+  key: ClientKey,
+  of: (site: ReportingInstance) => T | undefined,
+): (T & { readonly linkLost: boolean }) | null {
+  const site = sites.get(key);
+  const connection = site ? peek(site) : null;
+  const row = site && of(site);
+  if (!row || connection === null) return null;
+  return { ...row, linkLost: connectionStatus(connection, clock.now()) !== 'connected' };
+}
 
 /** Rows ordered by (user, client, row), of the clients that match the filter and have a connection row. */
 function* rowsOf<T extends Held>(

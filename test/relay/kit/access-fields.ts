@@ -5,7 +5,7 @@ import type { FieldAccess } from './access-field.ts';
 export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Query.viewer': [{ rule: 'mine', call: 'viewer', found: 'shows', admin: 'empty', other: 'empty' }],
   'Query.users': [{ rule: 'admin', call: 'users', found: 'shows' }],
-  'Query.user': [{ rule: 'owned', call: 'user(id: $user)', found: 'shows', other: 'null' }],
+  'Query.user': [{ rule: 'owned', call: 'user(userId: $user)', found: 'shows', other: 'null' }],
   'Query.connections': [
     { rule: 'mine', call: 'connections', found: 'shows', other: 'empty' },
     { rule: 'mine', call: 'connections(status: CONNECTED)', found: 'shows', other: 'empty' },
