@@ -1,19 +1,21 @@
-// Builds the browser clients after an install, so that a relay from a fresh checkout can serve them. Plain JavaScript,
-// because it may run on any Node. Skips the build without development packages; a published package already contains
-// the builds.
+// Builds the package after an install, so that programs in a fresh checkout can import `callboard/runtime` and its
+// relay can serve the browser clients. Plain JavaScript, because it may run on any Node. Skips the build without
+// development packages; a published package already contains it.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
-const needed = ['node_modules/vite', 'node_modules/.bin/node', 'src/clients/build.ts'].map(at);
+const needed = ['node_modules/vite', 'node_modules/typescript', 'node_modules/.bin/node', 'src/clients/build.ts'].map(
+  at,
+);
 
 if (needed.every((path) => existsSync(path))) {
-  const { status } = spawnSync(at('node_modules/.bin/node'), [at('src/clients/build.ts')], {
+  const { status } = spawnSync(at('node_modules/.bin/node'), [at('scripts/build.mjs')], {
     stdio: 'inherit',
     cwd: at(''),
   });
   process.exitCode = status ?? 1;
 } else {
-  process.stdout.write('callboard: the browser clients were not built (development packages are not installed)\n');
+  process.stdout.write('callboard: the package was not built (development packages are not installed)\n');
 }

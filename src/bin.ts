@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+import module from 'node:module';
+import { join } from 'node:path';
 import { nodeFault } from './node-version.ts';
 
 /**
@@ -10,6 +12,11 @@ if (fault !== null) {
   process.stderr.write(`${fault}\n`);
   process.exit(1);
 }
+// In a checkout, Node strips the types of each file. The next start reads the result of this one instead.
+if (import.meta.filename.endsWith('.ts'))
+  module.enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'callboard'));
+const { holdHeapGrowth } = await import('./cli/heap-growth.ts');
+holdHeapGrowth();
 const { main } = await import('./cli/main.ts');
 
 /** The exit code when a second signal ends a stop that hangs: that of a shell after SIGINT. */

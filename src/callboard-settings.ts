@@ -1,3 +1,4 @@
+/** The options of an embedded relay, checked and completed with defaults. */
 import type { AuthConfig, Config } from './config.ts';
 import { RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { shareBounds, SPILL_IN_MEMORY, type GivenBounds } from './core/shares/bounds.ts';
@@ -36,7 +37,7 @@ export type Settings = Partial<
   readonly historyMaxBytes?: number;
 };
 
-/** Throws `invalid_argument` for numbers out of their range and for bounds that cannot hold. */
+/** Throws `invalid_argument` for numbers out of their range and for inconsistent bounds. */
 export function sharesOf(settings: Settings): Shares {
   checkRanges(settings);
   const { shares, historyMaxBytes, spillDir = null, redis = null } = settings;

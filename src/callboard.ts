@@ -27,6 +27,7 @@ import { createApp, type App } from './http/app.ts';
 import { createAuthenticator } from './http/auth.ts';
 import { withGrants } from './http/grants.ts';
 import { createHttpServer } from './http/server.ts';
+import type { SignIn } from './http/sign-in.ts';
 import { systemClock } from './platform/clock.ts';
 import { createCrypto } from './platform/crypto.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
@@ -44,6 +45,8 @@ export type CallboardOptions = {
   readonly log?: Log;
   /** The policy to use instead of the one in `config`. */
   readonly policy?: Policy;
+  /** Signs the GraphQL editor in with the code of a link; see `createSignIn`. */
+  readonly signIn?: SignIn;
 };
 
 /** A relay in this process. */
@@ -166,6 +169,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     fastPath: config.fastPath ?? true,
     clientFiles: new URL('../dist/clients/', import.meta.url),
     version: VERSION,
+    signIn: options.signIn,
   });
   return assemble({ core, backend, authenticator, faces, meter, basePath });
 }

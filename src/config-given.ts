@@ -1,3 +1,4 @@
+/** Collects the texts of settings from variables, flags and files. Does not parse them. */
 import { parseArgs } from 'node:util';
 import type { InputError } from './core/errors.ts';
 import { FILE_SETTINGS, FILE_SUFFIX, readSettingFile, settingOfFile } from './settings-files.ts';
@@ -68,8 +69,8 @@ function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): 
 }
 
 /**
- * The setting that a flag belongs to, and in `alone` its text without a value: `--fast-path` and `--no-fast-path` are
- * one setting. Null: not a known flag.
+ * The setting of a flag, and in `alone` the value that the flag has without a text: `--fast-path` and `--no-fast-path`
+ * are one setting. Null: not a known flag.
  */
 function readFlag(flag: string): ReadFlag | null {
   const off = flag.startsWith('no-');

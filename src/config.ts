@@ -1,3 +1,4 @@
+/** Reads and checks the configuration of a relay. */
 import { readFileSync } from 'node:fs';
 import { authOf, type AuthConfig } from './config-auth.ts';
 import { collectGiven, type Environment, type Given } from './config-given.ts';

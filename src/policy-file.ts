@@ -1,3 +1,4 @@
+/** Parses and checks the text of a policy file. */
 import { z } from 'zod';
 import type { PolicyFile } from './core/auth/rules.ts';
 import type { InputError } from './core/errors.ts';

@@ -3,12 +3,12 @@ import type { InputError } from './core/errors.ts';
 import type { SettingName } from './settings.ts';
 
 /**
- * Settings that a file may hold: `SECRET_FILE` names the file that has the text of `SECRET`. They are the settings that
- * contain credentials, so that these stay out of the environment and of process lists.
+ * The settings that a file may contain: `SECRET_FILE` names the file that contains the text of `SECRET`. They are the
+ * settings with credentials, which thereby stay out of the environment and of process lists.
  */
 export const FILE_SETTINGS: readonly SettingName[] = ['ADMIN_TOKEN', 'SECRET', 'REDIS_URL'];
 
-/** Ends the name of a variable that names a file; its flag ends with `-file`. */
+/** The end of the name of a variable that names a file; the flag ends with `-file`. */
 export const FILE_SUFFIX = '_FILE';
 
 /** The setting whose text is in the file that `name` names, such as SECRET for `SECRET_FILE`; null if there is none. */

@@ -1,3 +1,4 @@
+/** The settings of shares, and their bounds. */
 import { z } from 'zod';
 import {
   boundFault,

@@ -1,3 +1,4 @@
+/** The table of all settings. */
 import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
 import {

@@ -15,10 +15,32 @@ function codePaths(page: string): readonly string[] {
   return [...read(page).matchAll(/`((?:src|test|faults|bench|docs|scripts)\/[\w./-]*)`/g)].map(([, path = '']) => path);
 }
 
-/** The targets of a page's relative links, from the root of the repository, without fragments. */
+/** The targets of a page's relative links and pictures, from the root of the repository, without fragments. */
 function linkedPaths(page: string): readonly string[] {
-  const targets = [...read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target = '']) => target);
+  const links = [...read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)];
+  const pictures = [...read(page).matchAll(/\b(?:src|srcset)="([^"]+)"/g)];
+  const targets = [...links, ...pictures].map(([, target = '']) => target);
   return targets.filter((target) => !/^[a-z]+:/.test(target)).map((target) => join(dirname(page), target));
+}
+
+/** The links of a page to a section, as the page linked to and the fragment. */
+function linkedSections(page: string): readonly { readonly to: string; readonly fragment: string }[] {
+  const links = [...read(page).matchAll(/\]\(([^)#\s:]*)#([^)]+)\)/g)];
+  return links.map(([, target = '', fragment = '']) => ({
+    to: target === '' ? page : join(dirname(page), target),
+    fragment,
+  }));
+}
+
+/** The fragments of a page's headings, as GitHub makes them. */
+function fragments(page: string): readonly string[] {
+  const headings = [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
 }
 
 describe('paths in the documents', () => {
@@ -38,10 +60,29 @@ describe('paths in the documents', () => {
     expect(missing(linkedPaths(page))).toEqual([]);
   });
 
+  test.each(['README.md', 'PROTOCOL.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...PAGES])(
+    '%s links to sections that exist',
+    (page) => {
+      const broken = linkedSections(page).filter(({ to, fragment }) => !fragments(to).includes(fragment));
+      expect(broken).toEqual([]);
+    },
+  );
+
   test('are found at all', () => {
+    expect(linkedSections('docs/settings.md').length).toBeGreaterThan(0);
+    expect(linkedPaths('README.md')).toContain('docs/pictures/overview-dark.svg');
     expect(codePaths('ARCHITECTURE.md').length).toBeGreaterThan(50);
     expect(linkedPaths('ARCHITECTURE.md')).toContain(GLOSSARY);
   });
+});
+
+test('every page of the documentation is linked from README or from another page', () => {
+  const linked = new Set(['README.md', ...PAGES].flatMap((page) => linkedPaths(page).filter((to) => to !== page)));
+  expect(PAGES.filter((page) => !linked.has(page))).toEqual([]);
+});
+
+test('README has at most 10 KB', () => {
+  expect(Buffer.byteLength(read('README.md'))).toBeLessThanOrEqual(10 * 1024);
 });
 
 describe('the glossary', () => {

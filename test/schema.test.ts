@@ -117,42 +117,46 @@ describe('the schema', () => {
 });
 
 describe('semantics of the interface, in the descriptions of their types', () => {
-  const said = (name: string): string => schema.getType(name)?.description ?? '';
+  const descriptionOf = (name: string): string => schema.getType(name)?.description ?? '';
 
   it('an advertisement is capability, never authorization', () => {
-    expect(said('ActionAdvertisement')).toMatch(
+    expect(descriptionOf('ActionAdvertisement')).toMatch(
       /evidence that the client can run it, never that a caller may invoke it/,
     );
     for (const refuser of ['central policy', 'own policy', 'approval', 'argument', 'targeting', 'leases', 'handler'])
-      expect(said('ActionAdvertisement')).toContain(refuser);
+      expect(descriptionOf('ActionAdvertisement')).toContain(refuser);
   });
 
   it('a pending RPC shows only that its waiter is unresolved', () => {
-    expect(said('PendingRpc')).toMatch(/has not been resolved\. Nothing more is shown/);
+    expect(descriptionOf('PendingRpc')).toMatch(/has not been resolved\. Nothing more is shown/);
   });
 
   it('sightings concern ingestion, not execution', () => {
-    expect(said('DedupSighting')).toMatch(/server ingested.*not say how often the client executed/);
+    expect(descriptionOf('DedupSighting')).toMatch(/server ingested.*not say how often the client executed/);
   });
 
   it('deduplication concerns ingestion, not execution', () => {
-    expect(said('DedupStats')).toMatch(/what the server ingested, and does not say how often any client executed/);
-    expect(said('IngestVerdict')).toMatch(/neither says that anybody acted on it/);
+    expect(descriptionOf('DedupStats')).toMatch(
+      /what the server ingested, and does not say how often any client executed/,
+    );
+    expect(descriptionOf('IngestVerdict')).toMatch(/neither says that anybody acted on it/);
   });
 
   it('delivery never means that an external effect is complete', () => {
-    expect(said('DeliveryRecord')).toMatch(/no field of it ever means that an effect outside the client is complete/);
+    expect(descriptionOf('DeliveryRecord')).toMatch(
+      /no field of it ever means that an effect outside the client is complete/,
+    );
   });
 
   it('a task on a worker is only a current assignment in the registry', () => {
     for (const name of ['ExecutionContext', 'Workers'])
-      expect(said(name)).toMatch(
+      expect(descriptionOf(name)).toMatch(
         /neither that a durable job system owns the task nor that any effect of it is complete/,
       );
   });
 
   it('reading never moves work', () => {
-    expect(said('Query')).toMatch(/Reading never changes, renews or releases any work/);
+    expect(descriptionOf('Query')).toMatch(/Reading never changes, renews or releases any work/);
   });
 });
 

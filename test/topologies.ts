@@ -51,9 +51,11 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
   {
     files: [
       'at-time',
+      'document-cache',
+      'documents',
       'linter',
+      'request-bodies',
       'plan',
-      'server-read',
       'sse-expiries',
       'sse-wire',
       'time',
@@ -80,10 +82,13 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'tries a function: no relay is opened',
   },
   {
-    files: ['auth', 'bodies', 'config', 'log', 'log-sink', 'policy'].map((name) => `test/http/${name}.test.ts`),
+    files: ['auth', 'config', 'log', 'log-sink', 'policy'].map((name) => `test/http/${name}.test.ts`),
     reason: 'tries a function: no relay is opened',
   },
+  {
+    files: ['test/http/light.test.ts', 'test/http/process.test.ts'],
+    reason: 'starts processes whose mode it chooses itself',
+  },
   { files: ['test/http/key-set.test.ts'], reason: 'tries keys, which do not depend on the store' },
-  { files: ['test/http/process.test.ts'], reason: 'starts processes whose mode it chooses itself' },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
 ];

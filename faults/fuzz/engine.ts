@@ -3,7 +3,7 @@ import { FAST_CLOCK, type Target } from './target.ts';
 
 /** CPU of the main thread that one turn of the event loop may take, milliseconds. */
 export const TURN_MS = 100;
-/** An input is hung when the relay does not answer its own process for this long. */
+/** An input counts as hung if the relay does not answer its own process for this long. */
 const SILENT_MS = 20_000;
 const BATCH = 48;
 const LANES = 12;
@@ -19,13 +19,13 @@ export type Finding = {
 
 export type KindReport = {
   readonly kind: KindName;
-  /** Frames, requests or documents that were sent. */
+  /** The number of frames, requests or documents sent. */
   readonly sent: number;
   readonly seconds: number;
   readonly findings: readonly Finding[];
-  /** The most expensive turn of any input that was sent alone, and which; those of batches hold several inputs. */
+  /** The most expensive turn of a single input, and that input. Turns of batches contain several inputs. */
   readonly worst: { readonly ms: number; readonly index: number };
-  /** Turns above the bound that none of their inputs took alone: several inputs together, or a collection. */
+  /** Turns above the bound that no single input reached: several inputs together, or a garbage collection. */
   readonly together: number;
 };
 
@@ -35,14 +35,16 @@ export type RunOptions = {
   /** Frames, requests or documents to send; the first input is `from`. */
   readonly count: number;
   readonly from: number;
-  /** The run stops when it has found so many inputs that cost too much, each of which holds it up. */
+  /** The run stops after this many inputs that cost too much, because each of them delays it. */
   readonly most: number;
   /** CPU of the main thread that one turn may take, milliseconds; TURN_MS unless given. */
   readonly turnMs?: number | undefined;
   readonly onFinding: (finding: Finding) => void;
 };
 
-/** Sends inputs in batches, looks at the relay after each, and sends those of a conspicuous batch once more, each alone. */
+/**
+ * Sends inputs in batches and checks the relay after each. The inputs of a suspicious batch are sent again one by one.
+ */
 export async function runKind(options: RunOptions): Promise<KindReport> {
   const { target, kind, count, from, most } = options;
   const began = performance.now();
@@ -80,7 +82,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
   };
   const send = async (input: Input, mark = ''): Promise<void> => {
     const problems = await input.send(target, mark).catch((error: unknown) => [`no answer: ${String(error)}`]);
-    // Of a relay that is gone or stuck every input says so; which one did it is found by sending each alone.
+    // If the relay is gone or stuck, every input of the batch is suspicious; sending each alone finds the cause.
     if (target.relay.ended === null) for (const what of problems) find(input, what);
   };
   const look = () => target.relay.turns(SILENT_MS).catch(() => null);
@@ -89,10 +91,10 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
     if (kind.clock === 'fast') await target.relay.run(FAST_CLOCK);
   };
 
-  /** Whether this input alone is at fault. */
+  /** Whether this input alone is the cause. */
   const alone = async (input: Input): Promise<boolean> => {
     await look();
-    // What the relay keeps of a document that it read before must not hide what reading it costs.
+    // The relay's cache of known documents must not hide the cost of reading one.
     const mark = `again ${again++}`;
     await sendPhases([input], (one) => send(one, mark), target);
     const seen = await look();
@@ -111,7 +113,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
     if (!(await alone(input))) return false;
     if (findings.length > before) return true;
     const first = worst.ms;
-    // A collection of the heap falls into one turn, and not into the same one twice.
+    // A garbage collection falls into one turn, and not into the same one twice.
     if (!(await alone(input))) return false;
     costly++;
     find(input, `a turn took ${Math.round(first)} ms of the main thread`);
@@ -129,7 +131,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
       return together;
     },
     alone,
-    /** Sends these beside each other; answers the most expensive turn. */
+    /** Sends these inputs concurrently and returns the most expensive turn. */
     async batch(inputs: readonly Input[]): Promise<number> {
       const before = findings.length;
       await sendPhases(inputs, send, target);
@@ -150,7 +152,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
   };
 }
 
-/** Those that change nothing first; then, with the clock running, those that do. */
+/** First the inputs that change nothing; then, with the clock running, those that do. */
 async function sendPhases(
   inputs: readonly Input[],
   send: (input: Input) => Promise<void>,

@@ -4,7 +4,7 @@ import { jsonText, objectText } from './json-text.ts';
 import { mutate } from './mutate.ts';
 import { Draw } from './random.ts';
 
-/** One link from its hello to its end. `frames` are sent after the welcome; a Buffer goes as a binary frame. */
+/** One link from its hello to its end. `frames` are sent after the welcome; a Buffer is sent as a binary frame. */
 export type FrameSession = {
   readonly user: string;
   readonly hello: string;
@@ -12,7 +12,9 @@ export type FrameSession = {
   readonly end: 'close' | 'terminate';
 };
 
-/** Frames of one session, its hello included. Few enough that no rate of the protocol ends a session before its last frame was read. */
+/**
+ * Frames of one session, its hello included: so few that no rate limit ends the session before its last frame was read.
+ */
 export const SESSION_FRAMES = 20;
 /** The fifth bad frame in a minute closes a link. */
 const WILD_FRAMES = 4;
@@ -33,7 +35,7 @@ export function frameSession(seed: number, index: number, token: (user: string) 
   return { user, hello, frames, end: draw.chance(0.9) ? 'close' : 'terminate' };
 }
 
-/** Nineteen of twenty are good, so that what follows is read. */
+/** Nineteen of twenty are valid, so that the following ones are read. */
 function makeHello(draw: Draw, token: string): string {
   const isClient = draw.chance(0.7);
   const client = isClient && {

@@ -5,17 +5,17 @@ import { openTarget } from './target.ts';
 
 export type FuzzOptions = {
   readonly seed: number;
-  /** How many of each kind; kinds that are left out are not sent. */
+  /** The number of inputs of each kind; omitted kinds are not sent. */
   readonly counts: Readonly<Partial<Record<KindName, number>>>;
-  /** The index of the first input: 0, or the one to be sent again. */
+  /** The index of the first input: 0, or that of the input to repeat. */
   readonly from?: number;
-  /** Each kind stops when it has found so many inputs that cost too much. */
+  /** Each kind stops after this many inputs that cost too much. */
   readonly most: number;
-  /** Where the relay's sources lie, if not here. */
+  /** The folder of the relay's sources, if not this project's. */
   readonly source?: string | undefined;
   /** Inputs of each kind that are sent before the heap is measured; 0: the heap is not judged. */
   readonly warmUp: number;
-  /** As in `RunOptions`. */
+  /** See `RunOptions`. */
   readonly turnMs?: number;
   readonly onFinding?: (finding: Finding) => void;
   readonly onReport?: (report: KindReport) => void;
@@ -27,7 +27,7 @@ export type FuzzReport = {
   readonly green: boolean;
 };
 
-/** Inputs for warming up come from another seed, so that a run judges the ones of its own. */
+/** Warm-up inputs use another seed, so that a run judges only its own. */
 const WARM_SEED = 0x5eed;
 
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
@@ -54,7 +54,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
     kinds.push(report);
     onReport(report);
   }
-  // A relay that was started anew has another start: its inputs are findings already.
+  // A restarted relay has a new heap, and the inputs that ended it are findings already.
   const heap = start && target.relay.pid === pid ? heapVerdict(start, await settledMemory(target)) : null;
   const green = kinds.every(({ findings }) => findings.length === 0) && (heap?.good ?? true);
   return { kinds, heap, green };

@@ -2,12 +2,12 @@ import { passTime } from '../lib/pass-time.ts';
 import type { Memory } from '../lib/relay.ts';
 import type { Target } from './target.ts';
 
-/** Longer than anything is kept: the hour of ended commands and the retention of the relays that are fuzzed. */
+/** Longer than the relay keeps anything: the hour of ended commands and the retention of the relays under test. */
 const KEPT_MS = 2 * 3_600_000;
-/** How much larger than at its start the heap may be, as a part of that. */
+/** The factor by which the heap may exceed its size at the start. */
 export const HEAP_GROWTH = 0.2;
 
-/** Moves the clock beyond everything that is kept for a time, then collects and measures. */
+/** Moves the clock beyond every retention time, then collects and measures. */
 export async function settledMemory({ relay }: Target): Promise<Memory> {
   await passTime(relay, KEPT_MS);
   return relay.memory();

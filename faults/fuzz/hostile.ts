@@ -1,6 +1,6 @@
 import type { Draw } from './random.ts';
 
-/** Names that the planted users, clients and commands have, so that hostile values meet something. */
+/** Names that the planted users, clients and commands have, so that hostile values sometimes match. */
 export const KNOWN = { users: 8, client: 'desk', action: 'echo', command: 'planted', site: 'board' } as const;
 const KIB = 1024;
 
@@ -47,7 +47,7 @@ const FIXED: readonly string[] = [
   ],
 ];
 
-/** Long texts that an expression or a normalisation that is not linear would take long for. */
+/** Long texts for which an expression or a normalization that is not linear would need long. */
 const GROWING: readonly ((n: number) => string)[] = [
   (n) => `a@${'.'.repeat(n)}@`,
   (n) => `a@${'a.'.repeat(n >> 1)}`,
@@ -65,7 +65,10 @@ const GROWING: readonly ((n: number) => string)[] = [
   (n) => 'ﬀ'.repeat(n),
 ];
 
-/** One text that somebody may send in the place of an id, a name or anything else. Mostly short; one in fifty up to `max` characters. */
+/**
+ * A text that somebody may send in place of an id, a name or anything else. Usually short; one in fifty has up to `max`
+ * characters.
+ */
 export function hostileText(draw: Draw, max = 64 * KIB): string {
   if (draw.chance(0.6)) return draw.pick(FIXED);
   if (draw.chance(0.5)) return randomChars(draw, draw.int(0, 40));
@@ -79,7 +82,7 @@ export function randomChars(draw: Draw, length: number): string {
   return text;
 }
 
-/** A text that is mostly right for its place: a known name, or one that is there only at times. */
+/** A text that is usually valid for its place: a known name, or one that exists only at times. */
 export function likelyText(draw: Draw, known: string): string {
   if (draw.chance(0.75)) return known;
   return draw.chance(0.5) ? `${known}-${draw.int(0, 99)}` : hostileText(draw);

@@ -50,14 +50,17 @@ function list(count: number, item: (i: number) => string): string {
   return Array.from({ length: Math.max(1, Math.floor(count)) }, (_, i) => item(i)).join(',');
 }
 
-/** JSON text of any form, written as text so that it may hold what no value holds: repeated keys, large numbers, odd spaces. Some are large, up to `max` bytes. */
+/**
+ * JSON text of any form, including repeated keys, large numbers and odd spaces, which no value can hold. Some texts are
+ * large, up to `max` bytes.
+ */
 export function jsonText(draw: Draw, max: number): string {
   if (draw.chance(0.1)) return draw.pick(GROWING)(draw, draw.size(max));
   if (draw.chance(0.04)) return draw.pick(GROWING)(draw, 200);
   return value(draw, draw.int(0, 4));
 }
 
-/** As `jsonText`, and an object. */
+/** Like `jsonText`, but an object. */
 export function objectText(draw: Draw, max: number): string {
   if (draw.chance(0.15)) return `{${list(draw.size(max) / 9, (i) => `"k${i}":${i % 10}`)}}`;
   return members(draw, draw.int(0, 3));

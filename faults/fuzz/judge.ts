@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { CODES, isCode } from '../../src/protocol/codes.ts';
 
-/** What of an answer is judged. `text` is its body. */
+/** The judged parts of an answer. `text` is its body. */
 export type Answer = { readonly status: number; readonly text: string };
 
 const PROBLEM = z.object({ code: z.string() });
 const INSIDE = z.object({ error: z.object({ code: z.string() }) });
 const ERRORS = z.object({ errors: z.array(z.object({ extensions: z.object({ code: z.string() }) })).min(1) });
-/** What GraphQL itself calls a document that it cannot read or that does not name one operation. */
+/** GraphQL's own codes for a document that it cannot read or that does not determine one operation. */
 const OF_GRAPHQL: ReadonlySet<string> = new Set([
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
@@ -16,8 +16,8 @@ const OF_GRAPHQL: ReadonlySet<string> = new Set([
 const TRACE = /\bat [\w.<>]+ \((?:file|node):|node:internal|\/src\/\w+\/[\w-]+\.ts/;
 
 /**
- * What is wrong with an answer; null when nothing is. Each refusal states its cause by a code of the closed table, and the status of a failure of the
- * relay (5xx) is the one of its code. `internal` states no cause.
+ * What is wrong with an answer; null if nothing is. Each refusal must state its cause by a documented code, and a
+ * failure of the relay (5xx) must have the status of its code. `internal` states no cause.
  */
 export function problemOf({ status, text }: Answer): string | null {
   if (status === 0) return null;
@@ -34,7 +34,7 @@ export function problemOf({ status, text }: Answer): string | null {
   return null;
 }
 
-/** Of a problem, of the error inside an outcome, or of the errors of GraphQL. */
+/** The code of a problem, of the error inside an outcome, or of GraphQL errors. */
 function codesOf(status: number, text: string): readonly string[] {
   const isErrors = text.startsWith('{"errors"');
   if (!isErrors && status < 400) return [];

@@ -11,22 +11,22 @@ import type { Target } from './target.ts';
 export const KIND_NAMES = ['frames', 'requests', 'documents'] as const;
 export type KindName = (typeof KIND_NAMES)[number];
 
-/** One input, ready to be sent as often as wanted. */
+/** One input, which can be sent any number of times. */
 export type Input = {
   readonly index: number;
-  /** How many frames, requests or documents it is. */
+  /** How many frames, requests or documents it contains. */
   readonly count: number;
-  /** It changes what is on record, so that answers to other inputs cannot be compared meanwhile. */
+  /** It changes stored state, so answers to other inputs cannot be compared at the same time. */
   readonly changes: boolean;
-  /** Resolves with what was wrong with the answers. `mark`: the relay is not to know it from an earlier time. */
+  /** Resolves with the faults of the answers. `mark`: makes the input unknown to the relay. */
   send(target: Target, mark: string): Promise<readonly string[]>;
-  /** As text for whoever reads a finding. */
+  /** As text for the report of a finding. */
   show(): string;
 };
 
 export type Kind = {
   readonly name: KindName;
-  /** The clock of the relay: still, so that two answers to one question are equal, or fast, so that waits end. */
+  /** The clock of the relay: `still`, so that two answers to one request are equal, or `fast`, so that waits end. */
   readonly clock: 'still' | 'fast';
   readonly countOfOne: number;
   /** The input of this index, always the same for the same seed. */
@@ -81,9 +81,9 @@ function requests(seed: number): Kind {
   };
 }
 
-/** A document takes the fast path from its third time on. */
+/** A document takes the fast path from its third request on. */
 const TIMES = 3;
-/** What a difference must outlive: answers show the times of links that answer a ping between the two requests. */
+/** Differences must persist: answers show the times of links that answer a ping between the two requests. */
 const LOOKS = 3;
 
 function documents(seed: number): Kind {
@@ -95,7 +95,7 @@ function documents(seed: number): Kind {
       const input = documentInput(seed, index);
       const { who, mutates } = input;
       const draw = new Draw(seed, 'address', index);
-      // The limits on bad tokens count by address: a run is not to spend itself on being refused.
+      // The limits on bad tokens count by address, so a run must not be refused because of earlier inputs.
       const address = `10.${draw.int(0, 255)}.${draw.int(0, 255)}.${draw.int(0, 255)}`;
       return {
         index,

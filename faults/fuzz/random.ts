@@ -1,6 +1,6 @@
 import { between, pick, seeded } from '../outages/random.ts';
 
-/** Draws for one input. The same seed, kind and index give the same input, whatever was made before. */
+/** Random values for one input. The same seed, kind and index give the same input, whatever was generated before. */
 export class Draw {
   readonly next: () => number;
 
@@ -23,7 +23,7 @@ export class Draw {
     return pick(this.next, list);
   }
 
-  /** From 1 to `max`: one in ten is `max` itself, of the others small ones come as often as large ones of any magnitude. */
+  /** From 1 to `max`: one in ten is `max` itself, the others are distributed over all magnitudes. */
   size(max: number): number {
     if (this.chance(0.1)) return max;
     return Math.max(1, Math.floor(Math.exp(this.next() * Math.log(max))));

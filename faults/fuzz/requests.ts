@@ -5,7 +5,10 @@ import { jsonText, objectText } from './json-text.ts';
 import { mutate } from './mutate.ts';
 import { Draw } from './random.ts';
 
-/** The bytes of one HTTP request. `whole`: it is well-formed, so that the relay closes the connection after its answer without being prompted. */
+/**
+ * The bytes of one HTTP request. `whole`: it is well-formed, so the relay closes the connection after its answer by
+ * itself.
+ */
 export type RequestInput = { readonly bytes: Buffer; readonly whole: boolean; readonly method: string };
 
 const MIB = 1024 * 1024;
@@ -27,7 +30,7 @@ const STREAMS = [
   'GET /site-sessions/{session_id}/events',
 ];
 const ROUTES = [...readRestDocuments().map(({ name }) => name), ...OWN, ...STREAMS];
-/** Those that take a body, the ones that take anybody's params oftener. */
+/** Operations with a body; those with opaque params more often. */
 const WRITING = ROUTES.flatMap((name) =>
   /^(POST|PUT)/.test(name) ? Array<string>(name.includes('/actions/') ? 3 : 1).fill(name) : [],
 );
@@ -105,7 +108,7 @@ export function requestInput(seed: number, index: number, token: Tokens): Reques
   const head = [
     `${method} ${targetOf(draw, template)} HTTP/1.1`,
     'Host: 127.0.0.1',
-    // The limits on bad tokens count by address: a run is not to spend itself on being refused.
+    // The limits on bad tokens count by address, so a run must not be refused because of earlier inputs.
     `X-Forwarded-For: 10.${draw.int(0, 255)}.${draw.int(0, 255)}.${draw.int(0, 255)}`,
     ...authorization(draw, token),
     ...(body === '' ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),

@@ -27,7 +27,7 @@ const { values } = parseArgs({
 
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 const SHOWN_OF_A_GROUP = 2;
-/** How often each kind of finding came. */
+/** The number of findings of each kind. */
 const groups = new Map<string, number>();
 const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
 

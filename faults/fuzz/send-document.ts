@@ -5,7 +5,7 @@ const ANSWER_MS = 30_000;
 
 export type DocumentSender = { readonly agent: Agent; readonly token: string; readonly address: string };
 
-/** One POST to /graphql of the relay at `url`; rejects when it is not answered in time. */
+/** Sends one POST to /graphql of the relay at `url`; rejects when it is not answered in time. */
 export function sendDocument(url: string, body: string, { agent, token, address }: DocumentSender): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const headers = {

@@ -8,7 +8,7 @@ import type { FrameSession } from './frames.ts';
 const SESSION_MS = 20_000;
 const INTERNAL = 4490;
 
-/** Plays a session on a link of its own; resolves with what was wrong with what the relay did, when the link is closed. */
+/** Plays a session on its own link. Resolves with the relay's faults when the link is closed. */
 export function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession): Promise<readonly string[]> {
   const { promise, resolve } = Promise.withResolvers<readonly string[]>();
   const problems: string[] = [];
@@ -32,7 +32,7 @@ export function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession
     else if (frame.type === 'refused' && (!isCode(frame.code) || frame.code === 'internal'))
       problems.push(`refused with the code ${frame.code}: ${frame.message}`);
     else if (frame.type === 'bye' && frame.code === INTERNAL) problems.push(`closed with 4490: ${frame.reason}`);
-    // What is refused instead of welcomed is read on, as a peer that does not care would send on.
+    // Frames after a refused hello are still sent, as a careless peer would.
     begin();
   });
   socket.on('error', (error) => void (begun || problems.push(`the link broke before its welcome: ${error.message}`)));

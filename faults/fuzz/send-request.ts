@@ -3,16 +3,16 @@ import type { Answer } from './judge.ts';
 import type { RequestInput } from './requests.ts';
 
 const ANSWER_MS = 20_000;
-/** Bytes of an answer that are kept; what is longer is no refusal. */
+/** The bytes of an answer that are kept; a longer answer is not a refusal. */
 const KEPT = 256 * 1024;
 
 export type RawAnswers = {
   readonly answers: readonly Answer[];
-  /** It neither answered nor closed the connection in time. */
+  /** The relay neither answered nor closed the connection in time. */
   readonly hung: boolean;
 };
 
-/** Sends the bytes on a connection of their own; resolves when the relay closed it, or began a stream. */
+/** Sends the bytes on their own connection. Resolves when the relay closed it, or began a stream. */
 export function sendRequest(url: string, { bytes, whole, method }: RequestInput): Promise<RawAnswers> {
   const { promise, resolve } = Promise.withResolvers<RawAnswers>();
   const { hostname, port } = new URL(url);
@@ -31,7 +31,7 @@ export function sendRequest(url: string, { bytes, whole, method }: RequestInput)
     size += chunk.length;
   });
   socket.on('end', () => socket.destroy());
-  // A relay that refuses to read on may reset the connection: its answer, if any, is what came before.
+  // A relay that stops reading may reset the connection; its answer is what arrived before.
   socket.on('error', () => {});
   socket.on('close', () => {
     clearTimeout(late);
@@ -46,7 +46,7 @@ function isStream(chunk: Buffer): boolean {
   return head.includes('content-type: text/event-stream') || head.startsWith('http/1.1 101');
 }
 
-/** The answers of one connection, one after the other. Those to HEAD have no body, so they say nothing that is judged. */
+/** The answers of one connection, in order. Answers to HEAD have no body and are not judged. */
 function readAnswers(text: string, isHead: boolean): readonly Answer[] {
   const answers: Answer[] = [];
   let rest = text;
@@ -67,7 +67,7 @@ function readAnswers(text: string, isHead: boolean): readonly Answer[] {
 function readBody(head: string, rest: string): { readonly body: string; readonly length: number } {
   const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
   if (length !== undefined) {
-    // Lengths are bytes: text that is not ASCII is shorter.
+    // Lengths are bytes, not characters.
     const body = Buffer.from(rest).subarray(0, Number(length)).toString('utf8');
     return { body, length: body.length };
   }

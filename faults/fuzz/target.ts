@@ -4,21 +4,21 @@ import { ADMIN_TOKEN, startRelay, type Relay } from '../lib/relay.ts';
 import { KNOWN } from './hostile.ts';
 
 const MIB = 1024 * 1024;
-/** Of the relays that are fuzzed. Rows and commands must be gone within what a run can wait for. */
+/** Limits of the relays under test: rows and commands must expire within the time of a run. */
 const RETENTION_MS = 3_600_000;
 export const RELAY_CONFIG = { historyMaxBytes: 64 * MIB, retentionMs: RETENTION_MS, rawMessages: true };
 /** Times real time while frames and requests are sent, so that what waits for seconds costs milliseconds. */
 export const FAST_CLOCK = 20;
 
-/** The relay under test with users, clients and commands on it, started anew when an input ended it. */
+/** The relay under test with users, clients and commands, restarted when an input ended it. */
 export interface Target extends AsyncDisposable {
   readonly relay: Relay;
-  /** The token of `admin`, of a user, of nobody (empty) or of somebody unknown. */
+  /** The token of `admin`, of a user, of nobody (empty) or of an unknown user. */
   token(who: string): string;
   readonly agent: Agent;
-  /** Starts another relay in the place of the present one, which may be dead or stuck. */
+  /** Starts another relay in place of the current one, which may be dead or stuck. */
   restart(): Promise<void>;
-  /** Closes the planted links, so that only what is retained remains. */
+  /** Closes the planted links, so that only retained data is left. */
   leave(): Promise<void>;
 }
 

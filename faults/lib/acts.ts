@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** What a process of these programs can be asked over its IPC channel, by name. What is given and answered is JSON. */
+/** The requests that a process answers over its IPC channel, by name. Arguments and answers are JSON. */
 export type Acts = Readonly<Record<string, (given: unknown) => unknown>>;
 
 const REQUEST = z.object({ id: z.number(), act: z.string(), given: z.unknown().optional() });
 
-/** Answers the requests of the process that started this one, and ends when that process is gone. */
+/** Answers the requests of the parent process, and exits when that process is gone. */
 export function serveActs(acts: Acts): void {
   const answer = async (message: unknown): Promise<void> => {
     const { id, act, given } = REQUEST.parse(message);

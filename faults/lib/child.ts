@@ -1,12 +1,12 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { z } from 'zod';
 
-/** A process that was started by this one and answers its requests (`acts.ts`). */
+/** A child process that answers requests (`acts.ts`). */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** Why it ended, with the end of what it wrote to stderr; null while it runs. */
+  /** Why it ended, with the last lines of its stderr; null while it runs. */
   readonly ended: string | null;
-  /** Rejects with what the act threw, when it takes longer than `withinMs`, or when the process ends first. */
+  /** Rejects with the error of the request, when it takes longer than `withinMs`, or when the process ends first. */
   ask<T>(act: string, given: unknown, answer: z.ZodType<T>, withinMs?: number): Promise<T>;
 }
 
@@ -26,7 +26,7 @@ const START_MS = 60_000;
 const ANSWER_MS = 60_000;
 const STDERR_CHARS = 4_000;
 
-/** Those that run: none outlives this process, however it ends. */
+/** The running child processes: none outlives this process, however it ends. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 

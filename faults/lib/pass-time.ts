@@ -1,6 +1,6 @@
 import type { Relay } from './relay.ts';
 
-/** Shorter than the silence after which a link is closed, so that open links live on. */
+/** Shorter than the silence after which a link is closed, so that open links survive. */
 const STEP_MS = 10_000;
 /** For the answers to pings. */
 const PAUSE_MS = 2;

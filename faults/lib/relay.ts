@@ -8,20 +8,20 @@ export const SECRET = 'a secret of the hostile runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-hostile-runs';
 const SOURCE = join(import.meta.dirname, '..', '..', 'src');
 const ENTRY = fileURLToPath(new URL('relay-process.ts', import.meta.url));
-/** A day of the stepped clock at which runs begin, so that a seed means the same every day. */
+/** The day at which the stepped clock starts, so that a seed has the same meaning every day. */
 const START = Date.UTC(2026, 0, 1);
 const TOKEN_SECONDS = 400 * 24 * 3600;
 
-/** What the process of a relay is started with. */
+/** The options with which the process of a relay is started. */
 export const RELAY_OPTIONS = z.object({
-  /** The folder that its sources are loaded from. */
+  /** The folder of the relay's sources. */
   source: z.string(),
   adminToken: z.string(),
   secret: z.string(),
-  /** `stepped`: the time stands still until it is moved, and begins at `startAt`. */
+  /** `stepped`: the time stands still until it is moved, and starts at `startAt`. */
   clock: z.enum(['real', 'stepped']),
   startAt: z.number(),
-  /** Whether a second entrance without the fast path is opened. */
+  /** Whether to open a second HTTP server without the fast path. */
   secondFront: z.boolean(),
   /** Settings of the relay, as `openCallboard` takes them. */
   config: z.record(z.string(), z.unknown()),
@@ -39,22 +39,25 @@ const TURNS = z.object({
 const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number(), arrayBuffers: z.number() });
 export type Memory = z.infer<typeof MEMORY>;
 
-/** A relay in a process of its own that says what its main thread and its heap did. */
+/** A relay in a separate process that reports what its main thread and its heap did. */
 export interface Relay extends AsyncDisposable {
   readonly pid: number;
   readonly url: string;
   readonly linkUrl: string;
-  /** The entrance without the fast path. */
+  /** The URL of the server without the fast path. */
   readonly secondUrl: string;
   /** Why its process ended; null while it runs. */
   readonly ended: string | null;
-  /** What the main thread did since the last call, and errors logged since then. Rejects when it does not answer in time. */
+  /**
+   * What the main thread did since the last call, and the errors logged since then. Rejects when it does not answer in
+   * time.
+   */
   turns(withinMs?: number): Promise<z.infer<typeof TURNS>>;
   /** Moves the stepped clock. */
   advance(ms: number): Promise<void>;
   /** Lets the stepped clock run at a multiple of real time; 0 stops it. */
   run(factor: number): Promise<void>;
-  /** Collects garbage first. */
+  /** Runs the garbage collector first. */
   memory(): Promise<Memory>;
   token(user: string, scopes?: readonly string[]): Promise<string>;
 }

@@ -2,7 +2,7 @@ import type { Callboard } from '../../src/callboard.ts';
 import { silentLog } from '../../src/core/log.ts';
 import type { Clock } from '../../src/core/clock.ts';
 
-/** A second HTTP entrance to the same core with every shorter way switched off. `at`: where a file of the sources lies. */
+/** A second HTTP server over the same core, without the fast path. `at`: resolves the path of a source file. */
 export async function openSecondFront(
   at: (path: string) => string,
   { callboard, clock }: { readonly callboard: Callboard; readonly clock: Clock },

@@ -3,8 +3,9 @@ import type { Cancel, Clock } from '../../src/core/clock.ts';
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; cancelled: boolean };
 
 /**
- * A clock for a relay under test: its time stands still until `advance`, or runs at a multiple of real time after `run`. Timers fire in order of
- * time, each in a turn of the event loop of its own, so that the cost of one is not measured as the cost of another.
+ * A clock for a relay under test: its time stands still until `advance`, or runs at a multiple of real time after
+ * `run`. Timers fire in order of time, each in an event-loop turn of its own, so that their costs are measured
+ * separately.
  */
 export class SteppedClock implements Clock {
   #now: number;
@@ -76,7 +77,7 @@ export class SteppedClock implements Clock {
     return () => void (timer.cancelled = true);
   }
 
-  /** Behind those of the same time. */
+  /** After those with the same time. */
   #insert(timer: Timer): void {
     let low = 0;
     let high = this.#timers.length;

@@ -6,7 +6,7 @@ export const STORED_GUARDS: readonly GuardMutant[] = [
     name: 'marks-dropped',
     says: 'a record that is given up leaves no mark, so its id runs again',
     file: 'backends/memory/ledger-ended.ts',
-    find: 'this.#marks.add(command, command.digest, { mark, owner: user });',
+    find: 'this.#marks.add(entry, digest, { mark, owner: user });',
     replace: '',
     judge: { test: 'test/backends/ended-shares.test.ts' },
   },

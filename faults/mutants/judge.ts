@@ -10,13 +10,25 @@ import { faultsOf } from '../neighbours/verdict.ts';
 import type { GuardMutant, Judge } from './mutant.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-/** What a copy of the sources needs for running tests in it. */
-const FOR_TESTS = ['test', 'faults', 'vitest.config.ts', 'tsconfig.json', 'PROTOCOL.md', 'README.md'];
+/** The parts of a source copy that tests need. */
+const FOR_TESTS = [
+  'test',
+  'faults',
+  'vitest.config.ts',
+  'tsconfig.json',
+  'PROTOCOL.md',
+  'README.md',
+  'docs',
+  'scripts',
+];
 const SEED = 1;
 const TEST = z.object({ status: z.string(), fullName: z.string() });
 const REPORT = z.object({ testResults: z.array(z.object({ assertionResults: z.array(TEST) })) });
 
-/** What noticed the mistake, as text; null when nothing did. `source`: where the sources lie, if not here; the tests beside them are taken. */
+/**
+ * The judge that noticed the mistake, as text; null if none did. `source`: the folder of the sources, if not this
+ * project's; the tests beside them are used.
+ */
 export async function caught(mutant: GuardMutant, source?: string): Promise<string | null> {
   await using planted = plantMutant(mutant, source);
   return await judgeWith(mutant.judge, { ...planted, root: source === undefined ? ROOT : dirname(source) });
@@ -37,7 +49,7 @@ async function judgeWith(
 }
 
 /**
- * What the tests that judge these mutants say of sources without any mistake, as text; null when all of them pass. A judge that fails without a
+ * The failures of the judging tests on unchanged sources, as text; null if all pass. A judge that fails without a
  * mistake proves nothing.
  */
 export async function failsUnharmed(mutants: readonly GuardMutant[], source?: string): Promise<string | null> {
@@ -47,7 +59,9 @@ export async function failsUnharmed(mutants: readonly GuardMutant[], source?: st
   return await failingTests(files, { folder: copy.folder, root: source === undefined ? ROOT : dirname(source) });
 }
 
-/** Runs files of tests in the copy, up to the first test that fails. Files that cannot even be loaded prove nothing about the guard. */
+/**
+ * Runs test files in the copy, up to the first failing test. Files that cannot be loaded prove nothing about the guard.
+ */
 async function failingTests(
   files: readonly string[],
   { folder, root }: { readonly folder: string; readonly root: string },

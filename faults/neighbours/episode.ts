@@ -19,20 +19,20 @@ export type EpisodeOptions = {
   /** How long the attack lasts, and how long the honest user is measured alone before it. */
   readonly seconds: number;
   readonly aloneSeconds: number;
-  /** Where the relays' sources lie, if not here. */
+  /** The folder of the relays' sources, if not this project's. */
   readonly source?: string | undefined;
   /** Settings of the relays, as variables of their environment. */
   readonly env?: Readonly<Record<string, string>>;
 };
 
 const MEMORY_MS = 250;
-/** A phase lasts as long as its last call, whose wait may be longest. */
+/** A phase lasts until its last call ends, whose wait may be the longest possible. */
 const REST_MS = 60_000;
-/** Checking asks for each command anew. */
+/** The check repeats each command. */
 const CHECK_MS = 600_000;
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-/** One attack on relays of its own, with the honest user beside it. */
+/** One attack on separate relays, beside an honest user. */
 export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const { attack: name, mode, seconds, aloneSeconds } = options;
   const attack = attackOf(name);
@@ -58,7 +58,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     await hostile[Symbol.asyncDispose]();
     const wholeness = await honest.ask('whole', null, WHOLENESS, CHECK_MS);
     const ended = relays.filter(({ proc }) => !proc.alive).map(({ name, proc }) => `${name}: ${proc.complaint()}`);
-    return { attack: name, mode, alone, beside, wholeness, deeds, memory: peaks, ended };
+    return { attack: name, mode, alone, beside, wholeness, operations: deeds, memory: peaks, ended };
   } finally {
     for (const { proc } of relays) await proc.kill();
     await redis?.stop();
@@ -76,7 +76,7 @@ function startRelays(options: EpisodeOptions, folder: string, redis: RedisServer
   );
 }
 
-/** Samples what each relay has resident. */
+/** Samples the resident memory of each relay. */
 function watchMemory(relays: readonly Relay[]) {
   const read = (): number[] => relays.map(({ proc }) => memoryOf(proc.pid) ?? 0);
   const base = read();

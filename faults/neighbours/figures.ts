@@ -1,30 +1,30 @@
 import { z } from 'zod';
 
-/** What the honest user saw in one phase. Times are milliseconds. */
+/** What the honest user observed in one phase. Times in milliseconds. */
 export const PHASE = z.object({
   calls: z.number(),
-  /** Calls that did not end with the result that they should have. */
+  /** Calls that did not end with the expected result. */
   wrong: z.array(z.string()),
   p50: z.number(),
   p99: z.number(),
-  /** Reads of the operator: how many, and those that did not answer 200. */
+  /** The operator's reads: how many, and those that were not answered with 200. */
   reads: z.number(),
   readsWrong: z.array(z.string()),
   readP99: z.number(),
 });
 export type Phase = z.infer<typeof PHASE>;
 
-/** What of the honest user's was still there after the attack. */
+/** What was left of the honest user's data after the attack. */
 export const WHOLENESS = z.object({
   ids: z.number(),
-  /** Ids whose repeat ran again, or was not answered by the recorded outcome. */
+  /** Ids that ran again when repeated, or were not answered by the recorded outcome. */
   idsBroken: z.array(z.string()),
-  /** Commands whose retained rows were no longer all there. */
+  /** Commands whose retained rows are incomplete. */
   rowsMissing: z.array(z.string()),
 });
 export type Wholeness = z.infer<typeof WHOLENESS>;
 
-/** What the hostile user did, by name; an attack that did nothing proves nothing. */
+/** The hostile user's actions, by name; an attack without actions proves nothing. */
 export const DEEDS = z.record(z.string(), z.number());
 export type Deeds = z.infer<typeof DEEDS>;
 

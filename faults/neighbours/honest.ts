@@ -10,13 +10,13 @@ import { percentile, type Phase, type Wholeness } from './figures.ts';
 import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, relayUrl, SITE } from './site.ts';
 
 const CALLS_A_SECOND = 10;
-/** Each tenth call carries more than a row of history holds itself. */
+/** Each tenth call has more data than a history row itself may hold. */
 const LARGE_EACH = 10;
 const LARGE_BYTES = 20 * 1024;
 const SMALL_BYTES = 200;
 const RESPOND_MS = 10_000;
 const READ_MS = 10_000;
-/** An answer to an operator must not grow with what one user advertises. */
+/** An operator's answer must not grow with one user's advertisements. */
 const READ_BYTES = 32 * 1024 * 1024;
 const READS = ['/healthz', '/metrics', '/users?limit=10', '/actions', '/connections?limit=1000'];
 
@@ -24,12 +24,14 @@ const site = SITE.parse(JSON.parse(process.argv[2] ?? ''));
 const http = createHttpCaller({ url: relayUrl(site, 0), token: () => freshToken(HONEST), retries: 0 });
 const link = createLinkCaller({ url: linkUrl(site, 0), token: () => freshToken(HONEST) });
 const runs = new Map<string, number>();
-/** Params by command id, of all that were called. */
+/** The params of all called commands, by command id. */
 const called = new Map<string, { readonly n: number; readonly filler: string }>();
 const rows = new Map<string, number>();
 const target = { userId: HONEST, clientId: 'desk', action: 'echo' };
 
-/** Counts the commands that the relay sends: the library would answer a repeated one out of its own memory, and hide it. */
+/**
+ * Counts the commands that the relay sends, because the library would answer a repeated one from memory and hide it.
+ */
 class CountingSocket extends WebSocket {
   constructor(url: string | URL, protocols?: string | string[]) {
     super(url, protocols);
@@ -76,7 +78,7 @@ async function call(caller: Caller, commandId: string, n: number): Promise<strin
   }
 }
 
-/** On a connection of its own, so that it fails where the relay takes no more of them. */
+/** On its own connection, so that it fails if the relay accepts no more of them. */
 async function read(path: string): Promise<string | null> {
   const { promise, resolve, reject } = Promise.withResolvers<string | null>();
   const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -94,7 +96,7 @@ async function read(path: string): Promise<string | null> {
   return promise.catch((error: unknown) => `${path}: ${String(error)}`);
 }
 
-/** Calls at its pace, whatever earlier calls do, for so long. */
+/** Calls at a fixed rate for this long, independently of earlier calls. */
 async function phase(given: unknown): Promise<Phase> {
   const { name, seconds } = z.object({ name: z.string(), seconds: z.number() }).parse(given);
   const times: number[] = [];
@@ -134,7 +136,7 @@ async function rowsOf(commandId: string): Promise<number> {
   return items.length;
 }
 
-/** Remembers how many rows each command of a phase has. */
+/** Records how many rows each command of a phase has. */
 async function note(): Promise<null> {
   for (const id of called.keys()) rows.set(id, await rowsOf(id));
   return null;
@@ -155,7 +157,10 @@ async function repeat(commandId: string, params: object): Promise<string | null>
     : `${commandId}: ${response.status} ${text.slice(0, 150)}`;
 }
 
-/** Repeats every id and looks for every row that was noted. A repeat is answered by the recorded outcome, with or without its result. */
+/**
+ * Repeats every id and looks for every recorded row. A repeat must be answered by the recorded outcome, with or without
+ * its result.
+ */
 async function whole(): Promise<Wholeness> {
   const idsBroken: string[] = [];
   for (const [id, params] of called) {

@@ -6,14 +6,14 @@ import { attackOf } from './attacks/attacks.ts';
 import { SITE } from './site.ts';
 
 const HOSTILE_NICE = 15;
-// It is to use up the relay and not the cores that the honest user is measured on.
+// It must use up the relay, not the cores on which the honest user is measured.
 setPriority(HOSTILE_NICE);
 const site = SITE.parse(JSON.parse(process.argv[2] ?? ''));
 const attack = attackOf(process.argv[3] ?? '');
 const deeds: Record<string, number> = {};
 const over = new AbortController();
 setMaxListeners(0, over.signal);
-// Sockets that the relay cuts are what an attacker expects.
+// An attacker expects that the relay cuts its sockets.
 process.on('uncaughtException', () => (deeds['broken'] = (deeds['broken'] ?? 0) + 1));
 process.on('unhandledRejection', () => (deeds['broken'] = (deeds['broken'] ?? 0) + 1));
 
@@ -23,7 +23,7 @@ serveActs({
     void attack.run({ site, signal: over.signal, count });
     return null;
   },
-  /** What it did; what it holds is held until the process is ended. */
+  /** Reports its actions; its resources are held until the process ends. */
   end() {
     over.abort();
     return deeds;

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { signToken } from '../../src/http/token.ts';
 import { ADMIN_TOKEN, SECRET } from '../outages/processes/relays.ts';
 
-/** Where the processes of an episode find the relays: the same one twice in direct mode. */
+/** The addresses of an episode's relays: the same one twice in direct mode. */
 export const SITE = z.object({
-  /** Relays that requests go to. */
+  /** The relays that receive requests. */
   urls: z.array(z.string()).min(1),
 });
 export type Site = z.infer<typeof SITE>;
@@ -16,13 +16,13 @@ export { ADMIN_TOKEN };
 const TOKEN_SECONDS = 7_200;
 let signed = 0;
 
-/** A token that nobody has shown before: each is signed for another second of expiry. */
+/** A new token on each call: each is signed with another second of expiry. */
 export function freshToken(user: string): Promise<string> {
   const ttlSeconds = TOKEN_SECONDS + (signed++ % TOKEN_SECONDS);
   return signToken({ secret: SECRET, user, scopes: ['connect', 'invoke', 'host'], ttlSeconds, now: Date.now() });
 }
 
-/** The n-th relay, round and round. */
+/** The n-th relay, cyclically. */
 export function relayUrl({ urls }: Site, n: number): string {
   const url = urls[n % urls.length];
   if (url === undefined) throw new Error('a site without a relay');

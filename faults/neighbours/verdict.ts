@@ -1,27 +1,30 @@
 import { SHARE_BOUNDS } from '../../src/core/shares/bounds.ts';
 import type { Deeds, Phase, Wholeness } from './figures.ts';
 
-/** What one attack in one mode came to. Times are milliseconds, memory bytes. */
+/** The result of one attack in one mode. Times in milliseconds, memory in bytes. */
 export type Episode = {
   readonly attack: string;
   readonly mode: 'direct' | 'shared';
   readonly alone: Phase;
   readonly beside: Phase;
   readonly wholeness: Wholeness;
-  readonly deeds: Deeds;
-  /** Of each relay: resident before the attack, and at its most. */
+  readonly operations: Deeds;
+  /** For each relay: resident memory before the attack, and its maximum. */
   readonly memory: readonly { readonly base: number; readonly peak: number }[];
-  /** Relays whose processes ended, each with the end of what it wrote to stderr. */
+  /** Relays whose processes ended, each with the last lines of its stderr. */
   readonly ended: readonly string[];
 };
 
 const MIB = 1024 * 1024;
-/** What a process of a relay in direct mode keeps in memory for the shares whose unit is bytes; of spilled payloads it keeps this much without a directory. */
+/**
+ * The memory that a relay in direct mode may use for the shares counted in bytes; for spilled payloads, the total
+ * without a directory.
+ */
 const SPILLED_IN_MEMORY = 128 * MIB;
 const MARK_BYTES = 50;
-/** A link with nothing on it, its socket and its row included. */
+/** The memory of an idle link, with its socket and its row. */
 const LINK_BYTES = 24 * 1024;
-/** How much more than what is counted a process may hold: headers of objects, and what is not collected yet. */
+/** Memory beyond the counted bytes: object headers, and garbage. */
 const SLACK = 1.3;
 const P99_MS = 100;
 const P99_TIMES = 5;
@@ -37,9 +40,11 @@ export function p99Bound(alone: number): number {
   return Math.max(P99_MS, P99_TIMES * alone);
 }
 
-/** What of its promises the relay did not keep; empty when all. `timing`: whether the p99 is judged, which a busy machine forbids. */
+/**
+ * The promises that the relay broke; empty if none. `timing`: whether the p99 is judged, which a busy machine forbids.
+ */
 export function faultsOf(episode: Episode, { timing }: { readonly timing: boolean }): readonly string[] {
-  const { alone, beside, wholeness, deeds, memory, ended } = episode;
+  const { alone, beside, wholeness, operations: deeds, memory, ended } = episode;
   const faults = [
     ...ended.map((reason) => `a relay ended: ${reason}`),
     ...listed('calls did not end as they should', beside.wrong),
@@ -80,10 +85,10 @@ const COLUMNS = [
   'verdict',
 ];
 
-/** A table in Markdown, a row for each episode. */
+/** A Markdown table, with a row for each episode. */
 export function tableOf(episodes: readonly Episode[], timing: { readonly timing: boolean }): string {
   const rows = episodes.map((episode) => {
-    const { attack, mode, alone, beside, wholeness, deeds, memory } = episode;
+    const { attack, mode, alone, beside, wholeness, operations: deeds, memory } = episode;
     return [
       attack,
       mode,

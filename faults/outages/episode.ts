@@ -21,20 +21,20 @@ export type EpisodeOptions = {
   readonly perSecond: number;
   readonly faults: number;
   readonly direct: boolean;
-  /** Where the relays' sources lie, if not here. */
+  /** The folder of the relays' sources, if not this project's. */
   readonly source?: string | undefined;
 };
 
 export type Episode = {
   readonly report: Report;
-  /** Faults that were done. */
+  /** The faults that were carried out. */
   readonly faults: number;
   readonly seconds: number;
-  /** Where its logs lie. */
+  /** The folder of its logs. */
   readonly folder: string;
 };
 
-/** How long a fault takes beyond its hold, about: a lease and a start, or a failover. */
+/** How long a fault takes beyond its hold, approximately: a lease and a start, or a failover. */
 const MENDS_MS: Partial<Record<FaultKind, number>> = {
   'relay-kill': 10_000,
   'relay-drain': 5_000,
@@ -42,17 +42,17 @@ const MENDS_MS: Partial<Record<FaultKind, number>> = {
   'relay-swap': 25_000,
   'redis-failover': 10_000,
 };
-/** A relay that does not stand among the nodes. */
+/** A relay that is not listed among the nodes. */
 const UNHEARD = { waiters: -1, unfinished: -1 } as const;
 const SAMPLE_MS = 1_000;
 const COUNT_MS = 1_500;
-/** More records are not all read again and again. */
+/** With more records than this, not all of them are read repeatedly. */
 const COUNTED_MAX = 2_000;
 const QUIET_MS = 60_000;
 const LEAVE_MS = 20_000;
 const AFTERMATH_MS = 5_000;
 
-/** One plan from beginning to end: load under faults, quiet, the last reading, everybody leaves, judgement. */
+/** One run of a plan: load under faults, quiet, the last reading, shutdown, judgement. */
 export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const { plan, seed, faults } = options;
   const folder = mkdtempSync(join(tmpdir(), `callboard-faults-${plan.name}-`));
@@ -77,7 +77,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   return { report, faults: done, seconds: (performance.now() - from) / 1000, folder };
 }
 
-/** Slow enough that the load outlasts the schedule: a fault that nobody suffers from shows nothing. */
+/** So slow that the load outlasts the schedule: a fault without load shows nothing. */
 function paceOf({ commands, perSecond }: EpisodeOptions, schedule: readonly Fault[]): number {
   const last = schedule.at(-1);
   if (!last) return perSecond;
@@ -120,7 +120,7 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
   await until(async () => (await reader.waiting()) === 0, QUIET_MS);
 }
 
-/** Under load and faults; what cannot be read then is read the next time. */
+/** Reads under load and faults; a failed read is repeated the next time. */
 function countAgain(reader: Reader): AsyncDisposable {
   let ended = false;
   const counting = (async () => {
@@ -137,7 +137,7 @@ function countAgain(reader: Reader): AsyncDisposable {
   };
 }
 
-/** Everything that the judge needs, read twice: what was read once may not change any more. */
+/** Reads everything that the judge needs twice: records may no longer change. */
 async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<void> {
   await reader.records();
   log.write({ event: 'phase', phase: 'read' });
@@ -150,7 +150,7 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
   for (const { proc, name, baseline } of world.relays) {
     await until(async () => socketsOf(proc.pid) <= baseline, LEAVE_MS);
     const sockets = socketsOf(proc.pid);
-    // It reports with its beat.
+    // A relay reports this with its heartbeat.
     await until(async () => isIdle(await reader.node(name)), LEAVE_MS);
     const node = await reader.node(name);
     log.write({ event: 'idle', of: name, ...(node ?? UNHEARD), sockets, baseline });

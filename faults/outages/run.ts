@@ -39,7 +39,7 @@ function optionsOf({ plan: name, seed, commands, rate, faults }: GateRun): Episo
   return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, source: values.source };
 }
 
-/** The plan as the command line says it. */
+/** The plan with the options of the command line. */
 function asked(plan: string): GateRun {
   const faults = values.kills === undefined ? {} : { faults: Number(values.kills) };
   return { plan, seed, commands: Number(values.commands), rate: Number(values.rate), ...faults };

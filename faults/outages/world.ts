@@ -9,29 +9,32 @@ import { makeSpillFolder, type SpillFolder } from './processes/spill-folder.ts';
 
 export type Who = { readonly user: string; readonly client: string };
 
-/** A process of clients: the same clients through all its boots, each time as new instances. */
+/** A client process: the same clients through all its boots, each time as new instances. */
 export type ClientProcess = {
   readonly proc: Proc;
-  /** `forging`: what the boot before had not ended is reported by instances that were not given it, before the honest ones come. */
+  /**
+   * `forging`: instances that never received the unfinished commands of the previous boot report them before the honest
+   * ones connect.
+   */
   restart(how?: { readonly forging: boolean }): Promise<void>;
 };
 
-/** All that a run consists of, beside its driver. */
+/** All parts of a run except its driver. */
 export type World = AsyncDisposable & {
   readonly folder: string;
   readonly relays: readonly Relay[];
   readonly who: readonly Who[];
   readonly clients: readonly ClientProcess[];
-  /** What the clients connect through: it goes to any relay that takes a connection. */
+  /** The proxy of the clients: it connects to any relay that accepts. */
   readonly front: Proxy;
   /** Null in direct mode, and under a sentinel. */
   readonly redis: RedisServer | null;
   readonly sentinel: RedisSentinel | null;
-  /** Of the Redis that is written to now; null in direct mode. */
+  /** The address of the Redis that is written to now; null in direct mode. */
   storeUrl(): Promise<string | null>;
-  /** The way of each relay to Redis, in their order; empty in direct mode, and under a sentinel. */
+  /** Each relay's proxy to Redis, in their order; empty in direct mode, and under a sentinel. */
   readonly ways: readonly Proxy[];
-  /** Where large payloads lie; null when the plan has none. */
+  /** The folder of large payloads; null if the plan has none. */
   readonly spill: SpillFolder | null;
 };
 
@@ -49,16 +52,16 @@ const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
 const CLIENT_PROCESSES = 2;
 
 /**
- * Left alone, V8 collects promoted garbage the later the more memory a machine has, and what a process holds says little
- * of what it needs: with payloads of 24 KiB there were 150 MiB of garbage. About 60 MiB of a relay's heap outlive a
- * collection where Redis holds the records.
+ * By default, V8 collects promoted garbage the later the more memory a machine has, so a process's memory would not
+ * show what it needs: with payloads of 24 KiB there were 150 MiB of garbage. About 60 MiB of a relay's heap outlive a
+ * collection when Redis holds the records.
  */
 const HEAP_MIB = 256;
 
 export async function startWorld({ folder, direct, plan, commands, source }: WorldOptions): Promise<World> {
   await using ends = new AsyncDisposableStack();
   const { redis, sentinel } = direct ? NO_STORE : await startStore(ends, plan);
-  // Params and result of each.
+  // Of params and of result each.
   const spill = plan.bytes > 0 ? ends.use(makeSpillFolder(2 * commands * plan.bytes)) : null;
   const relays: Relay[] = [];
   const ways: Proxy[] = [];
@@ -103,7 +106,7 @@ async function startStore(ends: AsyncDisposableStack, plan: Plan): Promise<Store
   return { redis: null, sentinel };
 }
 
-/** Should the run end in the middle, by whatever it is. */
+/** In case the run fails at this point. */
 function onExit(ends: AsyncDisposableStack, kill: () => void): void {
   process.once('exit', kill);
   ends.defer(() => void process.off('exit', kill));

@@ -4,20 +4,20 @@ import type { Relay } from '../lib/relay.ts';
 
 export interface Load extends AsyncDisposable {
   readonly calls: number;
-  /** Requests whose connection broke. The caller sends them again, as it does by default. */
+  /** Requests whose connection broke. The caller sends them again by default. */
   readonly resent: number;
   readonly wrong: readonly string[];
   /** Adds to `wrong`, unless it is full. */
   note(problem: string): void;
   /** Begins no more calls, and resolves when those begun have ended. */
   finish(): Promise<void>;
-  /** Makes so many calls, some at a time, and resolves when all of them ended. */
+  /** Makes this many calls, some of them concurrently, and resolves when all have ended. */
   make(count: number): Promise<void>;
 }
 
 const USERS = 10;
 const TICK_MS = 10;
-/** Of each hundred calls these have more than a row of history holds, and these go over HTTP. */
+/** Of each hundred calls, this many have more data than a history row holds, and this many use HTTP. */
 const LARGE = 2;
 const OVER_HTTP = 10;
 const LARGE_BYTES = 20 * 1024;
@@ -26,10 +26,10 @@ const KEPT_WRONG = 20;
 const LANES = 20;
 const CAUSES = 5;
 const OPEN_MAX = 2_000;
-/** Times go by the relay's clock, which runs fast. */
+/** Times are those of the relay's clock, which runs fast. */
 const RESPOND_MS = 300_000;
 
-/** Clients and callers of ten users; calls begin at once, at `rate` a second, whatever earlier ones do. */
+/** Clients and callers of ten users; calls start at `rate` per second, independently of earlier ones. */
 export async function openLoad(relay: Relay, rate: number): Promise<Load> {
   let resent = 0;
   const fetch: typeof globalThis.fetch = (...asked) =>

@@ -20,7 +20,7 @@ const { values } = parseArgs({
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
 
-/** The most requests that may be sent again. A few are: a connection may end as its next request leaves. */
+/** The most requests that may be repeated. A few are normal: a connection may end just as its next request is sent. */
 const RESENT_PER_THOUSAND = 0.1;
 
 function row({ minute, calls, heapBytes, rssBytes, worstTurnMs, stalledMs }: Sample): string {

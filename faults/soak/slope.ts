@@ -1,32 +1,32 @@
-/** One look at the heap of the relay after collections. */
+/** One sample of the relay's heap after garbage collection. */
 export type Sample = {
   readonly minute: number;
   readonly heapBytes: number;
   readonly rssBytes: number;
   readonly calls: number;
-  /** Since the sample before: the most expensive turn of the event loop (CPU), and its longest stall. Milliseconds. */
+  /** Since the previous sample: the most expensive event-loop turn (CPU), and the longest stall. Milliseconds. */
   readonly worstTurnMs: number;
   readonly stalledMs: number;
 };
 
-/** Minutes that are left out: caches and the records of the idempotency window fill in them. */
+/** Minutes that are not judged, because caches and the records of the idempotency window fill. */
 export const WARM_UP_MINUTES = 10;
-/** How much of the heap at the end of the warm-up it may grow by until the end of the run, along the line that fits the samples best. */
+/** The part of the heap at the end of the warm-up by which it may grow until the end, along the best-fitting line. */
 export const GROWTH_PART = 0.05;
-/** Less than this is noise of collections, whatever part it is. */
+/** Less growth than this is noise of the garbage collector. */
 export const NOISE_BYTES = 3 * 1024 * 1024;
 
 export type Judged = {
   readonly flat: boolean;
-  /** By the line that fits best (least squares), over the time that is judged. */
+  /** By the best-fitting line (least squares), over the judged time. */
   readonly grownBytes: number;
   readonly mostBytes: number;
   readonly samples: number;
 };
 
 /**
- * Whether the heap stays flat once it is warm: the best line through the samples after the warm-up grows, over their time, by at most 5% of its value at
- * their beginning, or 3 MiB. Throws for fewer than three samples, which show no line.
+ * Whether the heap stays flat after the warm-up: the best line through the samples grows by at most 5% of its start
+ * value, or 3 MiB. Throws for fewer than three samples.
  */
 export function judgeSlope(samples: readonly Sample[], warmUpMinutes: number): Judged {
   const judged = samples.filter(({ minute }) => minute >= warmUpMinutes);

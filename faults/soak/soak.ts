@@ -7,9 +7,12 @@ export type SoakOptions = {
   readonly minutes: number;
   /** Calls a second of real time. */
   readonly rate: number;
-  /** Minutes between two looks at the heap. */
+  /** Minutes between two samples of the heap. */
   readonly everyMinutes: number;
-  /** How long ended commands, their results and retained history are kept, milliseconds: an hour by default in a deployment, less here. */
+  /**
+   * How long ended commands, their results and retained history are kept, in milliseconds; by default an hour in a
+   * deployment, less here.
+   */
   readonly hourMs: number;
   readonly source?: string | undefined;
   readonly onSample?: (sample: Sample) => void;
@@ -18,9 +21,9 @@ export type SoakOptions = {
 export type Soaked = {
   readonly samples: readonly Sample[];
   readonly calls: number;
-  /** Requests that were sent again because their connection broke. */
+  /** Requests that were repeated because their connection broke. */
   readonly resent: number;
-  /** Calls that did not end with their result, and errors that the relay logged, the first of them as text. */
+  /** Calls that did not end with their result, and errors that the relay logged; the first of them as text. */
   readonly wrong: readonly string[];
 };
 
@@ -29,8 +32,8 @@ const MINUTE_MS = 60_000;
 const MIB = 1024 * 1024;
 
 /**
- * A relay in direct mode, on the clock of the system, under a steady load of calls. Ended commands, results and history are kept for `hourMs`;
- * history is bounded by 64 MiB too.
+ * A relay in direct mode with the system clock under a steady load of calls. Ended commands, results and history are
+ * kept for `hourMs`; history is also bounded by 64 MiB.
  */
 export async function soak({ minutes, rate, everyMinutes, hourMs, source, onSample }: SoakOptions): Promise<Soaked> {
   const config = { retentionMs: hourMs, idempotencyWindowMs: hourMs, historyMaxBytes: 64 * MIB };
@@ -67,8 +70,8 @@ export type RoundsOptions = {
 };
 
 /**
- * The same in little, for any machine: so many calls, then more than an hour of the relay's clock at once, then a look at the heap, again and again. A round
- * counts as a minute.
+ * A smaller version for any machine: this many calls, then more than an hour of the relay's clock at once, then a heap
+ * sample, repeatedly. A round counts as a minute.
  */
 export async function soakRounds({ rounds, callsOfRound, source }: RoundsOptions): Promise<Soaked> {
   const config = { retentionMs: HOUR_MS, historyMaxBytes: 64 * MIB };

@@ -1,5 +1,6 @@
 /** The command `callboard demo`: reads its flags and runs the demo. */
 import { splitFlags } from './flags.ts';
+import { allowHeapGrowth } from './heap-growth.ts';
 import { UsageError, type Io } from './io.ts';
 
 /** The highest pace, in calls per second; above it the demo would only measure the machine. */
@@ -11,6 +12,7 @@ export async function demo(argv: readonly string[], io: Io): Promise<void> {
   const pace = readPace(own.get('--pace'));
   const browser = own.get('--browser');
   const { runDemo } = await import('../demo/demo.ts');
+  allowHeapGrowth();
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   io.onStop(resolve);
   await runDemo({

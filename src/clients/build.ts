@@ -7,6 +7,12 @@ import { build } from 'vite';
 
 export type Built = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
 
+/**
+ * `@cfworker/json-schema` resolves schemas against the page's address as soon as it is loaded, and throws where the
+ * address is not a plain URL, as in a worker from a blob. Without an address, it takes a fixed one.
+ */
+export const WITHOUT_ADDRESS = { 'self.location': 'undefined' };
+
 const LIBRARIES = ['runtime', 'caller', 'site'] as const;
 
 /**
@@ -27,6 +33,7 @@ async function bundle(library: string, folder: string): Promise<void> {
     configFile: false,
     publicDir: false,
     logLevel: 'error',
+    define: WITHOUT_ADDRESS,
     build: {
       outDir: folder,
       // The folder also holds the other libraries.

@@ -37,6 +37,10 @@ export class LazyMap<K, V> {
     return this.#items?.size ?? 0;
   }
 
+  get(key: K): V | undefined {
+    return this.#items?.get(key);
+  }
+
   set(key: K, value: V): void {
     (this.#items ??= new ChurnMap()).set(key, value);
   }

@@ -106,6 +106,8 @@ export const READ_NOTHING_MS = 15_000;
  */
 export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
 export const UNAUTHENTICATED_SOCKETS = 8_192;
+/** How long the link that signs a page in can be used. */
+export const SIGN_IN_MS = 10 * 60_000;
 /** JSON that is nested deeper is refused on input: it would overflow the stack of a program that reads it later. */
 export { JSON_DEPTH };
 /**

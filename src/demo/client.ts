@@ -4,7 +4,7 @@ import { memberOf, type Habit, type CastMember } from './cast.ts';
 import { flakySocket } from './flaky-socket.ts';
 import { readMessageToClient, type MessageFromClient, type Start } from './messages.ts';
 import { pauseAt, roughly, type Pause } from './pause.ts';
-import type { Place } from './place.ts';
+import type { DemoPlace } from './place.ts';
 import { roleOf, type Role } from './roles.ts';
 
 const NETWORK_LASTS_MS = 14_000;
@@ -53,7 +53,7 @@ function connect({ member, start, role }: Part): Runtime {
 }
 
 /** Reports the place to the relay, now and after each change. */
-function show(place: Place, to: Runtime): void {
+function show(place: DemoPlace, to: Runtime): void {
   const report = (): void => {
     to.reportContexts(place.contexts());
     to.reportWindows(place.windows());

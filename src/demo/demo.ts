@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openCallboard, secretsIn } from '../callboard.ts';
 import { readConfig, type Config } from '../config.ts';
 import type { Log } from '../core/log.ts';
+import { createSignIn } from '../http/sign-in.ts';
 import { signToken } from '../http/token.ts';
 import { createLog } from '../platform/log.ts';
 import { startBoard, type Board, type BoardPage } from './board/start.ts';
@@ -55,8 +56,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const pageServer = parts.use(await startPageServer());
   const ownEnv = withoutSettings(env);
   const board = parts.use(await startBoard({ env: ownEnv, log, everyMs: BOARD_TASK_MS / tempo }));
+  const signIn = createSignIn(config.adminToken);
   const allowedOrigins = [...config.allowedOrigins, pageServer.origin, board.origin];
-  const callboard = parts.use(await openCallboard({ config: { ...config, allowedOrigins }, log }));
+  const callboard = parts.use(await openCallboard({ config: { ...config, allowedOrigins }, log, signIn }));
   const url = await callboard.listen({ host: config.host, port: config.port });
   const relay = { url, adminToken: config.adminToken, token: tokensOf(config) };
   const stage = { relay, tempo, env: ownEnv, log };
@@ -70,7 +72,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const watched = boardPages.find(({ name }) => name === 'all');
   if (page.kind === 'browser' && watched)
     parts.use(new Keeper(() => startBrowser(page.program, `${watched.url}#auto`)));
-  print(greeting(relay, page, boardPages));
+  print(greeting(relay, { page, board: boardPages, code: signIn.code }));
   const connected = Promise.all(clients.map(({ current }) => current.connected));
   await Promise.race([connected, stopped, sleep(CURTAIN_MS, undefined, { ref: false })]);
   parts.use(startTraffic({ ...stage, pace }));

@@ -14,14 +14,17 @@ const NESTED =
   '{ users { nodes { id connections { nodes { clientId status actions { items { name summary } } } } workers { idle { id } assigned { id taskId } } browserWindows { nodes { id draining busyCount } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
 const EVENTS = 'subscription { connectionEvents { change cause at connection { userId clientId instanceId } } }';
 
+/** What the demo has to show. `code` signs the GraphQL editor in, once. */
+export type Shown = { readonly page: PagePlan; readonly board: readonly BoardPage[]; readonly code: string };
+
 /** The text that the demo prints after its clients have been started. */
-export function greeting({ url, adminToken }: Relay, page: PagePlan, board: readonly BoardPage[]): string {
+export function greeting({ url, adminToken }: Relay, { page, board, code }: Shown): string {
   return `callboard demo: a relay and its clients, kept busy until you stop it (Ctrl-C).
 
   open         ${url}/         overview
-               ${url}/graphql  GraphQL, with an editor
+               ${url}/graphql#code=${code}
+                 the GraphQL editor (signed in, once, within 10 minutes)
   admin token  ${adminToken}
-               (in the editor's headers: {"authorization": "Bearer ${adminToken}"})
 
 Clients:
 ${[...CAST.map(({ about, ...member }) => row(member, about)), row(PAGE, aboutPage(page)), ...boardRows(board, page)].join('\n')}

@@ -1,6 +1,6 @@
 /** The windows and workers that the kiosk reports. */
 import { roughly, type Pause } from './pause.ts';
-import { windowOf, type Place } from './place.ts';
+import { windowOf, type DemoPlace } from './place.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
 const RENEW_EVERY_MS = 20_000;
@@ -9,7 +9,7 @@ const LINGER_MS = 3_000;
 const HALL = 'hall';
 
 /** The kiosk's windows: the screen in the entrance hall, and the windows of the workers. */
-export function kioskPlace(pool: WorkerPool): Place {
+export function kioskPlace(pool: WorkerPool): DemoPlace {
   const screen = { contextId: 'hall-screen', windowId: HALL, title: 'Welcome' } as const;
   return {
     contexts: () => [{ ...screen, status: 'active', ownership: 'user-owned' }, ...pool.contexts()],

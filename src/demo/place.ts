@@ -1,7 +1,7 @@
 import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.ts';
 
 /** The current contexts and windows of a client, for its report. */
-export interface Place {
+export interface DemoPlace {
   contexts(): readonly ReportedContext[];
   windows(): readonly ReportedWindow[];
   /** Sets the one listener that is called after each change. A later call replaces it. */
@@ -9,7 +9,7 @@ export interface Place {
 }
 
 /** A place that never changes. */
-export function stillPlace(contexts: readonly ReportedContext[]): Place {
+export function stillPlace(contexts: readonly ReportedContext[]): DemoPlace {
   return { contexts: () => contexts, windows: () => [], onChange() {} };
 }
 

@@ -6,14 +6,14 @@ import { PHONE_ACTIONS, createHolder } from './actions/phone.ts';
 import { printerActions } from './actions/printer.ts';
 import { kioskPlace, renewDesks } from './kiosk-place.ts';
 import type { Pause } from './pause.ts';
-import { stillPlace, type Place } from './place.ts';
+import { stillPlace, type DemoPlace } from './place.ts';
 import { createWorkerPool } from './worker-pool.ts';
 
 /** A client's actions with its local checks, its reported contexts, and its background work. */
 export type Role = {
   readonly can: Pick<RuntimeOptions, 'actions' | 'authorize' | 'approve' | 'metadata'>;
   /** The contexts and windows that the client reports. */
-  readonly place?: Place;
+  readonly place?: DemoPlace;
   /** Background work until the signal is aborted; then it rejects with an AbortError. */
   readonly life?: (signal: AbortSignal) => Promise<never>;
 };

@@ -1,6 +1,6 @@
 /** Assigns tasks to workers, and drains windows. */
 import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.ts';
-import type { Place } from './place.ts';
+import type { DemoPlace } from './place.ts';
 import { deskContexts, deskWindow, emptied, isEmpty, openDesk, type Desk, type Worker } from './worker-desk.ts';
 
 export type WorkerTask = { readonly taskId: string; readonly signal: AbortSignal };
@@ -11,7 +11,7 @@ export type WorkerPoolOptions = {
 };
 
 /** Windows of workers. Each worker does one task at a time. */
-export interface WorkerPool extends Place {
+export interface WorkerPool extends DemoPlace {
   /**
    * Waits for an idle worker, assigns the task to it and runs `work`. Settles like `work`. Rejects with the signal's
    * reason if the signal is aborted before a worker is idle; `work` is then not called.

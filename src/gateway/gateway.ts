@@ -15,7 +15,7 @@ import { SUBPROTOCOL } from '../protocol/frame.ts';
 import { addressOf } from './address.ts';
 import { offersSubprotocol, rejectUpgrade, type UpgradeRefusal } from './reject-upgrade.ts';
 import { Link } from './link.ts';
-import { originAllowed, type OriginRule } from '../web/origin-rule.ts';
+import { foreignOrigin, originAllowed, type OriginRule } from '../web/origin-rule.ts';
 import { createTurnEnd } from './frame-buffer.ts';
 import type { GatewayParts, OpenLink } from './parts.ts';
 import { BEAT_MS } from './heartbeat.ts';
@@ -118,7 +118,6 @@ export function createGateway(options: GatewayOptions): Gateway {
 
 const DRAINING = upgradeRefusal('draining', 'This node takes no new links.');
 const FULL = { ...upgradeRefusal('store_full', 'Too many sockets are waiting for their hello.'), share: 'links' };
-const FOREIGN = upgradeRefusal('forbidden', 'Pages of this origin are not allowed to connect.');
 const OTHER_PROTOCOL = upgradeRefusal('invalid_argument', `The client must offer the subprotocol ${SUBPROTOCOL}.`);
 
 /** The answer to a handshake that `ws` rejects. */
@@ -133,6 +132,6 @@ function upgradeRefusal(code: Code, detail: string): UpgradeRefusal {
 }
 
 function refusalOf(request: IncomingMessage, rule: OriginRule): UpgradeRefusal | null {
-  if (!originAllowed(request, rule)) return FOREIGN;
+  if (!originAllowed(request, rule)) return upgradeRefusal('forbidden', foreignOrigin(request, rule));
   return offersSubprotocol(request) ? null : OTHER_PROTOCOL;
 }

@@ -26,6 +26,7 @@ import { createAuthenticateRequest } from './authenticate-request.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
 import { meterShares } from './share-gauges.ts';
+import type { SignIn } from './sign-in.ts';
 import { SITE_EVENTS_DESCRIPTION } from './site-events-description.ts';
 import { createSiteEvents } from './site-events.ts';
 import { Sockets } from './sockets.ts';
@@ -44,6 +45,8 @@ export type AppOptions = {
   readonly origins: OriginRule;
   readonly introspection: Introspection;
   readonly clientFiles: URL;
+  /** Signs one page on this machine in with a code. Absent: no page can. */
+  readonly signIn?: SignIn | undefined;
   /** The most open sockets of one address without a valid token; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
   readonly unauthenticatedSockets?: number | undefined;
   /**
@@ -127,7 +130,7 @@ export function createApp(options: AppOptions): App {
 function createRest({ core, log, meter, basePath, version, fastPath = true }: AppOptions): RestHandler {
   return createRestHandler({
     schema: restSchema,
-    plans: createPlans(restSchema, { eager: true, fast: fastPath, keep: !core.capabilities.shared }),
+    plans: createPlans(restSchema, { fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
     contextOf: (asked) => createContext({ core, log, ...asked }),
     basePath,

@@ -6,6 +6,7 @@ import type { Meter } from '../platform/metrics.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { welcomePage } from './page.ts';
 import type { AccessEntry } from './access-log.ts';
+import { createSignInRoute, type SignIn } from './sign-in.ts';
 import { CLIENT_FILES, createClientFiles } from './static.ts';
 import type { RequestInfo } from './request-info.ts';
 
@@ -32,13 +33,15 @@ export type BuiltinRoutesOptions = {
   readonly basePath: string;
   /** The directory with the browser builds of the client libraries. */
   readonly clientFiles: URL;
+  /** Signs one page on this machine in. Absent: pages ask for a token. */
+  readonly signIn?: SignIn | undefined;
 };
 
 const READING = ['GET', 'HEAD'];
 
-/** The built-in routes with a fixed path. All are read-only. */
+/** The built-in routes with a fixed path. None of them changes what is stored. */
 export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<string, BuiltinRoute> {
-  const { core, authenticator, meter, openapi, basePath, clientFiles } = options;
+  const { core, authenticator, meter, openapi, basePath, clientFiles, signIn } = options;
   const client = createClientFiles(clientFiles);
   const page = welcomePage(basePath);
   let document: string | null = null;
@@ -49,6 +52,7 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
     ['/openapi.json', open((visit) => send(visit, 200, (document ??= JSON.stringify(openapi()))))],
     ['/metrics', bearer((visit, { requester }) => sendMetrics(visit, requester, meter))],
     ['/connect', bearer(refuseWithoutUpgrade)],
+    ...(signIn ? [['/sign-in', createSignInRoute(signIn)] satisfies [string, BuiltinRoute]] : []),
     ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((visit) => client(visit, name))]),
   ];
   return new Map(routes);

@@ -20,8 +20,6 @@ export interface GraphqlFace {
       readonly notes: RequestNotes;
     },
   ): MaybePromise<void>;
-  /** Whether later requests with the same body bytes may pass this same object. */
-  knows(body: unknown): boolean;
   /** Answers an error in the GraphQL response format. */
   refuse(response: ServerResponse, error: CallboardError): void;
   /** Ends all streams. */

@@ -1,5 +1,5 @@
 import { fail } from '../core/errors.ts';
-import { originAllowed, type OriginRule } from '../web/origin-rule.ts';
+import { foreignOrigin, originAllowed, type OriginRule } from '../web/origin-rule.ts';
 import type { RequestInfo } from './request-info.ts';
 
 const METHODS = 'GET, HEAD, POST, PUT, DELETE';
@@ -27,7 +27,7 @@ export function crossOrigin({ request, response }: RequestInfo, rule: OriginRule
  * header counts.
  */
 export function requireOwnPage({ request }: RequestInfo, rule: OriginRule): void {
-  if (!originAllowed(request, rule)) fail('forbidden', 'Pages of this origin are not allowed to send requests.');
+  if (!originAllowed(request, rule)) fail('forbidden', foreignOrigin(request, rule));
   const crossSite = request.headers['sec-fetch-site'] === 'cross-site';
   if (crossSite && request.headers.origin === undefined) fail('forbidden', 'Cross-site requests are refused.');
 }

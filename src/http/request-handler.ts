@@ -12,22 +12,22 @@ import { rejectUpgrade } from '../gateway/reject-upgrade.ts';
 import { networkOf } from '../gateway/address.ts';
 import type { OriginRule } from '../web/origin-rule.ts';
 import { wantsPage } from '../graphql/http/graphiql.ts';
-import type { HttpReply } from '../web/reply.ts';
-import { GRAPHQL_PATH, readRequestBody } from '../graphql/http/request.ts';
+import { createBodyReader } from '../graphql/http/request-bodies.ts';
+import { createReply, type HttpReply } from '../web/reply.ts';
+import { GRAPHQL_PATH } from '../graphql/http/request.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { logAccess, type AccessEntry } from './access-log.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import type { AuthenticateRequest } from './authenticate-request.ts';
 import { createAnonymousGate } from './anonymous-rate.ts';
-import { createParsedBodyCache } from './parsed-body-cache.ts';
 import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
 import { createBrokenAnswers, type ParseError } from './broken.ts';
 import type { GatewayFace, GraphqlFace, RestFace } from './doors.ts';
 import { admitBody, rateOf } from './inbound.ts';
 import { createBuiltinRoutes, type BuiltinRoute } from './builtin-routes.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
-import { createReply } from './reply.ts';
 import { isGraphql, isReading, NO_TUNNELS, refuseExpectation, requireHost, requireMethod } from './request-form.ts';
+import type { SignIn } from './sign-in.ts';
 import { isSiteEvents } from './site-events.ts';
 import type { Sockets } from './sockets.ts';
 import type { UnreadBytes } from './unread.ts';
@@ -54,6 +54,7 @@ export type RequestHandlerOptions = {
   readonly inbound: ByteRates;
   readonly origins: OriginRule;
   readonly clientFiles: URL;
+  readonly signIn?: SignIn | undefined;
 };
 
 /** Handles the events of the HTTP server. No method throws, whatever the input. */
@@ -89,7 +90,9 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
       access.code = error.code;
       refuse(visit, error, options);
     };
-    const asked = { access, reply: createReply(visit, { unread, refuse: refused }) };
+    const { socket } = request;
+    const reply = createReply({ requestId: visit.id, socket, response, unread, refuse: refused });
+    const asked = { access, reply };
     const failed = (error: unknown): void => {
       meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
       asked.reply.open();
@@ -165,8 +168,8 @@ function answerBuiltin(route: BuiltinRoute, visit: RequestInfo, { access }: Aske
 
 /** Routes authenticated requests to GraphQL or REST. */
 function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: RequestHandlerOptions): Router {
-  const bodies = createParsedBodyCache();
   const anonymous = createAnonymousGate(core.clock, maxBodyBytes);
+  const readGraphqlBody = createBodyReader(parseBody);
   const read = <T>(
     { request, method }: RequestInfo,
     requester: Principal | null,
@@ -182,14 +185,8 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Requ
     const { request, response } = visit;
     const { requester } = access;
     if (!requester && !wantsPage(request)) anonymous.admit(request, networkOf(visit.address));
-    let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
-    const parse = (bytes: Buffer): unknown =>
-      bodies.recall(bytes) ?? (parsed = { bytes, body: readRequestBody(parseBody(bytes)) }).body;
-    return thenDo(read(visit, requester, parse), (body) =>
-      thenDo(graphql.handle(request, response, { requester, body, reply, notes: access }), () => {
-        if (parsed && graphql.knows(parsed.body)) bodies.keep(parsed.bytes, parsed.body);
-        return 'graphql';
-      }),
+    return thenDo(read(visit, requester, readGraphqlBody), (body) =>
+      thenDo(graphql.handle(request, response, { requester, body, reply, notes: access }), () => 'graphql'),
     );
   };
   return (visit, asked) => {

@@ -1,12 +1,9 @@
 /** Finds the response body in the data of an operation, when the route is compiled. */
 import {
   Kind,
-  getNamedType,
   getNullableType,
   isAbstractType,
-  isEnumType,
   isObjectType,
-  isSpecifiedScalarType,
   visit,
   type DocumentNode,
   type FieldNode,
@@ -42,11 +39,6 @@ export type Variant = {
   readonly name: string;
   readonly kind: 'plain' | 'invocation' | 'refusal';
   readonly schema: JsonSchema;
-  /**
-   * Whether every member before `outcome` is a built-in scalar or an enum. The first `"outcome":` in the JSON text is
-   * then that member, because quotes inside a string value are escaped.
-   */
-  readonly outcomeShows: boolean;
 };
 
 /** Members that a document must select, because the status of the answer depends on them. */
@@ -124,22 +116,11 @@ function variantsOf(scope: SelectionScope, { type, nodes }: Place, report: Repor
     const missing = NEEDED[kind].filter((name) => !selected.has(name));
     if (selected.size === 0) report(`nothing is selected of ${one.name}`);
     else if (missing.length > 0) report(`${one.name} must select ${missing.join(', ')}`);
-    const outcomeShows = showsOutcome(one, selected);
-    return { name: one.name, kind, schema: objectShape(scope, { type: one, nodes }, report), outcomeShows };
+    return { name: one.name, kind, schema: objectShape(scope, { type: one, nodes }, report) };
   });
 }
 
 function kindOf(type: GraphQLObjectType): Variant['kind'] {
   if (type.name === 'Refusal') return 'refusal';
   return type.getInterfaces().some(({ name }) => name === 'Invocation') ? 'invocation' : 'plain';
-}
-
-function showsOutcome(type: GraphQLObjectType, selected: ReadonlyMap<string, readonly FieldNode[]>): boolean {
-  for (const [key, [node]] of selected) {
-    if (key === 'outcome') return true;
-    const field = type.getFields()[node?.name.value ?? ''];
-    const named = field && getNamedType(field.type);
-    if (!named || !(isEnumType(named) || isSpecifiedScalarType(named))) return false;
-  }
-  return false;
 }

@@ -1,6 +1,7 @@
 /** Problem documents (RFC 9457): their members, their statuses and their JSON Schema. */
 import type { CallboardError, Code, InputError } from '../core/errors.ts';
 import { SHARE_NAMES } from '../core/shares/bounds.ts';
+import type { Inserts } from '../web/json-text.ts';
 import { CODES, statusOf } from '../protocol/codes.ts';
 import type { JsonSchema } from './leaf.ts';
 
@@ -24,6 +25,10 @@ export type Answer = {
   readonly body: unknown;
   /** JSON text that is sent instead of `body`. */
   readonly text?: string;
+  /** False: every character of `text` is ASCII. */
+  readonly nonAscii?: boolean;
+  /** The bytes that `text` refers to. */
+  readonly inserts?: Inserts;
   readonly headers?: Readonly<Record<string, string>>;
 };
 

@@ -4,7 +4,9 @@ import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import { isArrayText, writeJson, type JsonText } from '../core/json.ts';
 import { thenDo } from '../core/maybe-promise.ts';
+import type { TextInfo } from '../graphql/writer/values.ts';
 import type { HttpReply } from '../web/reply.ts';
+import { wholeText } from '../web/json-text.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
 import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
@@ -14,7 +16,7 @@ import { isRecord } from '../core/json.ts';
 import { invalidInput, problem, PROBLEM_TYPE, type Answer } from './problem.ts';
 import type { Match } from './router.ts';
 import { readVariables } from './variables.ts';
-import { writtenAnswer, writtenData } from './written.ts';
+import { writtenAnswer } from './written.ts';
 
 /** One request as the HTTP layer passes it on. Its size, media type and JSON syntax have been checked. */
 export type RestExchange = {
@@ -68,14 +70,17 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     // matter.
     const signal = route.mutates ? { signal: new HangUpSignal(res) } : {};
     const { requester, notes } = exchange;
-    const context = serving.contextOf({ requester, notes, asks: route.plan.asks(variables), ...signal });
+    const bound = route.plan.bind(variables);
+    const context = serving.contextOf({ requester, notes, asks: bound.asks, ...signal });
     const onlyItem = exchange.body !== undefined && isArrayText(exchange.body) ? null : route.itemRefusal;
     const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
     const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);
-    const answer = thenDo(writtenData(route, context, variables), (data) =>
+    const inserts: Buffer[] = [];
+    const note: TextInfo = { nonAscii: false, inserts };
+    const answer = thenDo(route.around === null ? null : bound.write(context, note), (data) =>
       data === null
-        ? thenDo(route.plan.run(context, variables), shown)
-        : (writtenAnswer(answering, data) ?? shown({ data: JSON.parse(data) })),
+        ? thenDo(bound.run(context), shown)
+        : (writtenAnswer(answering, data, note) ?? shown({ data: JSON.parse(wholeText(data, inserts)) })),
     );
     if (answer instanceof Promise) answer.then(sendAnswer).catch(sendProblem);
     else sendAnswer(answer);
@@ -92,11 +97,15 @@ function noteProblem(notes: RequestNotes | undefined, { status, body }: Answer):
 }
 
 /** Sends an answer, unless the client has disconnected. A HEAD request gets the headers of the corresponding GET. */
-export function send(res: ServerResponse, { status, body, text: written, headers }: Answer, reply?: HttpReply): void {
+export function send(
+  res: ServerResponse,
+  { status, body, text: written, nonAscii, inserts = [], headers }: Answer,
+  reply?: HttpReply,
+): void {
   if (res.destroyed) return;
   if (reply && written !== undefined && status === 200 && res.req.method !== 'HEAD')
-    return reply.json('application/json; charset=utf-8', written);
-  const text = Buffer.from(written ?? writeJson(body) ?? 'null');
+    return reply.json('application/json; charset=utf-8', written, nonAscii, inserts);
+  const text = Buffer.from(written === undefined ? (writeJson(body) ?? 'null') : wholeText(written, inserts));
   if (reply?.refuses(text.length)) return;
   reply?.open();
   res.writeHead(status, {

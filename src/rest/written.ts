@@ -1,7 +1,6 @@
-/** Builds the answer from JSON text, without parsing it, where the text alone decides the status. */
+/** Builds the answer from the JSON text of the data, without parsing it, where the answer cannot be a problem. */
 import { Kind, type OperationDefinitionNode, type SelectionNode, type SelectionSetNode } from 'graphql';
-import type { MaybePromise } from '../core/maybe-promise.ts';
-import type { Plan, Variables } from '../graphql/execution/plan.ts';
+import type { Chosen, TextInfo } from '../graphql/writer/values.ts';
 import { statusOfOutcome, type Answering } from './answer.ts';
 import type { Variant } from './body.ts';
 import type { Answer } from './problem.ts';
@@ -24,44 +23,37 @@ export function aroundBody({ selectionSet }: OperationDefinitionNode, path: read
 }
 
 /** What a route needs to answer with JSON text. `around` null: the route is answered from a parsed result. */
-export type Writing = {
-  readonly plan: Pick<Plan, 'write'>;
+export type Writing = Pick<Answering, 'onlyItem' | 'reads'> & {
   readonly around: Around | null;
   readonly body: { readonly variants: readonly Variant[] };
 };
 
-/** The data as JSON text. Null: call the plan's `run` with the same context. */
-export function writtenData(
-  { plan, around }: Writing,
-  context: unknown,
-  variables: Variables,
-): MaybePromise<string | null> {
-  return around === null ? null : plan.write(context, variables);
-}
-
 /**
- * The answer for this text of the data. Null: the text must be parsed, for example when it may hold the refusal of the
- * only item.
+ * The answer for the data that was written as this text. Null: the answer may be a problem, so it is made from the
+ * parsed data.
  */
 export function writtenAnswer(
-  { around, body, onlyItem, reads }: Omit<Writing, 'plan'> & Pick<Answering, 'onlyItem' | 'reads'>,
+  { around, body, onlyItem, reads }: Writing,
   data: string,
+  { nonAscii, chosen, inserts: given }: TextInfo,
 ): Answer | null {
+  const inserts = given ?? [];
   if (onlyItem || around === null || !data.startsWith(around.before)) return null;
   const text = data.slice(around.before.length, data.length - around.after.length);
-  if (body.variants.length > 0) return variantAnswer(body.variants, text, reads);
-  return text === 'null' ? null : { status: 200, body: null, text };
+  if (body.variants.length === 0) return text === 'null' ? null : { status: 200, body: null, text, nonAscii, inserts };
+  const variant = chosen && body.variants.find(({ name }) => name === chosen.type);
+  const status = variant ? statusOf(variant, chosen, reads) : null;
+  if (!variant || status === null) return null;
+  return { status, body: null, text: withoutTypename(text, variant.name), nonAscii, inserts };
 }
 
-/** The answer for one variant; null for every answer that may be a problem. */
-function variantAnswer(variants: readonly Variant[], text: string, reads: boolean): Answer | null {
-  const variant = variants.find(({ name }) => text.startsWith(`{"__typename":"${name}",`));
-  if (!variant || variant.kind === 'refusal') return null;
-  const members = `{${text.slice(`{"__typename":"${variant.name}",`.length)}`;
-  if (variant.kind === 'plain') return { status: 200, body: null, text: members };
-  const outcome = variant.outcomeShows ? OUTCOME.exec(members) : null;
-  const status = outcome && statusOfOutcome(outcome[1] ?? null, reads);
-  return status === null ? null : { status, body: null, text: members };
+/** Null for every variant that may be a problem. */
+function statusOf({ kind }: Variant, chosen: Chosen, reads: boolean): 200 | 202 | null {
+  if (kind === 'refusal') return null;
+  return kind === 'plain' ? 200 : statusOfOutcome(chosen.member('outcome') ?? null, reads);
 }
 
-const OUTCOME = /"outcome":(?:null|"(\w+)")/;
+/** The document selects `__typename` first (`withTypename`). */
+function withoutTypename(text: string, name: string): string {
+  return `{${text.slice(`{"__typename":"${name}",`.length)}`;
+}

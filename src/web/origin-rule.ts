@@ -11,6 +11,9 @@ export type OriginRule = {
   readonly trustProxy: boolean;
 };
 
+/** Characters of an origin that a message repeats. */
+const ORIGIN_SHOWN = 200;
+
 /**
  * Whether the request's origin is allowed. Pages cannot forge `Origin`, and browsers always send it with a WebSocket
  * handshake, so a handshake without it does not come from a browser. The comparison is an exact text match: `null`,
@@ -20,6 +23,18 @@ export function originAllowed(request: IncomingMessage, rule: OriginRule): boole
   const { origin } = request.headers;
   if (origin === undefined) return true;
   return origin === ownOrigin(request, rule.trustProxy) || (rule.allowedOrigins?.includes(origin) ?? false);
+}
+
+/**
+ * Why an origin is refused, and the setting that would allow it: TRUST_PROXY where a proxy's headers name the relay's
+ * own origin, ALLOWED_ORIGINS otherwise.
+ */
+export function foreignOrigin(request: IncomingMessage, rule: OriginRule): string {
+  const { origin = '' } = request.headers;
+  const refused = `Pages of the origin ${JSON.stringify(origin.slice(0, ORIGIN_SHOWN))} are not allowed.`;
+  if (!rule.trustProxy && origin === ownOrigin(request, true))
+    return `${refused} A proxy forwarded the request: set TRUST_PROXY if the relay is reachable through it only.`;
+  return `${refused} ALLOWED_ORIGINS lists the origins besides the relay’s own.`;
 }
 
 function ownOrigin(request: IncomingMessage, trustProxy: boolean): string | null {

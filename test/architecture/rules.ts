@@ -15,7 +15,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
     may: ['core/', 'web/', 'graphql/writer/cache-hints.ts'],
   },
   { of: 'graphql/variables/', may: ['core/', 'graphql/schema/builder-json.ts'] },
-  { of: 'graphql/writer/', may: ['core/', 'graphql/variables/', 'graphql/schema/builder-json.ts'] },
+  { of: 'graphql/writer/', may: ['core/', 'web/json-text.ts', 'graphql/variables/', 'graphql/schema/builder-json.ts'] },
   {
     of: 'graphql/execution/',
     may: [
@@ -43,7 +43,10 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'clients/admin/', may: ['protocol/', 'generated/', 'clients/'] },
   { of: 'clients/', may: ['protocol/'] },
   { of: 'http/', may: ['graphql/', 'web/', 'rest/', 'gateway/', 'core/', 'platform/', 'protocol/codes.ts'] },
-  { of: 'demo/', may: ['callboard.ts', 'config.ts', 'clients/', 'http/token.ts', 'platform/', 'core/log.ts'] },
+  {
+    of: 'demo/',
+    may: ['callboard.ts', 'config.ts', 'clients/', 'http/token.ts', 'http/sign-in.ts', 'platform/', 'core/log.ts'],
+  },
   { of: 'console/', may: ['clients/'] },
   { of: 'generated/', may: [] },
   { of: 'settings-shares.ts', may: ['core/shares/bounds.ts'] },
@@ -99,6 +102,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
         'demo/',
         'graphql/schema/print.ts',
         'http/token.ts',
+        'http/sign-in.ts',
       ],
       ...['platform/log.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts'],
     ],

@@ -24,8 +24,8 @@ it('answers as a map does, for any keys', () => {
         const map = new Map(rows.map((one) => [one.name, mark(one.name, one.end, one.code)]));
         for (const one of map.values()) table.add(one);
         expect(table.size).toBe(map.size);
-        for (const asked of [...map.keys(), ...others])
-          expect(table.find(words(asked))).toEqual(map.get(asked) ?? null);
+        for (const requested of [...map.keys(), ...others])
+          expect(table.find(words(requested))).toEqual(map.get(requested) ?? null);
       },
     ),
   );

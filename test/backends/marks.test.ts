@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CommandMarks } from '../../src/backends/memory/commands-marks.ts';
-import type { CommandMark } from '../../src/core/delivery/command.ts';
+import { NO_DIGEST, type CommandMark } from '../../src/core/delivery/command.ts';
+import { createUuids } from '../../src/platform/uuid.ts';
 
 const WINDOW = 3_600_000;
 const T0 = 1_800_000_000_000;
@@ -63,4 +64,27 @@ it('drops whole generations, and reports how many marks each owner had', () => {
   ]);
   marks.expire(from + 2 * WINDOW + 300_000);
   expect([marks.size, marks.bytes]).toEqual([0, 0]);
+});
+
+it('knows ids that the relay made, each of its own client, beside the same text chosen by another', () => {
+  const { marks } = opened();
+  const uuid = createUuids(() => T0);
+  const ids = Array.from({ length: 2_000 }, () => uuid());
+  const ended = (endedAt: number): CommandMark => ({
+    ...{ outcome: 'completed', execution: 'reported_by_client', errorCode: null },
+    ...{ endedAt, resultExpired: false },
+  });
+  ids.forEach((id, i) => marks.add(key(id), NO_DIGEST, { mark: ended(T0 + i), owner: 'alice' }));
+  for (const [i, id] of ids.entries()) {
+    expect(marks.find(key(id), null, T0 + i)).toEqual(ended(T0 + i));
+    // Whatever an invocation with such an id asks for, it is another one.
+    expect(marks.find(key(id), 'd', T0 + i)).toBe('conflict');
+    expect(marks.find(key(id, 'bob'), null, T0)).toBeNull();
+    expect(marks.find({ ...key(id), clientId: 'other' }, null, T0)).toBeNull();
+  }
+  const [first = ''] = ids;
+  marks.add(key(first, 'bob'), 'd', { mark: ended(T0), owner: 'bob' });
+  expect(marks.find(key(first, 'bob'), 'd', T0)).toEqual(ended(T0));
+  expect(marks.find(key(first, 'bob'), 'e', T0)).toBe('conflict');
+  expect(marks.find(key(uuid()), null, T0)).toBeNull();
 });

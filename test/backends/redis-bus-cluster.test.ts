@@ -62,9 +62,9 @@ describe('the bus over a cluster', () => {
     const [a, ...others] = [await begin(), await begin(), await begin(), await begin()];
     expect(new Set(users.map((user) => a.store.partitionOfUser(user))).size).toBe(PARTITIONS);
     const topics = users.map((user): `site:${string}` => `site:${user}/board`);
-    const heard = others.map(({ bus }) => heardOf(bus, topics));
+    const received = others.map(({ bus }) => heardOf(bus, topics));
     publishAll(a.bus, topics);
-    await Promise.all(heard);
+    await Promise.all(received);
     for (const { bus } of others) {
       const looked = new Promise((done) => void bus.subscribe('command:alice/tab/c1', done));
       expect(await looked).toMatchObject({ progress: null });
@@ -88,9 +88,9 @@ describe('the bus over a cluster', () => {
       [a, b],
       [b, a],
     ] as const) {
-      const heard = heardOf(to.bus, topics);
+      const received = heardOf(to.bus, topics);
       publishAll(from.bus, topics);
-      await heard;
+      await received;
     }
   });
 

@@ -103,9 +103,9 @@ describe('the bus over Redis, between two nodes', () => {
   /** Resolves once the node received another's event in each partition, and so everything published before. */
   const heardAll = async (to: Bus, from: Bus, name: string): Promise<void> => {
     const waits = usersOfAll().map((user) => {
-      const heard = listen(to, `site:${user}/marker`).until(name);
+      const received = listen(to, `site:${user}/marker`).until(name);
       from.publish(`site:${user}/marker`, eventOf(name));
-      return heard;
+      return received;
     });
     await Promise.all(waits);
   };
@@ -133,12 +133,12 @@ describe('the bus over Redis, between two nodes', () => {
   });
 
   it('carries changes of connections of users of every partition, and ends of sessions', async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     const users = usersOfAll();
     b.subscribe('connections', ({ change, connection }) => {
-      heard.push(`${change} ${connection.userId}`);
-      if (heard.length === users.length) resolve();
+      received.push(`${change} ${connection.userId}`);
+      if (received.length === users.length) resolve();
     });
     const ended = new Promise<null>((done) => void b.subscribe('session:As1', done));
     for (const userId of users) {
@@ -147,7 +147,7 @@ describe('the bus over Redis, between two nodes', () => {
     }
     a.publish('session:As1', null);
     await promise;
-    expect(heard.sort()).toEqual(users.map((user) => `connected ${user}`).sort());
+    expect(received.sort()).toEqual(users.map((user) => `connected ${user}`).sort());
     expect(await ended).toBeNull();
   });
 
@@ -186,19 +186,19 @@ describe('the bus over Redis, between two nodes', () => {
   it('receives again after its connection was cut, and tells the listeners of each command to read it again', async () => {
     const there = listen(b, 'site:alice/board');
     const hints: CommandHint[] = [];
-    let told = Promise.withResolvers<void>();
+    let reported = Promise.withResolvers<void>();
     b.subscribe(TOPIC, (hint) => {
       hints.push(hint);
-      told.resolve();
+      reported.resolve();
     });
-    await told.promise;
+    await reported.promise;
     // By the time that the connection is back, this topic has no listeners.
     const gone = b.subscribe('command:alice/tab/gone', () => undefined);
     await cut(b);
     gone();
-    told = Promise.withResolvers<void>();
+    reported = Promise.withResolvers<void>();
     await b.ready();
-    await told.promise;
+    await reported.promise;
     expect(hints).toEqual([
       { key: KEY, progress: null },
       { key: KEY, progress: null },

@@ -19,9 +19,9 @@ describe('commands over partitions', () => {
   afterEach(() => bench.close());
 
   it('answer for many keys in the order requested, with one round trip per partition', async () => {
-    const asked = [...users.toReversed(), 'nobody'].map((userId) => ({ ...keyFor('c1'), userId }));
+    const requested = [...users.toReversed(), 'nobody'].map((userId) => ({ ...keyFor('c1'), userId }));
     const before = bench.store.roundTrips;
-    const found = await bench.backend.commands.get(asked);
+    const found = await bench.backend.commands.get(requested);
     expect(bench.store.roundTrips - before).toBe(3);
     expect(found.map((command) => command?.userId)).toEqual([...users.toReversed(), undefined]);
     expect(await bench.backend.commands.get([])).toEqual([]);

@@ -13,9 +13,9 @@ const ALL = { first: 100, after: null };
 /** The answer to each act on a command is lost and the act is sent again: the first answer must be returned. */
 async function resending(): Promise<RedisBench> {
   const bench = await redisBench();
-  const act: Store['act'] = async (...asked) => {
-    const answer = await bench.store.act(...asked);
-    await bench.store.act(...asked);
+  const act: Store['act'] = async (...requested) => {
+    const answer = await bench.store.act(...requested);
+    await bench.store.act(...requested);
     return answer;
   };
   const commands = createRedisCommands({ ...bench.parts, store: { ...bench.store, act } });

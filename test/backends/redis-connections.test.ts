@@ -47,8 +47,8 @@ describe('connections over Redis', () => {
 
   it('are read again by a process that cached them: changes, links that are down, and other instances', async () => {
     const seen = async () => (await two.backend.connections.get([TAB, { ...TAB, clientId: 'gone' }]))[0];
-    const said = hello('alice', 'tab', { actions: ACTIONS, metadata: trustJson('{"a":1}') });
-    const { connection } = await one.backend.connections.connect(said);
+    const text = hello('alice', 'tab', { actions: ACTIONS, metadata: trustJson('{"a":1}') });
+    const { connection } = await one.backend.connections.connect(text);
     expect([await seen(), await seen()]).toEqual([connection, connection]);
     await one.advance(10);
     await one.backend.connections.touch(TAB, connection.epoch);

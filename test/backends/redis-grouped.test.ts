@@ -3,18 +3,17 @@ import { QUEUE_PER_CLIENT } from '../../src/core/limits.ts';
 import { encodeAsked, encodeCommand } from '../../src/backends/redis/commands/record.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { everything } from './kit/redis-everything.ts';
 
 const TAB = { userId: 'alice', clientId: 'other' };
 const ALL = { first: 100, after: null };
 const IDS = Array.from({ length: 12 }, (_, i) => `c${i}`);
 const clientOf = (id: string) => (Number(id.slice(1)) % 2 === 0 ? ALICE : TAB);
 const keyOf = (id: string) => keyFor(id, clientOf(id));
-/** Values that an act takes from its own clock or random source, and that no reader of commands sees. */
-const OWN = /:(meta|node|nodes|mailbox|mark|conn\w*)(:|$)/;
 
-type Deed = (bench: RedisBench) => unknown;
+type Act = (bench: RedisBench) => unknown;
 /** The acts of one wave are sent in one tick. Between the waves run acts that read everything. */
-const WAVES: readonly (readonly Deed[])[] = [
+const WAVES: readonly (readonly Act[])[] = [
   IDS.map((id) => ({ backend }) => {
     const waitFor = id === 'c3' ? 'acknowledged' : 'completed';
     const waiter = { rpcId: `rpc-${id}`, callerNodeId: 'n1', waitFor, withinMs: null } as const;
@@ -24,7 +23,7 @@ const WAVES: readonly (readonly Deed[])[] = [
     ({ backend }) => backend.commands.admit(admission('c0', { ...ALICE, digest: 'another' })),
     ({ backend }) => backend.commands.admit(admission('c12', { ...ALICE, scopeLimit: 12 })),
   ],
-  IDS.slice(0, 10).flatMap((id): Deed[] => [
+  IDS.slice(0, 10).flatMap((id): Act[] => [
     ({ backend }) => backend.commands.dispatch(keyOf(id), { ...BOUND, epoch: 1 }, 'a'),
     ({ backend }) => backend.commands.report(keyOf(id), { instanceId: 'i1', kind: 'ack', payload: null, kept: null }),
     ...(id === 'c8' ? [] : [({ backend }: RedisBench) => backend.commands.finish(keyOf(id), ending())]),
@@ -47,42 +46,13 @@ async function started(): Promise<RedisBench> {
   return bench;
 }
 
-const READS: Readonly<Record<string, readonly [command: string, ...rest: string[]]>> = {
-  string: ['GET'],
-  hash: ['HGETALL'],
-  set: ['SMEMBERS'],
-  zset: ['ZRANGE', '0', '-1', 'WITHSCORES'],
-  stream: ['XRANGE', '-', '+'],
-};
-
-/** Every key and its value, by its name without the namespace. */
-async function everything({ store }: RedisBench): Promise<Record<string, unknown>> {
-  const tag = store.key(0, 'meta').slice(0, -'meta'.length);
-  const [found] = await store.read([['KEYS', `${tag}*`]]);
-  const held: Record<string, unknown> = {};
-  for (const name of [found].flat().map(String).sort()) {
-    if (OWN.test(name)) continue;
-    const [[type], [ttl]] = [await store.read([['TYPE', name]]), await store.read([['PTTL', name]])];
-    const [command, ...rest] = READS[String(type)] ?? ['GET'];
-    // The order of last writes depends on these values.
-    const given = name.includes(':streamage:') ? rest.slice(0, 2) : rest;
-    const [value] = await store.read([[command, name, ...given]]);
-    // The numbers of waits only show in which order they arrived.
-    const text = JSON.stringify(value).replace(/(\d{15}:)\d+:/g, '$1');
-    const told: unknown = JSON.parse(text);
-    const inOrder = type === 'set' && Array.isArray(told) ? told.map(String).sort() : told;
-    held[name.slice(tag.length)] = { value: inOrder, expires: Number(ttl) > 0 };
-  }
-  return held;
-}
-
 describe('acts that travel in one call', () => {
   it('leave exactly the state that they leave one by one', async () => {
     const [apart, together] = [await started(), await started()];
     for (const wave of WAVES) {
       const alone: unknown[] = [];
-      for (const deed of wave) alone.push(await deed(apart));
-      expect(await Promise.all(wave.map((deed) => deed(together)))).toEqual(alone);
+      for (const act of wave) alone.push(await act(apart));
+      expect(await Promise.all(wave.map((act) => act(together)))).toEqual(alone);
       expect(await everything(together)).toEqual(await everything(apart));
     }
     const stats = [await apart.backend.dedup.stats(300), await together.backend.dedup.stats(300)];
@@ -97,9 +67,9 @@ describe('acts that travel in one call', () => {
     const few = await Promise.all(IDS.map((id) => commands.admit(admission(id, { scopeLimit: 5 }))));
     expect(few.map(({ kind }) => kind)).toEqual([...Array(5).fill('admitted'), ...Array(7).fill('refused')]);
     const many = Array.from({ length: QUEUE_PER_CLIENT }, (_, i) => `q${i}`);
-    const asked = await Promise.all(many.map((id) => commands.admit(admission(id, { scopeLimit: 1e6 }))));
-    expect(asked.filter(({ kind }) => kind === 'admitted')).toHaveLength(QUEUE_PER_CLIENT - 5);
-    expect(asked.at(-1)).toEqual({ kind: 'refused', code: 'queue_full' });
+    const requested = await Promise.all(many.map((id) => commands.admit(admission(id, { scopeLimit: 1e6 }))));
+    expect(requested.filter(({ kind }) => kind === 'admitted')).toHaveLength(QUEUE_PER_CLIENT - 5);
+    expect(requested.at(-1)).toEqual({ kind: 'refused', code: 'queue_full' });
     expect((await bench.backend.inspector.scopes(ALL)).rows[0]?.row.reservedCommands).toBe(QUEUE_PER_CLIENT);
     await bench.close();
   });
@@ -126,13 +96,13 @@ describe('acts that travel in one call', () => {
     const bench = await started();
     const { commands } = bench.backend;
     await commands.admit(admission('c0'));
-    const told = await Promise.all([
+    const reported = await Promise.all([
       commands.dispatch(keyFor('c0'), BOUND, 'a'),
       commands.dispatch(keyFor('c0'), BOUND, 'b'),
       commands.finish(keyFor('c0'), ending()),
       commands.finish(keyFor('c0'), ending()),
     ]);
-    expect(told.map(({ kind }) => kind)).toEqual(['dispatch', 'skip', 'finished', 'duplicate']);
+    expect(reported.map(({ kind }) => kind)).toEqual(['dispatch', 'skip', 'finished', 'duplicate']);
     expect(await read(bench, 'c0')).toMatchObject({ stage: 'terminal', attempts: 1, sightings: [{ count: 2 }] });
     await bench.close();
   });

@@ -86,12 +86,12 @@ describe('a node that died over Redis', () => {
     const { act } = a.bench.parts.store;
     let reaped = 0;
     Object.assign(a.bench.parts.store, {
-      act: async (...asked: Parameters<typeof act>) => {
-        if (asked[1] === 'nodes-reap' && ++reaped === 3) {
+      act: async (...requested: Parameters<typeof act>) => {
+        if (requested[1] === 'nodes-reap' && ++reaped === 3) {
           reap.resolve();
           await others.promise;
         }
-        return act(...asked);
+        return act(...requested);
       },
     });
     a.detach();

@@ -42,7 +42,7 @@ function open(url: string, log: Log = silentLog): Promise<RedisBackend> {
 async function works(url: string): Promise<void> {
   const redis = await open(url);
   await redis.backend.ready();
-  const { promise: heard, resolve } = Promise.withResolvers<void>();
+  const { promise: received, resolve } = Promise.withResolvers<void>();
   const deliver = (): void => resolve();
   await redis.backend.nodes.attach('n1', {
     deliver,
@@ -51,7 +51,7 @@ async function works(url: string): Promise<void> {
     revived: () => {},
   });
   await redis.backend.nodes.post('n1', { kind: 'drain', withinMs: 1 });
-  await heard;
+  await received;
   const ref = await redis.spill.put(trustJson('1'), redis.clock.now() + 60_000, 'alice');
   expect(await redis.spill.read(ref)).toMatchObject({ state: 'present' });
   await redis.backend.close();

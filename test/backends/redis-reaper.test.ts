@@ -29,11 +29,11 @@ describe('the reaper', () => {
     for (const clientId of clients) await linkUp(a, clientId);
     await beats([a, b, c], 8_000);
     await beats([b, c], 12_000);
-    const told = [...b.linksLost, ...c.linksLost];
-    expect(names(told)).toEqual(clients);
-    expect(told[0]).toMatchObject({ nodeId: 'a', disconnectCause: 'node_lost', disconnectedAt: expect.any(Number) });
+    const lost = [...b.linksLost, ...c.linksLost];
+    expect(names(lost)).toEqual(clients);
+    expect(lost[0]).toMatchObject({ nodeId: 'a', disconnectCause: 'node_lost', disconnectedAt: expect.any(Number) });
     const [row] = await b.bench.backend.connections.get([{ userId: 'alice', clientId: 'tab-000' }]);
-    expect(told.find(({ clientId }) => clientId === 'tab-000')).toEqual(row);
+    expect(lost.find(({ clientId }) => clientId === 'tab-000')).toEqual(row);
     expect(a.linksLost).toEqual([]);
   });
 
@@ -81,9 +81,9 @@ describe('the reaper', () => {
     const slow = Promise.withResolvers<void>();
     const { act } = b.bench.parts.store;
     Object.assign(b.bench.parts.store, {
-      act: async (...asked: Parameters<typeof act>) => {
-        if (asked[1] === 'nodes-reap') await slow.promise;
-        return act(...asked);
+      act: async (...requested: Parameters<typeof act>) => {
+        if (requested[1] === 'nodes-reap') await slow.promise;
+        return act(...requested);
       },
     });
     for (let turn = 0; turn < 4; turn++) {

@@ -18,9 +18,9 @@ describe('a link that opens or closes before a long queue', () => {
     bench = await redisBench();
     between = async () => {};
     parts = 0;
-    const act: Store['act'] = async (...asked) => {
-      if (asked[1] === 'commands-rebind' && parts++ > 0) await between(parts);
-      return bench.store.act(...asked);
+    const act: Store['act'] = async (...requested) => {
+      if (requested[1] === 'commands-rebind' && parts++ > 0) await between(parts);
+      return bench.store.act(...requested);
     };
     slow = createRedisCommands({ ...bench.parts, store: { ...bench.store, act } });
   });
@@ -28,7 +28,7 @@ describe('a link that opens or closes before a long queue', () => {
   const admit = (id: string) =>
     bench.backend.commands.admit(admission(id, { scopeLimit: 5_000, connectWithinMs: 60_000 }));
   const admitAll = () => Promise.all(ids.map(admit));
-  const told = async (node: Awaited<ReturnType<typeof openNode>>): Promise<string[]> =>
+  const reported = async (node: Awaited<ReturnType<typeof openNode>>): Promise<string[]> =>
     (await node.take()).flatMap((row) => (row.kind === 'command' ? [row.key.commandId] : []));
   const stages = async (): Promise<Set<string | undefined>> =>
     new Set((await bench.backend.commands.get(ids.map((id) => keyFor(id)))).map((command) => command?.stage));
@@ -46,7 +46,7 @@ describe('a link that opens or closes before a long queue', () => {
     expect(await slow.rebind(ALICE, BOUND, 'up')).toEqual({ requeued: 0, unfinished: [], orphaned: [] });
     expect(parts).toBeGreaterThan(2);
     await admit('after');
-    expect(await told(node)).toEqual([...ids, ...meanwhile, 'after']);
+    expect(await reported(node)).toEqual([...ids, ...meanwhile, 'after']);
     expect(await read(bench, 'm2a')).toMatchObject({ version: 1, recoveredFromNodeId: null });
   });
 
@@ -60,7 +60,7 @@ describe('a link that opens or closes before a long queue', () => {
       await admit('next');
     };
     await slow.rebind(ALICE, BOUND, 'up');
-    expect((await told(node)).at(-1)).toBe('next');
+    expect((await reported(node)).at(-1)).toBe('next');
     expect(await bench.backend.commands.dispatch(keyFor('next'), BOUND)).toMatchObject({ kind: 'dispatch' });
   });
 
@@ -73,8 +73,8 @@ describe('a link that opens or closes before a long queue', () => {
       expect(await bench.backend.commands.rebind(ALICE, binding, 'up')).toMatchObject({ requeued: 100 });
     };
     await slow.rebind(ALICE, BOUND, 'up');
-    expect(await told(old)).toEqual(ids.slice(0, 100));
-    expect(await told(newer)).toEqual(ids);
+    expect(await reported(old)).toEqual(ids.slice(0, 100));
+    expect(await reported(newer)).toEqual(ids);
     expect(await bench.backend.commands.dispatch(keyFor('c249'), binding)).toMatchObject({ kind: 'dispatch' });
   });
 
@@ -87,7 +87,7 @@ describe('a link that opens or closes before a long queue', () => {
       await bench.backend.commands.rebind(ALICE, { ...BOUND, nodeId: 'n2', epoch: 2 }, 'up');
     };
     await slow.rebind(ALICE, BOUND, 'down');
-    expect(await told(node)).toEqual(ids);
+    expect(await reported(node)).toEqual(ids);
     expect(await stages()).toEqual(new Set(['queued']));
   });
 

@@ -20,8 +20,8 @@ async function pair(): Promise<readonly [Node, Node]> {
   const open = async (): Promise<Node> => {
     const callboard = await openCallboard({ config });
     const url = await callboard.listen();
-    const door = { port: Number(new URL(url).port), peers };
-    return { callboard, url, door, [Symbol.asyncDispose]: () => callboard.close() };
+    const settings = { port: Number(new URL(url).port), peers };
+    return { callboard, url, door: settings, [Symbol.asyncDispose]: () => callboard.close() };
   };
   return Promise.all([open(), open()]);
 }

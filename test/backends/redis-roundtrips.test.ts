@@ -13,7 +13,7 @@ const FEW = 5;
 const MANY = 50;
 const CLIENTS = 4;
 
-/** The query in the README. */
+/** The query in docs/graphql.md. */
 const SHOWN = readFileSync(join(import.meta.dirname, '../relay/kit/nested.graphql'), 'utf8');
 /** One path at a time, so that the count is exact: the maximum for each, including the list of users. */
 const WAYS: readonly (readonly [name: string, fields: string, most: number])[] = [
@@ -34,7 +34,7 @@ const WAYS: readonly (readonly [name: string, fields: string, most: number])[] =
 const LIST = 2;
 const DEDUP = 2;
 const beyondList = (ways: typeof WAYS): number => ways.reduce((sum, [, , most]) => sum + most - LIST, LIST);
-/** Through all rooms that are reachable from a user, at once. */
+/** A query through every list that is reachable from a user. */
 const BRANCHES = WAYS.filter(([name]) => !name.includes('with actions'));
 const WIDE = `{ dedup { stats { seen } } users(first: 50) { nodes { ${BRANCHES.map(([, fields]) => fields).join(' ')} } } }`;
 
@@ -66,11 +66,11 @@ async function settleUser(at: TestRelay, name: string): Promise<void> {
   const clients = await Promise.all(
     ids.map((clientId) => connect(core, user(name), { clientId, actions: [advertisement('open')] })),
   );
-  const told = report(
+  const reported = report(
     snapshot(context('mail', { windowId: 'w1' }), worker('flow', { windowId: 'w1' })),
     snapshot(browserWindow('w1')),
   );
-  await Promise.all(clients.map(({ session }) => session.report(told)));
+  await Promise.all(clients.map(({ session }) => session.report(reported)));
   await core.sites.register(user(name), { siteId: 'board', clientId: 'tab-0' });
   for (const [i, client] of clients.slice(0, 2).entries()) {
     const request = { userId: name, clientId: `tab-${i}`, action: 'open', params: null };
@@ -125,7 +125,7 @@ describe('a nested query over Redis', () => {
 
   // Branches that happen to read in one tick share a round trip, so each run may differ.
   test.each([
-    ['the one that README shows', SHOWN, 14],
+    ['the one that the documentation shows', SHOWN, 14],
     ['one through every room', WIDE, beyondList(BRANCHES) + DEDUP + 1],
   ])(
     '%s: needs no more round trips than its branches alone, for five users and for fifty',

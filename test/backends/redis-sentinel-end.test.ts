@@ -15,14 +15,14 @@ test('a connection that a failover ended while it searched for the master reconn
       const part: unknown = Reflect.get(client, name);
       if (typeof part === 'object' && part !== null) Reflect.get(part, act).call(part);
     };
-    const heard = (event: string): Promise<void> => new Promise((done) => void client.once(event, () => done()));
+    const received = (event: string): Promise<void> => new Promise((done) => void client.once(event, () => done()));
     client.once('connecting', () => process.nextTick(() => within('connector', 'disconnect')));
     within('stream', 'destroy');
-    await heard('end');
-    await heard('ready');
+    await received('end');
+    await received('ready');
     expect(await client.ping()).toBe('PONG');
     client.disconnect();
-    await heard('end');
+    await received('end');
     expect(client.status).toBe('end');
   } finally {
     await servers.stop();

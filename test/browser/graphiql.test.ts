@@ -1,48 +1,97 @@
-import { expect, it } from 'vitest';
-import type { Page } from 'playwright-core';
-import { startGraphqlServer } from '../graphql/kit/graphql-server.ts';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createSignIn } from '../../src/http/sign-in.ts';
+import { signToken } from '../../src/http/token.ts';
+import { ADMIN, SECRET, startHttpRelay, type HttpRelay } from '../http/kit/http-relay.ts';
 import { launchChromium } from './kit/chromium.ts';
 
-async function typeQuery(page: Page, text: string): Promise<void> {
-  await page.locator('[data-uri$="operation.graphql"] .view-lines').click();
-  await page.keyboard.press('Control+A');
-  await page.keyboard.insertText(text);
-}
+let browser: Browser;
+beforeAll(async () => void (browser = await launchChromium()));
+afterAll(() => browser.close());
 
-/** Typed after the `Bearer ` that the field already contains. */
-async function typeToken(page: Page, token: string): Promise<void> {
-  await page.locator('[data-uri$="request-headers.json"] .view-lines').click();
-  for (const key of ['End', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft']) await page.keyboard.press(key);
-  await page.keyboard.insertText(token);
+const signIn = createSignIn(ADMIN);
+let relay: HttpRelay;
+beforeAll(async () => void (relay = await startHttpRelay({}, { signIn })));
+afterAll(() => relay[Symbol.asyncDispose]());
+
+type Watched = { readonly page: Page; readonly asked: string[]; readonly broken: string[] };
+
+/** A page in a session of its own, with the addresses that it requested and the errors that it threw. */
+async function openPage(): Promise<Watched> {
+  const page = await (await browser.newContext()).newPage();
+  const asked: string[] = [];
+  const broken: string[] = [];
+  page.on('request', (request) => void asked.push(request.url().replace(/^blob:/, '')));
+  page.on('pageerror', (error) => void broken.push(error.message));
+  page.on('console', (line) => void (/Content.Security.Policy/i.test(line.text()) && broken.push(line.text())));
+  return { page, asked, broken };
 }
 
 const run = (page: Page) => page.locator('.graphiql-execute-button').click();
 const result = (page: Page, text: string) =>
-  page.locator('.result-window .view-lines', { hasText: text }).waitFor({ timeout: 10_000 });
+  page.locator('.result-window .view-lines', { hasText: text }).waitFor({ timeout: 30_000 });
+const tabs = (page: Page) => page.locator('.graphiql-tab-button').allTextContents();
+const front = (page: Page) => page.locator('.graphiql-tab-active .graphiql-tab-button').textContent();
+const ready = (page: Page) => page.locator('.graphiql-execute-button').waitFor({ timeout: 60_000 });
+/** Resolves when the editor has shown the schema's fields, so it has read the schema without an error. */
+const hasNoError = async (page: Page) => expect(await page.locator('.graphiql-doc-explorer-error').count()).toBe(0);
 
-it('a browser runs queries and subscriptions with a typed token and contacts no other server', async () => {
-  await using door = await startGraphqlServer();
-  const browser = await launchChromium();
-  try {
-    const page = await browser.newPage();
-    const asked: string[] = [];
-    const broken: string[] = [];
-    page.on('request', (request) => void asked.push(request.url().replace(/^blob:/, '')));
-    page.on('pageerror', (error) => void broken.push(error.message));
-    page.on('console', (line) => void (/Content.Security.Policy/i.test(line.text()) && broken.push(line.text())));
-    await page.goto(door.url);
-    await page.locator('.graphiql-execute-button').waitFor();
-    await typeToken(page, 'alice');
-    await typeQuery(page, 'query { me }');
-    await run(page);
-    await result(page, '"alice"');
-    await typeQuery(page, 'subscription { ticks(times: 3) }');
-    await run(page);
-    await result(page, '"ticks": 3');
-    const origin = new URL(door.url).origin;
-    expect(asked.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith('data:'))).toEqual([]);
-    expect(broken).toEqual([]);
-  } finally {
-    await browser.close();
-  }
-}, 60_000);
+async function enterToken(page: Page, token: string): Promise<void> {
+  await page.locator('input[name=token]').fill(token);
+  await page.locator('form button').click();
+}
+
+it('the link signs one page in, with three operations that run, and keeps tab and token on reload', async () => {
+  const { page, asked, broken } = await openPage();
+  const answers: string[] = [];
+  page.on('response', (answer) => void (answer.status() >= 400 && answers.push(answer.url())));
+  await page.goto(`${relay.url}/graphql#code=${signIn.code}`);
+  await ready(page);
+  expect(page.url()).toBe(`${relay.url}/graphql`);
+  expect(await tabs(page)).toEqual(['WhoIsConnected', 'Call', 'Connections']);
+  await run(page);
+  await result(page, '"completeness"');
+  await page.locator('.graphiql-tab-button', { hasText: 'Call' }).click();
+  // Nobody listens, so the call waits for its client; a refusal is an answer of this operation, and no error.
+  await page.locator('.graphiql-tab-active', { hasText: 'Call' }).waitFor();
+  await page.waitForFunction(() => {
+    const saved = JSON.parse(sessionStorage.getItem('graphiql:tabState') ?? '{"activeTabIndex":0}');
+    return saved.activeTabIndex === 1;
+  });
+  await page.reload();
+  await ready(page);
+  expect([await tabs(page), await front(page)]).toEqual([['WhoIsConnected', 'Call', 'Connections'], 'Call']);
+  await page.locator('.graphiql-tab-button', { hasText: 'WhoIsConnected' }).click();
+  await run(page);
+  await result(page, '"completeness"');
+  await hasNoError(page);
+  const { origin } = new URL(relay.url);
+  expect(asked.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith('data:'))).toEqual([]);
+  expect(asked.filter((url) => url.includes(signIn.code))).toEqual([]);
+  expect([broken, answers]).toEqual([[], []]);
+  expect(await page.evaluate(() => localStorage.getItem('callboard:token'))).toBeNull();
+}, 180_000);
+
+it('a link works once; the page then asks for a token, refuses a wrong one, and runs subscriptions with a right one', async () => {
+  const { page, broken } = await openPage();
+  await page.goto(`${relay.url}/graphql#code=${signIn.code}`);
+  await page.getByText('The link was used already').waitFor();
+  await enterToken(page, 'not-a-token');
+  await page.getByText('does not accept this token').waitFor();
+  const now = Date.now();
+  await enterToken(page, await signToken({ secret: SECRET, user: 'alice', scopes: ['invoke'], ttlSeconds: 600, now }));
+  await ready(page);
+  await hasNoError(page);
+  await page.locator('.graphiql-query-editor .view-lines').click();
+  await page.keyboard.press('Control+A');
+  await page.keyboard.insertText('query { __typename }');
+  await run(page);
+  await result(page, '"Query"');
+  expect(broken).toEqual([]);
+}, 180_000);
+
+it('the page contains no token and no code', async () => {
+  const { text, headers } = await relay.ask('/graphql', { headers: { accept: 'text/html' }, token: null });
+  expect(text.includes(ADMIN) || text.includes(signIn.code)).toBe(false);
+  expect(headers['content-security-policy']).toContain("connect-src 'self'");
+});

@@ -35,8 +35,8 @@ describe('a socket that a service manager passes', () => {
     const early = fetch(`http://127.0.0.1:${port}/healthz`);
     if (!child.stdout) throw new Error('no output');
     const lines = createInterface({ input: child.stdout });
-    const said = await new Promise<string>((done) => lines.once('line', done));
-    expect(JSON.parse(said)).toMatchObject({ event: 'listening', url: `http://127.0.0.1:${port}` });
+    const text = await new Promise<string>((done) => lines.once('line', done));
+    expect(JSON.parse(text)).toMatchObject({ event: 'listening', url: `http://127.0.0.1:${port}` });
     expect((await early).status).toBe(200);
     child.kill('SIGTERM');
     expect(await new Promise((done) => child.on('close', done))).toBe(0);

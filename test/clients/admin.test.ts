@@ -111,7 +111,7 @@ describe('a reader of a real relay', () => {
 
 describe('the worker methods', () => {
   test('use the literal user `default` if none is named, never the requester and never everybody', async () => {
-    const asked = (question: (admin: Admin) => Promise<unknown>): Promise<unknown> => {
+    const requested = (question: (admin: Admin) => Promise<unknown>): Promise<unknown> => {
       const { promise, resolve } = Promise.withResolvers<unknown>();
       const fetch: typeof globalThis.fetch = async (_url, init) => {
         resolve(JSON.parse(String(init?.body)).variables);
@@ -120,13 +120,13 @@ describe('the worker methods', () => {
       void question(createAdmin({ url: at.url, token: 't', fetch }));
       return promise;
     };
-    expect(await asked((admin) => admin.workers())).toEqual({ userId: 'default' });
-    expect(await asked((admin) => admin.availableWorkers({ clientType: 'WEB' }))).toEqual({
+    expect(await requested((admin) => admin.workers())).toEqual({ userId: 'default' });
+    expect(await requested((admin) => admin.availableWorkers({ clientType: 'WEB' }))).toEqual({
       userId: 'default',
       clientType: 'WEB',
     });
-    expect(await asked((admin) => admin.workersOfTask('t1'))).toEqual({ userId: 'default', taskId: 't1' });
-    expect(await asked((admin) => admin.workers({ userId: 'alice' }))).toEqual({ userId: 'alice' });
+    expect(await requested((admin) => admin.workersOfTask('t1'))).toEqual({ userId: 'default', taskId: 't1' });
+    expect(await requested((admin) => admin.workers({ userId: 'alice' }))).toEqual({ userId: 'alice' });
     expect(await reader.workers()).toMatchObject({ idle: [], assigned: [] });
   });
 });

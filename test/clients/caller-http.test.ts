@@ -18,9 +18,9 @@ async function startBench(script: Script, options: Partial<HttpCallerOptions> = 
     const body = await text(request);
     const { method = '', url = '', headers } = request;
     const token = headers.authorization ?? '';
-    const asked = { method, url, token, body: body === '' ? null : JSON.parse(body) };
-    seen.push(asked);
-    const answer = script(asked, seen.length);
+    const requested = { method, url, token, body: body === '' ? null : JSON.parse(body) };
+    seen.push(requested);
+    const answer = script(requested, seen.length);
     response.on('close', () => hungUp.resolve());
     if (answer === 'break') response.socket?.destroy();
     else if (answer !== 'silence') response.writeHead(answer.status, answer.headers).end(JSON.stringify(answer.body));
@@ -175,11 +175,11 @@ describe('the token', () => {
 
 describe('leaving a wait', () => {
   test('by the signal ends the request and rejects with its reason, without a retry', async () => {
-    const asked = Promise.withResolvers<void>();
-    await using bench = await startBench(() => (asked.resolve(), 'silence'));
+    const request = Promise.withResolvers<void>();
+    await using bench = await startBench(() => (request.resolve(), 'silence'));
     const abort = new AbortController();
     const invoked = bench.caller.invoke(lamp, {}, { signal: abort.signal });
-    await asked.promise;
+    await request.promise;
     abort.abort(new Error('enough'));
     await expect(invoked).rejects.toThrow('enough');
     await bench.hangups;
@@ -187,11 +187,11 @@ describe('leaving a wait', () => {
   });
 
   test('by close ends all waits, and later calls too', async () => {
-    const asked = Promise.withResolvers<void>();
-    await using bench = await startBench(() => (asked.resolve(), 'silence'));
+    const request = Promise.withResolvers<void>();
+    await using bench = await startBench(() => (request.resolve(), 'silence'));
     const invoked = bench.caller.invoke(lamp);
     const seen = expect(invoked).rejects.toMatchObject({ code: 'closed' });
-    await asked.promise;
+    await request.promise;
     await bench.caller.close();
     await seen;
     await expect(bench.caller.cancel(handle)).rejects.toMatchObject({ code: 'closed' });

@@ -134,12 +134,12 @@ describe('a wait that the relay ended before its stage and its time', () => {
     const invoked = bench.caller.invoke(lamp, {}, { commandId: 'c1' });
     const link = await bench.relay.link();
     const { ref } = await link.next('invoke');
-    const heard = Promise.withResolvers<string>();
-    const other = bench.caller.invoke(lamp, {}, { onStage: heard.resolve });
+    const received = Promise.withResolvers<string>();
+    const other = bench.caller.invoke(lamp, {}, { onStage: received.resolve });
     const { ref: otherRef } = await link.next('invoke');
     link.send({ ...lives, ref });
     link.send({ type: 'stage', ref: otherRef, command_id: 'c2', stage: 'admitted' });
-    await heard.promise;
+    await received.promise;
     await bench.clock.advance(1_000);
     expect(await invoked).toMatchObject({ outcome: 'pending', stage: 'dispatched', handle });
     link.send({ type: 'outcome', ref: otherRef, command_id: 'c2', outcome: 'completed', ...ended });

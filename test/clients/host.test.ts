@@ -20,9 +20,9 @@ function startBench(script: Script, runtime: Partial<HostRuntime> = {}) {
   const clock = new FakeClock();
   const fetch: typeof globalThis.fetch = async (url, options) => {
     const token = new Headers(options?.headers).get('authorization');
-    const asked = { url: String(url), token, body: JSON.parse(String(options?.body)) };
-    seen.push(asked);
-    return script(asked, seen.length);
+    const request = { url: String(url), token, body: JSON.parse(String(options?.body)) };
+    seen.push(request);
+    return script(request, seen.length);
   };
   const base = {
     url: 'ws://127.0.0.1:4400/connect',
@@ -81,10 +81,10 @@ describe('a site event publisher', () => {
     ['ws://relay.test:81/connect', 'http://relay.test:81/ingest'],
     ['wss://relay.test/base/connect', 'https://relay.test/base/ingest'],
     ['https://relay.test/connect/', 'https://relay.test/ingest'],
-  ])("derives the relay's address from the link: %s", async (url, asked) => {
+  ])("derives the relay's address from the link: %s", async (url, request) => {
     const { publisher, seen } = startBench(() => verdict(), { url });
     await publisher.publish({ name: 'one' });
-    expect(seen[0]?.url).toBe(asked);
+    expect(seen[0]?.url).toBe(request);
   });
 
   test('names the rule by which an event was retained and not published', async () => {

@@ -83,12 +83,12 @@ test('a command that runs while its client closes completes, and close resolves 
     return 'kept';
   });
   await runtime.ready();
-  const asked = { ...KEY, action: 'slow', params: null, commandId: 'c1' };
-  const call = relay.callboard.core.rpc.invoke(user('alice'), asked);
+  const requested = { ...KEY, action: 'slow', params: null, commandId: 'c1' };
+  const call = relay.callboard.core.rpc.invoke(user('alice'), requested);
   await started.opened;
   const closed = runtime.close();
   await gone(relay);
-  const refused = await relay.callboard.core.rpc.invoke(user('alice'), { ...asked, commandId: 'c2' });
+  const refused = await relay.callboard.core.rpc.invoke(user('alice'), { ...requested, commandId: 'c2' });
   expect(refused).toMatchObject({ kind: 'refused', code: 'not_connected' });
   expect(runtime.status.state).toBe('connected');
   go.open();
@@ -148,8 +148,8 @@ test('while runs of a client close and start, no command runs twice, and every c
           const commandId = `c${made++}`;
           const { connectWithinMs } = move;
           const params = toJson({ turns: move.turns });
-          const asked = { ...KEY, action: 'work', params, commandId, connectWithinMs };
-          calls.set(commandId, relay.callboard.core.rpc.invoke(user('alice'), asked));
+          const requested = { ...KEY, action: 'work', params, commandId, connectWithinMs };
+          calls.set(commandId, relay.callboard.core.rpc.invoke(user('alice'), requested));
         } else {
           // A run that is not bound yet could replace its successor.
           if (move.do === 'overlap') await current.ready();

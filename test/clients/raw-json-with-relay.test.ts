@@ -33,8 +33,8 @@ describe.each(callers)('raw JSON, from a caller over %s', (_, createCaller) => {
     await using _runtime = await client(relay);
     await using caller = createCaller(relay);
     const target = { userId: 'alice', clientId: 'desk', action: 'text' };
-    const told = await caller.invoke(target, rawJson(TEXT));
-    expect(told).toMatchObject({ outcome: 'completed', result: { id: 9007199254740992, paramsText: TEXT } });
+    const reported = await caller.invoke(target, rawJson(TEXT));
+    expect(reported).toMatchObject({ outcome: 'completed', result: { id: 9007199254740992, paramsText: TEXT } });
     await caller.invoke({ ...target, action: 'back' }, rawJson(TEXT), { commandId: 'c1' });
     expect(await read(relay, '/commands/alice/desk/c1')).toContain(`"result":${TEXT}`);
     const other = caller.invoke({ ...target, action: 'back' }, rawJson(TEXT.replace('993', '992')), {

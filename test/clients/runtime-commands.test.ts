@@ -177,24 +177,24 @@ describe('a refusal by the client', () => {
     link.command('c1', 'pay');
     expect(await refusal(link, 'c1')).toBe('approval_denied');
 
-    await using asked = await startRuntimeBench({
+    await using checks = await startRuntimeBench({
       approve: ({ params }) => (params['wait'] ? new Promise(() => {}) : false),
     });
-    asked.runtime.handle('pay', { approval: true }, () => 1);
-    const other = await asked.up();
+    checks.runtime.handle('pay', { approval: true }, () => 1);
+    const other = await checks.up();
     other.command('c2', 'pay');
     expect(await refusal(other, 'c2')).toBe('approval_denied');
     other.command('c3', 'pay', { wait: true }, 4_000);
     await other.untaken('error');
-    await asked.clock.advance(4_000);
+    await checks.clock.advance(4_000);
     expect(await refusal(other, 'c3')).toBe('approval_denied');
   });
 
   test('checks arguments, then authorizer, then approval, then lease', async () => {
-    const asked: string[] = [];
+    const checks: string[] = [];
     await using bench = await startRuntimeBench({
-      authorize: () => asked.push('authorize') > 0,
-      approve: () => asked.push('approve') > 0,
+      authorize: () => checks.push('authorize') > 0,
+      approve: () => checks.push('approve') > 0,
     });
     const spec = { schema: { type: 'object', required: ['a'] }, approval: true, lease: true };
     const go = gate();
@@ -202,13 +202,13 @@ describe('a refusal by the client', () => {
     const link = await bench.up();
     link.command('c1', 'all', {});
     expect(await refusal(link, 'c1')).toBe('arguments_invalid');
-    expect(asked).toEqual([]);
+    expect(checks).toEqual([]);
     link.command('c2', 'all', { a: 1 });
     await link.next('ack');
-    expect(asked).toEqual(['authorize', 'approve']);
+    expect(checks).toEqual(['authorize', 'approve']);
     link.command('c3', 'all', { a: 1 });
     expect(await refusal(link, 'c3')).toBe('lease_busy');
-    expect(asked).toHaveLength(4);
+    expect(checks).toHaveLength(4);
     go.open();
     await link.next('result');
     link.command('c4', 'all', { a: 1 });

@@ -98,9 +98,9 @@ describe('reporting contexts and windows', () => {
     bench.runtime.reportWindows([]);
     await bench.clock.advance(500);
     link = await bench.up();
-    const told = await next(link);
-    expect(told).toMatchObject({ contexts: { snapshot: true }, windows: { snapshot: true, set: [], removed: [] } });
-    expect(idsOf(told.contexts)).toBe('work');
+    const report = await next(link);
+    expect(report).toMatchObject({ contexts: { snapshot: true }, windows: { snapshot: true, set: [], removed: [] } });
+    expect(idsOf(report.contexts)).toBe('work');
     link = await bench.again(link);
     expect(idsOf((await next(link)).contexts)).toBe('work');
     expect(await link.untaken('report')).toBe(0);
@@ -134,9 +134,9 @@ describe('reporting contexts and windows', () => {
       bench.runtime.reportContexts([{ ...tab, title: `${i}` }]);
       await Promise.resolve();
     }
-    const told = await link.untaken('report');
-    expect(told).toBe(20);
-    for (let i = 0; i < told; i++) await link.next('report');
+    const report = await link.untaken('report');
+    expect(report).toBe(20);
+    for (let i = 0; i < report; i++) await link.next('report');
     await bench.clock.advance(100);
     expect((await next(link)).contexts?.set).toMatchObject([{ title: '59' }]);
     expect(await link.untaken('report')).toBe(0);
@@ -297,8 +297,8 @@ describe('invalid reports', () => {
       expect(() => report(bench)).toThrow(message);
       expect(await link.untaken('report')).toBe(0);
       const again = await bench.again(link);
-      const told = await next(again);
-      expect([idsOf(told.contexts), told.windows]).toEqual(['work', null]);
+      const reported = await next(again);
+      expect([idsOf(reported.contexts), reported.windows]).toEqual(['work', null]);
     },
   );
 

@@ -9,7 +9,7 @@ const board = {
   actions: ['note.add'],
   capabilityProfile: { actionInvocation: true },
 };
-const told = {
+const frame = {
   title: 'The board',
   event_names: ['site_changed'],
   actions: ['note.add'],
@@ -32,7 +32,7 @@ describe('a runtime that hosts sites', () => {
     await using bench = await startRuntimeBench();
     const { registered } = bench.runtime.site(board);
     const link = await bench.up();
-    expect(await acknowledge(link)).toEqual(['register', 'board', told]);
+    expect(await acknowledge(link)).toEqual(['register', 'board', frame]);
     await registered;
     expect(bench.relay.faults).toEqual([]);
   });
@@ -68,7 +68,7 @@ describe('a runtime that hosts sites', () => {
     await bench.clock.advance(retryInMs ?? 0);
     const next = await bench.up();
     expect([await acknowledge(next), await acknowledge(next)]).toMatchObject([
-      ['register', 'board', told],
+      ['register', 'board', frame],
       ['remove', 'old', null],
     ]);
     await Promise.all([registered, removed]);
@@ -83,7 +83,7 @@ describe('a runtime that hosts sites', () => {
     await refuse(link, 'invalid_argument');
     await expect(registered).rejects.toMatchObject({ name: 'SiteRefusedError', code: 'invalid_argument' });
     const next = await bench.again(link);
-    expect(await acknowledge(next)).toEqual(['register', 'board', told]);
+    expect(await acknowledge(next)).toEqual(['register', 'board', frame]);
   });
 
   test('forgets a site that was refused from the start, and one that is already gone', async () => {

@@ -7,7 +7,7 @@ import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 async function client(relay: RealRelay, more: { readonly instanceId?: string } = {}): Promise<Runtime> {
   const token = () => relay.token('alice', 'connect');
   const runtime = createRuntime({ url: relay.link, token, clientId: 'desk', clientType: 'console', ...more });
-  runtime.handle('echo', { schema: { type: 'object', required: ['say'] } }, ({ say }) => ({ said: say }));
+  runtime.handle('echo', { schema: { type: 'object', required: ['say'] } }, ({ say }) => ({ text: say }));
   runtime.handle('wait', {}, (_, { signal }) => {
     return new Promise((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(new ActionCancelled({ done: 1 })));
@@ -30,8 +30,8 @@ describe.each(callers)('with a real relay, a caller over %s', (_, createCaller) 
     await using relay = await startRealRelay();
     await using _runtime = await client(relay);
     await using caller = createCaller(relay);
-    const invocation = await caller.invoke<{ said: string }>(echo, { say: 'hé\n' }, { commandId: 'c1' });
-    expect(invocation).toMatchObject({ outcome: 'completed', result: { said: 'hé\n' }, stage: 'terminal' });
+    const invocation = await caller.invoke<{ text: string }>(echo, { say: 'hé\n' }, { commandId: 'c1' });
+    expect(invocation).toMatchObject({ outcome: 'completed', result: { text: 'hé\n' }, stage: 'terminal' });
     expect(invocation).toMatchObject({ execution: 'reported_by_client', handle: { ...desk, commandId: 'c1' } });
     expect(await caller.invoke(echo, { say: 'hé\n' }, { commandId: 'c1' })).toMatchObject({ outcome: 'completed' });
     const other = caller.invoke(echo, { say: 'else' }, { commandId: 'c1' });

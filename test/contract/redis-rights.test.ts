@@ -93,7 +93,7 @@ it('two relays relay a call, a cancellation and an event stream with the rights 
     clientType: 'console',
   });
   await using _ = runtime;
-  runtime.handle('echo', {}, ({ say }) => ({ said: say }));
+  runtime.handle('echo', {}, ({ say }) => ({ text: say }));
   runtime.handle('wait', {}, (_params, { signal }) => {
     return new Promise((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(new ActionCancelled({})));
@@ -105,7 +105,7 @@ it('two relays relay a call, a cancellation and an event stream with the rights 
   const desk = { userId: 'alice', clientId: 'desk' };
   expect(await caller.invoke({ ...desk, action: 'echo' }, { say: 'hello' })).toMatchObject({
     outcome: 'completed',
-    result: { said: 'hello' },
+    result: { text: 'hello' },
   });
   const running = await caller.invoke({ ...desk, action: 'wait' }, {}, { waitFor: 'acknowledged' });
   const ended = caller.await(running.handle, { withinMs: 10_000 });
@@ -136,9 +136,9 @@ it('a command with the maximum number of rows loses its oldest', async () => {
 
 it('a command is subscribed to and unsubscribed from', async () => {
   const { backend, close } = await bench();
-  const heard = Promise.withResolvers<void>();
-  const stop = backend.bus.subscribe('command:alice/desk/c1', () => heard.resolve());
-  await heard.promise;
+  const received = Promise.withResolvers<void>();
+  const stop = backend.bus.subscribe('command:alice/desk/c1', () => received.resolve());
+  await received.promise;
   stop();
   await expect.poll(async () => [...(await redis.used())]).toContain('UNSUBSCRIBE');
   await close();

@@ -9,14 +9,14 @@ const alice = user('alice');
 const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } as const;
 
 type Losing = TestCore &
-  AsyncDisposable & { readonly world: { lose: 'nothing' | 'requests' | 'answers'; asked: string[] } };
+  AsyncDisposable & { readonly world: { lose: 'nothing' | 'requests' | 'answers'; requested: string[] } };
 
 /**
  * A core whose store does not answer dispatches on request: they do not reach it, or they run and their answers are
  * lost.
  */
 async function losingCore(): Promise<Losing> {
-  const world: Losing['world'] = { lose: 'nothing', asked: [] };
+  const world: Losing['world'] = { lose: 'nothing', requested: [] };
   const marked = new Map<string, DispatchResult>();
   const wrapped = (commands: CommandStore): CommandStore => {
     const asNow = async (known: DispatchResult): Promise<DispatchResult> => {
@@ -32,7 +32,7 @@ async function losingCore(): Promise<Losing> {
     ...commands,
     async dispatch(key, binding, attempt) {
       const name = `${binding.epoch} ${attempt}`;
-      world.asked.push(key.commandId);
+      world.requested.push(key.commandId);
       if (world.lose === 'requests') throw new CallboardError('store_unavailable', 'The store does not answer.');
       const known = marked.get(`${key.commandId} ${name}`);
       const result = known ? await asNow(known) : await commands.dispatch(key, binding, attempt);
@@ -75,7 +75,7 @@ describe('a dispatch that the store does not answer', () => {
     test.world.lose = 'nothing';
     void invoke(test, 'c4');
     await settle();
-    expect([test.world.asked, ids(client)]).toEqual([['c1', 'c2', 'c3', 'c1', 'c2', 'c3'], []]);
+    expect([test.world.requested, ids(client)]).toEqual([['c1', 'c2', 'c3', 'c1', 'c2', 'c3'], []]);
     await test.clock.advance(1_000);
     expect(ids(client)).toEqual(['c1', 'c2', 'c3', 'c4']);
   });
@@ -87,7 +87,7 @@ describe('a dispatch that the store does not answer', () => {
     test.world.lose = 'answers';
     for (const id of all) void invoke(test, id);
     await settle();
-    expect(new Set(test.world.asked)).toEqual(new Set(all.slice(0, IN_FLIGHT)));
+    expect(new Set(test.world.requested)).toEqual(new Set(all.slice(0, IN_FLIGHT)));
     test.world.lose = 'nothing';
     await test.clock.advance(1_000);
     expect(ids(client)).toEqual(all.slice(0, IN_FLIGHT));
@@ -102,7 +102,7 @@ describe('a dispatch that the store does not answer', () => {
     const after = await connect(test.core, alice);
     test.world.lose = 'nothing';
     await test.clock.advance(1_000);
-    expect([ids(before), test.world.asked]).toEqual([[], ['c1', 'c1']]);
+    expect([ids(before), test.world.requested]).toEqual([[], ['c1', 'c1']]);
     void invoke(test, 'c2');
     await settle();
     expect(ids(after)).toEqual(['c2']);
@@ -141,14 +141,14 @@ describe('a dispatch that is answered while the socket is behind', () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     for (const id of ['c1', 'c2', 'c3']) void invoke(test, id);
-    while (test.world.asked.length < 3) await Promise.resolve();
+    while (test.world.requested.length < 3) await Promise.resolve();
     client.backlog = BACK_PRESSURE_BYTES;
     await settle();
     void invoke(test, 'c4');
     await settle();
     await test.core.rpc.cancel(alice, { userId: 'alice', clientId: 'tab', commandId: 'c2' }, 'enough');
     await settle();
-    expect([test.world.asked, ids(client), client.cancels]).toEqual([['c1', 'c2', 'c3'], [], []]);
+    expect([test.world.requested, ids(client), client.cancels]).toEqual([['c1', 'c2', 'c3'], [], []]);
     await test.clock.advance(1_500);
     client.backlog = 0;
     await client.session.drained();
@@ -162,7 +162,7 @@ describe('a dispatch that is answered while the socket is behind', () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     void test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1', respondWithinMs: 2_000 });
-    while (test.world.asked.length < 1) await Promise.resolve();
+    while (test.world.requested.length < 1) await Promise.resolve();
     client.backlog = BACK_PRESSURE_BYTES;
     await settle();
     await test.clock.advance(4_000);

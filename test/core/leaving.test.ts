@@ -157,9 +157,9 @@ describe('a store that is away while a client leaves', () => {
         ...backend,
         connections: {
           ...backend.connections,
-          disconnect: (...asked) => {
+          disconnect: (...requested) => {
             if (full) throw new Error('no room');
-            return backend.connections.disconnect(...asked);
+            return backend.connections.disconnect(...requested);
           },
         },
       }),

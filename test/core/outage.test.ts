@@ -18,10 +18,10 @@ async function leavingCore() {
   const log: Log = { debug() {}, info: at('info'), warn: at('warn'), error: at('error') };
   const world: { fault: Error | null; listener: NodeListener | null } = { fault: null, listener: null };
   const failing =
-    <A extends unknown[], R>(act: (...asked: A) => R) =>
-    (...asked: A): R => {
+    <A extends unknown[], R>(act: (...requested: A) => R) =>
+    (...requested: A): R => {
       if (world.fault) throw world.fault;
-      return act(...asked);
+      return act(...requested);
     };
   const wrap: TestOptions['wrap'] = (backend) => ({
     ...backend,
@@ -74,20 +74,20 @@ describe('a node whose store becomes unavailable', () => {
 describe('links of a dead node', () => {
   it('are published as disconnected by the node that reaped them, with their cause', async () => {
     await using test = await leavingCore();
-    const heard: ConnectionEvent[] = [];
-    test.backend.bus.subscribe('connections', (event) => void heard.push(event));
+    const received: ConnectionEvent[] = [];
+    test.backend.bus.subscribe('connections', (event) => void received.push(event));
     await connect(test.core, user('alice'));
     const [connection] = await test.backend.connections.get([{ userId: 'alice', clientId: 'tab' }]);
     if (!connection) throw new Error('not connected');
     const lost = { ...connection, disconnectedAt: test.clock.now(), disconnectCause: 'node_lost' } as const;
-    heard.splice(0);
+    received.splice(0);
     test.world.listener?.linksLost([lost]);
-    expect(heard).toEqual([{ change: 'disconnected', connection: lost, cause: 'node_lost', at: test.clock.now() }]);
+    expect(received).toEqual([{ change: 'disconnected', connection: lost, cause: 'node_lost', at: test.clock.now() }]);
   });
 });
 
 it('a node whose lease was recovered queues once what was parked for its links', async () => {
-  const asked: string[] = [];
+  const requested: string[] = [];
   let listener: NodeListener | undefined;
   await using test = await testCore({
     wrap: (backend) => ({
@@ -95,7 +95,7 @@ it('a node whose lease was recovered queues once what was parked for its links',
       commands: {
         ...backend.commands,
         rebind(client, binding, link) {
-          asked.push(`${client.userId} ${binding.epoch} ${link}`);
+          requested.push(`${client.userId} ${binding.epoch} ${link}`);
           return backend.commands.rebind(client, binding, link);
         },
       },
@@ -112,10 +112,10 @@ it('a node whose lease was recovered queues once what was parked for its links',
   await connect(test.core, user('bob'));
   void test.core.rpc.invoke(user('alice'), { userId: 'alice', clientId: 'tab', action: 'open', params: null });
   await settle();
-  const opened = asked.splice(0);
+  const opened = requested.splice(0);
   expect(opened.map((link) => link.split(' ').at(-1))).toEqual(['up', 'up']);
   listener?.revived();
   await settle();
-  expect(asked).toEqual(opened.map((link) => link.replace('up', 'again')));
+  expect(requested).toEqual(opened.map((link) => link.replace('up', 'again')));
   expect(client.sent).toHaveLength(1);
 });

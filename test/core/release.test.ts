@@ -29,7 +29,7 @@ describe('a node that closes over a shared store', () => {
     const client = await connect(test.core, alice);
     const invoked = test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1' });
     await settle();
-    const heard = test.core.rpc.invoke(alice, { ...CALL, commandId: 'c2', waitFor: 'acknowledged' });
+    const received = test.core.rpc.invoke(alice, { ...CALL, commandId: 'c2', waitFor: 'acknowledged' });
     const parked = test.core.rpc.invoke(alice, { ...CALL, clientId: 'gone', commandId: 'c3', connectWithinMs: 60_000 });
     const awaited = test.core.rpc.await(alice, { ...KEY, withinMs: 60_000 });
     await settle();
@@ -37,7 +37,7 @@ describe('a node that closes over a shared store', () => {
     await test.core.close();
     const lives = { kind: 'pending', rpcId: expect.any(String), result: null };
     expect(await invoked).toMatchObject({ ...lives, command: { commandId: 'c1', stage: 'dispatched', outcome: null } });
-    expect(await heard).toMatchObject({ ...lives, command: { commandId: 'c2', stage: 'dispatched' } });
+    expect(await received).toMatchObject({ ...lives, command: { commandId: 'c2', stage: 'dispatched' } });
     expect(await parked).toMatchObject({ ...lives, command: { commandId: 'c3', stage: 'admitted' } });
     expect(await awaited).toMatchObject({ ...lives, command: { commandId: 'c1' } });
     expect(await waitsOf(test)).toBe(0);

@@ -182,8 +182,8 @@ describe('history queries', () => {
     `alice/${'a/'.repeat(8)}a`,
     'alice/é',
   ])('refuse the stream %j', async (stream) => {
-    const asked = testRooms().history.messages(admin, { stream }, {});
-    await expect(asked).rejects.toMatchObject({
+    const requested = testRooms().history.messages(admin, { stream }, {});
+    await expect(requested).rejects.toMatchObject({
       code: 'invalid_argument',
       details: { errors: [{ parameter: 'stream' }] },
     });

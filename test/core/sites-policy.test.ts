@@ -29,7 +29,7 @@ const session: SiteSession = {
   grants: [grant],
 };
 
-const DEEDS = {
+const OPERATIONS = {
   read: { kind: 'read' },
   share: { kind: 'share', events: ['changed'], actions: ['add'], share: true },
   subscribe: { kind: 'subscribe', names: ['changed'] },
@@ -38,8 +38,8 @@ const DEEDS = {
 type Kind = SessionOperation['kind'];
 const KINDS: readonly Kind[] = ['read', 'share', 'subscribe', 'invoke'];
 
-function ask(deed: SessionOperation, over: Partial<SessionPolicyInput> = {}): string {
-  const verdict = sessionPolicy.allows({ grant, session, site, now: NOW, operation: deed, ...over });
+function ask(operation: SessionOperation, over: Partial<SessionPolicyInput> = {}): string {
+  const verdict = sessionPolicy.allows({ grant, session, site, now: NOW, operation, ...over });
   return verdict.allowed ? 'allowed' : verdict.code;
 }
 
@@ -108,17 +108,17 @@ const BROKEN: readonly (readonly [string, Partial<SessionPolicyInput>, Partial<R
 
 describe('the policy of sessions', () => {
   it.each(BROKEN)('when %s', (_what, over, codes) => {
-    const told = Object.fromEntries(KINDS.map((kind) => [kind, ask(DEEDS[kind], over)]));
-    expect(told).toEqual(Object.fromEntries(KINDS.map((kind) => [kind, codes[kind] ?? 'allowed'])));
+    const verdicts = Object.fromEntries(KINDS.map((kind) => [kind, ask(OPERATIONS[kind], over)]));
+    expect(verdicts).toEqual(Object.fromEntries(KINDS.map((kind) => [kind, codes[kind] ?? 'allowed'])));
   });
 
   it('names the first broken rule of an invocation in order', () => {
     const broken = { ...site, mode: 'x', hostConnected: false, actions: [] };
     const none = { ...broken, capabilityProfile: { actionInvocation: false, sharing: false } };
-    expect(ask(DEEDS.invoke, { site: none })).toBe('site_mode_denied');
-    expect(ask(DEEDS.invoke, { site: { ...none, mode: 'cooperative' } })).toBe('site_capability_denied');
-    expect(ask(DEEDS.invoke, { site: { ...broken, mode: 'cooperative' } })).toBe('site_action_denied');
-    expect(ask(DEEDS.invoke, { site: { ...site, hostConnected: false } })).toBe('session_inactive');
+    expect(ask(OPERATIONS.invoke, { site: none })).toBe('site_mode_denied');
+    expect(ask(OPERATIONS.invoke, { site: { ...none, mode: 'cooperative' } })).toBe('site_capability_denied');
+    expect(ask(OPERATIONS.invoke, { site: { ...broken, mode: 'cooperative' } })).toBe('site_action_denied');
+    expect(ask(OPERATIONS.invoke, { site: { ...site, hostConnected: false } })).toBe('session_inactive');
   });
 
   it("binds the owner to the site's rules only", () => {
@@ -149,8 +149,8 @@ describe('the policy of sessions', () => {
     ['some of some of some', ['b', 'a', 'c'], ['c', 'b'], ['c'], ['c']],
     ['none of some', ['a'], ['b'], [], []],
     ['some of none', ['a'], [], [], []],
-  ] as const)('subscribes %s', (_what, asked, events, eventNames, heard) => {
-    expect(effectiveEvents({ events }, { eventNames }, asked)).toEqual(heard);
+  ] as const)('subscribes %s', (_what, requested, events, eventNames, received) => {
+    expect(effectiveEvents({ events }, { eventNames }, requested)).toEqual(received);
   });
 });
 

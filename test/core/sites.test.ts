@@ -199,7 +199,7 @@ describe('a session', () => {
   it('can be read, not used, by an administrator', async () => {
     await using at = await board();
     const { sites } = at.core;
-    const deeds = [
+    const operations = [
       sites.share(admin, at.sessionId, {}),
       sites.close(admin, at.sessionId),
       sites.revoke(admin, at.sessionId, at.opened.grant.grantId),
@@ -207,7 +207,7 @@ describe('a session', () => {
       sites.subscribe(admin, at.sessionId, null),
       sites.invoke(admin, at.sessionId, { action: 'add', params: null }),
     ];
-    expect(await Promise.all(deeds.map(code))).toEqual(deeds.map(() => 'forbidden'));
+    expect(await Promise.all(operations.map(code))).toEqual(operations.map(() => 'forbidden'));
   });
 
   it('is active while its host is connected, and reports how it ended', async () => {
@@ -356,17 +356,17 @@ describe('the stored form of a token', () => {
     const { ticket = '' } = (await sites.ticket(at.holder, at.sessionId)) ?? {};
     await sites.redeem(at.sessionId, ticket);
     expect(spies.map(({ mock }) => mock.calls.length)).toEqual([1, 1, 1, 1, 1]);
-    const heard = JSON.stringify(spies.map(({ mock }) => mock.calls));
+    const received = JSON.stringify(spies.map(({ mock }) => mock.calls));
     const kept = JSON.stringify(await store.get([at.sessionId, opened?.view.session.sessionId ?? '']));
     for (const secret of [at.opened.token, opened?.token ?? '', shared, ticket]) {
       expect(secret).toMatch(/^cb[gt]_/);
-      for (const text of [heard, kept]) expect(text).not.toContain(secret.slice(4));
+      for (const text of [received, kept]) expect(text).not.toContain(secret.slice(4));
     }
   });
 });
 
 describe('a subscription', () => {
-  type Listener = { readonly heard: unknown[]; ended: unknown };
+  type Listener = { readonly received: unknown[]; ended: unknown };
 
   async function listen(
     at: Awaited<ReturnType<typeof board>>,
@@ -375,10 +375,10 @@ describe('a subscription', () => {
   ) {
     const subscription = await at.core.sites.subscribe(requester, at.sessionId, names);
     if (!subscription) throw new Error('not there');
-    const listener: Listener = { heard: [], ended: null };
+    const listener: Listener = { received: [], ended: null };
     const read = async () => {
       for await (const { event, missed } of subscription)
-        listener.heard.push([event.name, fromJson(event.data), missed]);
+        listener.received.push([event.name, fromJson(event.data), missed]);
       return 'returned';
     };
     void read().then(
@@ -407,7 +407,7 @@ describe('a subscription', () => {
   it('receives no event that a rule refused or that was a duplicate, and only allowed and requested ones', async () => {
     await using at = await board({ eventNames: [] });
     const all = await listen(at, at.holder);
-    const asked = await listen(at, at.holder, ['closed', 'other']);
+    const requested = await listen(at, at.holder, ['closed', 'other']);
     const narrow = (await share(at, alice, { events: ['closed'] })).holder;
     const granted = await listen(at, narrow, ['closed', 'changed']);
     await publish(at, 'changed', 1);
@@ -419,12 +419,12 @@ describe('a subscription', () => {
     await at.core.ingest.ingest(alice, [{ ...twice, messageId: 'm2', streamSuffix: 'sites/other/events' }]);
     await publish(at, 'closed', 'bob’s', bob);
     await settle();
-    expect(all.heard).toEqual([
+    expect(all.received).toEqual([
       ['changed', 1, 0],
       ['closed', 2, 0],
       ['changed', 4, 0],
     ]);
-    expect([asked.heard, granted.heard]).toEqual([[['closed', 2, 0]], [['closed', 2, 0]]]);
+    expect([requested.received, granted.received]).toEqual([[['closed', 2, 0]], [['closed', 2, 0]]]);
     expect(await code(at.core.sites.subscribe(narrow, at.sessionId, ['changed']))).toBe('forbidden');
     for (const names of [[], ['error'], ['a b']])
       expect(await code(at.core.sites.subscribe(at.holder, at.sessionId, names))).toBe('invalid_argument');
@@ -448,7 +448,7 @@ describe('a subscription', () => {
     const quick = await listen(at, alice);
     for (let i = 0; i < 250; i++) await publish(at, 'changed', i);
     await settle();
-    expect(quick.heard).toEqual(Array.from({ length: 250 }, (_, i) => ['changed', i, 0]));
+    expect(quick.received).toEqual(Array.from({ length: 250 }, (_, i) => ['changed', i, 0]));
     const read: unknown[] = [];
     for (let i = 0; i < 100; i++) {
       const { value } = (await idle?.next()) ?? {};

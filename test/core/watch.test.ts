@@ -40,13 +40,13 @@ describe('the watch for silent links', () => {
 
   it("publishes nothing about links that show life, are down, or are another node's", async () => {
     const { clock, store, events } = watched();
-    const { connection: lively } = await store.connect(hello('alice', 'lively'));
+    const { connection: active } = await store.connect(hello('alice', 'lively'));
     const { connection: closed } = await store.connect(hello('alice', 'closed'));
     await store.connect(hello('alice', 'elsewhere', { nodeId: 'n2' }));
     await store.disconnect(closed, closed.epoch, 'client_closed');
     for (let beat = 0; beat < 6; beat++) {
       await clock.advance(20_000);
-      await store.touch(lively, lively.epoch);
+      await store.touch(active, active.epoch);
     }
     expect(events).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Keeper, type KeeperClock, type SupervisedRun } from '../../src/demo/keeper.ts';
 
-type FakeRun = SupervisedRun & { readonly number: number; readonly over: () => void; asked: boolean };
+type FakeRun = SupervisedRun & { readonly number: number; readonly over: () => void; requested: boolean };
 
 /** Runs that end on request, and a clock that counts its waits and ends them on request. */
 function setUp() {
@@ -14,9 +14,9 @@ function setUp() {
       number: runs.length,
       ended: promise,
       over: resolve,
-      asked: false,
+      requested: false,
       async end() {
-        run.asked = true;
+        run.requested = true;
         resolve();
       },
     };
@@ -68,10 +68,10 @@ it('restarts soon a run that was stable', async () => {
 it('starts a new run in place of the old one only when that has ended, and no third', async () => {
   const { keeper, runs, waits } = setUp();
   const replaced = keeper.replace();
-  expect(runs.map(({ asked }) => asked)).toEqual([true]);
+  expect(runs.map(({ requested }) => requested)).toEqual([true]);
   await replaced;
   await settle();
-  expect(runs.map(({ asked }) => asked)).toEqual([true, false]);
+  expect(runs.map(({ requested }) => requested)).toEqual([true, false]);
   expect(keeper.current.number).toBe(1);
   expect(waits).toEqual([]);
 });
@@ -89,7 +89,7 @@ it('ends everything when it is closed, and starts nothing more, not even pending
   const replaced = keeper.replace();
   await keeper[Symbol.asyncDispose]();
   await replaced;
-  expect(runs.map(({ asked }) => asked)).toEqual([true]);
+  expect(runs.map(({ requested }) => requested)).toEqual([true]);
   await settle();
   expect(waits).toEqual([]);
   const second = setUp();

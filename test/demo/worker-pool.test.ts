@@ -99,11 +99,11 @@ it('drains a window: running tasks end there, none begins there, and then a new 
 
 it('announces each change after it happened', async () => {
   const { pool, start } = setUp(1, 1);
-  const told: unknown[] = [];
-  pool.onChange(() => told.push(tasks(pool)));
+  const changes: unknown[] = [];
+  pool.onChange(() => changes.push(tasks(pool)));
   const task = start('task');
   await settle();
   task.end();
   await task.done;
-  expect(told).toEqual([{ 'desk-1-worker-1': 'task' }, { 'desk-1-worker-1': null }]);
+  expect(changes).toEqual([{ 'desk-1-worker-1': 'task' }, { 'desk-1-worker-1': null }]);
 });

@@ -15,7 +15,7 @@ import {
   later,
   record,
   run,
-  told,
+  storyWith,
   without,
 } from './kit/story.ts';
 
@@ -45,25 +45,25 @@ const BROKEN: readonly Broken[] = [
     'I1',
     'admitted and never ended',
     () =>
-      told(
+      storyWith(
         changed(annAnswer, { outcome: 'pending', canary: null, by: null }),
         changed(annRecord, { stage: 'dispatched', outcome: null }),
         after({ event: 'reservations-read' }, { event: 'reservation', scope: 'ann', reserved: 1 }),
       ),
   ],
-  ['an end long after its time', 'I1', 'ended too late', () => told(later(annRun, 46_000))],
+  ['an end long after its time', 'I1', 'ended too late', () => storyWith(later(annRun, 46_000))],
   [
     'a command that expired beside its connected client',
     'I1',
     'not brought to a client that was connected all the time',
-    () => told(later({ event: 'phase', phase: 'load' }, 2_000), ...neverRan, expired, toldExpired),
+    () => storyWith(later({ event: 'phase', phase: 'load' }, 2_000), ...neverRan, expired, toldExpired),
   ],
   [
     'a command that expired long after a fault was over',
     'I1',
     'not brought to a client that was connected all the time',
     () =>
-      told(
+      storyWith(
         later({ event: 'phase', phase: 'load' }, 2_000),
         ...neverRan,
         expired,
@@ -77,70 +77,71 @@ const BROKEN: readonly Broken[] = [
     'I1',
     'not brought to a client that was connected all the time',
     () =>
-      told(
+      storyWith(
         later({ event: 'phase', phase: 'load' }, 2_000),
         ...neverRan,
         without(annRecord),
         changed(annAnswer, { event: 'refused', code: 'not_connected' }),
       ),
   ],
-  ['an admitted command without a record', 'I2', 'lost', () => told(without(annRecord))],
+  ['an admitted command without a record', 'I2', 'lost', () => storyWith(without(annRecord))],
   [
     'a record that nobody asked for',
     'I2',
     'unexpected',
-    () => told(without({ event: 'attempt', user: 'ann' }), unanswered),
+    () => storyWith(without({ event: 'attempt', user: 'ann' }), unanswered),
   ],
   [
     'a record of a command that was refused',
     'I2',
     'unexpected',
-    () => told(changed(annAnswer, { event: 'refused', code: 'capacity_exceeded' })),
+    () => storyWith(changed(annAnswer, { event: 'refused', code: 'capacity_exceeded' })),
   ],
   [
     'an end that changed between two readings',
     'I3',
     'an end that changed',
-    () => told(after({ event: 'phase', phase: 'load' }, record(ANN, 'outcome_unknown'))),
+    () => storyWith(after({ event: 'phase', phase: 'load' }, record(ANN, 'outcome_unknown'))),
   ],
   [
     'two ends in the history',
     'I3',
     'more than one end in its history',
-    () => told(changed({ event: 'ends', user: 'ann' }, { rows: 2 })),
+    () => storyWith(changed({ event: 'ends', user: 'ann' }, { rows: 2 })),
   ],
   [
     'an end that is counted as a late one as well',
     'I3',
     'its only end is counted as another one too',
-    () => told(changed(annRecord, { late: 1 })),
+    () => storyWith(changed(annRecord, { late: 1 })),
   ],
-  ['a wait that hangs', 'I4', 'a wait that was never answered', () => told(unanswered), `${ANN_ID} w1`],
+  ['a wait that hangs', 'I4', 'a wait that was never answered', () => storyWith(unanswered), `${ANN_ID} w1`],
   [
     'a wait that is answered twice',
     'I4',
     'a wait that was answered more than once',
-    () => told(after(annAnswer, answer(ANN, 'w1'))),
+    () => storyWith(after(annAnswer, answer(ANN, 'w1'))),
     `${ANN_ID} w1`,
   ],
   [
     'an answer to a wait that is not',
     'I4',
     'an answer that nobody waited for',
-    () => told(after(annAnswer, answer(ANN, 'w9'))),
+    () => storyWith(after(annAnswer, answer(ANN, 'w9'))),
   ],
   [
     'an answer that the record denies',
     'I4',
     'told otherwise than the record says',
-    () => told(changed(annAnswer, { outcome: 'outcome_unknown', execution: 'may_have_run', canary: null, by: null })),
+    () =>
+      storyWith(changed(annAnswer, { outcome: 'outcome_unknown', execution: 'may_have_run', canary: null, by: null })),
   ],
   [
     'a second wait that is left until its time is over',
     'I4',
     'left waiting though the command had ended',
     () =>
-      told(
+      storyWith(
         after(annRun, attempt(ANN, 'w3')),
         later({ event: 'cap' }, 20_000),
         after({ event: 'cap' }, answer(ANN, 'w3', 'pending')),
@@ -152,7 +153,7 @@ const BROKEN: readonly Broken[] = [
     'I4',
     'left waiting though the command had ended',
     () =>
-      told(
+      storyWith(
         after(annRun, attempt(ANN, 'w3'), fault, { event: 'heal', id: 1 }),
         later({ event: 'cap' }, 21_000),
         after({ event: 'cap' }, answer(ANN, 'w3', 'pending')),
@@ -163,14 +164,14 @@ const BROKEN: readonly Broken[] = [
     'an end that is told before it is on record',
     'I4',
     'told before the record said so',
-    () => told(later({ event: 'cap' }, 100), after({ event: 'cap' }, { event: 'live', ...ANN, since: 50e6 })),
+    () => storyWith(later({ event: 'cap' }, 100), after({ event: 'cap' }, { event: 'live', ...ANN, since: 50e6 })),
   ],
   [
     'the only wait, left until its time is over',
     'I4',
     'left waiting though the command had ended',
     () =>
-      told(
+      storyWith(
         changed(annAnswer, { outcome: 'pending', canary: null, by: null }),
         later(annAnswer, 20_000),
         after(annAnswer, attempt(ANN, 'w3'), answer(ANN, 'w3')),
@@ -181,125 +182,125 @@ const BROKEN: readonly Broken[] = [
     'an end that only the time of its wait brought to light',
     'I4',
     'left waiting though the command had ended',
-    () => told(later(annAnswer, 20_000)),
+    () => storyWith(later(annAnswer, 20_000)),
     `${ANN_ID} w1`,
   ],
-  ['a handler that began twice', 'I5', 'ran more than once', () => told(after(annRun, run(ANN)))],
+  ['a handler that began twice', 'I5', 'ran more than once', () => storyWith(after(annRun, run(ANN)))],
   [
     'a reservation that leaked',
     'I6',
     'reservations that are not the live records',
-    () => told(after({ event: 'reservations-read' }, { event: 'reservation', scope: 'ann', reserved: 1 })),
+    () => storyWith(after({ event: 'reservations-read' }, { event: 'reservation', scope: 'ann', reserved: 1 })),
     'ann: 1 reserved, 0 live',
   ],
   [
     'a reservation freed twice',
     'I6',
     'reservations that are not the live records',
-    () => told(after({ event: 'reservations-read' }, { event: 'reservation', scope: 'ann', reserved: -1 })),
+    () => storyWith(after({ event: 'reservations-read' }, { event: 'reservation', scope: 'ann', reserved: -1 })),
     'ann: -1 reserved, 0 live',
   ],
   [
     'a reservation freed before its command has ended',
     'I6',
     'reservations that were not the live records',
-    () => told(after(annRun, { event: 'count', scope: 'ann', live: 2, reserved: 1 })),
+    () => storyWith(after(annRun, { event: 'count', scope: 'ann', live: 2, reserved: 1 })),
     'ann: 1 reserved, 2 live',
   ],
   [
     'a result of an instance that the command was not bound to',
     'I7',
     'a result of another instance',
-    () => told(changed(annAnswer, { by: 'i2' })),
+    () => storyWith(changed(annAnswer, { by: 'i2' })),
   ],
   [
     'an end by an instance that never ran it',
     'I7',
     'bound to one that never ran it',
-    () => told(changed(annRecord, { bound: 'i2' }), changed(annAnswer, { by: 'i2' })),
+    () => storyWith(changed(annRecord, { bound: 'i2' }), changed(annAnswer, { by: 'i2' })),
   ],
   [
     'a run of a command that is recorded as never written',
     'I8',
     'ran though it is proven not to have',
-    () => told(without({ event: 'link', user: 'ann' }), expired, toldExpired),
+    () => storyWith(without({ event: 'link', user: 'ann' }), expired, toldExpired),
   ],
   [
     'a run of a command that was refused',
     'I8',
     'ran though it is proven not to have',
-    () => told(changed(annAnswer, { event: 'refused', code: 'capacity_exceeded' }), without(annRecord)),
+    () => storyWith(changed(annAnswer, { event: 'refused', code: 'capacity_exceeded' }), without(annRecord)),
   ],
-  ['a completion that no client reported', 'I8', 'completed though no client ran it', () => told(...neverRan)],
+  ['a completion that no client reported', 'I8', 'completed though no client ran it', () => storyWith(...neverRan)],
   [
     'a socket write before the mark',
     'I8',
     'ran without a dispatch on record',
-    () => told(...unknown, changed(annRecord, { dispatched: false, bound: null })),
+    () => storyWith(...unknown, changed(annRecord, { dispatched: false, bound: null })),
   ],
   [
     "a result with another user's payload",
     'I9',
     'a payload of another command',
-    () => told(changed(annAnswer, { canary: canaryOf(BEN) })),
+    () => storyWith(changed(annAnswer, { canary: canaryOf(BEN) })),
   ],
   [
     "a handler that was given another command's params",
     'I9',
     'a payload of another command',
-    () => told(changed(annRun, { canary: canaryOf({ user: 'ann', command: 'c7' }) })),
+    () => storyWith(changed(annRun, { canary: canaryOf({ user: 'ann', command: 'c7' }) })),
   ],
   [
     "a history that shows another user's payload",
     'I9',
     "another user's payload",
-    () => told(changed({ event: 'seen' }, { canary: canaryOf(BEN) })),
+    () => storyWith(changed({ event: 'seen' }, { canary: canaryOf(BEN) })),
     `ann by history: ${canaryOf(BEN)}`,
   ],
   [
     'a sample beyond its size',
     'I10',
     'a bound that was passed',
-    () => told(changed({ event: 'cap' }, { value: 1001 })),
+    () => storyWith(changed({ event: 'cap' }, { value: 1001 })),
     'summary sample: 1001 of 1000',
   ],
   [
     'a window that is too wide',
     'I10',
     'more in flight than the window holds',
-    () => told(after({ event: 'phase', phase: 'load' }, ...crowd(33))),
+    () => storyWith(after({ event: 'phase', phase: 'load' }, ...crowd(33))),
     'ann/desk/i9: 33',
   ],
   [
     'a process that is too large',
     'I11',
     'more memory than allowed',
-    () => told(changed({ event: 'memory' }, { bytes: 513 * MIB })),
+    () => storyWith(changed({ event: 'memory' }, { bytes: 513 * MIB })),
     'a',
   ],
   [
     'memory that grows to the end',
     'I11',
     'memory that grows',
-    () => told(after({ event: 'cap' }, ...growth(2))),
+    () => storyWith(after({ event: 'cap' }, ...growth(2))),
     'grower',
   ],
   [
     'a key that nothing will ever remove',
     'I11',
     'a key without an expiry',
-    () => told(after({ event: 'cap' }, { event: 'leftover', key: 'k' })),
+    () => storyWith(after({ event: 'cap' }, { event: 'leftover', key: 'k' })),
     'k',
   ],
-  ['a waiter that stays', 'I12', 'waiters left', () => told(changed({ event: 'idle' }, { waiters: 1 })), 'a'],
+  ['a waiter that stays', 'I12', 'waiters left', () => storyWith(changed({ event: 'idle' }, { waiters: 1 })), 'a'],
   [
     'a command that stays',
     'I12',
     'commands left on a node',
-    () => told(changed({ event: 'idle' }, { unfinished: 1 })),
+    () => storyWith(changed({ event: 'idle' }, { unfinished: 1 })),
     'a',
   ],
-  ['a socket that stays', 'I12', 'sockets left', () => told(changed({ event: 'idle' }, { sockets: 4 })), 'a'],
+  ['a socket that stays', 'I12', 'sockets left', () => storyWith(changed({ event: 'idle' }, { sockets: 4 })), 'a'],
 ];
 
 /** Commands that run at once on a client and are otherwise correct. */
@@ -354,15 +355,15 @@ describe('the checker', () => {
   });
 
   const QUIET: readonly (readonly [string, () => readonly Logged[]])[] = [
-    ['an end just within its time', () => told(later(annRun, 44_000))],
+    ['an end just within its time', () => storyWith(later(annRun, 44_000))],
     [
       'an expiry while the client was away',
-      () => told(without({ event: 'link', user: 'ann' }), ...neverRan, expired, toldExpired),
+      () => storyWith(without({ event: 'link', user: 'ann' }), ...neverRan, expired, toldExpired),
     ],
     [
       'an expiry that a fault explains',
       () =>
-        told(
+        storyWith(
           later({ event: 'phase', phase: 'load' }, 2_000),
           ...neverRan,
           expired,
@@ -372,31 +373,32 @@ describe('the checker', () => {
     ],
     [
       'a wait that broke',
-      () => told(after(annRun, attempt(ANN, 'w3'), { event: 'broken', ...ANN, wait: 'w3', code: 'unreachable' })),
+      () => storyWith(after(annRun, attempt(ANN, 'w3'), { event: 'broken', ...ANN, wait: 'w3', code: 'unreachable' })),
     ],
     [
       'a wait that a fault left until its time was over',
       () =>
-        told(
+        storyWith(
           after(annRun, attempt(ANN, 'w3'), fault, { event: 'heal', id: 1 }),
           later({ event: 'cap' }, 10_000),
           after({ event: 'cap' }, answer(ANN, 'w3', 'pending')),
         ),
     ],
-    ['an unknown outcome of a command that ran', () => told(...unknown)],
-    ['two readings of the same end', () => told(after(annAnswer, record(ANN)))],
-    ['an earlier reading while it was live', () => told(after(annRun, record(ANN, null)))],
-    ['a result that came late', () => told(...unknown, changed(annRecord, { late: 1 }))],
-    ['a reading that began before the end', () => told(after(annAnswer, { event: 'live', ...ANN, since: 1 }))],
+    ['an unknown outcome of a command that ran', () => storyWith(...unknown)],
+    ['two readings of the same end', () => storyWith(after(annAnswer, record(ANN)))],
+    ['an earlier reading while it was live', () => storyWith(after(annRun, record(ANN, null)))],
+    ['a result that came late', () => storyWith(...unknown, changed(annRecord, { late: 1 }))],
+    ['a reading that began before the end', () => storyWith(after(annAnswer, { event: 'live', ...ANN, since: 1 }))],
     [
       'live commands that are all reserved',
-      () => told(after(annRun, { event: 'count', scope: 'ann', live: 2, reserved: 2 })),
+      () => storyWith(after(annRun, { event: 'count', scope: 'ann', live: 2, reserved: 2 })),
     ],
-    ['a window that is full', () => told(after({ event: 'phase', phase: 'load' }, ...crowd(32)))],
-    ['memory that grows no more than it may', () => told(after({ event: 'cap' }, ...growth(0.5)))],
+    ['a window that is full', () => storyWith(after({ event: 'phase', phase: 'load' }, ...crowd(32)))],
+    ['memory that grows no more than it may', () => storyWith(after({ event: 'cap' }, ...growth(0.5)))],
     [
       'a refusal that left no record',
-      () => told(...neverRan, without(annRecord), changed(annAnswer, { event: 'refused', code: 'capacity_exceeded' })),
+      () =>
+        storyWith(...neverRan, without(annRecord), changed(annAnswer, { event: 'refused', code: 'capacity_exceeded' })),
     ],
   ];
   test.each(QUIET)('accepts %s', (_says, events) => {
@@ -405,29 +407,29 @@ describe('the checker', () => {
 
   test('distinguishes recovered, unknown, late and refused commands', () => {
     const broke = changed(annAnswer, { event: 'broken', code: 'unreachable' });
-    expect(check(told(broke)).counts).toMatchObject({ attempts: 2, ok: 1, recovered: 1, unknown: 0 });
-    expect(check(told(broke, without(annRecord), ...neverRan)).counts).toMatchObject({
+    expect(check(storyWith(broke)).counts).toMatchObject({ attempts: 2, ok: 1, recovered: 1, unknown: 0 });
+    expect(check(storyWith(broke, without(annRecord), ...neverRan)).counts).toMatchObject({
       ok: 1,
       recovered: 0,
       unknown: 1,
     });
-    expect(check(told(changed(annRecord, { late: 2 }))).counts).toMatchObject({ late: 1 });
+    expect(check(storyWith(changed(annRecord, { late: 2 }))).counts).toMatchObject({ late: 1 });
     const refused = changed(annAnswer, { event: 'refused', code: 'queue_full' });
-    expect(check(told(...neverRan, without(annRecord), refused)).counts).toMatchObject({ refused: 1, lost: 0 });
+    expect(check(storyWith(...neverRan, without(annRecord), refused)).counts).toMatchObject({ refused: 1, lost: 0 });
   });
 
   test('counts losses, and excuses them only if the store was made to lose data', () => {
-    const gone = told(without(annRecord));
+    const gone = storyWith(without(annRecord));
     expect(check(gone).counts.lost).toBe(1);
     expect(check(gone, { loss: true })).toMatchObject({ green: true, counts: { lost: 1 } });
-    expect(check(told(without(annRecord), after(annRun, run(ANN))), { loss: true }).green).toBe(false);
+    expect(check(storyWith(without(annRecord), after(annRun, run(ANN))), { loss: true }).green).toBe(false);
   });
 
   test.each(['read', 'record', 'ends', 'reservations-read', 'idle', 'memory', 'run-begin'] as const)(
     'does not accept a run whose logs hold no %s',
     (missing) => {
       const match = missing === 'read' ? { phase: missing } : { event: missing };
-      expect(check(told(without(match))).green).toBe(false);
+      expect(check(storyWith(without(match))).green).toBe(false);
     },
   );
 

@@ -6,7 +6,7 @@ import { check } from '../../faults/outages/judge/checker.ts';
 import { readComplaints } from '../../faults/outages/log/complaints.ts';
 import type { FaultEvent, Logged } from '../../faults/outages/log/events.ts';
 import { PROMISE_NAMES, PROMISES, type PromiseName } from '../../faults/outages/judge/promises.ts';
-import { after, ANN, answer, attempt, changed, INSTANCE, later, told, without } from './kit/story.ts';
+import { after, ANN, answer, attempt, changed, INSTANCE, later, storyWith, without } from './kit/story.ts';
 
 const annAttempt = { event: 'attempt', user: 'ann' };
 const annRun = { event: 'run-begin', user: 'ann' };
@@ -44,21 +44,21 @@ const toldUnknown = changed(annAnswer, UNKNOWN);
 const endedUnknown = changed(annRecord, { outcome: UNKNOWN.outcome, execution: UNKNOWN.execution });
 const refused = (code: string) => after(annAttempt, attempt(ANN, 'w5'), { event: 'refused', ...ANN, wait: 'w5', code });
 
-type Told = readonly [says: string, promise: PromiseName, events: () => readonly Logged[]];
+type Reported = readonly [says: string, promise: PromiseName, events: () => readonly Logged[]];
 
-const BROKEN: readonly (readonly [...Told, what: string])[] = [
-  ['a wait of 33 s with a budget of 30', 'prompt', () => told(later(annAnswer, 33_000)), 'a wait that hung'],
+const BROKEN: readonly (readonly [...Reported, what: string])[] = [
+  ['a wait of 33 s with a budget of 30', 'prompt', () => storyWith(later(annAnswer, 33_000)), 'a wait that hung'],
   [
     'a caller of a killed relay who is told after 16 s',
     'recovery',
-    () => told(kill, later(annRun, 16_000)),
+    () => storyWith(kill, later(annRun, 16_000)),
     'not taken up within 15 s',
   ],
   [
     'a client at work whose link was back after 16 s',
     'recovery',
     () =>
-      told(
+      storyWith(
         killAtWork,
         after({ event: 'run-end', user: 'ann' }, link(true)),
         later({ event: 'run-end', user: 'ann' }, 16_000),
@@ -68,93 +68,98 @@ const BROKEN: readonly (readonly [...Told, what: string])[] = [
   [
     'an asking anew that finds nothing',
     'reattached',
-    () => told(after(annAnswer, askedAgain, { event: 'refused', ...ANN, wait: 'c1.again1', code: 'not_found' })),
+    () => storyWith(after(annAnswer, askedAgain, { event: 'refused', ...ANN, wait: 'c1.again1', code: 'not_found' })),
     'a recorded end that was not given',
   ],
-  ['a cut that nobody noticed', 'noticed', () => told(cut), 'a loss that nobody noticed'],
+  ['a cut that nobody noticed', 'noticed', () => storyWith(cut), 'a loss that nobody noticed'],
   [
     'a relay that was fenced, and noticed no loss',
     'noticed',
-    () => told(cut, after(annAttempt, { ...lost, cause: 'fenced' })),
+    () => storyWith(cut, after(annAttempt, { ...lost, cause: 'fenced' })),
     'a loss that nobody noticed',
   ],
   [
     'a caller who is told 6 s after the loss was noticed',
     'told',
-    () => told(cut, after(annAttempt, lost), later(annAnswer, 6_000)),
+    () => storyWith(cut, after(annAttempt, lost), later(annAnswer, 6_000)),
     'left waiting after a loss',
   ],
   [
     'an end that no client reported',
     'told',
-    () => told(cut, without(annRun), without({ event: 'run-end', user: 'ann' })),
+    () => storyWith(cut, without(annRun), without({ event: 'run-end', user: 'ann' })),
     'told completed though no client ran it',
   ],
-  ['an unknown outcome', 'drained', () => told(stop, toldUnknown, endedUnknown), 'an outcome that a stop cost'],
-  ['a refusal after the stop', 'drained', () => told(stop, refused('draining')), 'refused though others take work'],
+  ['an unknown outcome', 'drained', () => storyWith(stop, toldUnknown, endedUnknown), 'an outcome that a stop cost'],
+  [
+    'a refusal after the stop',
+    'drained',
+    () => storyWith(stop, refused('draining')),
+    'refused though others take work',
+  ],
   [
     'a refusal of another kind',
     'drained',
-    () => told(after(LOAD, fault('relay-drain')), refused('not_connected')),
+    () => storyWith(after(LOAD, fault('relay-drain')), refused('not_connected')),
     'refused though others take work',
   ],
   [
     'two relays stopped at once',
     'drained',
-    () => told(after(LOAD, fault('relay-drain'), fault('relay-drain', 'b', 2), heal, { event: 'heal', id: 2 })),
+    () => storyWith(after(LOAD, fault('relay-drain'), fault('relay-drain', 'b', 2), heal, { event: 'heal', id: 2 })),
     'stopped before the one before was back',
   ],
-  ['a second process', 'single', () => told(after(LOAD, twin('live', 'in'))), 'two processes of one node'],
+  ['a second process', 'single', () => storyWith(after(LOAD, twin('live', 'in'))), 'two processes of one node'],
   [
     'a second process after two seconds',
     'single',
-    () => told(after(LOAD, twin('paused', 'in', 2_000), { ...lost, cause: 'fenced' })),
+    () => storyWith(after(LOAD, twin('paused', 'in', 2_000), { ...lost, cause: 'fenced' })),
     'taken over before the lease was over',
   ],
   [
     'a first process that never noticed',
     'single',
-    () => told(after(LOAD, twin('paused', 'in'))),
+    () => storyWith(after(LOAD, twin('paused', 'in'))),
     'taken over, and the first never said so',
   ],
-  ['other bytes', 'payloads', () => told(flip, after(annAnswer, payload('wrong'))), 'bytes that were never sent'],
+  ['other bytes', 'payloads', () => storyWith(flip, after(annAnswer, payload('wrong'))), 'bytes that were never sent'],
   [
     'a payload that nothing removed and that is missing',
     'payloads',
-    () => told(kill, after(annAnswer, payload('unavailable'))),
+    () => storyWith(kill, after(annAnswer, payload('unavailable'))),
     'missing though nothing removed it',
   ],
   [
     'a node that was fenced after it',
     'amnesty',
-    () => told(pause, after(annAttempt, { ...lost, cause: 'fenced' })),
+    () => storyWith(pause, after(annAttempt, { ...lost, cause: 'fenced' })),
     'a node that was ended by the absence of the store',
   ],
 ];
 
-const KEPT: readonly Told[] = [
-  ['a wait of 31 s with a budget of 30', 'prompt', () => told(later(annAnswer, 31_000))],
+const KEPT: readonly Reported[] = [
+  ['a wait of 31 s with a budget of 30', 'prompt', () => storyWith(later(annAnswer, 31_000))],
   [
     'a wait at a relay that was held still',
     'prompt',
-    () => told(after(annAttempt, fault('relay-pause')), later(annRun, 40_000), after(annRun, heal)),
+    () => storyWith(after(annAttempt, fault('relay-pause')), later(annRun, 40_000), after(annRun, heal)),
   ],
   [
     'a wait at a relay that was gone for a while, and was asked anew',
     'prompt',
-    () => told(after(annAttempt, fault('relay-kill')), later(annRun, 40_000), after(annRun, heal)),
+    () => storyWith(after(annAttempt, fault('relay-kill')), later(annRun, 40_000), after(annRun, heal)),
   ],
-  ['a caller of a killed relay who is told after 14 s', 'recovery', () => told(kill, later(annRun, 14_000))],
+  ['a caller of a killed relay who is told after 14 s', 'recovery', () => storyWith(kill, later(annRun, 14_000))],
   [
     'a client at work whose link was back at once',
     'recovery',
-    () => told(killAtWork, after({ event: 'heal' }, link(true)), later({ event: 'run-end', user: 'ann' }, 16_000)),
+    () => storyWith(killAtWork, after({ event: 'heal' }, link(true)), later({ event: 'run-end', user: 'ann' }, 16_000)),
   ],
   [
     'a dispatch that never reached its client, whose link was back at once',
     'recovery',
     () =>
-      told(
+      storyWith(
         after(annAttempt, fault('relay-kill'), link(false), link(true), heal),
         without(annRun),
         without({ event: 'run-end', user: 'ann' }),
@@ -166,23 +171,23 @@ const KEPT: readonly Told[] = [
   [
     'an asking anew that is given the end',
     'reattached',
-    () => told(after(annAnswer, askedAgain, answer(ANN, 'c1.again1'))),
+    () => storyWith(after(annAnswer, askedAgain, answer(ANN, 'c1.again1'))),
   ],
-  ['a cut that a relay noticed', 'noticed', () => told(cut, after(annAttempt, lost))],
-  ['a caller who is told 4 s after', 'told', () => told(cut, after(annAttempt, lost), later(annAnswer, 4_000))],
+  ['a cut that a relay noticed', 'noticed', () => storyWith(cut, after(annAttempt, lost))],
+  ['a caller who is told 4 s after', 'told', () => storyWith(cut, after(annAttempt, lost), later(annAnswer, 4_000))],
   [
     'a refusal by the relay that stops',
     'drained',
-    () => told(after(LOAD, fault('relay-drain')), refused('draining'), after(annAnswer, heal)),
+    () => storyWith(after(LOAD, fault('relay-drain')), refused('draining'), after(annAnswer, heal)),
   ],
-  ['a second process that is refused', 'single', () => told(after(LOAD, twin('live', 'refused')))],
+  ['a second process that is refused', 'single', () => storyWith(after(LOAD, twin('live', 'refused')))],
   [
     'a process that takes over after the lease',
     'single',
-    () => told(after(LOAD, twin('paused', 'in'), { ...lost, cause: 'fenced' })),
+    () => storyWith(after(LOAD, twin('paused', 'in'), { ...lost, cause: 'fenced' })),
   ],
-  ['a payload that is said to be missing', 'payloads', () => told(flip, after(annAnswer, payload('unavailable')))],
-  ['no word of a loss', 'amnesty', () => told(pause)],
+  ['a payload that is said to be missing', 'payloads', () => storyWith(flip, after(annAnswer, payload('unavailable')))],
+  ['no word of a loss', 'amnesty', () => storyWith(pause)],
 ];
 
 describe('a plan', () => {
@@ -207,7 +212,7 @@ describe('a plan', () => {
 
   test('proves nothing with logs that lack its evidence', () => {
     const some = PROMISE_NAMES.filter((name) => name !== 'prompt');
-    expect(check(told(), { loss: false, promises: some }).unproven).toEqual(some);
+    expect(check(storyWith(), { loss: false, promises: some }).unproven).toEqual(some);
   });
 });
 
@@ -229,7 +234,7 @@ test("relays' reports of a loss enter the logs at their time", () => {
 test('a command that was admitted only after the kill does not count as held by the killed relay', () => {
   const killed = after(annAttempt, { event: 'fault', id: 1, kind: 'relay-kill', target: 'a', wall: 2_000 }, heal);
   const looked = (admittedAt: number) => {
-    const events = told(killed, later(annRun, 16_000), changed(annRecord, { admittedAt }));
+    const events = storyWith(killed, later(annRun, 16_000), changed(annRecord, { admittedAt }));
     return check(events, { loss: false, promises: ['recovery'] }).looked['recovery'];
   };
   expect([looked(1_000), looked(3_000)]).toEqual([1, 0]);
@@ -238,7 +243,7 @@ test('a command that was admitted only after the kill does not count as held by 
 test('the time of a command begins with its admission', () => {
   const killed = after(annAttempt, { event: 'fault', id: 1, kind: 'relay-kill', target: 'a', wall: 2_000 }, heal);
   const found = (admittedAt: number) => {
-    const events = told(killed, later(annRun, 46_000), changed(annRecord, { admittedAt }));
+    const events = storyWith(killed, later(annRun, 46_000), changed(annRecord, { admittedAt }));
     return check(events, { loss: false }).violations.filter(({ what }) => what === 'ended too late').length;
   };
   expect([found(2_000), found(22_000)]).toEqual([1, 0]);

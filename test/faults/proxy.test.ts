@@ -5,13 +5,13 @@ import { startProxy } from '../../faults/outages/processes/proxy.ts';
 
 /** A server that echoes each line, and the lines that it received. */
 async function startEcho() {
-  const heard: string[] = [];
+  const received: string[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
     socket.on('data', (bytes) => {
-      heard.push(String(bytes));
+      received.push(String(bytes));
       socket.write(bytes);
     });
   });
@@ -21,7 +21,7 @@ async function startEcho() {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  return { heard, sockets, port: (server.address() as AddressInfo).port };
+  return { received, sockets, port: (server.address() as AddressInfo).port };
 }
 
 const ended: (() => Promise<unknown>)[] = [];
@@ -76,7 +76,7 @@ describe('the fault proxy', () => {
     near.on('data', (bytes) => answered.push(bytes));
     near.write('ask');
     await closed(near);
-    expect([echo.heard, answered, proxy.dropped]).toEqual([['ask'], [], 1]);
+    expect([echo.received, answered, proxy.dropped]).toEqual([['ask'], [], 1]);
     expect(await echoed(await open(), 'again')).toBe('again');
   });
 
@@ -90,7 +90,7 @@ describe('the fault proxy', () => {
     await expect.poll(() => proxy.size).toBe(2);
     proxy.set({ kind: 'pass' });
     expect(await echoed(await open(), 'after')).toBe('after');
-    expect(echo.heard).toEqual(['before', 'after']);
+    expect(echo.received).toEqual(['before', 'after']);
     expect([near.destroyed, other.destroyed]).toEqual([false, false]);
   });
 
@@ -124,7 +124,7 @@ describe('the fault proxy', () => {
     near.write('into the void');
     await new Promise(setImmediate);
     expect(near.destroyed).toBe(false);
-    expect(echo.heard).toEqual(['before']);
+    expect(echo.received).toEqual(['before']);
   });
 
   test('breaks the near end only, and the far end later', async () => {
@@ -148,7 +148,7 @@ describe('the fault proxy', () => {
     const before = performance.now();
     expect(await echoed(near, 'late')).toBe('late');
     expect(performance.now() - before).toBeGreaterThan(90);
-    expect(echo.heard.join('')).toBe(`${text}late`);
+    expect(echo.received.join('')).toBe(`${text}late`);
   });
 
   test('keeps the order of delayed data when the delay ends', async () => {
@@ -159,6 +159,6 @@ describe('the fault proxy', () => {
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
     proxy.set({ kind: 'pass' });
     near.write('then ');
-    await expect.poll(() => echo.heard.join('')).toBe('first then ');
+    await expect.poll(() => echo.received.join('')).toBe('first then ');
   });
 });

@@ -63,8 +63,8 @@ test(
     for (let listing = await list(); ; listing = await list()) {
       const [row] = listing.items;
       const silent = listing.completeness.sources.filter(({ reason }) => reason === 'node_silent');
-      const said = `${row?.status} ${row?.disconnect_cause} ${listing.completeness.complete} ${silent.map((one) => one.node_id).join()}`;
-      if (seen.at(-1) !== said) seen.push(said);
+      const text = `${row?.status} ${row?.disconnect_cause} ${listing.completeness.complete} ${silent.map((one) => one.node_id).join()}`;
+      if (seen.at(-1) !== text) seen.push(text);
       if (row?.disconnect_cause === 'node_lost') break;
       await after(OFTEN_MS);
     }

@@ -79,22 +79,23 @@ describe('a call over a link', () => {
     const peer = await client(at);
     await peer.next('command');
     // A stage that lasts less than one read may be skipped.
-    const told = (stage: string) => expect.poll(() => requester.seen('stage').filter((seen) => seen.stage === stage));
-    await told('dispatched').toHaveLength(2);
+    const reported = (stage: string) =>
+      expect.poll(() => requester.seen('stage').filter((seen) => seen.stage === stage));
+    await reported('dispatched').toHaveLength(2);
     peer.send({ type: 'ack', command_id });
     peer.send({ type: 'progress', command_id }, 1);
     peer.send({ type: 'progress', command_id }, 2);
-    await told('acknowledged').toHaveLength(2);
+    await reported('acknowledged').toHaveLength(2);
     await peer.sync();
     peer.send({ type: 'result', command_id });
     await requester.next('outcome');
     await requester.next('outcome');
-    for (const asked of ['r1', 'r2']) {
-      const heard = requester.all.filter((frame) => 'ref' in frame && frame.ref === asked);
-      const stages = heard.flatMap((frame) => (frame.type === 'stage' ? [frame.stage] : []));
+    for (const requested of ['r1', 'r2']) {
+      const frames = requester.all.filter((frame) => 'ref' in frame && frame.ref === requested);
+      const stages = frames.flatMap((frame) => (frame.type === 'stage' ? [frame.stage] : []));
       expect(stages).toEqual(['admitted', 'dispatched', 'acknowledged']);
-      expect(heard.at(-1)).toMatchObject({ type: 'outcome', command_id, stage: 'terminal' });
-      expect(heard).toHaveLength(4);
+      expect(frames.at(-1)).toMatchObject({ type: 'outcome', command_id, stage: 'terminal' });
+      expect(frames).toHaveLength(4);
     }
   });
 

@@ -22,7 +22,7 @@ describe('closes that core requests', () => {
     ['operator', 'operator'],
   ])('%s is sent as %s, with its code, and reported back to core', async (cause, reason) => {
     let link: ClientLink | undefined;
-    const told: DisconnectCause[] = [];
+    const causes: DisconnectCause[] = [];
     await using at = await startGateway({
       wrap: (core: Core): Core => ({
         ...core,
@@ -30,7 +30,7 @@ describe('closes that core requests', () => {
           async open(requester, hello, given) {
             link = given;
             const session = await core.links.open(requester, hello, given);
-            return changed(session, { closed: (why) => (told.push(why), session.closed(why)) });
+            return changed(session, { closed: (why) => (causes.push(why), session.closed(why)) });
           },
         },
       }),
@@ -43,7 +43,7 @@ describe('closes that core requests', () => {
     expect(await peer.end()).toMatchObject({ code, reason, bye: { code, reason, reconnect: reconnect === 'yes' } });
     expect(peer.all.at(-1)?.type).toBe('bye');
     await expect.poll(() => at.gateway.size).toBe(0);
-    expect(told).toEqual([cause]);
+    expect(causes).toEqual([cause]);
     expect(link?.backlog()).toBe(0);
   });
 });

@@ -39,7 +39,7 @@ describe('the heartbeat', () => {
   });
 
   test('neither closes a link nor sends anything while the store is unavailable', async () => {
-    let asked = 0;
+    let calls = 0;
     let away = true;
     await using at = await startGateway({
       wrap: (core) => ({
@@ -48,7 +48,7 @@ describe('the heartbeat', () => {
           async open(...args) {
             const session = await core.links.open(...args);
             const alive = async (): Promise<boolean> => {
-              asked++;
+              calls++;
               if (away) throw new CallboardError('store_unavailable', 'The store does not answer.');
               return session.alive();
             };
@@ -63,7 +63,7 @@ describe('the heartbeat', () => {
       peer.send({ type: 'pong' });
       await peer.sync();
     }
-    expect(asked).toBe(3);
+    expect(calls).toBe(3);
     expect(peer.ws.readyState).toBe(peer.ws.OPEN);
     expect(peer.seen('refused').filter(({ code }) => code === 'store_unavailable')).toEqual([]);
     away = false;

@@ -188,14 +188,14 @@ describe('opening a link', () => {
   });
 
   test('leaves nothing when the socket closes while core is opening the session', async () => {
-    const asked = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
     await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         links: {
           async open(...args) {
-            asked.resolve();
+            reached.resolve();
             await go.promise;
             return core.links.open(...args);
           },
@@ -205,7 +205,7 @@ describe('opening a link', () => {
     const peer = new Peer(at);
     await peer.opened;
     peer.send({ type: 'hello', token: ALICE, ...asClient });
-    await asked.promise;
+    await reached.promise;
     peer.ws.terminate();
     const sockets = () => new Promise((done) => at.server.getConnections((_error, count) => done(count)));
     await expect.poll(sockets).toBe(0);

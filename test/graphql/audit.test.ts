@@ -8,13 +8,13 @@ describe('the audit of GraphQL over HTTP', () => {
     ['the small schema', {}],
     ['the served schema', { schema }],
   ])('finds no fault in a server with %s', async (_name, options) => {
-    await using door = await startGraphqlServer(options);
+    await using server = await startGraphqlServer(options);
     const fetchFn = (url: string, init: RequestInit = {}): Promise<Response> => {
       const headers = new Headers(init.headers);
       headers.set('authorization', 'Bearer admin');
       return fetch(url, { ...init, headers });
     };
-    const results = await auditServer({ url: door.url, fetchFn });
+    const results = await auditServer({ url: server.url, fetchFn });
     expect(results.filter(({ status }) => status !== 'ok')).toEqual([]);
     expect(results).toHaveLength(61);
   });

@@ -30,7 +30,7 @@ const unknownKeys = (n: number): Record<string, unknown> =>
 describe('variables that do not match their types', () => {
   const filter = (of: GraphQLSchema): { document: DocumentNode; plans: ReturnType<typeof createPlans> } => ({
     document: parse('query ($f: Filter) { filter(filter: $f) }'),
-    plans: createPlans(of, { eager: true }),
+    plans: createPlans(of),
   });
 
   it('are listed and printed only a few times, however many of their members are wrong', async () => {
@@ -38,10 +38,10 @@ describe('variables that do not match their types', () => {
     const plan = plans.of(document);
     const { value, listed } = counted(unknownKeys(3000));
     const variables = { f: value };
-    expect(plan?.cost(variables)).toBe(0);
-    expect(await plan?.write({}, variables)).toBeNull();
+    expect(plan?.bind(variables).cost).toBe(0);
+    expect(await plan?.bind(variables).write({})).toBeNull();
     const afterWrite = listed();
-    const answer = await plan?.run({}, variables);
+    const answer = await plan?.bind(variables).run({});
     expect(answer?.errors).toHaveLength(1);
     expect(afterWrite).toBeLessThan(10);
     // Known faults are not coerced again.
@@ -49,10 +49,10 @@ describe('variables that do not match their types', () => {
   });
 
   it('are answered with one error, whose message is short', async () => {
-    await using door = await startGraphqlServer();
+    await using server = await startGraphqlServer();
     const variables = { f: unknownKeys(50_000) };
     for (let i = 0; i < 3; i++) {
-      const answer = await door.ask('query ($f: Filter) { filter(filter: $f) }', { variables });
+      const answer = await server.ask('query ($f: Filter) { filter(filter: $f) }', { variables });
       expect([answer.status, answer.code, answer.errors.length]).toEqual([400, 'invalid_argument', 1]);
       expect(answer.text.length).toBeLessThan(2_000);
       expect(answer.errors[0]?.message).toContain('Variable "$f" has invalid value');
@@ -60,37 +60,37 @@ describe('variables that do not match their types', () => {
   });
 
   it('are not printed if they are large, whatever is wrong with them', async () => {
-    await using door = await startGraphqlServer();
+    await using server = await startGraphqlServer();
     const large = unknownKeys(20_000);
-    const said = async (query: string, variables: Record<string, unknown>) => {
-      const { errors, code } = await door.ask(query, { variables });
+    const text = async (query: string, variables: Record<string, unknown>) => {
+      const { errors, code } = await server.ask(query, { variables });
       return [code, errors.length, errors[0]?.message];
     };
-    expect(await said('query ($f: Filter) { filter(filter: $f) }', { f: large })).toEqual([
+    expect(await text('query ($f: Filter) { filter(filter: $f) }', { f: large })).toEqual([
       'invalid_argument',
       1,
       'Variable "$f" has invalid value: Expected value of type "Filter" not to include unknown field "k0".',
     ]);
-    expect(await said('query ($f: Filter) { filter(filter: $f) }', { f: [large] })).toEqual([
+    expect(await text('query ($f: Filter) { filter(filter: $f) }', { f: [large] })).toEqual([
       'invalid_argument',
       1,
       'Variable "$f" has invalid value: Expected value of type "Filter".',
     ]);
-    expect(await said('query ($n: Int) { named(first: $n) { id } }', { n: large })).toEqual([
+    expect(await text('query ($n: Int) { named(first: $n) { id } }', { n: large })).toEqual([
       'invalid_argument',
       1,
       'Variable "$n" has invalid value: Expected value of type "Int".',
     ]);
     // Small values are printed once, where graphql-js would print them with each error.
-    const many = await door.ask('query ($f: Filter) { filter(filter: $f) }', { variables: { f: unknownKeys(20) } });
+    const many = await server.ask('query ($f: Filter) { filter(filter: $f) }', { variables: { f: unknownKeys(20) } });
     expect([many.errors.length, many.text.split('found: ').length]).toEqual([1, 2]);
-    const [, , small] = await said('query ($f: Filter) { filter(filter: $f) }', { f: { odd: 1 } });
+    const [, , small] = await text('query ($f: Filter) { filter(filter: $f) }', { f: { odd: 1 } });
     expect(small).toContain('found: { odd: 1 }');
   });
 
   it('of a subscription are refused in the same way', async () => {
-    await using door = await startGraphqlServer();
-    const response = await fetch(door.url, {
+    await using server = await startGraphqlServer();
+    const response = await fetch(server.url, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -108,11 +108,11 @@ describe('variables that do not match their types', () => {
   });
 
   it('keep their errors apart by operation', async () => {
-    const plans = createPlans(smallSchema, { eager: true });
+    const plans = createPlans(smallSchema);
     const document = parse('query A($n: Int) { hello @include(if: true) } query B($n: String) { hello }');
     const variables = { n: 'text' };
-    expect((await plans.of(document, 'A')?.run({}, variables))?.errors).toHaveLength(1);
-    expect((await plans.of(document, 'B')?.run({}, variables))?.errors).toBeUndefined();
+    expect((await plans.of(document, 'A')?.bind(variables).run({}))?.errors).toHaveLength(1);
+    expect((await plans.of(document, 'B')?.bind(variables).run({}))?.errors).toBeUndefined();
   });
 });
 
@@ -143,14 +143,14 @@ describe('documents built to be slow', () => {
     ['a long comment', `#${'x'.repeat(QUERY_CHARS)}\n{ hello }`, 'characters'],
   ];
 
-  let door: GraphqlServer;
+  let server: GraphqlServer;
   beforeAll(async () => {
-    door = await startGraphqlServer();
-    return () => door[Symbol.asyncDispose]();
+    server = await startGraphqlServer();
+    return () => server[Symbol.asyncDispose]();
   });
 
   it.each(long)('are refused before they are validated: %s', async (_says, text, word) => {
-    const answer = await door.ask(text, { requester: 'admin' });
+    const answer = await server.ask(text, { requester: 'admin' });
     expect(answer).toMatchObject({ status: 400, code: 'too_complex', data: undefined });
     expect(answer.errors[0]?.message).toContain(word);
   });
@@ -162,18 +162,18 @@ describe('documents built to be slow', () => {
   });
 
   it('get only a few of their faults listed, briefly', async () => {
-    const faults = await door.ask(`{ cat { ${repeat(3000, (i) => `f${i}`)} } }`);
+    const faults = await server.ask(`{ cat { ${repeat(3000, (i) => `f${i}`)} } }`);
     expect(faults.status).toBe(400);
     expect(faults.errors.length).toBeLessThanOrEqual(11);
     const deep = `{ tags(tags: {a: "${'x'.repeat(50_000)}"}) }`;
-    expect((await door.ask(deep)).text.length).toBeLessThan(5_000);
+    expect((await server.ask(deep)).text.length).toBeLessThan(5_000);
   });
 
   it('are accepted at the bound of nesting', async () => {
     const depth = QUERY_NESTING - 2;
-    const answer = await door.ask(`{ tags(tags: ${'['.repeat(depth)}${']'.repeat(depth)}) }`);
+    const answer = await server.ask(`{ tags(tags: ${'['.repeat(depth)}${']'.repeat(depth)}) }`);
     expect(answer.code).not.toBe('too_complex');
-    const open = await door.ask(`{ tags(tags: ["${'['.repeat(2 * QUERY_NESTING)}"]) }`);
+    const open = await server.ask(`{ tags(tags: ["${'['.repeat(2 * QUERY_NESTING)}"]) }`);
     expect(open).toMatchObject({ status: 200, errors: [] });
   });
 });
@@ -206,13 +206,13 @@ describe('without a token', () => {
     ['{ __typename } query B { hello }', 401],
     [`{ ${repeat(200, () => '__typename')} }`, 401],
   ])('%s is answered with %s', async (query, status) => {
-    await using door = await startGraphqlServer();
-    expect((await door.ask(query, { requester: null })).status).toBe(status);
+    await using server = await startGraphqlServer();
+    expect((await server.ask(query, { requester: null })).status).toBe(status);
   });
 
   it('nothing longer than the open fields need is parsed', async () => {
-    await using door = await startGraphqlServer({ introspection: 'all' });
-    const status = async (query: string) => (await door.ask(query, { requester: null })).status;
+    await using server = await startGraphqlServer({ introspection: 'all' });
+    const status = async (query: string) => (await server.ask(query, { requester: null })).status;
     expect(await status(getIntrospectionQuery())).toBe(200);
     expect(await status(`{ __typename }${' '.repeat(ANONYMOUS_INTROSPECTION_CHARS)}`)).toBe(401);
   });

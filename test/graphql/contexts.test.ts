@@ -7,7 +7,7 @@ import { command, connection, T0 } from './kit/rows.ts';
 import { ann, codeOf, dataOf } from './kit/run.ts';
 
 const users = Array.from({ length: 20 }, (_, i) => `user-${String(i).padStart(2, '0')}`);
-const house = () =>
+const coreOf = () =>
   fakeCore({
     connections: users.map((userId) => connection(userId, 'c1')),
     commands: [command({ userId: 'user-03', clientId: 'c1', commandId: 'k1' })],
@@ -25,7 +25,7 @@ const house = () =>
 
 describe('an execution context and a browser window', () => {
   it('are returned with every member, their derived status, and unchanged metadata', async () => {
-    const { core } = house();
+    const { core } = coreOf();
     const document = `{
       contexts(filter: { userId: "user-01", ownership: WORKER }) { nodes {
         id: contextId userId clientId instanceId clientType status ownership windowId taskId taskAssignedAt title metadata reportedAt } }
@@ -62,7 +62,7 @@ describe('an execution context and a browser window', () => {
   });
 
   it("report the source of a window's counts: live contexts take precedence, also over larger reported counts", async () => {
-    const { core } = house();
+    const { core } = coreOf();
     const document = `{
       browserWindows(filter: { userId: "user-01" }) { nodes {
         id: windowId userId clientId instanceId clientType ownership focused type state incognito tabCount capacity draining status
@@ -119,7 +119,7 @@ describe('an execution context and a browser window', () => {
 
 describe('workers', () => {
   it('are split by assignment, and read once however many of the lists are selected', async () => {
-    const { core, calls } = house();
+    const { core, calls } = coreOf();
     const document = `{ workers(userId: "user-05", clientType: BROWSER) {
       idle { id: contextId } assigned { id: contextId taskAssignedAt } available { items { id: contextId } completeness { complete } }
       one: forTask(taskId: "t1") { items { id: contextId } } none: forTask(taskId: "t2") { items { id: contextId } }
@@ -139,7 +139,7 @@ describe('workers', () => {
   });
 
   it('require a user, and are refused for another one, whatever is selected', async () => {
-    const { core } = house();
+    const { core } = coreOf();
     await expect(dataOf('{ workers { __typename } }', { core })).rejects.toThrow(/userId/);
     expect(await codeOf('{ workers(userId: "user-01") { __typename } }', { core, requester: ann })).toBe('not_found');
     expect(await codeOf('{ workers(userId: "a/b") { __typename } }', { core })).toBe('invalid_user');
@@ -160,7 +160,7 @@ describe('nested', () => {
   } } }`;
 
   it('each kind is read once per depth, and each parent gets its own rows', async () => {
-    const { core, calls } = house();
+    const { core, calls } = coreOf();
     type Rows = { nodes: { id: string; userId: string; contexts: { nodes: unknown[] } }[] };
     type Node = { id: string; contexts: Rows; browserWindows: Rows; workers: { idle: { userId: string }[] } };
     const { users: page } = (await dataOf(EVERYTHING, { core })) as { users: { nodes: Node[] } };
@@ -188,7 +188,7 @@ describe('nested', () => {
     const document = `query ($after: String) { user(userId: "user-07") {
       contexts(first: 3, after: $after, clientType: BROWSER) { nodes { id: contextId } nextCursor }
       browserWindows(first: 1, status: OPEN) { nodes { id: windowId } nextCursor } } }`;
-    const { core, calls } = house();
+    const { core, calls } = coreOf();
     type Page = { user: { contexts: { nodes: { id: string }[]; nextCursor: string | null } } };
     const first = (await dataOf(document, { core })) as Page;
     const variables = { after: first.user.contexts.nextCursor };
@@ -201,7 +201,7 @@ describe('nested', () => {
   });
 
   it('a command shows the current contexts of its client', async () => {
-    const { core } = house();
+    const { core } = coreOf();
     const document = `{ command(userId: "user-03", clientId: "c1", commandId: "k1") {
       contexts(first: 2) { nodes { id: contextId userId reportedAt } nextCursor } } }`;
     expect(await dataOf(document, { core })).toMatchObject({
@@ -210,11 +210,11 @@ describe('nested', () => {
   });
 
   it('refuse a size out of bounds, although the batch would not', async () => {
-    const { core, calls } = house();
+    const { core, calls } = coreOf();
     for (const first of [0, -1, 1001]) {
       for (const field of ['contexts', 'browserWindows']) {
-        const asked = `{ user(userId: "user-07") { ${field}(first: ${first}) { nextCursor } } }`;
-        expect(await codeOf(asked, { core }), `${field} ${first}`).toBe('invalid_argument');
+        const requested = `{ user(userId: "user-07") { ${field}(first: ${first}) { nextCursor } } }`;
+        expect(await codeOf(requested, { core }), `${field} ${first}`).toBe('invalid_argument');
       }
     }
     expect(calls).toEqual([]);

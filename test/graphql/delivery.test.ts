@@ -204,8 +204,8 @@ describe('operator actions', () => {
     const client = await connect(relay.core, alice);
     expect(await codeOf(disconnect, { core: relay.core, requester: alice })).toBe('forbidden');
     expect(client.closes).toEqual([]);
-    const asked = { core: relay.core, variables: { reason: 'misbehaves' } };
-    expect(await meanwhile(relay.clock, dataOf(disconnect, asked))).toEqual({
+    const requested = { core: relay.core, variables: { reason: 'misbehaves' } };
+    expect(await meanwhile(relay.clock, dataOf(disconnect, requested))).toEqual({
       disconnectClient: {
         __typename: 'DisconnectReceipt',
         state: 'CLOSED',

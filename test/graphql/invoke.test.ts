@@ -27,27 +27,27 @@ const input = { userId: 'ann', clientId: 'c1', action: 'tab.open' };
 
 describe('invokeAction', () => {
   it('passes the arguments to core, with the documented defaults', async () => {
-    const asked: unknown[] = [];
-    const { core } = fakeCore({ invoke: (_who, request) => (asked.push(request), outcome) });
+    const requests: unknown[] = [];
+    const { core } = fakeCore({ invoke: (_who, request) => (requests.push(request), outcome) });
     await dataOf(INVOKE, { core, variables: { input } });
     await dataOf(INVOKE, {
       core,
       variables: { input: { ...input, params: { b: [1, null], a: 'ü' }, waitFor: 'ACKNOWLEDGED', commandId: 'k9' } },
     });
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       { ...input, params: null, waitFor: 'completed', connectWithinMs: 0, respondWithinMs: 30_000, signal: undefined },
       expect.objectContaining({ params: '{"b":[1,null],"a":"ü"}', waitFor: 'acknowledged', commandId: 'k9' }),
     ]);
   });
 
   it('keeps variables inside a JSON literal', async () => {
-    const asked: unknown[] = [];
-    const { core } = fakeCore({ invoke: (_who, request) => (asked.push(request), outcome) });
+    const requests: unknown[] = [];
+    const { core } = fakeCore({ invoke: (_who, request) => (requests.push(request), outcome) });
     const document = `mutation ($url: String) {
       invokeAction(input: { userId: "ann", clientId: "c1", action: "tab.open", params: { url: $url, n: 2 } }) { __typename }
     }`;
     await dataOf(document, { core, variables: { url: 'x' } });
-    expect(asked).toEqual([expect.objectContaining({ params: '{"url":"x","n":2}' })]);
+    expect(requests).toEqual([expect.objectContaining({ params: '{"url":"x","n":2}' })]);
   });
 
   it('answers an end, a reached wait and a refusal, each with its own type', async () => {
@@ -103,15 +103,15 @@ describe('invokeAction', () => {
   });
 
   it('refuses JSON that is nested too deeply before it calls core', async () => {
-    const asked: unknown[] = [];
-    const { core } = fakeCore({ invoke: (_who, request) => (asked.push(request), outcome) });
+    const requests: unknown[] = [];
+    const { core } = fakeCore({ invoke: (_who, request) => (requests.push(request), outcome) });
     const nested = (depth: number): unknown =>
       Array.from({ length: depth - 1 }).reduce<unknown>((inner) => [inner], {});
     const send = (depth: number) => ask(INVOKE, { core, variables: { input: { ...input, params: nested(depth) } } });
     expect((await send(200)).errors).toBeUndefined();
     for (const depth of [201, 100_000])
       expect((await send(depth)).errors?.[0]?.message).toMatch(/nested at most 200 levels deep/);
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 });
 

@@ -25,8 +25,8 @@ const directives = (n: number): string => `{ cat { id ${times(n, () => '... @inc
 const rootFields = (n: number): string => `{ ...F } fragment F on Query { ${times(n, (i) => `a${i}: hello`)} }`;
 const tokens = (n: number): string => `{ tags(tags: [${times(n - 9, () => '"x"')}]) }`;
 
-async function expectTooComplex(door: GraphqlServer, query: string, word: string): Promise<void> {
-  const answer = await door.ask(query);
+async function expectTooComplex(server: GraphqlServer, query: string, word: string): Promise<void> {
+  const answer = await server.ask(query);
   expect(answer).toMatchObject({ status: 400, code: 'too_complex', data: undefined });
   expect(answer.errors[0]?.message).toContain(word);
 }
@@ -40,37 +40,39 @@ describe('the limits of documents', () => {
     ['directives', directives(QUERY_DIRECTIVES), directives(QUERY_DIRECTIVES + 1)],
     ['root fields', rootFields(QUERY_ROOT_FIELDS), rootFields(QUERY_ROOT_FIELDS + 1)],
   ])('accept a document at the bound of %s and refuse the next larger one', async (word, under, over) => {
-    await using door = await startGraphqlServer();
-    expect(await door.ask(under, { requester: 'admin' })).toMatchObject({ status: 200, errors: [] });
-    await expectTooComplex(door, over, word);
+    await using server = await startGraphqlServer();
+    expect(await server.ask(under, { requester: 'admin' })).toMatchObject({ status: 200, errors: [] });
+    await expectTooComplex(server, over, word);
     // Also if the answer comes from the validation cache.
-    await expectTooComplex(door, over, word);
+    await expectTooComplex(server, over, word);
   });
 
   it('accept a document of 4 000 tokens and refuse one of 4 001', async () => {
-    await using door = await startGraphqlServer();
-    expect(await door.ask(tokens(QUERY_TOKENS))).toMatchObject({ status: 200, errors: [] });
-    await expectTooComplex(door, tokens(QUERY_TOKENS + 1), '4000 tokens');
-    await expectTooComplex(door, tokens(QUERY_TOKENS * 4), '4000 tokens');
-    await expectTooComplex(door, tokens(QUERY_TOKENS * 20), 'characters');
+    await using server = await startGraphqlServer();
+    expect(await server.ask(tokens(QUERY_TOKENS))).toMatchObject({ status: 200, errors: [] });
+    await expectTooComplex(server, tokens(QUERY_TOKENS + 1), '4000 tokens');
+    await expectTooComplex(server, tokens(QUERY_TOKENS * 4), '4000 tokens');
+    await expectTooComplex(server, tokens(QUERY_TOKENS * 20), 'characters');
   });
 
   it('withstand ten thousand aliases, cyclic fragments and doubling fragments', async () => {
-    await using door = await startGraphqlServer();
-    await expectTooComplex(door, aliases(5_000), '4000 tokens');
-    const cycle = await door.ask('{ cat { ...A } } fragment A on Cat { ...B } fragment B on Cat { friends { ...A } }');
+    await using server = await startGraphqlServer();
+    await expectTooComplex(server, aliases(5_000), '4000 tokens');
+    const cycle = await server.ask(
+      '{ cat { ...A } } fragment A on Cat { ...B } fragment B on Cat { friends { ...A } }',
+    );
     expect(cycle).toMatchObject({ status: 400, data: undefined });
     expect(cycle.errors[0]?.message).toContain('Cannot spread fragment');
-    const self = await door.ask('{ ...A } fragment A on Query { hello ...A }');
+    const self = await server.ask('{ ...A } fragment A on Query { hello ...A }');
     expect(self.status).toBe(400);
     const bomb = `{ cat { ...F0 } } ${times(300, (i) => `fragment F${i} on Cat { a${i}: id ...F${i + 1} ...F${i + 1} }`)} fragment F300 on Cat { id }`;
-    await expectTooComplex(door, bomb, 'aliases');
+    await expectTooComplex(server, bomb, 'aliases');
   });
 
   it('count each operation of a document separately', async () => {
-    await using door = await startGraphqlServer();
+    await using server = await startGraphqlServer();
     const six = times(6, (i) => `a${i}: hello`);
-    const response = await fetch(door.url, {
+    const response = await fetch(server.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: 'Bearer alice' },
       body: JSON.stringify({ query: `query A { ${six} } query B { ${six} }`, operationName: 'B' }),
@@ -79,8 +81,9 @@ describe('the limits of documents', () => {
   });
 
   it('do not reveal which fields exist', async () => {
-    await using door = await startGraphqlServer();
-    const said = async (query: string, variables = {}) => JSON.stringify((await door.ask(query, { variables })).errors);
+    await using server = await startGraphqlServer();
+    const said = async (query: string, variables = {}) =>
+      JSON.stringify((await server.ask(query, { variables })).errors);
     const all = [
       await said('{ helo }'),
       await said('{ hello(nam: 1) }'),
@@ -100,58 +103,58 @@ describe('the limits of cost', () => {
   const items = 'query ($n: Int) { named(first: $n) { id name } }';
 
   it('allow 20 000 for a user and 500 000 for an administrator', async () => {
-    await using door = await startGraphqlServer();
+    await using server = await startGraphqlServer();
     const status = async (requester: string, n: number) =>
-      (await door.ask(items, { requester, variables: { n } })).status;
+      (await server.ask(items, { requester, variables: { n } })).status;
     expect(await status('alice', 9_999)).toBe(200);
     expect(await status('alice', 10_000)).toBe(400);
     expect(await status('admin', 10_000)).toBe(200);
     expect(await status('admin', 249_999)).toBe(200);
     expect(await status('admin', 250_000)).toBe(400);
-    expect((await door.ask(items, { variables: { n: 10_000 } })).code).toBe('too_complex');
+    expect((await server.ask(items, { variables: { n: 10_000 } })).code).toBe('too_complex');
   });
 
   it('are checked before anything runs, mutations included', async () => {
-    await using door = await startGraphqlServer();
-    const first = await door.ask('mutation { touch }');
-    const refused = await door.ask('mutation { touch touchMany(first: 20000) { id } }');
+    await using server = await startGraphqlServer();
+    const first = await server.ask('mutation { touch }');
+    const refused = await server.ask('mutation { touch touchMany(first: 20000) { id } }');
     expect(refused).toMatchObject({ status: 400, code: 'too_complex', data: undefined });
-    const next = await door.ask('mutation { touch }');
+    const next = await server.ask('mutation { touch }');
     expect(Number(next.data?.['touch'])).toBe(Number(first.data?.['touch']) + 1);
   });
 });
 
 describe('the limit of time', () => {
   it('ends a query after 10 s, and not before', async () => {
-    await using door = await startGraphqlServer();
-    const reached = door.wires.opened.promise;
-    const asked = door.ask('{ stuck hello }');
+    await using server = await startGraphqlServer();
+    const reached = server.wires.opened.promise;
+    const requested = server.ask('{ stuck hello }');
     let answered = false;
-    void asked.then(() => (answered = true));
+    void requested.then(() => (answered = true));
     await reached;
-    await door.clock.advance(QUERY_MS - 1);
+    await server.clock.advance(QUERY_MS - 1);
     await settle();
     expect(answered).toBe(false);
-    await door.clock.advance(1);
-    expect(await asked).toMatchObject({ status: 503, code: 'store_unavailable', data: undefined });
+    await server.clock.advance(1);
+    expect(await requested).toMatchObject({ status: 503, code: 'store_unavailable', data: undefined });
   });
 
   it('leaves mutations to their own budgets, and aborts them when the requester hangs up', async () => {
-    await using door = await startGraphqlServer();
+    await using server = await startGraphqlServer();
     const hangUp = new AbortController();
-    const reached = door.wires.opened.promise;
-    const asked = fetch(door.url, {
+    const reached = server.wires.opened.promise;
+    const requested = fetch(server.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: 'Bearer alice' },
       body: JSON.stringify({ query: 'mutation { stuck }' }),
       signal: hangUp.signal,
     }).then(() => 'answered');
     await reached;
-    const first = await Promise.race([asked, door.clock.advance(60_000).then(() => 'waiting')]);
+    const first = await Promise.race([requested, server.clock.advance(60_000).then(() => 'waiting')]);
     expect(first).toBe('waiting');
     hangUp.abort();
-    await expect(asked).rejects.toThrow('aborted');
-    await door.wires.aborted.promise;
+    await expect(requested).rejects.toThrow('aborted');
+    await server.wires.aborted.promise;
   });
 });
 
@@ -162,8 +165,8 @@ describe('introspection', () => {
     ['all', { nobody: 200, alice: 200, admin: 200 }],
     ['off', { nobody: 401, alice: 403, admin: 403 }],
   ] as const)('set to "%s" is allowed for: %j', async (introspection, expected) => {
-    await using door = await startGraphqlServer({ introspection });
-    const status = async (query: string, requester: string | null) => (await door.ask(query, { requester })).status;
+    await using server = await startGraphqlServer({ introspection });
+    const status = async (query: string, requester: string | null) => (await server.ask(query, { requester })).status;
     for (const query of [
       schema,
       '{ __type(name: "Cat") { name } }',
@@ -180,8 +183,8 @@ describe('introspection', () => {
   });
 
   it('answers the complete standard query', async () => {
-    await using door = await startGraphqlServer();
-    const answer = await door.ask(getIntrospectionQuery(), { requester: 'admin' });
+    await using server = await startGraphqlServer();
+    const answer = await server.ask(getIntrospectionQuery(), { requester: 'admin' });
     expect(answer).toMatchObject({ status: 200, errors: [] });
     expect(JSON.stringify(answer.data)).toContain('"Named"');
   });

@@ -13,10 +13,10 @@ describe('masking', () => {
   it.each(['boom', 'boomLater', 'boomGraphql', 'badInt'])(
     'hides what broke %s, and keeps the other data',
     async (field) => {
-      await using door = await startGraphqlServer();
+      await using server = await startGraphqlServer();
       // The third run uses the executor's compiled form.
       for (let run = 0; run < 3; run++) {
-        const answer = await door.ask(`{ hello ${field} }`);
+        const answer = await server.ask(`{ hello ${field} }`);
         expect(answer.data).toEqual({ hello: 'hello you', [field]: null });
         expect(answer.text).not.toContain('hunter2');
         expect(answer.errors).toMatchObject([{ path: [field], extensions: { code: 'internal' } }]);
@@ -26,45 +26,45 @@ describe('masking', () => {
   );
 
   it('gives each hidden error an id, which is logged and counted once', async () => {
-    await using door = await startGraphqlServer();
-    const { errors } = await door.ask('{ boom }');
-    const lines = door.lines.filter(({ fields }) => fields['errorId'] === errors[0]?.extensions?.['id']);
+    await using server = await startGraphqlServer();
+    const { errors } = await server.ask('{ boom }');
+    const lines = server.lines.filter(({ fields }) => fields['errorId'] === errors[0]?.extensions?.['id']);
     expect(lines).toHaveLength(1);
     expect(lines[0]?.level).toBe('error');
     expect(String(lines[0]?.fields['err'])).toContain(SECRET);
-    expect(door.lines).toHaveLength(1);
+    expect(server.lines).toHaveLength(1);
   });
 
   it('shows codes and details of our own errors, never their causes', async () => {
-    await using door = await startGraphqlServer();
-    const answer = await door.ask('{ absent wrong hello }');
+    await using server = await startGraphqlServer();
+    const answer = await server.ask('{ absent wrong hello }');
     expect(answer.errors.map(({ path, extensions }) => [path, extensions])).toEqual([
       [['absent'], { code: 'not_found' }],
       [['wrong'], { code: 'invalid_argument', errors: [{ parameter: 'limit', detail: 'no' }] }],
     ]);
     expect(answer.text).not.toContain('hunter2');
-    expect(door.lines).toEqual([]);
+    expect(server.lines).toEqual([]);
   });
 
   it("passes GraphQL's own messages about documents, variables and arguments", async () => {
-    await using door = await startGraphqlServer();
-    const said = async (query: string, variables?: Record<string, unknown>) => {
-      const { errors, status, data } = await door.ask(query, { ...(variables && { variables }) });
+    await using server = await startGraphqlServer();
+    const text = async (query: string, variables?: Record<string, unknown>) => {
+      const { errors, status, data } = await server.ask(query, { ...(variables && { variables }) });
       return [errors[0]?.message, status, data];
     };
-    expect(await said('{ hello')).toEqual(['Syntax Error: Expected Name, found <EOF>.', 400, undefined]);
-    expect(await said('{ nope }')).toEqual(['Cannot query field "nope" on type "Query".', 400, undefined]);
-    expect(await said('query ($n: Int!) { count(n: $n) }', { n: 'x' })).toEqual([
+    expect(await text('{ hello')).toEqual(['Syntax Error: Expected Name, found <EOF>.', 400, undefined]);
+    expect(await text('{ nope }')).toEqual(['Cannot query field "nope" on type "Query".', 400, undefined]);
+    expect(await text('query ($n: Int!) { count(n: $n) }', { n: 'x' })).toEqual([
       expect.stringContaining('Variable "$n" has invalid value'),
       400,
       undefined,
     ]);
-    expect(await said('query ($n: Int) { count(n: $n) hello }', { n: null })).toEqual([
+    expect(await text('query ($n: Int) { count(n: $n) hello }', { n: null })).toEqual([
       expect.stringContaining('Argument "Query.count(n:)" has invalid value: Expected variable "$n"'),
       200,
       { count: null, hello: 'hello you' },
     ]);
-    expect(door.lines).toEqual([]);
+    expect(server.lines).toEqual([]);
   });
 
   it('answers the same error with the same object and counts what it hides', () => {

@@ -11,7 +11,7 @@ const connections = users.flatMap((user): Connection[] =>
 const waits = users.map((userId) => pendingRpc(command({ userId, clientId: 'c-03', commandId: `k-${userId}` })));
 const streams = users.map((userId) => ({ userId, suffix: 'clients/c-03', messageCount: 1, firstAt: T0, lastAt: T0 }));
 
-const house = () => fakeCore({ connections, waits, streams });
+const coreOf = () => fakeCore({ connections, waits, streams });
 
 const EVERYTHING = `{
   users(first: 50) {
@@ -41,7 +41,7 @@ type Everything = {
 
 describe('one nested query over 50 users with 20 connections each', () => {
   it('calls core once for each kind of nested rows, however many parents there are', async () => {
-    const { core, calls } = house();
+    const { core, calls } = coreOf();
     await dataOf(EVERYTHING, { core });
     const counts = Object.fromEntries(
       [...new Set(calls)].map((name) => [name, calls.filter((call) => call === name).length]),
@@ -57,7 +57,7 @@ describe('one nested query over 50 users with 20 connections each', () => {
   });
 
   it('returns each parent its own rows', async () => {
-    const { core } = house();
+    const { core } = coreOf();
     const { users: page } = (await dataOf(EVERYTHING, { core })) as Everything;
     expect(page.nodes.map(({ id }) => id)).toEqual(users);
     for (const user of page.nodes) {
@@ -88,18 +88,18 @@ describe('nested pages', () => {
       };
     };
   };
-  const read = async (variables: Record<string, unknown>, { core, calls } = house()) => ({
+  const read = async (variables: Record<string, unknown>, { core, calls } = coreOf()) => ({
     page: ((await dataOf(document, { core, variables })) as Page).user.connections,
     calls,
   });
 
   it('start from the batch and continue with the cursors of the listing, each row once', async () => {
     const seen: string[] = [];
-    const asked: string[] = [];
+    const queries: string[] = [];
     for (let after: string | null = null, turn = 0; turn < 5; turn++) {
       const { page, calls } = await read({ after });
       seen.push(...page.edges.map(({ node }) => node.clientId));
-      asked.push(calls.join());
+      queries.push(calls.join());
       expect(page.pageInfo).toEqual({
         hasNextPage: page.nextCursor !== null,
         hasPreviousPage: false,
@@ -109,7 +109,7 @@ describe('nested pages', () => {
       if ((after = page.nextCursor) === null) break;
     }
     expect(seen).toEqual(Array.from({ length: 20 }, (_, i) => `c-${String(i).padStart(2, '0')}`));
-    expect(asked).toEqual(['connections.ofUsers', 'connections.list', 'connections.list']);
+    expect(queries).toEqual(['connections.ofUsers', 'connections.list', 'connections.list']);
   });
 
   it('use the listing when they are filtered', async () => {
@@ -117,11 +117,11 @@ describe('nested pages', () => {
   });
 
   it('refuse a size out of bounds, although the batch would not', async () => {
-    const { core, calls } = house();
+    const { core, calls } = coreOf();
     for (const first of [0, -1, 1001]) {
       for (const field of ['connections', 'streams', 'pendingRpcs']) {
-        const asked = `{ user(userId: "user-07") { ${field}(first: ${first}) { nextCursor } } }`;
-        expect(await codeOf(asked, { core }), `${field} ${first}`).toBe('invalid_argument');
+        const queries = `{ user(userId: "user-07") { ${field}(first: ${first}) { nextCursor } } }`;
+        expect(await codeOf(queries, { core }), `${field} ${first}`).toBe('invalid_argument');
       }
     }
     expect(calls).toEqual([]);
@@ -129,7 +129,7 @@ describe('nested pages', () => {
 
   it('refuse a cursor of another listing', async () => {
     const { page } = await read({});
-    const { core } = house();
+    const { core } = coreOf();
     const variables = { after: page.nextCursor };
     const other = 'query ($after: String) { user(userId: "user-08") { connections(after: $after) { nextCursor } } }';
     expect(await codeOf(other, { core, variables })).toBe('invalid_cursor');

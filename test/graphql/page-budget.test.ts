@@ -7,7 +7,8 @@ import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../src/cor
 import type { Page } from '../../src/core/page.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { AnswerBudget, type RowSize } from '../../src/graphql/schema/page-budget.ts';
-import { createPlans, type Plan, type Variables } from '../../src/graphql/execution/plan.ts';
+import { createPlans, type Plan } from '../../src/graphql/execution/plan.ts';
+import type { Variables } from '../../src/graphql/variables/request-variables.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { admin, testCore } from '../kit/core.ts';
 
@@ -49,7 +50,7 @@ beforeAll(async () => {
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
-const plans = createPlans(schema, { eager: true });
+const plans = createPlans(schema);
 
 function planOf(text: string): Plan {
   const plan = plans.of(parse(text));
@@ -61,11 +62,11 @@ function planOf(text: string): Plan {
 async function answerOf(text: string, variables: Variables = {}): Promise<string> {
   const plan = planOf(text);
   const context = () =>
-    createContext({ core: test.core, requester: admin, log: silentLog, asks: plan.asks(variables) });
-  const { data, errors } = await plan.run(context(), variables);
+    createContext({ core: test.core, requester: admin, log: silentLog, asks: plan.bind(variables).asks });
+  const { data, errors } = await plan.bind(variables).run(context());
   expect(errors).toBeUndefined();
   const run = JSON.stringify(data);
-  expect(await plan.write(context(), variables)).toBe(run);
+  expect(await plan.bind(variables).write(context())).toBe(run);
   return run;
 }
 
@@ -74,6 +75,12 @@ const LISTED = `query ($first: Int!, $after: String) { connections(first: $first
   completeness { complete sources { source observed limit reason } } } }`;
 
 describe('a page of large rows', () => {
+  it('is written without graphql-js at its first run already', async () => {
+    const bound = createPlans(schema).of(parse(LISTED))?.bind({ first: 1_000 });
+    const context = createContext({ core: test.core, requester: admin, log: silentLog });
+    expect(typeof (await bound?.write(context))).toBe('string');
+  });
+
   it('ends early, reports it, and continues there until every row was returned once', async () => {
     const seen: string[] = [];
     let after: string | null = null;
@@ -146,9 +153,10 @@ describe('an answer of many pages', () => {
     const again = Array.from({ length: 9 }, (_, i) => `u${i}: user(userId: "user0") { ...U }`);
     const text = `{ ${again.join(' ')} } fragment U on User { connections(first: 50) { nodes { actions { items { schema } } } } }`;
     const plan = planOf(text);
-    const context = () => createContext({ core: test.core, requester: admin, log: silentLog, asks: plan.asks({}) });
-    expect(await plan.write(context(), {})).toBeNull();
-    const { errors } = await plan.run(context(), {});
+    const context = () =>
+      createContext({ core: test.core, requester: admin, log: silentLog, asks: plan.bind({}).asks });
+    expect(await plan.bind({}).write(context())).toBeNull();
+    const { errors } = await plan.bind({}).run(context());
     expect(errors?.[0]?.originalError).toMatchObject({ code: 'too_complex' });
   });
 
@@ -226,7 +234,7 @@ describe('the budget of an answer', () => {
 });
 
 describe('the selection of an operation', () => {
-  const asks = (text: string, variables: Variables = {}) => [...planOf(text).asks(variables)];
+  const asks = (text: string, variables: Variables = {}) => [...planOf(text).bind(variables).asks];
 
   it('counts payloads only where they are included', () => {
     const text = 'query ($with: Boolean!) { messages(userId: "a") { nodes { id payload(include: $with) } } }';

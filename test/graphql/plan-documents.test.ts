@@ -140,7 +140,7 @@ describe.each([
   ['the served schema', schema],
   ['the schema of wire words', restSchema],
 ])('over %s', (_name, of) => {
-  const plans = createPlans(of, { eager: true });
+  const plans = createPlans(of);
 
   it.each(documents.map((document) => ({ name: nameOf(document), document })))(
     'the plan of $name answers as graphql-js does',
@@ -151,10 +151,10 @@ describe.each([
         const options = { maxCoercionErrors: 1 };
         const args = { schema: of, document, variableValues, contextValue: context(), hideSuggestions: true, options };
         const expected = shown(firstOfRequest(await execute(args)));
-        expect(shown((await plan?.run(context(), variableValues)) ?? {})).toEqual(expected);
+        expect(shown((await plan?.bind(variableValues).run(context())) ?? {})).toEqual(expected);
         const { data, errors } = await execute({ ...args, contextValue: context() });
         for (let run = 0; run < 2; run++)
-          expect([errors ? '' : writeJson(data), null]).toContain(await plan?.write(context(), variableValues));
+          expect([errors ? '' : writeJson(data), null]).toContain(await plan?.bind(variableValues).write(context()));
       }
     },
   );
@@ -165,7 +165,7 @@ describe.each([
     const context = () => createContext({ core: test.core, requester: admin, log: silentLog });
     const slow: string[] = [];
     for (const document of documents) {
-      const own = await plans.of(document)?.write(context(), variableSets(document)[1]);
+      const own = await plans.of(document)?.bind(variableSets(document)[1]).write(context());
       if (own === null) slow.push(nameOf(document));
     }
     expect(slow).toEqual([]);
@@ -182,7 +182,8 @@ it('the corpus has answers that are worth comparing', async () => {
     documents.map((document) =>
       plans
         .of(document)
-        ?.run(createContext({ core: test.core, requester: admin, log: silentLog }), variableSets(document)[1]),
+        ?.bind(variableSets(document)[1])
+        .run(createContext({ core: test.core, requester: admin, log: silentLog })),
     ),
   );
   const failed = answers.flatMap((answer, i) =>

@@ -125,15 +125,14 @@ describe('a plan', () => {
       expect(validate(schema, document)).toEqual([]);
       const variableValues = variables ?? {};
       const expected = shown(await execute({ schema, document, contextValue, variableValues, hideSuggestions: true }));
-      const eager = createPlans(schema, { eager: true }).of(document);
-      const lazy = createPlans(schema).of(document);
-      expect(shown((await eager?.run(contextValue, variables)) ?? {})).toEqual(expected);
+      const plan = createPlans(schema).of(document);
+      expect(shown((await plan?.bind(variables).run(contextValue)) ?? {})).toEqual(expected);
       const { data, errors } = await execute({ schema, document, contextValue, variableValues });
-      const written = await eager?.write(contextValue, variables);
+      const written = await plan?.bind(variables).write(contextValue);
       if (errors) expect(written).toBeNull();
       else expect([null, writeJson(data)]).toContain(written);
       for (let run = 0; run < 3; run++)
-        expect(shown((await lazy?.run(contextValue, variables)) ?? {})).toEqual(expected);
+        expect(shown((await plan?.bind(variables).run(contextValue)) ?? {})).toEqual(expected);
     },
   );
 
@@ -145,7 +144,7 @@ describe('a plan', () => {
       const { errors } = await execute({ schema, document, contextValue, variableValues: variables ?? {} });
       if (errors || text.startsWith('mutation')) continue;
       good++;
-      const own = await createPlans(schema, { eager: true }).of(document)?.write(contextValue, variables);
+      const own = await createPlans(schema).of(document)?.bind(variables).write(contextValue);
       written += own === null ? 0 : 1;
     }
     expect(written).toBeGreaterThan(good * 0.6);
@@ -154,7 +153,7 @@ describe('a plan', () => {
   it('answers 400 for a request that cannot run, and never throws', async () => {
     const plan = createPlans(schema).of(parse('query ($n: Int!) { count(n: $n) }'));
     for (const variables of [{}, { n: 'x' }, null, undefined]) {
-      const answer = await plan?.run(contextValue, variables);
+      const answer = await plan?.bind(variables).run(contextValue);
       expect(answer).not.toHaveProperty('data');
       expect(answer?.errors?.[0]?.extensions['http']).toEqual({ status: 400, spec: true });
       expect(answer?.errors?.[0]).toBeInstanceOf(GraphQLError);
@@ -171,10 +170,10 @@ describe('a plan', () => {
   });
 
   it('answers each operation of a document separately', async () => {
-    const plans = createPlans(schema, { eager: true });
+    const plans = createPlans(schema);
     const two = parse('query A($n: Int! = 1) { count(n: $n) } query B { me }');
-    expect(await plans.of(two, 'A')?.run(contextValue, {})).toEqual({ data: { count: 1 } });
-    expect(await plans.of(two, 'B')?.run(contextValue, {})).toEqual({ data: { me: 'admin' } });
+    expect(await plans.of(two, 'A')?.bind({}).run(contextValue)).toEqual({ data: { count: 1 } });
+    expect(await plans.of(two, 'B')?.bind({}).run(contextValue)).toEqual({ data: { me: 'admin' } });
   });
 
   it('includes the fields that a document selects through fragments', () => {
@@ -193,7 +192,7 @@ describe('a plan', () => {
 
 describe('the cost of a plan', () => {
   const cost = (text: string, variables: Record<string, unknown> = {}) =>
-    createPlans(schema).of(parse(text))?.cost(variables);
+    createPlans(schema).of(parse(text))?.bind(variables).cost;
 
   it('follows the sizes of nested lists', () => {
     expect(cost('{ hello }')).toBe(1);
@@ -204,20 +203,20 @@ describe('the cost of a plan', () => {
   it('takes sizes from variables, their defaults, and the default of the field', () => {
     const query = 'query ($n: Int = 20) { named(first: $n) { id } }';
     const plan = createPlans(schema).of(parse(query));
-    expect([{}, { n: 3 }, {}, { n: null }, { n: 3 }].map((variables) => plan?.cost(variables))).toEqual([
+    expect([{}, { n: 3 }, {}, { n: null }, { n: 3 }].map((variables) => plan?.bind(variables).cost)).toEqual([
       21, 4, 21, 101, 4,
     ]);
   });
 
   it('is not affected by invalid variables of an earlier request', () => {
     const plan = createPlans(schema).of(parse('query ($c: Color) { color(like: $c) named(first: 50) { id } }'));
-    expect(plan?.cost({ c: 'NONE' })).toBe(0);
-    expect(plan?.cost({ c: 'RED' })).toBe(52);
+    expect(plan?.bind({ c: 'NONE' }).cost).toBe(0);
+    expect(plan?.bind({ c: 'RED' }).cost).toBe(52);
   });
 
   it('exceeds every bound if it cannot be computed', () => {
     const plan = createPlans(schema).of(parse('query ($n: Int) { sized(first: $n) { id } named(first: 900) { id } }'));
-    expect(plan?.cost({ n: null })).toBe(Infinity);
-    expect(plan?.cost({ n: 1 })).toBe(903);
+    expect(plan?.bind({ n: null }).cost).toBe(Infinity);
+    expect(plan?.bind({ n: 1 }).cost).toBe(903);
   });
 });

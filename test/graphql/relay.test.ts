@@ -143,9 +143,9 @@ describe('subscriptions over the real rooms', () => {
     await client.session.closed('client_closed');
     const next = async (): Promise<unknown> => (await events.next()).value?.data?.connectionEvents;
     const connection = (status: string, ...actionNames: string[]) => ({ clientId: 'tab', status, actionNames });
-    const said = { cause: null, missed: 0 };
-    expect(await next()).toEqual({ ...said, change: 'CONNECTED', connection: connection('CONNECTED', 'open') });
-    expect(await next()).toEqual({ ...said, change: 'ACTIONS_CHANGED', connection: connection('CONNECTED', 'close') });
+    const text = { cause: null, missed: 0 };
+    expect(await next()).toEqual({ ...text, change: 'CONNECTED', connection: connection('CONNECTED', 'open') });
+    expect(await next()).toEqual({ ...text, change: 'ACTIONS_CHANGED', connection: connection('CONNECTED', 'close') });
     expect(await next()).toEqual({
       change: 'DISCONNECTED',
       cause: 'CLIENT_CLOSED',

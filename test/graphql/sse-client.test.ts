@@ -11,19 +11,19 @@ describe.each([
   ['distinct connections at /graphql/stream', '/stream', false],
   ['a single connection', '/stream', true],
 ] as const)('the official client with %s', (_mode, path, singleConnection) => {
-  let door: GraphqlServer;
+  let server: GraphqlServer;
   let client: Client;
   beforeEach(async () => {
-    door = await startGraphqlServer();
+    server = await startGraphqlServer();
     client = clientOf('alice');
   });
   afterEach(async () => {
     client.dispose();
-    await door[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
   });
   const clientOf = (requester: string): Client =>
     createClient({
-      url: door.url + path,
+      url: server.url + path,
       headers: { authorization: `Bearer ${requester}` },
       singleConnection,
       retryAttempts: 0,
@@ -35,12 +35,12 @@ describe.each([
     for await (const result of iterate(query, variables)) results.push(result);
     return results;
   };
-  const push = (n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
+  const push = (n: number): void => server.wires.feeds.forEach((feed) => feed.push(n));
   /** Starts a subscription and waits until the server has subscribed. */
   const started = async (
     query: string,
   ): Promise<{ results: Iteration; first: Promise<IteratorResult<ExecutionResult>> }> => {
-    const opened = door.wires.opened.promise;
+    const opened = server.wires.opened.promise;
     const results = iterate(query);
     const first = results.next();
     await opened;
@@ -55,9 +55,9 @@ describe.each([
     push(9);
     expect((await results.next()).value).toEqual({ data: { ticks: 8 } });
     expect((await results.next()).value).toEqual({ data: { ticks: 9 } });
-    expect(door.wires.feeds.size).toBe(1);
+    expect(server.wires.feeds.size).toBe(1);
     await results.return?.();
-    await until(() => door.wires.feeds.size === 0);
+    await until(() => server.wires.feeds.size === 0);
   });
 
   it('sees the end of a subscription whose source has ended', async () => {
@@ -97,7 +97,7 @@ describe.each([
   });
 
   it.each(['boomStart', 'boomEvents'])('does not see what broke %s', async (field) => {
-    const opened = door.wires.opened.promise;
+    const opened = server.wires.opened.promise;
     const results = iterate(`subscription { ${field} }`);
     const first = results.next();
     if (field === 'boomEvents') {
@@ -107,7 +107,7 @@ describe.each([
     const { value } = await first;
     expect(JSON.stringify(value)).not.toContain('hunter2');
     expect(value.errors[0].extensions).toEqual({ code: 'internal', id: expect.any(String) });
-    expect(door.lines.filter(({ fields }) => String(fields['err']).includes(SECRET))).toHaveLength(1);
+    expect(server.lines.filter(({ fields }) => String(fields['err']).includes(SECRET))).toHaveLength(1);
     await results.return?.();
   });
 
@@ -116,7 +116,7 @@ describe.each([
     push(1);
     await first;
     const next = results.next();
-    door.wires.feeds.forEach((feed) => feed.fail(new Error(SECRET)));
+    server.wires.feeds.forEach((feed) => feed.fail(new Error(SECRET)));
     const { value } = await next;
     expect(value.errors[0].extensions.code).toBe('internal');
     expect(JSON.stringify(value)).not.toContain('hunter2');
@@ -137,9 +137,9 @@ describe.each([
     push(1);
     await first;
     const next = results.next();
-    await door.closeDoor();
+    await server.closeDoor();
     await expect(next).rejects.toThrow(NetworkError);
-    expect(door.wires.feeds.size).toBe(0);
+    expect(server.wires.feeds.size).toBe(0);
   });
 
   it('loses nothing and keeps order while it runs many operations at once', async () => {

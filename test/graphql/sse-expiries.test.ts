@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createExpiries, type Ending } from '../../src/web/expiries.ts';
 import { FakeClock } from '../kit/clock.ts';
 
-function house() {
+function setUp() {
   const clock = new FakeClock();
   const waiting = new Set<object>();
   const timers = { armed: 0, waiting };
@@ -30,7 +30,7 @@ function house() {
 }
 
 test('each stream ends with its own token, to the millisecond, however many end in the same second', async () => {
-  const { clock, ended, add, timers } = house();
+  const { clock, ended, add, timers } = setUp();
   add('c', 2700);
   add('a', 2100);
   add('b', 2100);
@@ -45,7 +45,7 @@ test('each stream ends with its own token, to the millisecond, however many end 
 });
 
 test('a thousand streams of one second need one timer, and none after all have closed', () => {
-  const { expiries, add, timers } = house();
+  const { expiries, add, timers } = setUp();
   const wires = Array.from({ length: 1000 }, (_, i) => add(`${i}`, 60_000 + i));
   expect([timers.armed, timers.waiting.size]).toEqual([1, 1]);
   for (const wire of wires) expiries.cancel(wire);
@@ -53,7 +53,7 @@ test('a thousand streams of one second need one timer, and none after all have c
 });
 
 test('a stream that closed before its time is not ended again', async () => {
-  const { clock, expiries, ended, add } = house();
+  const { clock, expiries, ended, add } = setUp();
   const gone = add('gone', 1000);
   add('here', 1500);
   expiries.cancel(gone);
@@ -63,7 +63,7 @@ test('a stream that closed before its time is not ended again', async () => {
 });
 
 test('a stream that is slow to close does not prevent later ones of its second from ending', async () => {
-  const { clock, ended, expiries, add } = house();
+  const { clock, ended, expiries, add } = setUp();
   const start = clock.now();
   const slow: Ending = {
     options: { onClose: () => {}, expiresAt: start + 1200, lastChunk: null },

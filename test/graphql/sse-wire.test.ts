@@ -12,7 +12,7 @@ const PAD = 'x'.repeat(20_000);
 function numbers() {
   const encoded: LiveEvent<number>[] = [];
   let push = (_: number): void => {};
-  const face: EventEncoder<number> = {
+  const encoder: EventEncoder<number> = {
     encode(live) {
       encoded.push(live);
       return `<${live.event}:${live.missed}>${PAD}`;
@@ -21,7 +21,7 @@ function numbers() {
     last: () => 'over',
   };
   const groups = createGroups<number>({ sharing: true });
-  const hear = (to: (event: number) => void): (() => void) => {
+  const listen = (to: (event: number) => void): (() => void) => {
     push = to;
     return () => {};
   };
@@ -32,7 +32,7 @@ function numbers() {
     join(wire: SseStream, id: string | null = null) {
       const lifetime = { endWith() {}, close() {} };
       return groups.join(
-        { shared: { key: 'k', listen: hear, lifetime: lifetime }, encoder: () => face },
+        { shared: { key: 'k', listen, lifetime: lifetime }, encoder: () => encoder },
         { stream: wire, id, onEnd: () => {} },
       );
     },

@@ -15,24 +15,24 @@ import { openRaw, subscribeRaw, type RawStream } from './kit/stream.ts';
 
 const TICKS = 'subscription { ticks }';
 const COMPLETE = 'event: complete\ndata:\n\n';
-const push = (door: GraphqlServer, n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
+const push = (server: GraphqlServer, n: number): void => server.wires.feeds.forEach((feed) => feed.push(n));
 
 /** With enough time for the handler to take each event, if it did. */
-async function pushSlowly(door: GraphqlServer, from: number, to: number): Promise<void> {
+async function pushSlowly(server: GraphqlServer, from: number, to: number): Promise<void> {
   for (let n = from; n < to; n++) {
-    push(door, n);
+    push(server, n);
     await new Promise((done) => setImmediate(done));
   }
 }
 
-type Asked = { requester?: string | null; token?: string; body?: unknown; search?: string; accept?: string };
+type Requested = { requester?: string | null; token?: string; body?: unknown; search?: string; accept?: string };
 /** A request to the route of both modes. */
 function toStream(
-  door: GraphqlServer,
+  server: GraphqlServer,
   method: string,
-  { requester = 'alice', token, body, search = '', accept }: Asked = {},
+  { requester = 'alice', token, body, search = '', accept }: Requested = {},
 ): Promise<RawStream> {
-  return openRaw(`${door.url}/stream${search}`, {
+  return openRaw(`${server.url}/stream${search}`, {
     method,
     headers: {
       ...(requester !== null && { authorization: `Bearer ${requester}` }),
@@ -43,16 +43,20 @@ function toStream(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
 }
-async function reserve(door: GraphqlServer, requester = 'alice'): Promise<string> {
-  const answer = await toStream(door, 'PUT', { requester });
+async function reserve(server: GraphqlServer, requester = 'alice'): Promise<string> {
+  const answer = await toStream(server, 'PUT', { requester });
   await answer.ended;
   expect(answer.status).toBe(201);
   return answer.text();
 }
-const open = (door: GraphqlServer, token: string, requester = 'alice') =>
-  toStream(door, 'GET', { requester, token, accept: 'text/event-stream' });
-const operate = (door: GraphqlServer, token: string, operationId: string, more: Asked & { query?: string } = {}) =>
-  toStream(door, 'POST', { token, ...more, body: { query: more.query ?? TICKS, extensions: { operationId } } });
+const open = (server: GraphqlServer, token: string, requester = 'alice') =>
+  toStream(server, 'GET', { requester, token, accept: 'text/event-stream' });
+const operate = (
+  server: GraphqlServer,
+  token: string,
+  operationId: string,
+  more: Requested & { query?: string } = {},
+) => toStream(server, 'POST', { token, ...more, body: { query: more.query ?? TICKS, extensions: { operationId } } });
 async function refusal(answer: Promise<RawStream>): Promise<[number, string]> {
   const { status, ended, text } = await answer;
   await ended;
@@ -61,21 +65,21 @@ async function refusal(answer: Promise<RawStream>): Promise<[number, string]> {
 
 describe('an event stream', () => {
   it('is refused without a token, for every form of request', async () => {
-    await using door = await startGraphqlServer();
+    await using server = await startGraphqlServer();
     const accept = 'text/event-stream';
     const search = `?query=${encodeURIComponent(TICKS)}`;
-    expect(await refusal(toStream(door, 'PUT', { requester: null }))).toEqual([401, 'unauthenticated']);
-    expect(await refusal(toStream(door, 'POST', { requester: null, accept, body: { query: TICKS } }))).toEqual([
+    expect(await refusal(toStream(server, 'PUT', { requester: null }))).toEqual([401, 'unauthenticated']);
+    expect(await refusal(toStream(server, 'POST', { requester: null, accept, body: { query: TICKS } }))).toEqual([
       401,
       'unauthenticated',
     ]);
-    expect(await refusal(toStream(door, 'GET', { requester: null, accept, search }))).toEqual([403, 'forbidden']);
-    expect(door.wires.feeds.size).toBe(0);
+    expect(await refusal(toStream(server, 'GET', { requester: null, accept, search }))).toEqual([403, 'forbidden']);
+    expect(server.wires.feeds.size).toBe(0);
   });
 
   it('writes the frames of the protocol, and the header against buffering proxies', async () => {
-    await using door = await startGraphqlServer();
-    const stream = await subscribeRaw(door.url, 'subscription { ticks(times: 2) }');
+    await using server = await startGraphqlServer();
+    const stream = await subscribeRaw(server.url, 'subscription { ticks(times: 2) }');
     await stream.ended;
     expect(stream.status).toBe(200);
     expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
@@ -86,9 +90,9 @@ describe('an event stream', () => {
   });
 
   it('accepts an operation by GET, but no mutation', async () => {
-    await using door = await startGraphqlServer();
+    await using server = await startGraphqlServer();
     const get = (query: string) =>
-      toStream(door, 'GET', { accept: 'text/event-stream', search: `?query=${encodeURIComponent(query)}` });
+      toStream(server, 'GET', { accept: 'text/event-stream', search: `?query=${encodeURIComponent(query)}` });
     const stream = await get('subscription { ticks(times: 1) }');
     await stream.ended;
     expect(stream.text()).toContain('{"ticks":1}');
@@ -97,49 +101,49 @@ describe('an event stream', () => {
   });
 
   it('frees its source when its reader leaves', async () => {
-    await using door = await startGraphqlServer();
-    const opened = door.wires.opened.promise;
-    const stream = await subscribeRaw(door.url, TICKS);
+    await using server = await startGraphqlServer();
+    const opened = server.wires.opened.promise;
+    const stream = await subscribeRaw(server.url, TICKS);
     await opened;
     stream.abort();
-    await until(() => door.wires.feeds.size === 0);
+    await until(() => server.wires.feeds.size === 0);
   });
 
   it("aborts a mutation's wait when its reader leaves", async () => {
-    await using door = await startGraphqlServer();
-    const opened = door.wires.opened.promise;
-    const stream = await subscribeRaw(door.url, 'mutation { stuck }');
+    await using server = await startGraphqlServer();
+    const opened = server.wires.opened.promise;
+    const stream = await subscribeRaw(server.url, 'mutation { stuck }');
     await opened;
     stream.abort();
-    await door.wires.aborted.promise;
+    await server.wires.aborted.promise;
     // Its place is free again: ten more fit.
-    const more = await Promise.all(Array.from({ length: SSE_PER_PRINCIPAL }, () => subscribeRaw(door.url, TICKS)));
+    const more = await Promise.all(Array.from({ length: SSE_PER_PRINCIPAL }, () => subscribeRaw(server.url, TICKS)));
     expect(more.map(({ status }) => status)).toEqual(more.map(() => 200));
   });
 
   it('is pinged every 20 s in both modes', async () => {
-    await using door = await startGraphqlServer();
-    const own = await subscribeRaw(door.url, TICKS);
-    const shared = await open(door, await reserve(door));
+    await using server = await startGraphqlServer();
+    const own = await subscribeRaw(server.url, TICKS);
+    const shared = await open(server, await reserve(server));
     await Promise.all([own.until(':\n\n'), shared.until(':\n\n')]);
     for (let round = 2; round <= 5; round++) {
-      await door.clock.advance(SSE_PING_MS);
+      await server.clock.advance(SSE_PING_MS);
       await Promise.all([own.until(':\n\n', round), shared.until(':\n\n', round)]);
     }
     expect(own.text()).toBe(':\n\n'.repeat(5));
   });
 
   it('continues, pings included, after its reader was slow, with little memory', async () => {
-    await using door = await startGraphqlServer();
+    await using server = await startGraphqlServer();
     const query = 'subscription ($size: Int!) { text(size: $size) }';
-    const opened = door.wires.opened.promise;
-    const slow = await openPaused(door, { query, variables: { size: 200_000 } });
+    const opened = server.wires.opened.promise;
+    const slow = await openPaused(server, { query, variables: { size: 200_000 } });
     await opened;
     // Far more than the sockets hold, so that the handler must stop taking events from their source.
-    await pushSlowly(door, 0, 300);
+    await pushSlowly(server, 0, 300);
     await slow.blocked();
-    await door.clock.advance(SSE_PING_MS);
-    await pushSlowly(door, 300, 600);
+    await server.clock.advance(SSE_PING_MS);
+    await pushSlowly(server, 300, 600);
     slow.resume();
     await slow.until('"599:');
     const seen = slow.numbers();
@@ -148,179 +152,179 @@ describe('an event stream', () => {
     expect(seen.slice(-100)).toEqual(Array.from({ length: 100 }, (_, i) => 500 + i));
     expect(seen.length).toBeLessThan(400);
     const pings = slow.pings();
-    await door.clock.advance(SSE_PING_MS);
+    await server.clock.advance(SSE_PING_MS);
     await until(() => slow.pings() > pings);
     slow.destroy();
   });
 
   it('is cut when its reader takes nothing for too long', async () => {
-    await using door = await startGraphqlServer();
-    const opened = door.wires.opened.promise;
-    const slow = await openPaused(door, { query: 'subscription { text(size: 900000) }' });
+    await using server = await startGraphqlServer();
+    const opened = server.wires.opened.promise;
+    const slow = await openPaused(server, { query: 'subscription { text(size: 900000) }' });
     await opened;
-    for (let n = 0; n < 100; n++) push(door, n);
+    for (let n = 0; n < 100; n++) push(server, n);
     await slow.blocked();
-    await door.clock.advance(SSE_STALL_MS - SSE_PING_MS);
-    expect(door.wires.feeds.size).toBe(1);
+    await server.clock.advance(SSE_STALL_MS - SSE_PING_MS);
+    expect(server.wires.feeds.size).toBe(1);
     // The sockets may still have taken some bytes since, which restarts the time.
-    while (door.wires.feeds.size > 0) await door.clock.advance(SSE_PING_MS);
+    while (server.wires.feeds.size > 0) await server.clock.advance(SSE_PING_MS);
     slow.destroy();
   });
 });
 
 describe('the number of event streams', () => {
   it('is 10 for a user, in both modes together, and a closed one can be replaced', async () => {
-    await using door = await startGraphqlServer();
-    const token = await reserve(door);
+    await using server = await startGraphqlServer();
+    const token = await reserve(server);
     const streams = await Promise.all(
-      Array.from({ length: SSE_PER_PRINCIPAL - 1 }, () => subscribeRaw(door.url, TICKS)),
+      Array.from({ length: SSE_PER_PRINCIPAL - 1 }, () => subscribeRaw(server.url, TICKS)),
     );
     expect(streams.every(({ status }) => status === 200)).toBe(true);
-    const refused = await subscribeRaw(door.url, TICKS);
+    const refused = await subscribeRaw(server.url, TICKS);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
     expect(await refusal(Promise.resolve(refused))).toEqual([429, 'rate_limited']);
-    expect(await refusal(toStream(door, 'PUT'))).toEqual([429, 'rate_limited']);
+    expect(await refusal(toStream(server, 'PUT'))).toEqual([429, 'rate_limited']);
     // The reserved place counts already; the others count separately.
-    expect((await open(door, token)).status).toBe(200);
-    expect((await subscribeRaw(door.url, TICKS, { requester: 'bob' })).status).toBe(200);
+    expect((await open(server, token)).status).toBe(200);
+    expect((await subscribeRaw(server.url, TICKS, { requester: 'bob' })).status).toBe(200);
     streams[0]?.abort();
-    await until(() => door.wires.feeds.size === SSE_PER_PRINCIPAL - 1);
-    expect((await subscribeRaw(door.url, TICKS)).status).toBe(200);
+    await until(() => server.wires.feeds.size === SSE_PER_PRINCIPAL - 1);
+    expect((await subscribeRaw(server.url, TICKS)).status).toBe(200);
   });
 
   it('is 200 for an administrator', async () => {
-    await using door = await startGraphqlServer();
-    for (let n = 0; n < SSE_PER_ADMIN; n++) await reserve(door, 'admin');
-    expect(await refusal(toStream(door, 'PUT', { requester: 'admin' }))).toEqual([429, 'rate_limited']);
+    await using server = await startGraphqlServer();
+    for (let n = 0; n < SSE_PER_ADMIN; n++) await reserve(server, 'admin');
+    expect(await refusal(toStream(server, 'PUT', { requester: 'admin' }))).toEqual([429, 'rate_limited']);
   });
 
   it('does not include refused ones', async () => {
-    await using door = await startGraphqlServer();
+    await using server = await startGraphqlServer();
     for (let n = 0; n < 2 * SSE_PER_PRINCIPAL; n++) {
-      const stream = await subscribeRaw(door.url, 'subscription { nope }');
+      const stream = await subscribeRaw(server.url, 'subscription { nope }');
       await stream.ended;
-      expect(await refusal(toStream(door, 'POST', { accept: 'text/event-stream', body: {} }))).toEqual([
+      expect(await refusal(toStream(server, 'POST', { accept: 'text/event-stream', body: {} }))).toEqual([
         400,
         'invalid_argument',
       ]);
     }
-    expect((await subscribeRaw(door.url, TICKS)).status).toBe(200);
+    expect((await subscribeRaw(server.url, TICKS)).status).toBe(200);
   });
 });
 
 describe('a reservation', () => {
   it('cannot be used by anybody else, for whom it does not exist', async () => {
-    await using door = await startGraphqlServer();
-    const token = await reserve(door);
+    await using server = await startGraphqlServer();
+    const token = await reserve(server);
     for (const requester of ['bob', 'admin']) {
-      expect(await refusal(open(door, token, requester))).toEqual([404, 'not_found']);
-      expect(await refusal(operate(door, token, 'a', { requester }))).toEqual([404, 'not_found']);
-      expect(await refusal(toStream(door, 'DELETE', { requester, token, search: '?operationId=a' }))).toEqual([
+      expect(await refusal(open(server, token, requester))).toEqual([404, 'not_found']);
+      expect(await refusal(operate(server, token, 'a', { requester }))).toEqual([404, 'not_found']);
+      expect(await refusal(toStream(server, 'DELETE', { requester, token, search: '?operationId=a' }))).toEqual([
         404,
         'not_found',
       ]);
     }
-    const [foreign, absent] = await Promise.all([open(door, token, 'bob'), open(door, `${token}x`)]);
+    const [foreign, absent] = await Promise.all([open(server, token, 'bob'), open(server, `${token}x`)]);
     await Promise.all([foreign.ended, absent.ended]);
     expect(foreign.text()).toBe(absent.text());
-    expect((await open(door, token)).status).toBe(200);
+    expect((await open(server, token)).status).toBe(200);
   });
 
   it('is also found by its token in the address, and opened once', async () => {
-    await using door = await startGraphqlServer();
-    const token = await reserve(door);
+    await using server = await startGraphqlServer();
+    const token = await reserve(server);
     const accept = 'text/event-stream';
-    const stream = await toStream(door, 'GET', { search: `?token=${token}`, accept });
+    const stream = await toStream(server, 'GET', { search: `?token=${token}`, accept });
     expect(stream.status).toBe(200);
-    expect(await refusal(open(door, token))).toEqual([409, 'invalid_argument']);
+    expect(await refusal(open(server, token))).toEqual([409, 'invalid_argument']);
   });
 
   it('keeps operations that arrive before it is opened', async () => {
-    await using door = await startGraphqlServer();
-    const token = await reserve(door);
-    expect((await operate(door, token, 'early', { query: '{ me }' })).status).toBe(202);
-    const stream = await open(door, token);
+    await using server = await startGraphqlServer();
+    const token = await reserve(server);
+    expect((await operate(server, token, 'early', { query: '{ me }' })).status).toBe(202);
+    const stream = await open(server, token);
     await stream.until('event: complete\ndata: {"id":"early"}\n\n');
     expect(stream.text()).toContain('event: next\ndata: {"id":"early","payload":{"data":{"me":"alice"}}}\n\n');
   });
 
   it('expires when nobody opens it, and no longer counts', async () => {
-    await using door = await startGraphqlServer();
+    await using server = await startGraphqlServer();
     const tokens = [];
-    for (let n = 0; n < SSE_PER_PRINCIPAL; n++) tokens.push(await reserve(door));
+    for (let n = 0; n < SSE_PER_PRINCIPAL; n++) tokens.push(await reserve(server));
     const [first = ''] = tokens;
-    const stream = await open(door, first);
-    await door.clock.advance(SSE_RESERVATION_MS);
-    expect(await refusal(open(door, tokens[1] ?? ''))).toEqual([404, 'not_found']);
-    expect((await operate(door, first, 'a', { query: '{ me }' })).status).toBe(202);
+    const stream = await open(server, first);
+    await server.clock.advance(SSE_RESERVATION_MS);
+    expect(await refusal(open(server, tokens[1] ?? ''))).toEqual([404, 'not_found']);
+    expect((await operate(server, first, 'a', { query: '{ me }' })).status).toBe(202);
     await stream.until('"alice"');
-    for (let n = 1; n < SSE_PER_PRINCIPAL; n++) await reserve(door);
-    expect(await refusal(toStream(door, 'PUT'))).toEqual([429, 'rate_limited']);
+    for (let n = 1; n < SSE_PER_PRINCIPAL; n++) await reserve(server);
+    expect(await refusal(toStream(server, 'PUT'))).toEqual([429, 'rate_limited']);
   });
 
   it('ends with its stream', async () => {
-    await using door = await startGraphqlServer();
-    const token = await reserve(door);
-    const stream = await open(door, token);
-    const opened = door.wires.opened.promise;
-    await operate(door, token, 'a');
+    await using server = await startGraphqlServer();
+    const token = await reserve(server);
+    const stream = await open(server, token);
+    const opened = server.wires.opened.promise;
+    await operate(server, token, 'a');
     await opened;
     stream.abort();
-    await until(() => door.wires.feeds.size === 0);
-    expect(await refusal(operate(door, token, 'b'))).toEqual([404, 'not_found']);
+    await until(() => server.wires.feeds.size === 0);
+    expect(await refusal(operate(server, token, 'b'))).toEqual([404, 'not_found']);
   });
 
   it('frees the id of an operation whose document has errors', async () => {
-    await using door = await startGraphqlServer();
-    const token = await reserve(door);
-    const stream = await open(door, token);
+    await using server = await startGraphqlServer();
+    const token = await reserve(server);
+    const stream = await open(server, token);
     for (let round = 1; round <= 2; round++) {
-      expect((await operate(door, token, 'wrong', { query: 'subscription { nothing }' })).status).toBe(202);
+      expect((await operate(server, token, 'wrong', { query: 'subscription { nothing }' })).status).toBe(202);
       await stream.until('event: complete\ndata: {"id":"wrong"}\n\n', round);
     }
   });
 
   it('accepts 100 operations at once, each with its own id', async () => {
-    await using door = await startGraphqlServer();
-    const token = await reserve(door);
-    const stream = await open(door, token);
-    for (let n = 0; n < SSE_OPERATIONS; n++) expect((await operate(door, token, `op${n}`)).status).toBe(202);
-    expect(await refusal(operate(door, token, 'one-more'))).toEqual([429, 'rate_limited']);
-    const stop = await toStream(door, 'DELETE', { token, search: '?operationId=op7' });
+    await using server = await startGraphqlServer();
+    const token = await reserve(server);
+    const stream = await open(server, token);
+    for (let n = 0; n < SSE_OPERATIONS; n++) expect((await operate(server, token, `op${n}`)).status).toBe(202);
+    expect(await refusal(operate(server, token, 'one-more'))).toEqual([429, 'rate_limited']);
+    const stop = await toStream(server, 'DELETE', { token, search: '?operationId=op7' });
     expect(stop.status).toBe(200);
     await stream.until('event: complete\ndata: {"id":"op7"}\n\n');
-    expect(await refusal(operate(door, token, 'op8'))).toEqual([409, 'invalid_argument']);
-    expect((await operate(door, token, 'op7', { query: '{ me }' })).status).toBe(202);
+    expect(await refusal(operate(server, token, 'op8'))).toEqual([409, 'invalid_argument']);
+    expect((await operate(server, token, 'op7', { query: '{ me }' })).status).toBe(202);
     await stream.until('{"id":"op7","payload":{"data":{"me":"alice"}}}');
-    expect((await operate(door, token, 'one-more', { query: '{ me }' })).status).toBe(202);
+    expect((await operate(server, token, 'one-more', { query: '{ me }' })).status).toBe(202);
     await stream.until('{"id":"one-more"}');
   });
 
   it('ends only the stopped operation', async () => {
-    await using door = await startGraphqlServer();
-    const token = await reserve(door);
-    const stream = await open(door, token);
-    await operate(door, token, 'a');
-    await operate(door, token, 'b');
-    await until(() => door.wires.feeds.size === 2);
-    await toStream(door, 'DELETE', { token, search: '?operationId=a' });
-    await until(() => door.wires.feeds.size === 1);
-    push(door, 5);
+    await using server = await startGraphqlServer();
+    const token = await reserve(server);
+    const stream = await open(server, token);
+    await operate(server, token, 'a');
+    await operate(server, token, 'b');
+    await until(() => server.wires.feeds.size === 2);
+    await toStream(server, 'DELETE', { token, search: '?operationId=a' });
+    await until(() => server.wires.feeds.size === 1);
+    push(server, 5);
     await stream.until('{"id":"b","payload":{"data":{"ticks":5}}}');
     expect(stream.text()).not.toContain('{"id":"a","payload"');
   });
 
   it('refuses malformed requests', async () => {
-    await using door = await startGraphqlServer();
-    const token = await reserve(door);
+    await using server = await startGraphqlServer();
+    const token = await reserve(server);
     const bad = { body: { query: TICKS } };
-    expect(await refusal(toStream(door, 'POST', { token, ...bad }))).toEqual([400, 'invalid_argument']);
-    expect(await refusal(operate(door, token, 'x'.repeat(200)))).toEqual([400, 'invalid_argument']);
-    expect(await refusal(operate(door, token, ''))).toEqual([400, 'invalid_argument']);
-    expect(await refusal(toStream(door, 'DELETE', { token }))).toEqual([400, 'invalid_argument']);
-    expect(await refusal(toStream(door, 'POST', { token, body: [] }))).toEqual([400, 'invalid_argument']);
-    expect(await refusal(toStream(door, 'PATCH', { token }))).toEqual([405, 'method_not_allowed']);
-    expect(await refusal(toStream(door, 'DELETE'))).toEqual([404, 'not_found']);
+    expect(await refusal(toStream(server, 'POST', { token, ...bad }))).toEqual([400, 'invalid_argument']);
+    expect(await refusal(operate(server, token, 'x'.repeat(200)))).toEqual([400, 'invalid_argument']);
+    expect(await refusal(operate(server, token, ''))).toEqual([400, 'invalid_argument']);
+    expect(await refusal(toStream(server, 'DELETE', { token }))).toEqual([400, 'invalid_argument']);
+    expect(await refusal(toStream(server, 'POST', { token, body: [] }))).toEqual([400, 'invalid_argument']);
+    expect(await refusal(toStream(server, 'PATCH', { token }))).toEqual([405, 'method_not_allowed']);
+    expect(await refusal(toStream(server, 'DELETE'))).toEqual([404, 'not_found']);
   });
 });
 
@@ -334,66 +338,68 @@ describe('a stream ends', () => {
     'with the token that opened it (%s), and its client may reconnect',
     async (mode) => {
       const requester = principals();
-      await using door = await startGraphqlServer({ requester });
-      requester.set('carol', until5(door.clock, 5_000));
-      const opened = door.wires.opened.promise;
-      const token = mode === 'shared' ? await reserve(door, 'carol') : null;
+      await using server = await startGraphqlServer({ requester });
+      requester.set('carol', until5(server.clock, 5_000));
+      const opened = server.wires.opened.promise;
+      const token = mode === 'shared' ? await reserve(server, 'carol') : null;
       const stream =
-        token === null ? await subscribeRaw(door.url, TICKS, { requester: 'carol' }) : await open(door, token, 'carol');
-      if (token !== null) await operate(door, token, 'a', { requester: 'carol' });
+        token === null
+          ? await subscribeRaw(server.url, TICKS, { requester: 'carol' })
+          : await open(server, token, 'carol');
+      if (token !== null) await operate(server, token, 'a', { requester: 'carol' });
       await opened;
-      await door.clock.advance(4_999);
-      push(door, 1);
+      await server.clock.advance(4_999);
+      push(server, 1);
       await stream.until('"ticks":1');
-      await door.clock.advance(1);
+      await server.clock.advance(1);
       await stream.ended;
       expect(stream.text()).not.toContain('complete');
-      expect(door.wires.feeds.size).toBe(0);
+      expect(server.wires.feeds.size).toBe(0);
     },
   );
 
   it('with the token that requested one of its operations', async () => {
     const requester = principals();
-    await using door = await startGraphqlServer({ requester });
-    requester.set('long', { ...user('carol'), expiresAt: door.clock.now() + 60_000 });
-    requester.set('short', { ...user('carol'), expiresAt: door.clock.now() + 3_000 });
-    const token = await reserve(door, 'long');
-    const stream = await open(door, token, 'long');
-    await operate(door, token, 'a', { requester: 'short' });
-    await until(() => door.wires.feeds.size === 1);
-    await door.clock.advance(3_000);
+    await using server = await startGraphqlServer({ requester });
+    requester.set('long', { ...user('carol'), expiresAt: server.clock.now() + 60_000 });
+    requester.set('short', { ...user('carol'), expiresAt: server.clock.now() + 3_000 });
+    const token = await reserve(server, 'long');
+    const stream = await open(server, token, 'long');
+    await operate(server, token, 'a', { requester: 'short' });
+    await until(() => server.wires.feeds.size === 1);
+    await server.clock.advance(3_000);
     await stream.ended;
-    expect(door.wires.feeds.size).toBe(0);
+    expect(server.wires.feeds.size).toBe(0);
   });
 
   it('not before a token that lasts longer than timers can count', async () => {
     const requester = principals();
-    await using door = await startGraphqlServer({ requester });
+    await using server = await startGraphqlServer({ requester });
     const days = 60 * 24 * 3600_000;
-    requester.set('carol', { kind: 'admin', name: 'carol', expiresAt: door.clock.now() + days });
-    const opened = door.wires.opened.promise;
-    const stream = await subscribeRaw(door.url, TICKS, { requester: 'carol' });
+    requester.set('carol', { kind: 'admin', name: 'carol', expiresAt: server.clock.now() + days });
+    const opened = server.wires.opened.promise;
+    const stream = await subscribeRaw(server.url, TICKS, { requester: 'carol' });
     await opened;
-    push(door, 1);
+    push(server, 1);
     await stream.until('"ticks":1');
-    expect(door.wires.feeds.size).toBe(1);
+    expect(server.wires.feeds.size).toBe(1);
   });
 
   it('without `complete` at shutdown, which refuses new ones', async () => {
-    await using door = await startGraphqlServer();
-    const own = await subscribeRaw(door.url, TICKS);
-    const token = await reserve(door);
-    const shared = await open(door, token);
-    await operate(door, token, 'a');
-    const unopened = await reserve(door, 'bob');
-    await until(() => door.wires.feeds.size === 2);
-    await door.closeDoor();
+    await using server = await startGraphqlServer();
+    const own = await subscribeRaw(server.url, TICKS);
+    const token = await reserve(server);
+    const shared = await open(server, token);
+    await operate(server, token, 'a');
+    const unopened = await reserve(server, 'bob');
+    await until(() => server.wires.feeds.size === 2);
+    await server.closeDoor();
     await Promise.all([own.ended, shared.ended]);
     expect(own.text() + shared.text()).not.toContain('complete');
-    expect(door.wires.feeds.size).toBe(0);
-    expect(await refusal(toStream(door, 'PUT'))).toEqual([503, 'draining']);
-    expect(await refusal(subscribeRaw(door.url, TICKS))).toEqual([503, 'draining']);
-    expect(await refusal(open(door, unopened, 'bob'))).toEqual([404, 'not_found']);
+    expect(server.wires.feeds.size).toBe(0);
+    expect(await refusal(toStream(server, 'PUT'))).toEqual([503, 'draining']);
+    expect(await refusal(subscribeRaw(server.url, TICKS))).toEqual([503, 'draining']);
+    expect(await refusal(open(server, unopened, 'bob'))).toEqual([404, 'not_found']);
   });
 });
 

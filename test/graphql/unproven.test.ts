@@ -33,11 +33,11 @@ describe("the schema's statements about what is not proven", () => {
   });
 
   it('a pending RPC does not prove that nothing was written, that the client did not run, or that no result was late', () => {
-    const said = typeOf('PendingRpc').description ?? '';
-    expect(said).toMatch(/Nothing more is shown/);
-    expect(said).toMatch(/may have been written to the socket/);
-    expect(said).toMatch(/the client may have run it/);
-    expect(said).toMatch(/a result may have come after the caller stopped waiting/);
+    const description = typeOf('PendingRpc').description ?? '';
+    expect(description).toMatch(/Nothing more is shown/);
+    expect(description).toMatch(/may have been written to the socket/);
+    expect(description).toMatch(/the client may have run it/);
+    expect(description).toMatch(/a result may have come after the caller stopped waiting/);
   });
 
   it('an assignment is stated wherever workers are listed, and a reservation of capacity too', () => {
@@ -59,7 +59,7 @@ describe("the schema's statements about what is not proven", () => {
       .map((one) => one.text)
       .join('\n')
       .replaceAll(/\s+/g, ' ');
-    for (const said of [
+    for (const description of [
       'No field of it means external completion',
       'a current assignment, and nothing more',
       'They describe ingestion by the server, not execution by clients',
@@ -67,6 +67,6 @@ describe("the schema's statements about what is not proven", () => {
       'A reservation is of admission, not of execution',
       'evidence of capability, not authorization',
     ])
-      expect(text).toContain(said);
+      expect(text).toContain(description);
   });
 });

@@ -46,7 +46,7 @@ async function invoking(come: (core: Core) => Promise<Invocation>) {
 }
 
 async function both(of: { context(): object }, document: DocumentNode, variableValues = {}) {
-  const plan = createPlans(schema, { eager: true }).of(document);
+  const plan = createPlans(schema).of(document);
   const contextValue = of.context();
   const expected = await execute({
     schema,
@@ -55,8 +55,8 @@ async function both(of: { context(): object }, document: DocumentNode, variableV
     contextValue: of.context(),
     hideSuggestions: true,
   });
-  const text = await plan?.write(contextValue, variableValues);
-  return { expected, text, run: () => plan?.run(contextValue, variableValues) };
+  const text = await plan?.bind(variableValues).write(contextValue);
+  return { expected, text, run: () => plan?.bind(variableValues).run(contextValue) };
 }
 
 it.each([
@@ -66,7 +66,7 @@ it.each([
 ])('the document of %s is written as text, every time', async (name, of) => {
   await using test = await testCore();
   await connect(test.core, user('alice'));
-  const plan = createPlans(of, { eager: true }).of(parse(RPC), name);
+  const plan = createPlans(of).of(parse(RPC), name);
   const variables = { user_id: 'alice', client_id: 'tab', action: 'open', command_id: 'c1' };
   const stage = { wait_for: name === 'AwaitCommand' ? 'COMPLETED' : 'ADMITTED' };
   await test.core.rpc.invoke(admin, {
@@ -79,7 +79,7 @@ it.each([
   });
   for (let time = 0; time < 3; time++) {
     const context = createContext({ core: test.core, requester: admin, log: silentLog });
-    expect(await plan?.write(context, { ...variables, ...(name === 'InvokeAction' && stage) })).toContain(
+    expect(await plan?.bind({ ...variables, ...(name === 'InvokeAction' && stage) }).write(context)).toContain(
       '"command_id":"c1"',
     );
   }
@@ -113,7 +113,7 @@ it('a mutation whose answer cannot be written is resolved once', async () => {
 
 it('the document of IngestMessages is written as text, refused messages among them', async () => {
   await using test = await testCore();
-  const plan = createPlans(restSchema, { eager: true }).of(parse(INGEST));
+  const plan = createPlans(restSchema).of(parse(INGEST));
   const context = createContext({ core: test.core, requester: user('alice'), log: silentLog });
   const message = { kind: 'event', streamSuffix: 'notes', clientId: 'tab', instanceId: 'i1', payload: { a: [1] } };
   const messages = [
@@ -121,7 +121,7 @@ it('the document of IngestMessages is written as text, refused messages among th
     { ...message, messageId: 'm1' },
     { ...message, kind: 'other' },
   ];
-  const { ingestMessages } = JSON.parse((await plan?.write(context, { messages })) ?? 'null');
+  const { ingestMessages } = JSON.parse((await plan?.bind({ messages }).write(context)) ?? 'null');
   expect(ingestMessages.items).toMatchObject([
     { message_id: 'm1', retained: true, duplicate: false, error: null },
     { message_id: 'm1', retained: false, duplicate: true, error: null },
@@ -147,11 +147,11 @@ it("omitted arguments get the schema's default each time, also after calls that 
     return Promise.reject(new CallboardError('not_found', 'None.'));
   };
   const core: Core = { ...test.core, rpc: { ...test.core.rpc, invoke } };
-  const plan = createPlans(restSchema, { eager: true }).of(parse(RPC), 'InvokeAction');
+  const plan = createPlans(restSchema).of(parse(RPC), 'InvokeAction');
   const base = { user_id: 'alice', client_id: 'tab', action: 'open' };
   const sets = [{}, { wait_for: 'ADMITTED', respond_within_ms: 5 }, { params: { a: 1 }, trace_id: 't' }];
   for (const more of [...sets, ...sets, ...sets])
-    await plan?.write(createContext({ core, requester: admin, log: silentLog }), { ...base, ...more });
+    await plan?.bind({ ...base, ...more }).write(createContext({ core, requester: admin, log: silentLog }));
   expect(seen.slice(3, 6)).toEqual(seen.slice(0, 3));
   expect(seen.slice(6)).toEqual(seen.slice(0, 3));
   expect(seen[0]).toMatchObject({ waitFor: 'completed', connectWithinMs: 0, respondWithinMs: 30_000 });
@@ -168,10 +168,10 @@ it('a mutation whose resolver needs info is left to graphql-js', async () => {
     fields: { named: field((_parent, _args, _context, info) => info.fieldName), plain: field(() => 'written') },
   });
   const query = new GraphQLObjectType({ name: 'Query', fields: { a: { type: GraphQLString } } });
-  const plans = createPlans(new GraphQLSchema({ query, mutation }), { eager: true });
-  expect(await plans.of(parse('mutation { plain }'))?.write({}, {})).toBe('{"plain":"written"}');
+  const plans = createPlans(new GraphQLSchema({ query, mutation }));
+  expect(await plans.of(parse('mutation { plain }'))?.bind({}).write({})).toBe('{"plain":"written"}');
   const plan = plans.of(parse('mutation { named }'));
   const context = {};
-  expect((await plan?.write(context, {})) ?? null).toBeNull();
-  expect(await plan?.run(context, {})).toEqual({ data: { named: 'named' } });
+  expect((await plan?.bind({}).write(context)) ?? null).toBeNull();
+  expect(await plan?.bind({}).run(context)).toEqual({ data: { named: 'named' } });
 });

@@ -1,6 +1,7 @@
 import { parse } from 'graphql';
 import { expect, it } from 'vitest';
 import { silentLog } from '../../src/core/log.ts';
+import { wholeText } from '../../src/web/json-text.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
@@ -17,7 +18,7 @@ it('writes strings with any character as JSON.stringify does', async () => {
   ];
   const actions = texts.map((summary) => ({ ...advertisement('open'), summary }));
   await connect(test.core, user('alice'), { actions });
-  const plan = createPlans(schema, { eager: true }).of(
+  const plan = createPlans(schema).of(
     parse('{ user(userId: "alice") { connections { nodes { actions { items { summary } } } } } }'),
   );
   const items = texts.map((summary) => ({ summary }));
@@ -26,7 +27,7 @@ it('writes strings with any character as JSON.stringify does', async () => {
   for (let time = 0; time < 2; time++) {
     const note = { nonAscii: false };
     const context = createContext({ core: test.core, requester: admin, log: silentLog });
-    expect(await plan?.write(context, {}, note)).toBe(expected);
+    expect(await plan?.bind({}).write(context, note)).toBe(expected);
     expect(note.nonAscii).toBe(true);
   }
 });
@@ -41,16 +42,43 @@ it.each([
     for (const clientId of ['a', 'b'])
       await connect(test.core, user('alice'), { clientId, actions: [{ ...advertisement('open'), summary }] });
     for (const keep of [true, false]) {
-      const plan = createPlans(schema, { eager: true, keep }).of(
+      const plan = createPlans(schema, { keep }).of(
         parse(
           '{ user(userId: "alice") { id connections { nodes { clientId status actions { items { summary } } } } } }',
         ),
       );
       for (let time = 0; time < 3; time++) {
         const note = { nonAscii: false };
-        await plan?.write(createContext({ core: test.core, requester: admin, log: silentLog }), {}, note);
+        await plan?.bind({}).write(createContext({ core: test.core, requester: admin, log: silentLog }), note);
         expect(note.nonAscii).toBe(nonAscii);
       }
     }
   },
 );
+
+it('hands a large cached list over as bytes where the text may refer to them, and only there', async () => {
+  await using test = await testCore();
+  const actions = Array.from({ length: 8 }, (_, i) => ({ ...advertisement(`open.${i}`), summary: 'x'.repeat(300) }));
+  for (let i = 0; i < 12; i++) await connect(test.core, user('alice'), { clientId: `c${i}`, actions });
+  const plan = createPlans(schema).of(
+    parse(`{ a: user(userId: "alice") { id connections { nodes { clientId actions { items { name summary } } } } }
+      b: user(userId: "alice") { connections(first: 5) { nodes { clientId actions { items { summary } } } } } }`),
+  );
+  const write = async (inserts?: Buffer[]) => {
+    const context = createContext({ core: test.core, requester: admin, log: silentLog });
+    return (await plan?.bind({}).write(context, { nonAscii: false, ...(inserts && { inserts }) })) ?? '';
+  };
+  const expected = await write();
+  const counts: number[] = [];
+  for (let time = 0; time < 3; time++) {
+    const inserts: Buffer[] = [];
+    const text = await write(inserts);
+    expect(wholeText(text, inserts)).toBe(expected);
+    expect(await write()).toBe(expected);
+    counts.push(inserts.length);
+    if (inserts.length > 0) expect(text.length).toBeLessThan(expected.length / 2);
+  }
+  expect(expected).not.toContain('\0');
+  // Over Redis each read makes its entities anew, so nothing is cached.
+  expect(counts).toEqual(test.core.mode === 'direct' ? [1, 1, 1] : [0, 0, 0]);
+});

@@ -36,10 +36,10 @@ async function populate({ core }: TestCore): Promise<void> {
   for (const name of ['alice', 'bob']) {
     const owner = user(name);
     const tab = await connect(core, owner, { metadata: '{"a":"\\u2028 \\" \\\\"}' as never });
-    const asked = { userId: name, clientId: 'tab', action: 'open', waitFor: 'admitted' } as const;
-    await core.rpc.invoke(owner, { ...asked, commandId: 'k1', params: null });
+    const requested = { userId: name, clientId: 'tab', action: 'open', waitFor: 'admitted' } as const;
+    await core.rpc.invoke(owner, { ...requested, commandId: 'k1', params: null });
     await tab.result(tab.last);
-    await core.rpc.invoke(owner, { ...asked, commandId: 'k2', params: null });
+    await core.rpc.invoke(owner, { ...requested, commandId: 'k2', params: null });
   }
 }
 
@@ -52,8 +52,8 @@ describe.each([
     async (batch) => {
       await using test = await testCore({ rawMessages: true });
       await populate(test);
-      const plans = createPlans(of, { eager: true });
-      const forgetful = createPlans(of, { eager: true, keep: false });
+      const plans = createPlans(of);
+      const forgetful = createPlans(of, { keep: false });
       let written = 0;
       let answered = 0;
       for (let seed = batch * 1000; seed < batch * 1000 + 100; seed++) {
@@ -73,9 +73,9 @@ describe.each([
         const { data, errors } = await execute(args);
         for (let run = 0; run < 3; run++) {
           const note = { nonAscii: false };
-          const own = await plan?.write(context(), variables, note);
+          const own = await plan?.bind(variables).write(context(), note);
           if (typeof own === 'string') expect(note.nonAscii, text).toBe(Buffer.byteLength(own) !== own.length);
-          expect(await forgetful.of(document)?.write(context(), variables), text).toBe(own);
+          expect(await forgetful.of(document)?.bind(variables).write(context()), text).toBe(own);
           if (errors) expect(own, text).toBeNull();
           else if (own !== null) expect(own, text).toBe(writeJson(data));
           if (run === 0 && !errors) (answered++, (written += own === null ? 0 : 1));
@@ -97,11 +97,11 @@ describe('the cached text of an entity', () => {
   }`);
   async function watched() {
     const test = await testCore();
-    const plan = createPlans(schema, { eager: true }).of(DOCUMENT);
+    const plan = createPlans(schema).of(DOCUMENT);
     const ask = async (): Promise<string | null | undefined> => {
       const contextValue = createContext({ core: test.core, requester: admin, log: silentLog });
       const { data } = await execute({ schema, document: DOCUMENT, contextValue });
-      const own = await plan?.write(createContext({ core: test.core, requester: admin, log: silentLog }), {});
+      const own = await plan?.bind({}).write(createContext({ core: test.core, requester: admin, log: silentLog }));
       expect(own).toBe(writeJson(data));
       return own;
     };
@@ -150,12 +150,12 @@ describe('the cached text of an entity', () => {
     await connect(test.core, user('alice'), { clientId: 'b', instanceId: 'another' });
     const LIST = parse(`{ user(userId: "alice") { connectionCount connections { nodes {
       clientId status heartbeat recentlyReplaced lastSeenAt disconnectCause actions { items { name } } } } } }`);
-    const plan = createPlans(schema, { eager: true }).of(LIST);
+    const plan = createPlans(schema).of(LIST);
     const context = () => createContext({ core: test.core, requester: admin, log: silentLog });
     const seen = new Set<string>();
     const look = async (): Promise<void> => {
       const { data } = await execute({ schema, document: LIST, contextValue: context() });
-      for (let time = 0; time < 2; time++) expect(await plan?.write(context(), {})).toBe(writeJson(data));
+      for (let time = 0; time < 2; time++) expect(await plan?.bind({}).write(context())).toBe(writeJson(data));
       seen.add(writeJson(data) ?? '');
     };
     const [row] = await backend.connections.get([{ userId: 'alice', clientId: 'c' }]);
@@ -206,7 +206,7 @@ describe('the cached text of an entity', () => {
 
 describe('a writer', () => {
   const contextValue = { requester: admin, wires: createFeeds(), seen: new Set<string>() };
-  const write = (text: string) => createPlans(smallSchema, { eager: true }).of(parse(text))?.write(contextValue, {});
+  const write = (text: string) => createPlans(smallSchema).of(parse(text))?.bind({}).write(contextValue);
 
   it.each(['{ boom }', '{ boomLater hello }', '{ badInt }', '{ strictDog { weight } }', '{ boomLater boom me }'])(
     'gives up an answer with an error: %s',
@@ -222,12 +222,11 @@ describe('a writer', () => {
     },
   );
 
-  it('writes nothing the first time that a document is seen, and nothing when it is switched off', async () => {
+  it('writes the first time that a document is seen, and nothing when it is switched off', async () => {
     const document = parse('{ hello }');
     const plan = createPlans(smallSchema).of(document);
-    expect(await plan?.write(contextValue, {})).toBeNull();
-    expect(await plan?.write(contextValue, {})).toBe('{"hello":"hello you"}');
+    expect(await plan?.bind({}).write(contextValue)).toBe('{"hello":"hello you"}');
     const slow = createPlans(smallSchema, { fast: false }).of(document);
-    for (let run = 0; run < 3; run++) expect(await slow?.write(contextValue, {})).toBeNull();
+    for (let run = 0; run < 3; run++) expect(await slow?.bind({}).write(contextValue)).toBeNull();
   });
 });

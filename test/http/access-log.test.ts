@@ -26,10 +26,10 @@ async function requests(count: number): Promise<unknown[]> {
 }
 
 async function unknownEnd(ask: () => Promise<{ readonly status: number }>): Promise<number> {
-  const asked = ask();
+  const requested = ask();
   await tab.next('command');
   await at.clock.advance(1_000);
-  return (await asked).status;
+  return (await requested).status;
 }
 
 describe('the log line of a request', () => {

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN, postJson, raw, startHttpRelay, type HttpRelay } from './kit/http-relay.ts';
 
 const MAX = 4096;
-let house: HttpRelay;
-beforeAll(async () => void (house = await startHttpRelay({ maxBodyBytes: MAX })));
-afterAll(() => house[Symbol.asyncDispose]());
+let relay: HttpRelay;
+beforeAll(async () => void (relay = await startHttpRelay({ maxBodyBytes: MAX })));
+afterAll(() => relay[Symbol.asyncDispose]());
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const INVOKE = '/connections/alice/c1/actions/ping';
@@ -15,22 +15,22 @@ describe('a body', () => {
       const text = JSON.stringify({ query: '{ __typename }', params: {} });
       return text + ' '.repeat(bytes - text.length);
     };
-    const fits = await house.ask(path, { method: 'POST', headers: JSON_TYPE, body: query(MAX) });
+    const fits = await relay.ask(path, { method: 'POST', headers: JSON_TYPE, body: query(MAX) });
     expect(fits.status).not.toBe(413);
-    const over = await house.ask(path, { method: 'POST', headers: JSON_TYPE, body: query(MAX + 1) });
+    const over = await relay.ask(path, { method: 'POST', headers: JSON_TYPE, body: query(MAX + 1) });
     expect([over.status, over.headers['connection']]).toEqual([413, 'close']);
     expect(over.text).toContain('payload_too_large');
   });
 
   it('is counted when it arrives in chunks without a length', async () => {
     const body = Array.from({ length: 40 }, () => ' '.repeat(1000));
-    const answer = await house.ask('/graphql', { method: 'POST', headers: JSON_TYPE, body });
+    const answer = await relay.ask('/graphql', { method: 'POST', headers: JSON_TYPE, body });
     expect([answer.status, answer.headers['connection']]).toEqual([413, 'close']);
   });
 
   it('of no bytes counts as absent, whatever its type and however it is sent', async () => {
     for (const body of ['', ['']]) {
-      const answer = await house.ask(`${INVOKE}`, { method: 'POST', body });
+      const answer = await relay.ask(`${INVOKE}`, { method: 'POST', body });
       expect([answer.status, answer.json?.['code']]).toEqual([409, 'not_connected']);
     }
   });
@@ -42,7 +42,7 @@ describe('a body', () => {
       `Authorization: Bearer ${ADMIN}`,
       'Content-Type: application/json',
     ];
-    const answer = await raw(house.url, [...lines, 'Content-Length: 999999', '', ''].join('\r\n'));
+    const answer = await raw(relay.url, [...lines, 'Content-Length: 999999', '', ''].join('\r\n'));
     expect(answer).toMatch(/^HTTP\/1\.1 413/);
     expect(answer).toContain('"code":"payload_too_large"');
   });
@@ -51,7 +51,7 @@ describe('a body', () => {
     'of a REST request without a token is not waited for: %s',
     async (length) => {
       const lines = [`POST ${INVOKE} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', length, '', ''];
-      const answer = await raw(house.url, lines.join('\r\n'));
+      const answer = await raw(relay.url, lines.join('\r\n'));
       expect(answer).toMatch(/^HTTP\/1\.1 401 /);
       expect(answer).toMatch(/connection: close/i);
       expect(answer).toContain('"code":"unauthenticated"');
@@ -59,7 +59,7 @@ describe('a body', () => {
   );
 
   it('does not change the answer for an unknown path or a wrong method', async () => {
-    const answers = ['/nowhere', '/users'].map((path) => house.ask(path, postJson({}, { token: null })));
+    const answers = ['/nowhere', '/users'].map((path) => relay.ask(path, postJson({}, { token: null })));
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([404, 405]);
   });
 
@@ -75,7 +75,7 @@ describe('a body', () => {
   ])('of type %j %j is refused: 415', async (type, more) => {
     for (const path of ['/graphql', INVOKE]) {
       const headers = { ...(type && { 'content-type': type }), ...more };
-      const answer = await house.ask(path, { method: 'POST', headers, body: '{"query":"{ __typename }"}' });
+      const answer = await relay.ask(path, { method: 'POST', headers, body: '{"query":"{ __typename }"}' });
       expect([path, answer.status, answer.text]).toEqual([
         path,
         415,
@@ -95,7 +95,7 @@ describe('a body', () => {
     ['brackets without end', '['.repeat(MAX)],
   ])('that is %s is refused: 400', async (_says, body) => {
     for (const path of ['/graphql', INVOKE]) {
-      const answer = await house.ask(path, { method: 'POST', headers: JSON_TYPE, body });
+      const answer = await relay.ask(path, { method: 'POST', headers: JSON_TYPE, body });
       expect([path, answer.status]).toEqual([path, 400]);
       expect(answer.text).toContain('invalid_argument');
     }
@@ -103,17 +103,17 @@ describe('a body', () => {
 
   it('may hold brackets in strings, and be nested as deeply as allowed', async () => {
     const variables = { a: `${'['.repeat(500)}\\"{`, b: JSON.parse(`${'['.repeat(150)}${']'.repeat(150)}`) };
-    const answer = await house.ask('/graphql', postJson({ query: '{ __typename }', variables }));
+    const answer = await relay.ask('/graphql', postJson({ query: '{ __typename }', variables }));
     expect(answer.json).toEqual({ data: { __typename: 'Query' } });
   });
 
   it('with hostile keys and lone surrogates breaks nothing', async () => {
     const body =
       '{"query":"{ __typename }","__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"variables":{"x":"\\ud800"}}';
-    const answer = await house.ask('/graphql', { method: 'POST', headers: JSON_TYPE, body });
+    const answer = await relay.ask('/graphql', { method: 'POST', headers: JSON_TYPE, body });
     expect(answer.status).toBeLessThan(500);
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
-    const invoked = await house.ask(INVOKE, {
+    const invoked = await relay.ask(INVOKE, {
       method: 'POST',
       headers: JSON_TYPE,
       body: '{"params":{"__proto__":{"a":"\\ud800"}}}',
@@ -126,13 +126,13 @@ describe('a body', () => {
       'POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"que';
     const { connect } = await import('node:net');
     await new Promise<void>((closed) => {
-      const socket = connect(Number(new URL(house.url).port), '127.0.0.1', () => {
+      const socket = connect(Number(new URL(relay.url).port), '127.0.0.1', () => {
         socket.end(head);
         socket.resume();
       });
       socket.on('close', () => closed());
     });
-    expect((await house.ask('/healthz')).status).toBe(200);
-    expect(house.lines.join('')).not.toContain('unexpected error');
+    expect((await relay.ask('/healthz')).status).toBe(200);
+    expect(relay.lines.join('')).not.toContain('unexpected error');
   });
 });

@@ -4,9 +4,9 @@ import { FAILURES_A_MINUTE } from '../../src/http/auth-rate-limit.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { ADMIN, postJson, raw, startHttpRelay, SECRET, tokenOf, type Ask, type HttpRelay } from './kit/http-relay.ts';
 
-let house: HttpRelay;
-beforeAll(async () => void (house = await startHttpRelay()));
-afterAll(() => house[Symbol.asyncDispose]());
+let relay: HttpRelay;
+beforeAll(async () => void (relay = await startHttpRelay()));
+afterAll(() => relay[Symbol.asyncDispose]());
 
 const codeOf = (json: Record<string, unknown> | undefined): unknown => {
   const errors = json?.['errors'];
@@ -24,8 +24,8 @@ describe('every handler', () => {
 
   it.each(doors)(
     '%s answers a bad token in its own form, with the required scheme',
-    async (_door, path, asked, type) => {
-      const answer = await house.ask(path, { ...asked, token: 'not.a.token' });
+    async (_door, path, requested, type) => {
+      const answer = await relay.ask(path, { ...requested, token: 'not.a.token' });
       expect(answer.status).toBe(401);
       expect(answer.headers['www-authenticate']).toBe('Bearer');
       expect(answer.headers['content-type']).toMatch(type);
@@ -33,10 +33,10 @@ describe('every handler', () => {
     },
   );
 
-  it.each(doors.filter(([door]) => door !== 'GraphQL'))(
+  it.each(doors.filter(([name]) => name !== 'GraphQL'))(
     '%s answers a request without a token with 401',
-    async (_door, path, asked) => {
-      const answer = await house.ask(path, { ...asked, token: null });
+    async (_door, path, requested) => {
+      const answer = await relay.ask(path, { ...requested, token: null });
       expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer']);
     },
   );
@@ -44,19 +44,19 @@ describe('every handler', () => {
   it.each(['Basic dXNlcjpwYXNz', 'Bearer', 'Bearer a b', `Token ${ADMIN}`, ADMIN])(
     'refuses the authorization %j',
     async (authorization) => {
-      const answer = await house.ask('/users', { token: null, headers: { authorization } });
+      const answer = await relay.ask('/users', { token: null, headers: { authorization } });
       expect([answer.status, codeOf(answer.json)]).toEqual([401, 'unauthenticated']);
     },
   );
 
   it('never accepts a token from a cookie or the query', async () => {
-    const cookie = await house.ask('/metrics', { token: null, headers: { cookie: `authorization=Bearer ${ADMIN}` } });
-    const query = await house.ask(`/metrics?token=${ADMIN}&access_token=${ADMIN}`, { token: null });
+    const cookie = await relay.ask('/metrics', { token: null, headers: { cookie: `authorization=Bearer ${ADMIN}` } });
+    const query = await relay.ask(`/metrics?token=${ADMIN}&access_token=${ADMIN}`, { token: null });
     expect([cookie.status, query.status]).toEqual([401, 401]);
   });
 
   it('sends safe headers and an id of its own', async () => {
-    const answer = await house.ask('/users', { headers: { 'x-request-id': 'from-outside' } });
+    const answer = await relay.ask('/users', { headers: { 'x-request-id': 'from-outside' } });
     expect(answer.headers).toMatchObject({
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
@@ -67,9 +67,9 @@ describe('every handler', () => {
   });
 
   it('restricts metrics to administrators', async () => {
-    const user = await house.ask('/metrics', { token: await tokenOf('alice', 'connect', 'invoke', 'host') });
+    const user = await relay.ask('/metrics', { token: await tokenOf('alice', 'connect', 'invoke', 'host') });
     expect([user.status, codeOf(user.json)]).toEqual([403, 'forbidden']);
-    const admin = await house.ask('/metrics', { token: await tokenOf('root', 'admin') });
+    const admin = await relay.ask('/metrics', { token: await tokenOf('root', 'admin') });
     expect(admin.status).toBe(200);
     expect(admin.text).toMatch(/^callboard_requests_total\{door="rest"\} \d+$/m);
     expect(admin.text).toMatch(/^callboard_links 0$/m);
@@ -90,7 +90,7 @@ describe('paths', () => {
     ['/users', 'PATCH', 405, 'method_not_allowed'],
     ['/users', 'OPTIONS', 405, 'method_not_allowed'],
   ])('%s by %s is %i %s', async (path, method, status, code) => {
-    const answer = await house.ask(path, { method });
+    const answer = await relay.ask(path, { method });
     expect([answer.status, codeOf(answer.json)]).toEqual([status, code]);
     if (status === 405) expect(answer.headers['allow']).toContain('GET');
     if (status === 426) expect(answer.headers['upgrade']).toBe('websocket');
@@ -103,21 +103,21 @@ describe('paths', () => {
       ['/openapi.json', 'application/json'],
       ['/', 'text/html'],
     ] as const) {
-      const answer = await house.ask(path, { token: null, headers: { 'sec-fetch-site': 'cross-site' } });
+      const answer = await relay.ask(path, { token: null, headers: { 'sec-fetch-site': 'cross-site' } });
       expect([path, answer.status, answer.headers['content-type']?.split(';')[0]]).toEqual([path, 200, type]);
     }
-    const editor = await house.ask('/graphql', { token: null, headers: { accept: 'text/html,*/*' } });
+    const editor = await relay.ask('/graphql', { token: null, headers: { accept: 'text/html,*/*' } });
     expect([editor.status, editor.headers['content-type']]).toEqual([200, expect.stringContaining('text/html')]);
   });
 
   it('the start page loads nothing from elsewhere', async () => {
-    const { text, headers } = await house.ask('/');
+    const { text, headers } = await relay.ask('/');
     expect(text).not.toMatch(/https?:|<script|src=/);
     expect(headers['content-security-policy']).toContain("default-src 'none'");
   });
 
   it('the start page lists every endpoint that is not a route of the description', async () => {
-    const { text } = await house.ask('/');
+    const { text } = await relay.ask('/');
     for (const path of [
       '/graphql',
       '/graphql/stream',
@@ -130,17 +130,17 @@ describe('paths', () => {
   });
 
   it('a HEAD is answered without a body', async () => {
-    const answer = await house.ask('/healthz', { method: 'HEAD' });
+    const answer = await relay.ask('/healthz', { method: 'HEAD' });
     expect([answer.status, answer.text]).toEqual([200, '']);
   });
 
   it('an Upgrade that is not for the gateway is served as if it were absent', async () => {
-    const answer = await house.ask('/healthz', { headers: { connection: 'Upgrade', upgrade: 'h2c' } });
+    const answer = await relay.ask('/healthz', { headers: { connection: 'Upgrade', upgrade: 'h2c' } });
     expect(answer.status).toBe(200);
   });
 
   it('the absolute form of a request is understood', async () => {
-    const text = await raw(house.url, 'GET http://elsewhere/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    const text = await raw(relay.url, 'GET http://elsewhere/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     expect(text).toMatch(/^HTTP\/1\.1 200/);
   });
 
@@ -150,7 +150,7 @@ describe('paths', () => {
     ['/users?limit=1', 'application/json', '"items":[]'],
   ])('the absolute form reaches the route of its path: %s', async (target, accept, expected) => {
     const lines = ['Host: x', `Authorization: Bearer ${ADMIN}`, `Accept: ${accept}`, 'Connection: close', '', ''];
-    const text = await raw(house.url, [`GET http://elsewhere${target} HTTP/1.1`, ...lines].join('\r\n'));
+    const text = await raw(relay.url, [`GET http://elsewhere${target} HTTP/1.1`, ...lines].join('\r\n'));
     expect(text).toMatch(/^HTTP\/1\.1 200/);
     expect(text).toContain(expected);
   });
@@ -164,8 +164,8 @@ describe('paths', () => {
       /^HTTP\/1\.1 400/,
     ],
   ])('%s is refused, and other connections are not affected', async (_says, bytes, expected) => {
-    expect(await raw(house.url, bytes)).toMatch(expected);
-    expect((await house.ask('/healthz')).status).toBe(200);
+    expect(await raw(relay.url, bytes)).toMatch(expected);
+    expect((await relay.ask('/healthz')).status).toBe(200);
   });
 
   const bearer = `Authorization: Bearer ${ADMIN}`;
@@ -211,7 +211,7 @@ describe('paths', () => {
     ],
     ['a WebSocket by POST', request('POST /connect HTTP/1.1', ...socketLines), 405, 'method_not_allowed'],
   ])('%s is answered with a body and a code', async (_says, bytes, status, code) => {
-    const [head = '', body = ''] = (await raw(house.url, bytes)).split('\r\n\r\n');
+    const [head = '', body = ''] = (await raw(relay.url, bytes)).split('\r\n\r\n');
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     expect(head).toMatch(/^content-type: application\/problem\+json/im);
     expect(head).toMatch(/^connection: close/im);
@@ -229,7 +229,7 @@ describe('paths', () => {
     'GraphQL refuses the host %j as every other path does',
     async (host) => {
       const query = 'GET /graphql?query=%7B__typename%7D HTTP/1.1';
-      const text = await raw(house.url, request(query, `Host: ${host}`, bearer));
+      const text = await raw(relay.url, request(query, `Host: ${host}`, bearer));
       expect(text).toMatch(/^HTTP\/1\.1 400 /);
       expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toMatchObject({
         errors: [{ extensions: { code: 'invalid_argument' } }],
@@ -241,7 +241,7 @@ describe('paths', () => {
     'GraphQL takes the host %j',
     async (host) => {
       const query = 'GET /graphql?query=%7B__typename%7D HTTP/1.1';
-      const text = await raw(house.url, request(query, `Host: ${host}`, 'Connection: close', bearer));
+      const text = await raw(relay.url, request(query, `Host: ${host}`, 'Connection: close', bearer));
       expect(text).toMatch(/^HTTP\/1\.1 200 /);
     },
   );
@@ -250,8 +250,8 @@ describe('paths', () => {
     const body = '{"query":"{ __typename }"}';
     const json = ['Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close'];
     const expecting = request('POST /graphql HTTP/1.1', 'Host: x', bearer, 'Expect: 100-continue', ...json) + body;
-    expect(await raw(house.url, expecting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
-    expect(await raw(house.url, request('GET /users HTTP/1.0', bearer))).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(await raw(relay.url, expecting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+    expect(await raw(relay.url, request('GET /users HTTP/1.0', bearer))).toMatch(/^HTTP\/1\.1 200 OK/);
   });
 
   it.each([
@@ -259,21 +259,21 @@ describe('paths', () => {
     ['/graphql/stream', ['TRACE', 'PROPFIND', 'PATCH', 'OPTIONS'], 'GET, POST, PUT, DELETE'],
   ])('%s answers odd methods in GraphQL’s form', async (path, methods, allow) => {
     for (const method of methods) {
-      const answer = await house.ask(path, { method });
+      const answer = await relay.ask(path, { method });
       expect([method, answer.status, answer.headers.allow]).toEqual([method, 405, allow]);
       expect(answer.json).toMatchObject({ errors: [{ extensions: { code: 'method_not_allowed' } }] });
     }
-    const head = await house.ask(path, { method: 'HEAD' });
+    const head = await relay.ask(path, { method: 'HEAD' });
     expect([head.status, head.text]).toEqual([405, '']);
   });
 
   it('a broken request after one that is being answered does not affect its answer', async () => {
-    const text = await raw(house.url, `${request('GET /openapi.json HTTP/1.1', 'Host: x')}broken\r\n\r\n`);
+    const text = await raw(relay.url, `${request('GET /openapi.json HTTP/1.1', 'Host: x')}broken\r\n\r\n`);
     const [head = '', ...rest] = text.split('\r\n\r\n');
     const length = Number(/^content-length: (\d+)/im.exec(head)?.[1]);
     expect(length).toBeGreaterThan(100_000);
     expect(rest.join('\r\n\r\n').slice(0, length)).not.toContain('HTTP/1.1 ');
-    expect((await house.ask('/healthz')).status).toBe(200);
+    expect((await relay.ask('/healthz')).status).toBe(200);
   });
 
   it('are served below the base path only', async () => {

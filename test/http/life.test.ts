@@ -26,29 +26,29 @@ describe('health and readiness', () => {
         if (away) throw new CallboardError('store_unavailable', 'The store does not answer.');
       },
     };
-    await using house = await startHttpRelay({}, { backend });
-    const sick = await house.ask('/readyz', { token: null });
+    await using relay = await startHttpRelay({}, { backend });
+    const sick = await relay.ask('/readyz', { token: null });
     expect([sick.status, sick.json]).toEqual([503, { status: 'not_ready', code: 'store_unavailable' }]);
-    expect((await house.ask('/healthz', { token: null })).status).toBe(200);
+    expect((await relay.ask('/healthz', { token: null })).status).toBe(200);
     away = false;
-    expect((await house.ask('/readyz', { token: null })).status).toBe(200);
+    expect((await relay.ask('/readyz', { token: null })).status).toBe(200);
   });
 
   it('change while a node drains, which continues to answer reads and admits nothing', async () => {
-    await using house = await startHttpRelay();
-    await house.callboard.drain(0);
-    expect((await house.ask('/readyz', { token: null })).json).toEqual({ status: 'not_ready', code: 'draining' });
-    expect((await house.ask('/healthz', { token: null })).status).toBe(200);
-    expect((await house.ask('/users')).status).toBe(200);
-    const invoked = await house.ask('/connections/alice/c1/actions/ping', postJson({}));
+    await using relay = await startHttpRelay();
+    await relay.callboard.drain(0);
+    expect((await relay.ask('/readyz', { token: null })).json).toEqual({ status: 'not_ready', code: 'draining' });
+    expect((await relay.ask('/healthz', { token: null })).status).toBe(200);
+    expect((await relay.ask('/users')).status).toBe(200);
+    const invoked = await relay.ask('/connections/alice/c1/actions/ping', postJson({}));
     expect([invoked.status, invoked.json?.['code']]).toEqual([503, 'draining']);
   });
 });
 
 describe('closing a relay', () => {
   it('closes links with a reason, ends streams, frees the port, and may be requested twice', async () => {
-    const house = await startHttpRelay();
-    const socket = new WebSocket(`${house.url.replace('http', 'ws')}/connect`, 'callboard.v1');
+    const relay = await startHttpRelay();
+    const socket = new WebSocket(`${relay.url.replace('http', 'ws')}/connect`, 'callboard.v1');
     const closed = new Promise<number>((done) => socket.on('close', done));
     await new Promise((open) => socket.on('open', open));
     const hello = {
@@ -61,27 +61,27 @@ describe('closing a relay', () => {
     const welcomed = new Promise((done) => socket.once('message', done));
     socket.send(JSON.stringify(hello));
     await welcomed;
-    const stream = ask(`${house.url}/graphql`, {
+    const stream = ask(`${relay.url}/graphql`, {
       ...postJson(
         { query: 'subscription { connectionEvents { change } }' },
         { headers: { accept: 'text/event-stream' } },
       ),
     });
-    await Promise.all([house.callboard.close(), house.callboard.close()]);
+    await Promise.all([relay.callboard.close(), relay.callboard.close()]);
     expect(await closed).toBe(4450);
     expect((await stream).text).not.toContain('event: complete');
-    await expect(ask(`${house.url}/healthz`)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    await expect(ask(`${relay.url}/healthz`)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
   it('does not wait for idle connections', async () => {
-    const house = await startHttpRelay();
+    const relay = await startHttpRelay();
     const { Agent, get } = await import('node:http');
     const agent = new Agent({ keepAlive: true });
     await new Promise((done) =>
-      get(`${house.url}/healthz`, { agent }, (response) => response.resume().on('end', done)),
+      get(`${relay.url}/healthz`, { agent }, (response) => response.resume().on('end', done)),
     );
     const started = performance.now();
-    await house.callboard.close();
+    await relay.callboard.close();
     expect(performance.now() - started).toBeLessThan(900);
     agent.destroy();
   });
@@ -95,32 +95,32 @@ describe('an unexpected failure', () => {
         throw new Error(`boom at /secret/path with ${ADMIN}`);
       },
     };
-    await using house = await startHttpRelay({}, { backend });
-    const answer = await house.ask('/readyz');
+    await using relay = await startHttpRelay({}, { backend });
+    const answer = await relay.ask('/readyz');
     expect([answer.status, answer.json?.['code']]).toEqual([500, 'internal']);
     expect(answer.text).not.toMatch(/boom|secret|at \w/);
     expect(answer.text).toContain(String(answer.headers['x-request-id']));
-    const line = house.lines.find((text) => text.includes('unexpected error'));
+    const line = relay.lines.find((text) => text.includes('unexpected error'));
     expect(line).toContain(String(answer.headers['x-request-id']));
     expect(line).toContain('boom');
     expect(line).not.toContain(ADMIN);
-    expect((await house.ask('/healthz')).status).toBe(200);
-    expect((await house.ask('/metrics')).text).toContain('callboard_errors_masked_total 1');
+    expect((await relay.ask('/healthz')).status).toBe(200);
+    expect((await relay.ask('/metrics')).text).toContain('callboard_errors_masked_total 1');
   });
 });
 
 describe('the log of a relay', () => {
   it('contains none of the secrets that passed through it', async () => {
-    await using house = await startHttpRelay();
+    await using relay = await startHttpRelay();
     const token = await tokenOf('alice', 'invoke');
-    await house.ask('/users?ticket=planted-ticket&token=planted-query');
-    await house.ask('/users', { token: 'planted-bad-token' });
-    await house.ask('/users', { token, headers: { cookie: 'session=planted-cookie' } });
-    await house.ask('/graphql', postJson({ query: '{ __typename }', variables: { a: 'planted-variable' } }, { token }));
-    await house.ask('/connections/alice/c1/actions/ping', postJson({ params: { card: 'planted-payload' } }, { token }));
-    await house.ask('/graphql', postJson({ query: 'planted-document {' }));
-    const written = house.lines.join('');
-    expect(house.lines.filter((line) => line.includes('"msg":"request"'))).toHaveLength(6);
+    await relay.ask('/users?ticket=planted-ticket&token=planted-query');
+    await relay.ask('/users', { token: 'planted-bad-token' });
+    await relay.ask('/users', { token, headers: { cookie: 'session=planted-cookie' } });
+    await relay.ask('/graphql', postJson({ query: '{ __typename }', variables: { a: 'planted-variable' } }, { token }));
+    await relay.ask('/connections/alice/c1/actions/ping', postJson({ params: { card: 'planted-payload' } }, { token }));
+    await relay.ask('/graphql', postJson({ query: 'planted-document {' }));
+    const written = relay.lines.join('');
+    expect(relay.lines.filter((line) => line.includes('"msg":"request"'))).toHaveLength(6);
     expect(written).not.toMatch(/planted|eyJ/);
     expect(written).not.toContain(SECRET);
     expect(written).toContain('"requester":"user:alice"');

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -43,20 +43,20 @@ describe('callboard serve', () => {
   it('prints one line of JSON with what it generated, works with it, and exits cleanly on SIGTERM', async () => {
     const child = start(['serve', '--json', '--port', '0']);
     const ended = end(child);
-    const said = await firstLine(child);
-    expect(Object.keys(said).sort()).toEqual(['admin_token', 'event', 'secret', 'url', 'user_token']);
-    expect(said['event']).toBe('listening');
-    expect((await ask(`${said['url']}/users`, { token: said['admin_token'] ?? '' })).status).toBe(200);
-    const mine = await ask(`${said['url']}/connections/demo/c1/actions/ping`, {
+    const text = await firstLine(child);
+    expect(Object.keys(text).sort()).toEqual(['admin_token', 'event', 'secret', 'url', 'user_token']);
+    expect(text['event']).toBe('listening');
+    expect((await ask(`${text['url']}/users`, { token: text['admin_token'] ?? '' })).status).toBe(200);
+    const mine = await ask(`${text['url']}/connections/demo/c1/actions/ping`, {
       method: 'POST',
-      token: said['user_token'] ?? '',
+      token: text['user_token'] ?? '',
     });
     expect(mine.json?.['code']).toBe('not_connected');
     child.kill('SIGTERM');
     const { code, out, err } = await ended;
     expect(code).toBe(0);
     expect(out.trim().split('\n')).toHaveLength(1);
-    expect(err).not.toContain(said['admin_token']);
+    expect(err).not.toContain(text['admin_token']);
     expect(err).toContain('"msg":"stopped"');
   });
 
@@ -80,10 +80,26 @@ describe('callboard serve', () => {
     child.kill('SIGTERM');
     const { code, out, err } = await ended;
     expect([code, err]).toEqual([0, '']);
-    expect(out).toMatch(/open +http:\/\/127\.0\.0\.1:\d+\//);
-    expect(out.match(/^ {2}curl .*authorization: Bearer /gm)).toHaveLength(2);
-    expect(out).toMatch(/admin token +\S{32}/);
-    expect(out).toMatch(/user token +eyJ/);
+    expect(out).toMatch(/GraphQL editor +http:\/\/127\.0\.0\.1:\d+\/graphql#code=\S{32} /);
+    expect(out).toMatch(/^export TOKEN=eyJ\S+ ADMIN=\S{32}$/m);
+  });
+
+  it('prints a client and a call that work as pasted', async () => {
+    const child = start(['serve', '--port', '0', '--log-level', 'silent']);
+    const ended = end(child);
+    const said = await new Promise<string>((done) => child.stdout?.once('data', (text) => done(String(text))));
+    const pasted = said.slice(said.indexOf('export TOKEN=')).replace(/^[A-Z].*:$/gm, '');
+    const shell = spawn('bash', ['-ec', `npx() { "$@"; }; ${pasted}\nkill %1`], {
+      env: { PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}` },
+      stdio: 'pipe',
+    });
+    running.add(shell);
+    const { code, out, err } = await end(shell);
+    running.delete(shell);
+    expect([code, out], err).toEqual([0, expect.stringContaining('"result":{"added":"milk"}')]);
+    expect(out).toContain('"client_id":"kiosk-1"');
+    child.kill('SIGTERM');
+    expect((await ended).code).toBe(0);
   });
 
   it('gives a command in flight its time, refuses new ones, and then exits', async () => {

@@ -57,21 +57,21 @@ export function deployment(clock: FakeClock, partitions = 1): Deployment {
 type Process = {
   readonly backend: Backend;
   /** The number of requests to the store so far, and of those without an answer. */
-  readonly traffic: { asked: number; pending: number };
+  readonly traffic: { requested: number; pending: number };
   /** Resolves when this process has received everything that was posted and published before the call. */
-  heard(): Promise<void>;
+  received(): Promise<void>;
   close(): Promise<void>;
 };
 
 async function quiet(processes: ReadonlySet<Process>): Promise<void> {
-  const sum = (): number => [...processes].reduce((all, { traffic }) => all + traffic.asked, 0);
+  const sum = (): number => [...processes].reduce((all, { traffic }) => all + traffic.requested, 0);
   const pending = (): boolean => [...processes].some(({ traffic }) => traffic.pending > 0);
   for (;;) {
-    await Promise.all([...processes].map((process) => process.heard()));
-    const [asked, busy] = [sum(), pending()];
+    await Promise.all([...processes].map((process) => process.received()));
+    const [requested, busy] = [sum(), pending()];
     do await turns();
     while (pending());
-    if (!busy && asked === sum()) return;
+    if (!busy && requested === sum()) return;
   }
 }
 
@@ -87,7 +87,7 @@ async function openProcess(
   const client = connect('commands');
   await client.connect();
   const { sha256 } = createCrypto('test');
-  const traffic = { asked: 0, pending: 0 };
+  const traffic = { requested: 0, pending: 0 };
   const store = watched(createStore({ ...options, client, programs, sha256 }), traffic);
   const parts = { ...options, store, connect, sha256, system: systemClock, log: silentLog, leaseMs: NODE_LEASE_MS };
   const rooms = createRedisRooms(parts) as Backend;
@@ -97,7 +97,7 @@ async function openProcess(
   return {
     backend: { ...backend, ready: async () => void (await store.read([['EXISTS', store.key(0, 'meta')]])) },
     traffic,
-    async heard() {
+    async received() {
       // A subscription is ordered, so earlier messages arrive before the answer to this ping.
       const listening = clients.filter(({ purpose, client: { status } }) => purpose === 'bus' && status === 'ready');
       await Promise.all([upToNow(), ...listening.map(({ client: bus }) => bus.ping())]);
@@ -111,7 +111,7 @@ async function openProcess(
 
 function watched(store: Store, traffic: Process['traffic']): Store {
   const follow = async <T>(answer: Promise<T>): Promise<T> => {
-    traffic.asked++;
+    traffic.requested++;
     traffic.pending++;
     try {
       return await answer;
@@ -121,9 +121,9 @@ function watched(store: Store, traffic: Process['traffic']): Store {
   };
   return {
     ...store,
-    act: (...asked) => follow(store.act(...asked)),
-    read: (...asked) => follow(store.read(...asked)),
-    readAll: (...asked) => follow(store.readAll(...asked)),
+    act: (...requested) => follow(store.act(...requested)),
+    read: (...requested) => follow(store.read(...requested)),
+    readAll: (...requested) => follow(store.readAll(...requested)),
     get roundTrips() {
       return store.roundTrips;
     },

@@ -68,13 +68,13 @@ export async function startRedis(
 async function launch(port: number, folder: string, args: readonly string[]): Promise<ChildProcess> {
   const own = ['--bind', '127.0.0.1', '--port', String(port), '--dir', folder];
   const child = spawn(PROGRAM, [...own, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const said: string[] = [];
+  const stderr: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
-    said.push(line);
+    stderr.push(line);
     if (line.includes('Ready to accept connections')) {
       child.stdout.resume();
       return child;
     }
   }
-  throw new Error(`redis-server did not start:\n${said.join('\n')}`);
+  throw new Error(`redis-server did not start:\n${stderr.join('\n')}`);
 }

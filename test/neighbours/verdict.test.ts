@@ -11,7 +11,7 @@ const GOOD: Episode = {
   alone: QUIET,
   beside: QUIET,
   wholeness: { ids: 200, idsBroken: [], rowsMissing: [] },
-  deeds: { requests: 500 },
+  operations: { requests: 500 },
   memory: [{ base: 200 * MIB, peak: 300 * MIB }],
   ended: [],
 };
@@ -38,7 +38,7 @@ describe('an episode', () => {
       /MiB resident/,
     ],
     ['a relay ended', { ended: ['a'] }, /a relay ended/],
-    ['the attack did nothing', { deeds: {} }, /proves nothing/],
+    ['the attack did nothing', { operations: {} }, /proves nothing/],
     ['the honest user did nothing', { beside: { ...QUIET, calls: 0 } }, /proves nothing/],
   ])('with %s fails', (_what, over, fault) => {
     expect(faultsOf({ ...GOOD, ...over }, TIMING).join()).toMatch(fault);

@@ -143,7 +143,7 @@ describe('a cursor', () => {
     const cursor = own.data?.[field.name.split('.')[1] ?? ''].pageInfo.endCursor;
     expect(cursor).toEqual(expect.any(String));
     expect((await page(given, PLANTED, cursor)).code).toBeUndefined();
-    const askers = [
+    const requesters = [
       { requester: `${OTHER}:invoke`, ids: ofOther, code: rule === 'admin' ? 'forbidden' : 'invalid_cursor' },
       {
         requester: `${OTHER}:invoke`,
@@ -153,7 +153,7 @@ describe('a cursor', () => {
       { requester: 'ops:admin', ids: PLANTED, code: 'invalid_cursor' },
       ...(rule === 'admin' ? [] : [{ requester: 'admin', ids: PLANTED, code: 'invalid_cursor' }]),
     ];
-    for (const { requester, ids, code } of askers) {
+    for (const { requester, ids, code } of requesters) {
       expect([requester, (await page(requester, ids, cursor)).code]).toEqual([requester, code]);
     }
   });

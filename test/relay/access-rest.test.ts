@@ -131,8 +131,8 @@ describe('the access of paths without a document', () => {
   });
 
   it.each(Object.entries(BUILTIN_ROUTES))('%s is %s, and shows nothing of any user', async (path, rule) => {
-    const asked = ['nobody', `${OTHER}:invoke`, `${OWNER}:invoke`, 'admin'];
-    const answers = await Promise.all(asked.map((requester) => at.rest(path, { requester })));
+    const requested = ['nobody', `${OTHER}:invoke`, `${OWNER}:invoke`, 'admin'];
+    const answers = await Promise.all(requested.map((requester) => at.rest(path, { requester })));
     if (rule === 'file')
       return expect(new Set(answers.map(({ status, text }) => `${status} ${text.length}`)).size).toBe(1);
     const expected = { open: [200, 200, 200, 200], admin: [401, 403, 403, 200], upgrade: [426, 426, 426, 426] };

@@ -130,7 +130,7 @@ const LISTINGS: Readonly<Record<string, Listing>> = {
 type Page = { readonly names: readonly string[]; readonly next: string | null };
 type Read = (at: ChurnTarget, listing: Listing, page: { limit: number; after: string | null }) => Promise<Page>;
 
-const DOORS: Readonly<Record<string, Read>> = {
+const INTERFACES: Readonly<Record<string, Read>> = {
   async REST(at, { path, member }, { limit, after }) {
     const cursor = after === null ? '' : `&cursor=${encodeURIComponent(after)}`;
     const answer = await at.rest(`${path(at.user)}&limit=${limit}${cursor}`);
@@ -145,7 +145,9 @@ const DOORS: Readonly<Record<string, Read>> = {
   },
 };
 
-const cases = Object.keys(LISTINGS).flatMap((name) => Object.keys(DOORS).map((door) => ({ name, door })));
+const cases = Object.keys(LISTINGS).flatMap((name) =>
+  Object.keys(INTERFACES).map((interfaceName) => ({ name, interfaceName })),
+);
 type Plan = {
   readonly before: number;
   readonly limit: number;
@@ -207,17 +209,17 @@ async function page(at: ChurnTarget, { listing, read }: { listing: Listing; read
 }
 
 it.each(cases)(
-  'paging through $name over $door neither repeats nor loses a row that exists throughout',
-  async ({ name, door }) => {
+  'paging through $name over $interfaceName neither repeats nor loses a row that exists throughout',
+  async ({ name, interfaceName }) => {
     const listing = LISTINGS[name];
-    const read = DOORS[door];
+    const read = INTERFACES[interfaceName];
     if (!listing || !read) throw new Error(name);
-    await using house = await startTestRelay();
+    await using relay = await startTestRelay();
     let run = 0;
     const leaving = new Set<TestClient>();
     await fc.assert(
       fc.asyncProperty(plans, async (plan) => {
-        const at: ChurnTarget = { ...house, alive: new Set(), leaving, user: `user-${run++}` };
+        const at: ChurnTarget = { ...relay, alive: new Set(), leaving, user: `user-${run++}` };
         // Users of the run before must not be listed.
         await forget(at);
         await page(at, { listing, read }, plan);

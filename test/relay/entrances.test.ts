@@ -63,8 +63,8 @@ function documentOf({ kind, field }: Root): string {
     .join(', ')})${below} }`;
 }
 
-async function expectCheap(at: HttpRelay, path: string, asked: Parameters<HttpRelay['ask']>[1]): Promise<void> {
-  const { ms, value } = await cpuOf(() => at.ask(path, asked));
+async function expectCheap(at: HttpRelay, path: string, requested: Parameters<HttpRelay['ask']>[1]): Promise<void> {
+  const { ms, value } = await cpuOf(() => at.ask(path, requested));
   expect([path.slice(0, 80), value.status < 500 || value.status === 501]).toEqual([path.slice(0, 80), true]);
   expect(value.text).not.toContain('"internal"');
   expect(ms).toBeLessThan(MOST_CPU_MS);

@@ -14,18 +14,18 @@ const event = { kind: 'event', stream_suffix: 'notes', client_id: 'tab', instanc
 
 describe('a result that a link sends again', () => {
   it('is counted by the deduplicator and as a sighting of the case file, and changes nothing else', async () => {
-    await using house = await startTestRelay();
-    const tab = await house.client();
-    const waiting = house.post(INVOKE, { command_id: 'c1' }, 'alice');
+    await using relay = await startTestRelay();
+    const tab = await relay.client();
+    const waiting = relay.post(INVOKE, { command_id: 'c1' }, 'alice');
     await tab.next('command');
     for (const recorded of ['recorded', 'duplicate', 'duplicate']) {
       tab.send({ type: 'result', command_id: 'c1' }, { ok: true });
       expect(await tab.next('result_ack')).toMatchObject({ recorded });
     }
     expect((await waiting).json).toMatchObject({ outcome: 'completed', result: { ok: true } });
-    const { json: stats } = await house.rest('/dedup/stats?window_seconds=60');
+    const { json: stats } = await relay.rest('/dedup/stats?window_seconds=60');
     expect(stats).toMatchObject({ seen: 3, unique: 1, duplicates: 2, exact: true });
-    const { command } = await house.data(
+    const { command } = await relay.data(
       '{ command(userId: "alice", clientId: "tab", commandId: "c1") { outcome sightings { messageId count } history { nodes { kind } } } }',
     );
     expect(command).toEqual({
@@ -38,14 +38,14 @@ describe('a result that a link sends again', () => {
 
 describe('ingestion over REST and GraphQL', () => {
   it('shares one deduplicator: a message ingested over REST is a duplicate over GraphQL', async () => {
-    await using house = await startTestRelay();
-    expect((await house.post('/ingest', event, 'alice:host')).json).toMatchObject({ items: [{ retained: true }] });
+    await using relay = await startTestRelay();
+    expect((await relay.post('/ingest', event, 'alice:host')).json).toMatchObject({ items: [{ retained: true }] });
     const messages = `[
       { messageId: "m1", kind: "event", streamSuffix: "notes", clientId: "tab", instanceId: "i1" }
       { messageId: "m2", kind: "event", streamSuffix: "clients/x", clientId: "tab", instanceId: "i1" }
       { kind: "event", streamSuffix: "sites/a/events", clientId: "tab", instanceId: "i1", payload: { name: "n" } }
     ]`;
-    const { ingestMessages } = await house.data(
+    const { ingestMessages } = await relay.data(
       `mutation { ingestMessages(messages: ${messages}) {
         items { messageId stream retained duplicate published refusedBy error { code message errors { parameter } } }
       } }`,
@@ -61,21 +61,21 @@ describe('ingestion over REST and GraphQL', () => {
 
 describe('payload reads', () => {
   it('by an administrator are written to the audit log, once a request, and never with the payload', async () => {
-    await using house = await startTestRelay({ rawMessages: true });
-    await house.post('/ingest', { ...event, payload: { secret: 's3cret', ...LARGE } }, 'alice:host');
-    const audits = () => house.lines.filter((line) => line.includes('"audit":"payload"'));
-    await house.rest('/history/messages?stream=alice/notes');
+    await using relay = await startTestRelay({ rawMessages: true });
+    await relay.post('/ingest', { ...event, payload: { secret: 's3cret', ...LARGE } }, 'alice:host');
+    const audits = () => relay.lines.filter((line) => line.includes('"audit":"payload"'));
+    await relay.rest('/history/messages?stream=alice/notes');
     expect(audits()).toHaveLength(0);
-    await house.rest('/history/messages?stream=alice/notes&include_payload=true');
+    await relay.rest('/history/messages?stream=alice/notes&include_payload=true');
     expect(audits()).toHaveLength(1);
-    await house.rest('/history/raw-messages?values_only=true');
-    await house.rest('/history/raw-messages?stream=alice/notes');
+    await relay.rest('/history/raw-messages?values_only=true');
+    await relay.rest('/history/raw-messages?stream=alice/notes');
     expect(audits().map((line) => JSON.parse(line) as unknown)).toMatchObject([
       { stream: 'alice/notes' },
       { stream: '*', view: 'raw' },
       { stream: 'alice/notes', view: 'raw' },
     ]);
-    expect(house.lines.join('\n')).not.toContain('s3cret');
+    expect(relay.lines.join('\n')).not.toContain('s3cret');
   });
 });
 
@@ -90,37 +90,37 @@ describe('large payloads of a relay with a spill directory', () => {
     const entries = await readdir(root, { recursive: true, withFileTypes: true });
     return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   };
-  const states = async (house: TestRelay): Promise<unknown> => {
-    const { json } = await house.rest('/history/command/alice/c1?include_payload=true');
+  const states = async (relay: TestRelay): Promise<unknown> => {
+    const { json } = await relay.rest('/history/command/alice/c1?include_payload=true');
     return (json?.['items'] as { payload_state: string }[]).map(({ payload_state }) => payload_state);
   };
-  const complete = async (house: TestRelay): Promise<void> => {
-    const tab = await house.client();
-    const waiting = house.post(INVOKE, { command_id: 'c1', params: LARGE }, 'alice');
+  const complete = async (relay: TestRelay): Promise<void> => {
+    const tab = await relay.client();
+    const waiting = relay.post(INVOKE, { command_id: 'c1', params: LARGE }, 'alice');
     expect((await tab.next('command')).payload).toBe(JSON.stringify(LARGE));
     tab.send({ type: 'result', command_id: 'c1' }, LARGE);
     expect((await waiting).json).toMatchObject({ outcome: 'completed', result: LARGE });
   };
 
   it('are stored there as files, fetched on request, and unavailable when their file is gone', async () => {
-    await using house = await startTestRelay({ spillDir: root });
-    await complete(house);
+    await using relay = await startTestRelay({ spillDir: root });
+    await complete(relay);
     expect(await files()).toHaveLength(2);
-    expect(await states(house)).toEqual(['spilled_included', 'spilled_included']);
+    expect(await states(relay)).toEqual(['spilled_included', 'spilled_included']);
     for (const file of await files()) await unlink(file);
-    expect(await states(house)).toEqual(['unavailable', 'unavailable']);
+    expect(await states(relay)).toEqual(['unavailable', 'unavailable']);
     // The record still answers later requests for the result.
-    const again = await house.rest('/commands/alice/tab/c1', { requester: 'alice' });
+    const again = await relay.rest('/commands/alice/tab/c1', { requester: 'alice' });
     expect(again.json).toMatchObject({ outcome: 'completed', result: LARGE });
   });
 
   it('are removed by the hook once they have expired', async () => {
     const clock = new FakeClock(Date.now());
-    await using house = await startTestRelay({ spillDir: root, retentionMs: 60_000 }, { clock });
-    await complete(house);
-    expect(await house.callboard.core.history.cleanSpill()).toBe(0);
+    await using relay = await startTestRelay({ spillDir: root, retentionMs: 60_000 }, { clock });
+    await complete(relay);
+    expect(await relay.callboard.core.history.cleanSpill()).toBe(0);
     await clock.leap(3600_000 + 60_000);
-    expect(await house.callboard.core.history.cleanSpill()).toBe(2);
+    expect(await relay.callboard.core.history.cleanSpill()).toBe(2);
     expect(await files()).toEqual([]);
   });
 
@@ -129,10 +129,10 @@ describe('large payloads of a relay with a spill directory', () => {
     let cleaned = 0;
     const own = createMemorySpill(clock, createCrypto('x'));
     const spill: SpillStore = { ...own, managed: false, clean: () => ++cleaned };
-    await using house = await startTestRelay({ spillDir: root }, { clock, spill });
-    await complete(house);
-    expect(await states(house)).toEqual(['spilled_included', 'spilled_included']);
-    expect(await house.callboard.core.history.cleanSpill()).toBe(0);
+    await using relay = await startTestRelay({ spillDir: root }, { clock, spill });
+    await complete(relay);
+    expect(await states(relay)).toEqual(['spilled_included', 'spilled_included']);
+    expect(await relay.callboard.core.history.cleanSpill()).toBe(0);
     expect([cleaned, await files()]).toEqual([0, []]);
   });
 });

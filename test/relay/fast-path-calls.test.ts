@@ -54,17 +54,18 @@ type Call = { readonly path: string; readonly ask: Ask; readonly requester?: str
  * Repeated until the document is known; each time the answer must equal the slow path's. `<id>` stands for a new id for
  * each call.
  */
-async function alike({ path, ask: asked, requester = 'alice' }: Call, times = 2): Promise<Answer> {
+async function alike({ path, ask: requested, requester = 'alice' }: Call, times = 2): Promise<Answer> {
   const token = requester === 'wrong' ? 'wrong' : await at.token(requester);
   const answers: unknown[] = [];
   let last: Answer | null = null;
   for (const url of [slow.url, ...Array<string>(times).fill(at.url)]) {
     const id = `own-${calls++}-${'x'.repeat(20)}`;
-    const body = typeof asked.body === 'string' ? asked.body.replaceAll('<id>', id) : asked.body;
-    const own = { ...asked, token, ...(body !== undefined && { body }) };
+    const body = typeof requested.body === 'string' ? requested.body.replaceAll('<id>', id) : requested.body;
+    const own = { ...requested, token, ...(body !== undefined && { body }) };
     last = await meanwhile(at.clock, ask(url + path, own), STEP_MS);
     answers.push(shown(last, id));
-    if (asked.body?.includes('<id>')) answers.push(shown(await meanwhile(at.clock, ask(url + path, own), STEP_MS), id));
+    if (requested.body?.includes('<id>'))
+      answers.push(shown(await meanwhile(at.clock, ask(url + path, own), STEP_MS), id));
   }
   const round = answers.length / (times + 1);
   for (let i = round; i < answers.length; i++) expect(answers[i]).toEqual(answers[i % round]);
@@ -202,8 +203,8 @@ describe('a call over GraphQL', () => {
     'is answered identically from the first call to the known document: $what',
     async ({ body, target, requester }) => {
       const input = inputOf(body, target);
-      const asked = postJson({ query: DOCUMENT, variables: { input } });
-      await alike({ path: '/graphql', ask: asked, requester }, 5);
+      const requested = postJson({ query: DOCUMENT, variables: { input } });
+      await alike({ path: '/graphql', ask: requested, requester }, 5);
     },
   );
 

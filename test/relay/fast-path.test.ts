@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signToken } from '../../src/http/token.ts';
 import { SECRET, ask, postJson, type Answer, type Ask } from '../http/kit/http-relay.ts';
 import { FakeClock, meanwhile } from '../kit/clock.ts';
-import { connect, user } from '../kit/core.ts';
+import { advertisement, connect, user } from '../kit/core.ts';
 import { ROUTES } from './kit/access-routes.ts';
 import { readRestDocuments, variablesOf } from './kit/rest-documents.ts';
 import { ABSENT, OTHER, OWNER, PLANTED, VIEWER, world, type World } from './kit/planted.ts';
@@ -31,12 +31,12 @@ function shown({ status, headers, text }: Answer): unknown {
  * slow path's.
  */
 async function alike(path: string, options: Ask & { readonly requester?: string }, times = 4): Promise<Answer> {
-  const { requester = 'admin', ...asked } = options;
+  const { requester = 'admin', ...requested } = options;
   const shownToken = await at.token(requester);
   const token = { token: shownToken };
-  const expected = await ask(slow.url + path, { ...asked, ...token });
+  const expected = await ask(slow.url + path, { ...requested, ...token });
   for (let time = 0; time < times; time++) {
-    expect(shown(await ask(at.url + path, { ...asked, ...token }))).toEqual(shown(expected));
+    expect(shown(await ask(at.url + path, { ...requested, ...token }))).toEqual(shown(expected));
   }
   return expected;
 }
@@ -184,4 +184,18 @@ describe('no stale data is shown', () => {
     await at.clock.advance(61_000);
     expect((await alike('/graphql', { ...post(WATCH), requester: 'short' })).status).toBe(401);
   });
+});
+
+it('gives the same bytes for a large list, which is sent as cached bytes', async () => {
+  const actions = Array.from({ length: 8 }, (_, i) => ({ ...advertisement(`open.${i}`), summary: 'x'.repeat(300) }));
+  for (let i = 0; i < 10; i++)
+    await connect(at.callboard.core, user('large@example.com'), { clientId: `c${i}`, actions });
+  const query = `query ($id: ID!) { user(userId: $id) { id connections { nodes { clientId actions { items { name summary } } } }
+    completeness { complete } } }`;
+  const { text } = await alike('/graphql', post(query, { variables: { id: 'large@example.com' } }));
+  expect(text.length).toBeGreaterThan(20_000);
+  expect(JSON.parse(text).data.user.connections.nodes).toHaveLength(10);
+  const read = await alike('/connections?user_id=large@example.com', {});
+  expect(read.status).toBe(200);
+  await alike('/connections?user_id=large@example.com', { method: 'HEAD' });
 });

@@ -19,7 +19,7 @@ afterAll(async () => {
   await at[Symbol.asyncDispose]();
 });
 
-const nasty = fc.oneof(
+const awkwardText = fc.oneof(
   fc.constantFrom(
     '',
     ' ',
@@ -76,16 +76,16 @@ it('no path, parameter or body of REST makes the relay fail', async () => {
     'x',
   ];
   const operation = fc.constantFrom(...Object.keys(ROUTES));
-  const query = fc.dictionary(fc.oneof(fc.constantFrom(...names), nasty), nasty, { maxKeys: 4 });
+  const query = fc.dictionary(fc.oneof(fc.constantFrom(...names), awkwardText), awkwardText, { maxKeys: 4 });
   const members = ['params', 'command_id', 'wait_for', 'connect_within_ms', 'instance_id', 'reason', '__proto__', 'x'];
   const body = fc.oneof(
     fc.jsonValue({ maxDepth: 3 }),
-    fc.dictionary(fc.constantFrom(...members), fc.oneof(nasty, fc.jsonValue({ maxDepth: 2 }))),
+    fc.dictionary(fc.constantFrom(...members), fc.oneof(awkwardText, fc.jsonValue({ maxDepth: 2 }))),
   );
   await fc.assert(
     fc.asyncProperty(
       operation,
-      fc.array(nasty),
+      fc.array(awkwardText),
       query,
       body,
       requester,
@@ -113,7 +113,7 @@ it('no document and no variables of GraphQL make the relay fail', async () => {
     .flatMap((field) => (FIELDS[field.name] ?? []).map(({ call }) => documentOf(field, call)));
   const variables = fc.dictionary(
     fc.constantFrom('user', 'client', 'command', 'stream', 'action', 'params', 'after'),
-    fc.oneof(nasty, fc.jsonValue({ maxDepth: 2 })),
+    fc.oneof(awkwardText, fc.jsonValue({ maxDepth: 2 })),
   );
   const document = fc.oneof(mutated(queries), fc.constantFrom(...queries));
   await fc.assert(
@@ -138,7 +138,7 @@ it('no cursor opens except the issued ones, whichever character of one is change
   const good: string = first['connections'].nextCursor;
   expect((await read(good)).code).toBeUndefined();
   await fc.assert(
-    fc.asyncProperty(fc.oneof(mutated([good]), nasty, fc.base64String()), async (cursor) => {
+    fc.asyncProperty(fc.oneof(mutated([good]), awkwardText, fc.base64String()), async (cursor) => {
       if (cursor !== good) expect([cursor, (await read(cursor)).code]).toEqual([cursor, 'invalid_cursor']);
     }),
     { numRuns: numRuns(200) },
@@ -171,12 +171,12 @@ it("no frames make the relay fail, nor another user's link", async () => {
   const members = [...new Set(Object.values(UP).flatMap((table) => Object.keys(table)))];
   const header = fc.tuple(
     types,
-    fc.dictionary(fc.constantFrom(...members), fc.oneof(nasty, fc.integer(), fc.constant(null))),
+    fc.dictionary(fc.constantFrom(...members), fc.oneof(awkwardText, fc.integer(), fc.constant(null))),
   );
   const frame = fc.oneof(
     header.map(([type, rest]) => JSON.stringify({ ...rest, type })),
     fc.tuple(header, fc.json()).map(([[type, rest], payload]) => `${JSON.stringify({ ...rest, type })}\n${payload}`),
-    nasty,
+    awkwardText,
   );
   await fc.assert(
     fc.asyncProperty(fc.array(frame, { maxLength: 10 }), fc.boolean(), async (frames, isClient) => {

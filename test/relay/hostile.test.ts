@@ -29,8 +29,8 @@ describe.each([
   ['REST', REST],
   ['GraphQL', GRAPHQL],
   ['event streams', STREAMS],
-])('bad input of %s', (_door, nasties) => {
-  it.each(nasties)('is answered with a code of its own: $name', async ({ path, ask, answer }) => {
+])('bad input of %s', (_door, awkward) => {
+  it.each(awkward)('is answered with a code of its own: $name', async ({ path, ask, answer }) => {
     const got = await at.ask(path, ask);
     expect([got.status, codeIn(got)]).toEqual(answer);
     expect(got.text).not.toMatch(/\.ts\b|node:internal|at \w+ \(/);

@@ -25,11 +25,11 @@ const ingestMany = async (userId: string, suffixes: readonly string[]): Promise<
 describe('Errors', () => {
   it('/history/raw-messages called when raw messages were not enabled, after admin authentication: 403', async () => {
     await using without = await startTestRelay({});
-    const asked = async (requester: string) => without.rest('/history/raw-messages', { requester });
-    const answer = await asked('admin');
+    const requested = async (requester: string) => without.rest('/history/raw-messages', { requester });
+    const answer = await requested('admin');
     expect([answer.status, codeOf(answer)]).toEqual([403, 'raw_history_disabled']);
-    expect((await asked('nobody')).status).toBe(401);
-    expect(codeOf(await asked('alice'))).toBe('forbidden');
+    expect((await requested('nobody')).status).toBe(401);
+    expect(codeOf(await requested('alice'))).toBe('forbidden');
     expect((await at.rest('/history/raw-messages')).status).toBe(200);
   });
 

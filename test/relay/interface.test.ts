@@ -239,9 +239,9 @@ const SITES_OF_EXECUTION: readonly Row[] = [
     row: 'GET /contexts: current contexts by canonical user, client, client type, status, ownership, browser window',
     operations: ['GET /contexts'],
     async look() {
-      const asked = `user_id=${user}&client_id=${client}&client_type=browser&ownership=worker&window_id=${window}`;
-      expect(ids((await json(`/contexts?${asked}`)).items, 'status')).toEqual(['active', 'idle']);
-      expect(ids((await json(`/contexts?${asked}&status=active`)).items, 'context_id')).toEqual([context]);
+      const requested = `user_id=${user}&client_id=${client}&client_type=browser&ownership=worker&window_id=${window}`;
+      expect(ids((await json(`/contexts?${requested}`)).items, 'status')).toEqual(['active', 'idle']);
+      expect(ids((await json(`/contexts?${requested}&status=active`)).items, 'context_id')).toEqual([context]);
       for (const other of ['ownership=user-owned', 'client_type=mobile', 'client_id=none', 'status=closed'])
         expect([other, (await json(`/contexts?${other}`)).items]).toEqual([other, []]);
     },
@@ -329,8 +329,8 @@ describe.each([
   it.each(table)('requires administrative authentication: $row', async ({ operations }) => {
     for (const operation of operations) {
       const path = operation.replace('GET ', '').replaceAll(/\{\w+\}/g, 'x');
-      const asked = async (requester: string): Promise<Answer> => at.rest(path, { requester });
-      expect([path, (await asked('nobody')).status, (await asked(OWNER)).status]).toEqual([path, 401, 403]);
+      const requested = async (requester: string): Promise<Answer> => at.rest(path, { requester });
+      expect([path, (await requested('nobody')).status, (await requested(OWNER)).status]).toEqual([path, 401, 403]);
     }
   });
 });

@@ -120,8 +120,8 @@ describe.each([true, false])('JSON passes through unchanged, fast path %s', (fas
     await at.send('/ingest', `[{"payload": ${text} , ${rest}}]`);
     const graphql = `"kind":"event","streamSuffix":"${stream}","clientId":"sender","instanceId":"i1","payload":${text}`;
     for (let time = 0; time < 3; time++) {
-      const { text: told } = await at.query(INGEST, `{"messages":[{${graphql}}]}`, 'alice');
-      expect(told).toContain('"retained":true');
+      const { text: reported } = await at.query(INGEST, `{"messages":[{${graphql}}]}`, 'alice');
+      expect(reported).toContain('"retained":true');
     }
     const answers = [
       await at.rest(`/history/messages?stream=alice/${stream}&include_payload=true`),
@@ -213,8 +213,8 @@ describe.each([true, false])('JSON passes through unchanged, fast path %s', (fas
     const streams = [plain, ...graphql];
     // Over Redis, a subscription may begin slightly after its stream, so earlier events are not delivered.
     while (!streams.every((stream) => stream.text().includes('"data":{'))) {
-      const told = await at.send('/ingest', `{${rest},"payload":{"data" : ${text}\n, "name":"changed"}}`);
-      expect(told.text).toContain('"published":true');
+      const reported = await at.send('/ingest', `{${rest},"payload":{"data" : ${text}\n, "name":"changed"}}`);
+      expect(reported.text).toContain('"published":true');
     }
     for (const stream of streams) {
       await until(() => /"data":\{[^\n]*\n\n/.test(stream.text()));

@@ -10,7 +10,7 @@ const CLIENTS = 20;
 const DONE = 5;
 const WAITED_FOR = 2;
 const QUERY = readFileSync(join(import.meta.dirname, 'kit/nested.graphql'), 'utf8');
-const README = join(import.meta.dirname, '../../README.md');
+const PAGE = join(import.meta.dirname, '../../docs/graphql.md');
 
 const two = (n: number): string => String(n).padStart(2, '0');
 const names = Array.from({ length: USERS }, (_, i) => `user-${two(i)}`);
@@ -115,8 +115,8 @@ it('exceeds what a user may select in one request', async () => {
   expect((await at.graphql(QUERY, { requester: 'user-00' })).code).toBe('too_complex');
 });
 
-it('is the query in the README', () => {
-  expect(existsSync(README)).toBe(true);
-  const blocks = readFileSync(README, 'utf8').matchAll(/```graphql\n([\s\S]*?)```/g);
+it('is the query in docs/graphql.md', () => {
+  expect(existsSync(PAGE)).toBe(true);
+  const blocks = readFileSync(PAGE, 'utf8').matchAll(/```graphql\n([\s\S]*?)```/g);
   expect([...blocks].map(([, text]) => text)).toContain(QUERY);
 });

@@ -9,7 +9,7 @@ import { startBoardRelay, framesOf, disconnectHost, SITE, type BoardRelay } from
 
 const names = (stream: RawStream): string[] => framesOf(stream).map(({ event }) => event);
 
-async function hearing(at: BoardRelay, requester: Requester | null, query = ''): Promise<RawStream> {
+async function listening(at: BoardRelay, requester: Requester | null, query = ''): Promise<RawStream> {
   const stream = await at.listen(requester, query);
   if (stream.status !== 200) throw new Error(String(stream.status));
   await stream.until('callboard.ready');
@@ -35,7 +35,7 @@ async function refusal(
 describe('the event stream of a session', () => {
   it('begins with ready, gives each event its name, its id and its data, and pings', async () => {
     await using at = await startBoardRelay();
-    const stream = await hearing(at, 'viewer');
+    const stream = await listening(at, 'viewer');
     expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     const data = { text: 'a\nb\r\n\u0000\u2028', list: [1, null] };
     const ingested = await at.publish({ name: 'changed', data });
@@ -58,7 +58,7 @@ describe('the event stream of a session', () => {
   it('is restricted to the requested names', async () => {
     await using at = await startBoardRelay();
     await at.put({ event_names: [] });
-    const some = await hearing(at, 'viewer', '?names=b,c');
+    const some = await listening(at, 'viewer', '?names=b,c');
     for (const name of ['a', 'b', 'c']) await at.publish({ name });
     await some.until('"name":"c"');
     expect(names(some)).toEqual(['callboard.ready', 'b', 'c']);
@@ -94,7 +94,7 @@ describe('the event stream of a session', () => {
 
   it('ends with its code, and cannot be opened again: an ended session is 204', async () => {
     await using at = await startBoardRelay();
-    const [viewer, owner] = [await hearing(at, 'viewer'), await hearing(at, 'alice')];
+    const [viewer, owner] = [await listening(at, 'viewer'), await listening(at, 'alice')];
     await at.remove(`/site-sessions/${at.session.session_id}`);
     await Promise.all([viewer.ended, owner.ended]);
     for (const stream of [viewer, owner])
@@ -115,9 +115,9 @@ describe('the event stream of a session', () => {
     at.know('guest', String(given.json?.['token']));
     at.know('friend', String((await at.post(grants, {}, 'guest')).json?.['token']));
     const [viewer, guest, friend] = [
-      await hearing(at, 'viewer'),
-      await hearing(at, 'guest'),
-      await hearing(at, 'friend'),
+      await listening(at, 'viewer'),
+      await listening(at, 'guest'),
+      await listening(at, 'friend'),
     ];
     await at.remove(`${grants}/${String(given.json?.['grant_id'])}`);
     await Promise.all([guest.ended, friend.ended]);
@@ -141,7 +141,7 @@ describe('the event stream of a session', () => {
 
   it('continues while the host is disconnected', async () => {
     await using at = await startBoardRelay();
-    const stream = await hearing(at, 'viewer');
+    const stream = await listening(at, 'viewer');
     await disconnectHost(at);
     const session = await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'viewer' });
     expect(session.json).toMatchObject({ state: 'suspended', site: { host_connected: false } });
@@ -152,7 +152,7 @@ describe('the event stream of a session', () => {
 
   it('sends a last event when the node shuts down', async () => {
     const at = await startBoardRelay();
-    const stream = await hearing(at, 'viewer');
+    const stream = await listening(at, 'viewer');
     await at[Symbol.asyncDispose]();
     await stream.ended;
     expect(framesOf(stream).at(-1)?.data).toEqual({ code: 'draining' });
@@ -161,11 +161,11 @@ describe('the event stream of a session', () => {
   it('is one of ten per grant, counted separately for each grant', async () => {
     await using at = await startBoardRelay();
     const open = [];
-    for (let i = 0; i < 10; i++) open.push(await hearing(at, 'viewer'));
+    for (let i = 0; i < 10; i++) open.push(await listening(at, 'viewer'));
     expect(await refusal(at, 'viewer')).toEqual([429, 'rate_limited']);
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'alice');
     at.know('guest', String(given.json?.['token']));
-    (await hearing(at, 'guest')).abort();
+    (await listening(at, 'guest')).abort();
     open[0]?.abort();
     await until(async () => {
       const stream = await at.listen('viewer');
@@ -180,15 +180,15 @@ describe('a ticket', () => {
   it('opens one stream without a token, repeatedly, and appears in no log', async () => {
     await using at = await startBoardRelay();
     const ticket = await ticketOf(at);
-    const stream = await hearing(at, null, `?ticket=${ticket}&names=changed`);
+    const stream = await listening(at, null, `?ticket=${ticket}&names=changed`);
     await at.publish({ name: 'changed' });
     await stream.until('event: changed');
-    const newer = await hearing(at, null, `?ticket=${ticket}`);
+    const newer = await listening(at, null, `?ticket=${ticket}`);
     await stream.ended;
     expect(framesOf(stream).at(-1)).toMatchObject({ event: 'callboard.closed', data: { code: 'unauthenticated' } });
     newer.abort();
     await at.clock.advance(120_000);
-    (await hearing(at, null, `?ticket=${ticket}`)).abort();
+    (await listening(at, null, `?ticket=${ticket}`)).abort();
     await until(() => at.lines.some((line) => line.includes('/events') && line.includes('"status":200')));
     expect(at.lines.join('\n')).not.toContain(ticket);
     expect(at.lines.join('\n')).not.toContain(at.session.token);
@@ -197,10 +197,10 @@ describe('a ticket', () => {
   it('replaces the stream that it opened before, if its grant has no other', async () => {
     await using at = await startBoardRelay();
     const ticket = await ticketOf(at);
-    const open = [await hearing(at, null, `?ticket=${ticket}`)];
-    for (let i = 0; i < 9; i++) open.push(await hearing(at, 'viewer'));
+    const open = [await listening(at, null, `?ticket=${ticket}`)];
+    for (let i = 0; i < 9; i++) open.push(await listening(at, 'viewer'));
     expect(await refusal(at, 'viewer')).toEqual([429, 'rate_limited']);
-    open.push(await hearing(at, null, `?ticket=${ticket}`));
+    open.push(await listening(at, null, `?ticket=${ticket}`));
     await open[0]?.ended;
     for (const stream of open) stream.abort();
   });
@@ -210,7 +210,7 @@ describe('a ticket', () => {
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'alice');
     at.know('guest', String(given.json?.['token']));
     const [ticket, guests] = [await ticketOf(at), await ticketOf(at, 'guest')];
-    for (const one of [ticket, guests]) (await hearing(at, null, `?ticket=${one}`)).abort();
+    for (const one of [ticket, guests]) (await listening(at, null, `?ticket=${one}`)).abort();
     await at.remove(`/site-sessions/${at.session.session_id}/grants/${String(given.json?.['grant_id'])}`);
     expect(await refusal(at, null, `?ticket=${guests}`)).toEqual([401, 'unauthenticated']);
     await at.remove(`/site-sessions/${at.session.session_id}`);
@@ -227,7 +227,7 @@ describe('a ticket', () => {
       'unauthenticated',
     ]);
     const late = await ticketOf(at);
-    (await hearing(at, null, `?ticket=${await ticketOf(at, 'alice')}`)).abort();
+    (await listening(at, null, `?ticket=${await ticketOf(at, 'alice')}`)).abort();
     await at.clock.advance(30_000);
     expect(await refusal(at, null, `?ticket=${late}`)).toEqual([401, 'unauthenticated']);
   });
@@ -235,8 +235,10 @@ describe('a ticket', () => {
   it('cannot be used elsewhere, and an invalid one counts as a bad token', async () => {
     await using at = await startBoardRelay();
     const ticket = await ticketOf(at);
-    const asked = await at.rest(`/site-sessions/${at.session.session_id}?ticket=${ticket}`, { requester: 'nobody' });
-    expect(asked.status).toBe(401);
+    const requested = await at.rest(`/site-sessions/${at.session.session_id}?ticket=${ticket}`, {
+      requester: 'nobody',
+    });
+    expect(requested.status).toBe(401);
     at.know('bearer', ticket);
     expect((await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'bearer' })).status).toBe(401);
     for (let i = 0; i < 20; i++) await refusal(at, null, '?ticket=wrong');
@@ -290,7 +292,7 @@ describe('a viewer that stops reading', () => {
     "of %s costs a queue of 100 and its socket's buffer, delays nobody, and gets the exact count of missed events",
     async (_face, asking) => {
       await using at = await startBoardRelay();
-      const reader = await hearing(at, 'alice');
+      const reader = await listening(at, 'alice');
       const { socket, read } = idle(at, asking(at));
       const subscribers = async (): Promise<unknown> =>
         (await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'alice' })).json?.['subscribers'];
@@ -372,8 +374,12 @@ describe('a site over GraphQL’s event streams', () => {
       grants: [{ id: at.session.grant_id }],
       site: { owner: 'alice', host: { clientId: 'desk' }, sessions: { nodes: [{ id: at.session.session_id }] } },
     });
-    for (const asked of ['{ sites { nodes { id } } }', '{ connections { nodes { clientId } } }', '{ viewer { kind } }'])
-      expect((await at.graphql(asked, { requester: 'viewer' })).code).toBe('forbidden');
+    for (const requested of [
+      '{ sites { nodes { id } } }',
+      '{ connections { nodes { clientId } } }',
+      '{ viewer { kind } }',
+    ])
+      expect((await at.graphql(requested, { requester: 'viewer' })).code).toBe('forbidden');
     for (const path of ['/sites', '/connections', SITE, '/users', '/metrics'])
       expect((await at.rest(path, { requester: 'viewer' })).status).toBe(403);
     expect((await at.publish({ name: 'changed' }, {}, 'viewer')).status).toBe(403);

@@ -8,8 +8,8 @@ import { startBoardRelay, DEFINITION, framesOf, disconnectHost, SITE, type Board
 /**
  * What an interface answers to an invocation: its HTTP status if any, the code (null: it completed), and the result.
  */
-type Told = { readonly status: number | null; readonly code: string | null; readonly result?: any };
-type Face = (at: BoardRelay, requester: Requester, action: string, params?: unknown) => Promise<Told>;
+type Reported = { readonly status: number | null; readonly code: string | null; readonly result?: any };
+type Face = (at: BoardRelay, requester: Requester, action: string, params?: unknown) => Promise<Reported>;
 
 const rest: Face = async (at, requester, action, params = {}) => {
   const path = `/site-sessions/${at.session.session_id}/actions/${action}`;
@@ -104,18 +104,18 @@ const closed: NonNullable<Settings['policy']> = {
 describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
   it.each(WHO)('runs on the host for the %s, who gets its result', async (requester) => {
     await using at = await startBoardRelay();
-    const told = await invoke(at, requester, 'add', { text: 'tea', n: 12345678901 });
+    const reported = await invoke(at, requester, 'add', { text: 'tea', n: 12345678901 });
     const site = { sessionId: at.session.session_id, siteId: 'board' };
-    expect(told).toMatchObject({ code: null, result: { params: { text: 'tea', n: 12345678901 }, site } });
+    expect(reported).toMatchObject({ code: null, result: { params: { text: 'tea', n: 12345678901 }, site } });
   });
 
   it.each(RULES)('is refused for its broken rule: $name', async (rule) => {
     await using at = await startBoardRelay({ config: { policy: closed } });
     await rule.break?.(at);
     for (const requester of WHO) {
-      const told = await invoke(at, requester, rule.action ?? 'add', rule.params);
-      expect([requester, told.code]).toEqual([requester, rule.code]);
-      if (told.status !== null) expect(told.status).toBe(rule.status);
+      const reported = await invoke(at, requester, rule.action ?? 'add', rule.params);
+      expect([requester, reported.code]).toEqual([requester, rule.code]);
+      if (reported.status !== null) expect(reported.status).toBe(rule.status);
     }
   });
 
@@ -123,13 +123,13 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
     await using at = await startBoardRelay();
     await at.put({ actions: [], capability_profile: {} });
     await disconnectHost(at);
-    const asked = (params: unknown = {}) => invoke(at, 'viewer', 'add', params);
-    expect((await asked({ __cooperative_site_id: 1 })).code).toBe('reserved_parameter');
-    expect((await asked()).code).toBe('site_capability_denied');
+    const requested = (params: unknown = {}) => invoke(at, 'viewer', 'add', params);
+    expect((await requested({ __cooperative_site_id: 1 })).code).toBe('reserved_parameter');
+    expect((await requested()).code).toBe('site_capability_denied');
     await at.put({ actions: [] });
-    expect((await asked()).code).toBe('site_action_denied');
+    expect((await requested()).code).toBe('site_action_denied');
     await at.put();
-    expect((await asked()).code).toBe('session_inactive');
+    expect((await requested()).code).toBe('session_inactive');
   });
 
   it('is limited to the grant if that allows less than the site', async () => {
@@ -256,7 +256,7 @@ describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
     await plain.until('callboard.ready');
     const stream = 'sites/board/events';
     const good = { name: 'changed', data: { id: 1 } };
-    const told = [];
+    const reported = [];
     for (const [payload, suffix] of [
       [good, 'sites/board'],
       [good, 'sites/other/events'],
@@ -267,9 +267,9 @@ describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
       [good, stream],
     ] as const) {
       const verdict = await publish(at, payload, suffix);
-      told.push([verdict.retained, verdict.published, verdict.refused_by]);
+      reported.push([verdict.retained, verdict.published, verdict.refused_by]);
     }
-    expect(told).toEqual([
+    expect(reported).toEqual([
       [true, false, 'stream'],
       [true, false, 'owner'],
       [true, false, 'name'],

@@ -13,7 +13,7 @@ async function visit(at: BoardRelay, requester: string, body: object = {}): Prom
   at.know(requester, session.token);
   return session;
 }
-async function heard(at: BoardRelay, id: string, opening: Promise<RawStream>): Promise<RawStream> {
+async function received(at: BoardRelay, id: string, opening: Promise<RawStream>): Promise<RawStream> {
   const count = async (): Promise<number> => (await at.callboard.core.sites.session(ADMIN, id))?.subscribers ?? 0;
   const before = await count();
   const stream = await opening;
@@ -25,9 +25,9 @@ const graphql = (
   requester: string,
   { session_id: id }: Opened,
   names?: readonly string[],
-): Promise<RawStream> => heard(at, id, at.subscribe(EVENTS, { requester, variables: { id, names } }));
+): Promise<RawStream> => received(at, id, at.subscribe(EVENTS, { requester, variables: { id, names } }));
 const plain = (at: BoardRelay, requester: string, { session_id: id }: Opened, query = ''): Promise<RawStream> =>
-  heard(at, id, at.listen(requester, query, id));
+  received(at, id, at.listen(requester, query, id));
 const namesOf = (stream: RawStream): string[] =>
   [...stream.text().matchAll(/\{"name":"(\w+)"/g)].map(([, name = '']) => name);
 
@@ -40,7 +40,7 @@ describe('viewers of one site, each in a session of its own', () => {
     const streams = {
       all: [await graphql(at, 'all', all), await plain(at, 'all', all)],
       some: [await graphql(at, 'some', some), await plain(at, 'some', some)],
-      asked: [await graphql(at, 'all', all, ['b', 'last']), await plain(at, 'all', all, '?names=last,b')],
+      requested: [await graphql(at, 'all', all, ['b', 'last']), await plain(at, 'all', all, '?names=last,b')],
     };
     for (const name of ['a', 'b', 'last']) await at.publish({ name });
     await Promise.all(Object.values(streams).flatMap((both) => both.map((stream) => stream.until('"last"'))));
@@ -48,7 +48,7 @@ describe('viewers of one site, each in a session of its own', () => {
       ['a', 'b', 'last'],
       ['a', 'b', 'last'],
     ]);
-    for (const one of [...streams.some, ...streams.asked]) expect(namesOf(one)).toEqual(['b', 'last']);
+    for (const one of [...streams.some, ...streams.requested]) expect(namesOf(one)).toEqual(['b', 'last']);
     Object.values(streams)
       .flat()
       .forEach((stream) => stream.abort());

@@ -180,7 +180,7 @@ describe('hanging up', () => {
     const signal = relay.small.signal;
     if (!signal) throw new Error('no signal');
     expect(signal.aborted).toBe(false);
-    const fired = new Promise<void>((heard) => signal.addEventListener('abort', heard));
+    const fired = new Promise<void>((received) => signal.addEventListener('abort', received));
     socket.destroy();
     await fired;
     await relay.ask('/things/a');
@@ -199,7 +199,7 @@ describe('hanging up', () => {
     });
     const socket = connect(server.port, '127.0.0.1');
     socket.write('GET /a HTTP/1.1\r\nhost: a\r\n\r\n');
-    await server.asked;
+    await server.reached;
     socket.destroy();
     await started.promise;
     expect(seen[0]?.aborted).toBe(true);
@@ -233,26 +233,22 @@ function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: numb
     body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
     plan: {
       ...whole,
-      asks: () => new Set<string>(),
-      refused: () => null,
-      cost: () => 0,
-      read: (given) => ({ ...given }),
-      ...plan,
+      bind: () => ({ variables: {}, asks: new Set<string>(), cost: 0, refused: () => null, ...plan }),
     },
   };
   return { resource: { routes: new Map([['GET', route]]), allow: 'GET' }, path: {} };
 }
 
 async function bareServer(handle: RequestListener) {
-  const asked = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
   const server = createServer((req, res) => {
     handle(req, res);
-    asked.resolve();
+    reached.resolve();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : 0;
   const close = () => new Promise<void>((done) => void server.close(() => done()));
-  return { port, asked: asked.promise, [Symbol.asyncDispose]: close };
+  return { port, reached: reached.promise, [Symbol.asyncDispose]: close };
 }

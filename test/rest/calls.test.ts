@@ -155,8 +155,12 @@ describe('calls', () => {
       requester: 'alice',
       body: { reason: 'enough' },
     };
-    const asked = await relay.ask(cancel);
-    expect([asked.status, asked.body.state, asked.body.command.command_id]).toEqual([200, 'requested', 'c1']);
+    const requested = await relay.ask(cancel);
+    expect([requested.status, requested.body.state, requested.body.command.command_id]).toEqual([
+      200,
+      'requested',
+      'c1',
+    ]);
     expect(client.cancels).toEqual(['c1']);
     await client.result(client.last);
     expect((await relay.ask({ ...cancel, body: undefined })).body.state).toBe('too_late');

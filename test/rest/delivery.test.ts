@@ -241,8 +241,8 @@ describe('POST /connections/{user_id}/{client_id}/disconnect', () => {
   test('closes the link and answers the connection in its state afterwards', async () => {
     await using relay = await startRestRelay();
     const client = await connect(relay.core, alice);
-    const asked = relay.ask({ method: 'POST', path, body: { reason: 'misbehaves' } });
-    const { status, body } = await meanwhile(relay.clock, asked);
+    const requested = relay.ask({ method: 'POST', path, body: { reason: 'misbehaves' } });
+    const { status, body } = await meanwhile(relay.clock, requested);
     expect(status).toBe(200);
     expect(body).toMatchObject({
       state: 'closed',

@@ -82,13 +82,13 @@ describe('GET /history/raw-messages', () => {
   test('is 403 after administrative authentication if raw messages are not enabled, and 401 or 403 before', async () => {
     await using relay = await startRestRelay();
     await retain(relay, 1);
-    const told = async (requester: string | null) => {
+    const reported = async (requester: string | null) => {
       const { status, body } = await relay.ask({ path: '/history/raw-messages', requester });
       return [status, body.code];
     };
-    expect(await told(null)).toEqual([401, 'unauthenticated']);
-    expect(await told('alice')).toEqual([403, 'forbidden']);
-    expect(await told('admin')).toEqual([403, 'raw_history_disabled']);
+    expect(await reported(null)).toEqual([401, 'unauthenticated']);
+    expect(await reported('alice')).toEqual([403, 'forbidden']);
+    expect(await reported('admin')).toEqual([403, 'raw_history_disabled']);
   });
 
   test('disabled does not make other routes payload-free', async () => {
@@ -203,9 +203,9 @@ describe('fuzz: the queries of these routes', () => {
       '/history/command/alice/c1',
     );
     await fc.assert(
-      fc.asyncProperty(path, fc.array(fc.tuple(name, value), { maxLength: 4 }), async (asked, parameters) => {
+      fc.asyncProperty(path, fc.array(fc.tuple(name, value), { maxLength: 4 }), async (requested, parameters) => {
         const query = parameters.map(([key, text]) => `${key}=${encodeURIComponent(text.toWellFormed())}`).join('&');
-        const reply = await relay.ask(`${asked}?${query}`);
+        const reply = await relay.ask(`${requested}?${query}`);
         expect(reply.status).toBeLessThan(500);
         if (reply.status >= 400) expect(reply.headers['content-type']).toBe('application/problem+json');
       }),

@@ -12,7 +12,7 @@ type Description = { readonly paths: Readonly<Record<string, Readonly<Record<str
 
 async function description(): Promise<Description & { info: Record<string, unknown> }> {
   await using relay = await startRestRelay();
-  return JSON.parse(JSON.stringify(relay.door.openapi));
+  return JSON.parse(JSON.stringify(relay.handler.openapi));
 }
 
 async function faults(document: object): Promise<readonly string[]> {
@@ -30,7 +30,7 @@ const RULES: Readonly<Record<string, (operation: Operation) => boolean>> = {
     return !limit || (limit['minimum'] === 1 && Number(limit['maximum']) <= 1000);
   },
   'a cursor and a limit come together': ({ parameters }) => {
-    const has = (asked: string): boolean => parameters.some(({ name }) => name === asked);
+    const has = (requested: string): boolean => parameters.some(({ name }) => name === requested);
     return !has('cursor') || has('limit');
   },
 };

@@ -5,25 +5,25 @@ import { startSmall } from './kit/small-schema.ts';
 
 test('the description of the shipped routes is valid OpenAPI 3.1', async () => {
   await using relay = await startRestRelay();
-  const { valid, errors } = await new Validator().validate({ ...structuredClone(relay.door.openapi) });
+  const { valid, errors } = await new Validator().validate({ ...structuredClone(relay.handler.openapi) });
   expect(errors).toBeUndefined();
   expect(valid).toBe(true);
 });
 
 test('it survives serialization as JSON, and names every operation once', async () => {
   await using relay = await startRestRelay();
-  const openapi = JSON.parse(JSON.stringify(relay.door.openapi));
-  expect(openapi).toEqual(relay.door.openapi);
+  const openapi = JSON.parse(JSON.stringify(relay.handler.openapi));
+  expect(openapi).toEqual(relay.handler.openapi);
   const described = Object.entries<object>(openapi.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const served = relay.door.operations.map(({ method, path }) => `${method} ${path}`);
+  const served = relay.handler.operations.map(({ method, path }) => `${method} ${path}`);
   expect(described.sort()).toEqual([...served, 'GET /site-sessions/{session_id}/events'].sort());
 });
 
 test('it states bounds, defaults, words, bodies and every status of an invocation', async () => {
   await using relay = await startRestRelay();
-  const { paths, components }: any = relay.door.openapi;
+  const { paths, components }: any = relay.handler.openapi;
   const status = paths['/connections'].get.parameters.find((one: any) => one.name === 'status');
   expect(status.schema.enum).toEqual(['connected', 'disconnected', 'stale']);
   const kinds = paths['/history/messages'].get.parameters.find((one: any) => one.name === 'kinds');
@@ -56,7 +56,7 @@ test('it states bounds, defaults, words, bodies and every status of an invocatio
 
 test('a whole body is described by the input type', async () => {
   await using relay = await startSmall();
-  const { paths }: any = relay.door.openapi;
+  const { paths }: any = relay.handler.openapi;
   const [several, one] = paths['/kept'].put.requestBody.content['application/json'].schema.anyOf;
   expect(several).toEqual({ type: 'array', items: one });
   expect(one).toMatchObject({ required: ['client_id'], additionalProperties: false });

@@ -63,7 +63,7 @@ describe('paths and methods', () => {
     await using relay = await startSmall('/relay/v1');
     expect((await relay.ask('/things/a')).status).toBe(200);
     expect((await relay.ask('/relay/v1/things/a')).headers['x-no-route']).toBe('1');
-    expect(relay.door.openapi).toMatchObject({ servers: [{ url: '/relay/v1' }] });
+    expect(relay.handler.openapi).toMatchObject({ servers: [{ url: '/relay/v1' }] });
   });
 
   test('escapes in a path are decoded once', async () => {

@@ -73,7 +73,7 @@ describe('descriptions', () => {
       ['/delivery/nodes/n1/drain', { within_ms: 0 }],
     ] as const)
       await meanwhile(relay.clock, relay.ask({ method: 'POST', path, body }));
-    const missing = relay.door.operations
+    const missing = relay.handler.operations
       .flatMap(({ method, path }) => {
         const invokes = path.includes('/actions/{') || path === '/commands/{user_id}/{client_id}/{command_id}';
         return (invokes ? [200, 202, 504] : [200]).map((status) => `${method} ${path} ${status}`);
@@ -86,14 +86,14 @@ describe('descriptions', () => {
 describe('access', () => {
   test('every route refuses a request without a token with 401 and a wrong scope with 403, whatever else is wrong', async () => {
     await using relay = await startRestRelay();
-    for (const { method, path, access } of relay.door.operations) {
+    for (const { method, path, access } of relay.handler.operations) {
       const url = `${path.replaceAll(/\{\w+\}/g, '%00')}?nonsense`;
       const statuses: Record<string, number> = {};
       for (const requester of ['', 'alice:connect', 'alice:invoke', 'alice:host', 'admin', 'grant:s:g']) {
         const reply = await relay.ask({ method, path: url, requester, ...(method === 'POST' && { body: [] }) });
         statuses[requester] = reply.status;
       }
-      const may = (...whom: string[]): number => (whom.includes(access) ? 400 : 403);
+      const may = (...roles: string[]): number => (roles.includes(access) ? 400 : 403);
       expect([path, statuses]).toEqual([
         path,
         {

@@ -12,7 +12,7 @@ test('a call passes few files on its way to the client and back, and ARCHITECTUR
   expect(inbound).toEqual(
     expect.arrayContaining(['http/request-handler.ts', 'core/rpc/invoke.ts', 'core/delivery/dispatcher.ts']),
   );
-  expect(outbound).toEqual(expect.arrayContaining(['core/delivery/links.ts', 'core/rpc/wait.ts', 'http/reply.ts']));
+  expect(outbound).toEqual(expect.arrayContaining(['core/delivery/links.ts', 'core/rpc/wait.ts', 'web/reply.ts']));
   expect(inbound.length).toBeLessThanOrEqual(INBOUND);
   expect(outbound.length).toBeLessThanOrEqual(OUTBOUND);
   const page = readFileSync(join(import.meta.dirname, '..', '..', 'ARCHITECTURE.md'), 'utf8');

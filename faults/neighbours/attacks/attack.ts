@@ -1,6 +1,9 @@
 import type { Site } from '../site.ts';
 
-/** What an attack is given. It runs until `signal` is aborted, counts what it did by name, and leaves what it holds to the end of its process. */
+/**
+ * The context of an attack. An attack runs until `signal` is aborted, counts its actions by name, and holds its
+ * resources until its process ends.
+ */
 export type AttackContext = {
   readonly site: Site;
   readonly signal: AbortSignal;
@@ -11,11 +14,14 @@ export type Attack = {
   readonly name: string;
   readonly says: string;
   readonly run: (context: AttackContext) => Promise<void>;
-  /** File descriptors that the relay may have, where the attack aims at those. */
+  /** The relay's limit of file descriptors, for attacks on those. */
   readonly descriptors?: number;
 };
 
-/** Does this in so many lanes, one after the other in each, until the attack is over. What fails is counted and goes on. */
+/**
+ * Runs `act` in this many lanes, sequentially in each, until the attack is over. Failures are counted and do not stop
+ * it.
+ */
 export async function inLanes(
   { signal, count }: AttackContext,
   lanes: number,
@@ -37,7 +43,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((done) => setTimeout(done, ms));
 }
 
-/** Waits until the attack is over, so that what it holds is held. */
+/** Waits until the attack is over, so that its resources stay held. */
 export function held({ signal }: AttackContext): Promise<void> {
   return new Promise((done) => (signal.aborted ? done() : signal.addEventListener('abort', () => done())));
 }

@@ -4,7 +4,7 @@ import { post } from './requests.ts';
 
 const LANES = 4;
 
-/** 39 KB: the more members that its type does not have, the longer each of them takes to be told. */
+/** 39 KB: the cost of reporting unknown members grows with their number. */
 const wideFilter = JSON.stringify({
   query: 'query ($f: PendingRpcFilter) { pendingRpcCount(filter: $f) { count } }',
   variables: { f: Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`k${i}`, i])) },
@@ -23,7 +23,7 @@ const longDocument = JSON.stringify({
 
 const manyKeys = `{${Array.from({ length: 100_000 }, (_, i) => `"${i}":0`).join(',')}}`;
 
-/** What takes long to compute. */
+/** Attacks that cost computing time. */
 export const COMPUTING: readonly Attack[] = [
   {
     name: 'wide-variables',

@@ -23,7 +23,7 @@ const advertised = JSON.stringify({
   actions: Array.from({ length: 15 }, (_, i) => ({ name: `action${i}`, description: 'd'.repeat(60 * KIB) })),
 });
 
-/** What takes memory, sockets or links for as long as it may. */
+/** Attacks that hold memory, sockets or links for as long as possible. */
 export const HOLDING: readonly Attack[] = [
   {
     name: 'unfinished-headers',

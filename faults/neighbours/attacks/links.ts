@@ -5,7 +5,7 @@ import type { AttackContext } from './attack.ts';
 
 export type Hello = { readonly clientId?: string; readonly payload?: string; readonly token?: string };
 
-/** A bare link of the hostile user, answering pings and nothing else. Resolves after the welcome; rejects when it is refused. */
+/** A bare link of the hostile user that only answers pings. Resolves after the welcome; rejects when it is refused. */
 export async function openLink(site: Site, n: number, { clientId, payload, token }: Hello = {}): Promise<WebSocket> {
   const socket = new WebSocket(linkUrl(site, n), SUBPROTOCOL, { perMessageDeflate: false });
   const client = clientId !== undefined && { client_id: clientId, instance_id: `${clientId}-${n}`, client_type: 'web' };
@@ -23,13 +23,13 @@ export async function openLink(site: Site, n: number, { clientId, payload, token
   return promise;
 }
 
-/** Sends when what was sent before has left this process. */
+/** Sends the next frame once the previous ones have left this process. */
 export async function sendPaced(socket: WebSocket, text: string): Promise<void> {
   if (socket.readyState !== WebSocket.OPEN) throw new Error('closed');
   await new Promise<void>((done, failed) => socket.send(text, (error) => (error ? failed(error) : done())));
 }
 
-/** Each link of a client of its own, sent `frames` one after the other; opened anew where the relay closed it. */
+/** Opens links of separate clients, each of which sends `frames` in turn and is reopened when the relay closes it. */
 export async function flood(
   { site, signal, count }: AttackContext,
   {

@@ -4,10 +4,10 @@ import { freshToken, HOSTILE, relayUrl, type Site } from '../site.ts';
 export type Post = { readonly path: string; readonly body: string; readonly token?: string | null };
 
 const ANSWER_MS = 30_000;
-/** Another address than the honest user's: what is bounded by address is bounded for its own. */
+/** Another address than the honest user's, so that limits by address do not affect the honest user. */
 const HOSTILE_ADDRESS = '127.0.0.2';
 
-/** A request of the hostile user; answers the status. Rejects when there is no answer. `token` null: none. */
+/** A request of the hostile user. Returns the status; rejects without an answer. `token` null: no token. */
 export async function post(site: Site, n: number, { path, body, token }: Post): Promise<number> {
   const bearer = token === undefined ? await freshToken(HOSTILE) : token;
   const response = await fetch(relayUrl(site, n) + path, {

@@ -7,7 +7,7 @@ import { freshToken, HOSTILE, linkUrl } from '../site.ts';
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Calls of the hostile user to a client of its own, whose results are so large. */
+/** Calls of the hostile user to its own client, with results of this size. */
 async function calls(context: AttackContext, lanes: number, bytes: number, restMs: number): Promise<void> {
   const { site, count } = context;
   const result = 'r'.repeat(bytes);
@@ -31,7 +31,7 @@ async function calls(context: AttackContext, lanes: number, bytes: number, restM
   });
 }
 
-/** What is kept after it is over, so that others' might have to go for it. */
+/** Attacks with data that the relay keeps after the end, so that others' data might be evicted. */
 export const STORING: readonly Attack[] = [
   {
     name: 'large-results',

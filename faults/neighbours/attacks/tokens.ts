@@ -3,7 +3,7 @@ import { inLanes, pause, type Attack } from './attack.ts';
 import { post } from './requests.ts';
 import { freshToken } from '../site.ts';
 
-/** What makes the relay take others for the attacker. */
+/** Attacks that could make the relay confuse other users with the attacker. */
 export const TOKENS: readonly Attack[] = [
   {
     name: 'bad-tokens',

@@ -4,14 +4,14 @@ import type { Fault } from '../plan/plan.ts';
 import type { World } from '../world.ts';
 
 export type Nemesis = {
-  /** Does what the schedule says until it is over or told to stop; resolves when the last fault that began is healed. */
+  /** Carries out the schedule until it ends or is stopped. Resolves when the last started fault is healed. */
   run(): Promise<void>;
   stop(): void;
-  /** Faults that were done. */
+  /** The faults that were carried out. */
   readonly done: number;
 };
 
-/** A fault that took longer than the schedule knew is not followed by the next at once. */
+/** After a fault that took longer than scheduled, the next one is delayed. */
 const REST_MS = 2_000;
 
 export function createNemesis(world: World, log: FaultLog, schedule: readonly Fault[]): Nemesis {
@@ -52,7 +52,7 @@ async function suffer(world: World, log: FaultLog, fault: Fault): Promise<void> 
   log.write({ event: 'heal', id });
 }
 
-/** As the other logs call it. */
+/** The name that the other logs use. */
 function nameOf({ relays }: World, { kind, target }: Fault): string {
   return kind.startsWith('relay-') ? (relays[target % relays.length]?.name ?? '') : String(target);
 }

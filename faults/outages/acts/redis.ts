@@ -19,7 +19,7 @@ export const ACTS_OF_REDIS = {
     const end = endOfLog(redis.folder);
     await sleep(CUT_MS);
     await redis.kill();
-    // As after a power cut: what was written in the last second never reached the disk, though whoever wrote it was told that it is done.
+    // Imitates a power cut: the writes of the last second never reached the disk, although they were confirmed.
     truncateSync(end.path, end.bytes);
     await redis.restart();
   },
@@ -36,7 +36,7 @@ export const ACTS_OF_REDIS = {
     await master.kill();
     await sentinel.movedFrom(from);
     await master.restart();
-    // Until it follows, another failover has nowhere to go.
+    // Until the replica follows, another failover has no target.
     if (!(await until(() => follows(master), FOLLOWS_MS)))
       throw new Error('the old master does not follow the new one');
   },

@@ -8,7 +8,7 @@ import type { World } from '../world.ts';
 
 const RESTARTS = 5;
 const RETRY_MS = 2_000;
-/** A lease, and what a loaded machine needs to start a process. */
+/** A lease, plus the time that a loaded machine needs to start a process. */
 const TAKEN_OVER_MS = 30_000;
 const BOTH_MS = 3_000;
 const READY_MS = 30_000;
@@ -70,7 +70,7 @@ async function isReady({ url }: Relay): Promise<boolean> {
   return answer.ok;
 }
 
-/** The old boot's lease may still run: a second process of a node is refused until it is over. */
+/** The lease of the old boot may still be valid: a second process of a node is refused until it ends. */
 async function restart(relay: Relay): Promise<void> {
   for (let turn = 1; ; turn++) {
     try {

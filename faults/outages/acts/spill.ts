@@ -18,7 +18,7 @@ import { fillerOf } from '../log/events.ts';
 import { between, pick, seeded } from '../random.ts';
 import type { World } from '../world.ts';
 
-/** Files that a fault of single ones befalls. */
+/** How many files a fault of single files affects. */
 const FILES = 20;
 const CHUNK = Buffer.alloc(64 * 1024);
 
@@ -35,7 +35,10 @@ export const ACTS_OF_SPILL = {
       writeAside(path, bytes);
     }
   },
-  /** Whoever follows such a link reads of another user, from outside, and exactly as many bytes as it expects. */
+  /**
+   * A relay that follows such a link reads another user's data, or an outside file, with exactly the expected number of
+   * bytes.
+   */
   async 'spill-link'(world, { id }) {
     for (const path of someOf(world, id)) {
       const target = join(world.folder, `planted-${id}-${path.slice(-32)}`);

@@ -1,4 +1,4 @@
-/** Throws where the run has no such thing. */
+/** Returns the value; throws if this run does not have it. */
 export function given<T>(value: T | null | undefined): T {
   if (value === null || value === undefined) throw new Error('there is none in this run');
   return value;
@@ -8,7 +8,7 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((done) => setTimeout(done, Math.max(0, ms)));
 }
 
-/** Whether it came true in time. An error counts as not yet. */
+/** Whether the condition became true in time. An error counts as not yet. */
 export async function until(holds: () => Promise<boolean>, withinMs: number, everyMs = 250): Promise<boolean> {
   const end = performance.now() + withinMs;
   while (performance.now() < end) {

@@ -9,18 +9,18 @@ import { setsOf, type Sets } from './sets.ts';
 export type Violation = Finding & { readonly invariant: string };
 
 export type Report = {
-  /** Nothing was violated, and every invariant had something to be judged by. */
+  /** No invariant was violated, and each had evidence. */
   readonly green: boolean;
   readonly violations: readonly Violation[];
-  /** Invariants that the logs hold nothing about. */
+  /** Invariants for which the logs hold no evidence. */
   readonly unproven: readonly string[];
-  /** Sizes of Jepsen's sets. */
+  /** The sizes of the sets as Jepsen defines them. */
   readonly counts: Readonly<Record<keyof Sets, number>>;
-  /** Records at the end, by how they ended; `live`: not at all. */
+  /** The final records by outcome; `live`: without an end. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Figures, one line each. */
   readonly says: readonly string[];
-  /** What each invariant was judged by. */
+  /** The evidence for each invariant. */
   readonly looked: Readonly<Record<string, number>>;
 };
 

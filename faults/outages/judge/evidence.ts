@@ -7,16 +7,16 @@ export type Wait = { readonly attempt: Attempt; readonly ends: readonly WaitEnd[
 export type Run = Of<'run-begin'>;
 export type RecordRead = Of<'record'>;
 
-/** All that the logs say of one command. */
+/** Everything that the logs say about one command. */
 export type Case = {
   readonly key: Key;
   readonly text: string;
   readonly waits: Wait[];
-  /** What nobody asked for: ends of waits that were never logged as attempts. */
+  /** Ends of waits without a logged attempt. */
   readonly strayEnds: WaitEnd[];
   readonly runs: Run[];
   readonly runEnds: Of<'run-end'>[];
-  /** In the order read; the last one is of the end of the run, if `final`. */
+  /** In the order read; the last one is from the end of the run if `final`. */
   readonly records: RecordRead[];
   readonly ends: Of<'ends'>[];
 };
@@ -25,17 +25,20 @@ export type Evidence = {
   readonly events: readonly Logged[];
   readonly cases: ReadonlyMap<string, Case>;
   of<E extends Logged['event']>(event: E): readonly Of<E>[];
-  /** The record at the end of the run; null when the last reading did not hold it. */
+  /** The record at the end of the run; null if the last reading did not contain it. */
   final(one: Case): RecordRead | null;
-  /** When the record says that it was admitted; -Infinity where that cannot be known. */
+  /** The admission time of the record; -Infinity if it is unknown. */
   admittedAt(one: Case): number;
-  /** Was any fault on, or healed less than `graceMs` before? */
+  /** Whether any fault was active, or healed less than `graceMs` before. */
   disturbed(fromNs: number, toNs: number): boolean;
-  /** Since when, before this, no fault was on and none healed less than RECOVERY_MS before; -Infinity: ever. */
+  /**
+   * Since when, before this time, no fault was active and none was healed less than RECOVERY_MS before; -Infinity:
+   * always.
+   */
   calmSince(ns: number): number;
-  /** When the last reading began; Infinity when there was none. */
+  /** The start of the last reading; Infinity if there was none. */
   readonly readAt: number;
-  /** Faults of these kinds, in order; `to` is when one was healed, Infinity when it never was. */
+  /** Faults of these kinds, in order; `to` is the time of the healing, Infinity if there was none. */
   faults(...kinds: readonly string[]): readonly FaultTime[];
 };
 
@@ -44,12 +47,12 @@ export type FaultTime = {
   readonly target: string;
   readonly from: number;
   readonly to: number;
-  /** When it began by the clock of the machine, epoch milliseconds; NaN where that was not noted. */
+  /** The start by the machine's clock, epoch milliseconds; NaN if it was not recorded. */
   readonly wall: number;
 };
 
 export const MS = 1e6;
-/** How long what a fault did may take to mend after the fault is over. */
+/** How long after a fault its effects may take to mend. */
 export const RECOVERY_MS = 15_000;
 
 export function gather(events: readonly Logged[]): Evidence {
@@ -69,7 +72,7 @@ export function gather(events: readonly Logged[]): Evidence {
     of,
     final,
     admittedAt(one) {
-      // Records tell the time of the machine, logs that of no clock at all: a fault was noted by both.
+      // Records have the machine's time, and logs a monotonic one; a fault is logged with both.
       const both = faults.find(({ wall }) => !Number.isNaN(wall));
       const { admittedAt = Number.NaN } = final(one) ?? {};
       return both && !Number.isNaN(admittedAt) ? both.from + (admittedAt - both.wall) * MS : -Infinity;
@@ -137,12 +140,12 @@ export function answersOf(one: Case): readonly Of<'answer'>[] {
   return [...one.waits.flatMap(({ ends }) => ends), ...one.strayEnds].filter((end) => end.event === 'answer');
 }
 
-/** Ends that say what became of the command for good. */
+/** Ends that give the final outcome of the command. */
 export function verdictsOf(one: Case): readonly Of<'answer'>[] {
   return answersOf(one).filter(({ outcome }) => outcome !== 'pending');
 }
 
-/** Every invocation was refused for certain, and nothing told of an admission. */
+/** Whether every invocation was certainly refused, and nothing reported an admission. */
 export function wasRefused(one: Case): boolean {
   const invokes = one.waits.filter(({ attempt }) => attempt.how === 'invoke');
   return (

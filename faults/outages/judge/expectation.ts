@@ -1,9 +1,9 @@
 import type { PromiseName } from './promises.ts';
 
-/** What a run is judged by, as its plan says. */
+/** What a run is judged by, depending on its plan. */
 export type Expectation = {
-  /** The store was made to lose what it held, so admitted commands may be gone. */
+  /** The store was made to lose data, so admitted commands may be gone. */
   readonly loss: boolean;
-  /** What the plan is judged by besides. */
+  /** The additional promises of the plan. */
   readonly promises?: readonly PromiseName[];
 };

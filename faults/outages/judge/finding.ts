@@ -1,11 +1,11 @@
-/** What was found wrong, and on what. */
+/** A violation, and the object that it concerns. */
 export type Finding = { readonly what: string; readonly ids: readonly string[] };
 
 export type Judged = {
-  /** How many things were looked at: an invariant without any is unproven, not kept. */
+  /** How many objects were checked: an invariant without any is unproven, not kept. */
   readonly looked: number;
   readonly findings: readonly Finding[];
-  /** Figures for whoever reads the run, one line. */
+  /** Figures for the reader of the run, one line. */
   readonly says?: string;
 };
 

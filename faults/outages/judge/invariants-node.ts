@@ -31,7 +31,7 @@ export function judgeCaps({ of, events }: Evidence): Judged {
   };
 }
 
-/** Handlers that ran at once, by instance. */
+/** How many handlers ran at once, by instance. */
 function mostAtOnce(events: readonly Logged[]): ReadonlyMap<string, number> {
   const now = new Map<string, number>();
   const most = new Map<string, number>();
@@ -68,7 +68,7 @@ export function judgeMemory({ of }: Evidence): Judged {
   };
 }
 
-/** By the least squares over the last third, when that is at least a minute: before, what a heap does is no trend. */
+/** By least squares over the last third, if that is at least a minute: earlier changes of the heap are not a trend. */
 function grows(samples: readonly Memory[]): boolean {
   const first = samples[0];
   const last = samples.at(-1);

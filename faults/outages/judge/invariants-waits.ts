@@ -3,9 +3,9 @@ import { keyText } from '../log/events.ts';
 import { find, type Judged } from './finding.ts';
 import type { Expectation } from './expectation.ts';
 
-/** A wait that outlived what it waited for by this much was not told. */
+/** A wait that lasted this much longer than its command was not answered. */
 const TOLD_MS = 5_000;
-/** What a relay was about to tell when it noticed a loss may still be under way. */
+/** A relay may still be sending an answer when it notices a loss. */
 const LOSS_TOLD_MS = 1_000;
 
 export function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
@@ -13,7 +13,7 @@ export function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
   const waits = all.flatMap((one) =>
     one.waits.map((wait) => ({ one, wait, text: `${one.text} ${wait.attempt.wait}` })),
   );
-  // What was told before the store forgot it may have another end by now.
+  // Ends that were reported before the store lost data may differ now.
   const forgotten = Math.max(...evidence.of('lost').map(({ at }) => at + LOSS_TOLD_MS * MS));
   const lies = all.filter((one) => {
     const record = evidence.final(one);
@@ -47,7 +47,7 @@ export function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
   };
 }
 
-/** Who read the records after a caller had been told the end found the command live. */
+/** A reader found the command live after a caller had received its end. */
 function toldEarly({ cases, of }: Evidence): readonly Case[] {
   const live = Map.groupBy(of('live'), keyText);
   return [...cases.values()].filter((one) => {
@@ -56,7 +56,10 @@ function toldEarly({ cases, of }: Evidence): readonly Case[] {
   });
 }
 
-/** Without a fault that explains it, a wait went on after its command had run, or after another one had been told its end. */
+/**
+ * Without a fault that explains it, a wait continued after its command had run, or after another wait had received its
+ * end.
+ */
 function wasLeft({ calmSince }: Evidence, one: Case, { attempt, ends }: Wait): boolean {
   const end = ends[0];
   if (!end || end.event === 'refused') return false;

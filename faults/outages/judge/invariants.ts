@@ -21,9 +21,9 @@ export type Invariant = {
   readonly judge: (evidence: Evidence, expected: Expectation) => Judged;
 };
 
-/** What was mended in the last moment may be told of a little later. */
+/** An end that was repaired at the last moment may be reported a little later. */
 const MEND_MARGIN_MS = 1_000;
-/** The client does the work; what it proves it proves about one instance. */
+/** The client does the work; its evidence concerns one instance. */
 const FROM_CLIENT = new Set(['completed', 'failed', 'cancelled']);
 
 export const INVARIANTS: readonly Invariant[] = [
@@ -52,7 +52,7 @@ function judgeEnding(evidence: Evidence, { loss }: Expectation): Judged {
   const slow = all.filter((one) => {
     const first = one.waits.find(({ ends }) => ends.every(({ event }) => event !== 'refused'))?.attempt;
     const told = verdictsOf(one)[0];
-    // Its time began when it was admitted: a relay that was down takes what is asked of it once it is back.
+    // Its time starts at the admission: a restarted relay accepts earlier requests.
     const since = Math.max(first?.at ?? 0, evidence.admittedAt(one));
     return first && told && told.at - since > (first.budgetMs + RECOVERY_MS) * MS;
   });
@@ -78,13 +78,13 @@ function isStranded(one: Case, { final }: Evidence): boolean {
   return refusal || final(one)?.outcome === 'expired';
 }
 
-/** It expired when nothing was left of any fault: all that one did should have been mended by then. */
+/** It expired when no fault had an effect any more: everything should have been repaired by then. */
 function hadTime(evidence: Evidence, one: Case): boolean {
   const told = verdictsOf(one)[0];
   return told?.outcome === 'expired' && told.at - evidence.calmSince(told.at) > MEND_MARGIN_MS * MS;
 }
 
-/** Its client's link was up from before the first attempt until the last of its waits ended. */
+/** Its client's link was up from before the first attempt until the end of its last wait. */
 function wasUp({ of }: Evidence, { key, waits }: Case): boolean {
   const links = of('link').filter(({ user, client }) => user === key.user && client === key.client);
   const from = (waits[0]?.attempt.at ?? 0) - 1000 * MS;
@@ -101,7 +101,7 @@ function judgeSets(evidence: Evidence, { loss }: Expectation): Judged {
   };
 }
 
-/** Who has run it once reports one end, however often that comes. */
+/** A client that ran the command once reports one end, however often the report arrives. */
 function countsItsOwn({ runs }: Case, record: RecordRead | null): boolean {
   return (
     record?.execution === 'reported_by_client' &&
@@ -180,7 +180,7 @@ function judgeInstances({ cases, final }: Evidence): Judged {
   };
 }
 
-/** A store that lost the mark proves nothing by its absence, and says so: the outcome is unknown. */
+/** A store that lost the mark cannot prove anything by its absence, and reports so: the outcome is unknown. */
 function judgeProof({ cases, final }: Evidence, { loss }: Expectation): Judged {
   const all = [...cases.values()].filter((one) => final(one) || wasRefused(one));
   const ran = all.filter((one) => one.runs.length > 0);

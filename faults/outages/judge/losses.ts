@@ -1,13 +1,13 @@
 import { MS, verdictsOf, type Evidence } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
-/** These make the store lose what it confirmed, in a plan that promises that each loss is noticed. */
+/** Faults that make the store lose confirmed data, in a plan that promises that each loss is noticed. */
 const LOSSES = ['redis-kill', 'redis-cut', 'redis-failover'] as const;
 const TOLD_MS = 5_000;
 
 /**
- * By the relays' own word. A relay notices that a number is gone which the store had confirmed to it, so what is noticed is by itself a loss of
- * what was acknowledged.
+ * According to the relays. A relay notices that a number is missing which the store had confirmed, so each notice is a
+ * loss of acknowledged data.
  */
 export function judgeNoticed({ of, faults }: Evidence): Judged {
   const losses = faults(...LOSSES);
@@ -33,7 +33,10 @@ export function judgeNoticed({ of, faults }: Evidence): Judged {
   };
 }
 
-/** Who waited on a relay when that noticed a loss is answered within five seconds, and nobody is told `completed` of what no client ran. */
+/**
+ * Callers that waited on a relay when it noticed a loss are answered within five seconds, and no caller gets
+ * `completed` for a command that no client ran.
+ */
 export function judgeTold({ cases, of, faults }: Evidence): Judged {
   const words = of('lost').filter(({ cause }) => cause === 'store_lost');
   const all = [...cases.values()];

@@ -3,7 +3,7 @@ import { find, type Judged } from './finding.ts';
 import { judgeNoticed, judgeTold } from './losses.ts';
 import { judgeReattached, judgeRecovery } from './recovery.ts';
 
-/** What a run is judged by beside the invariants, where its plan says so. */
+/** What a run is judged by besides the invariants, if its plan says so. */
 export const PROMISE_NAMES = [
   'prompt',
   'recovery',
@@ -36,13 +36,13 @@ export const PROMISES: readonly PlanPromise[] = [
 ];
 
 const OVER_MS = 2_000;
-/** These hold a relay still, and with it the clock of those who wait there. */
+/** These faults stop a relay, and with it the timers of its waits. */
 const PAUSES = ['relay-pause', 'relay-swap'] as const;
 
-/** A caller on a link asks its relay anew when that is back, after its back-off: the wait begins again then. */
+/** A caller on a link repeats its request when its relay is back, after its backoff: the wait then starts again. */
 const ASKED_ANEW_MS = 5_000;
 
-/** Time for which the very relay that was asked was held still, or was gone, is not counted. */
+/** Time in which the requested relay was stopped or gone does not count. */
 function judgePrompt({ cases, faults }: Evidence): Judged {
   const gone = faults('relay-kill').map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
   const pauses = [...faults(...PAUSES), ...gone];
@@ -68,8 +68,8 @@ function judgePrompt({ cases, faults }: Evidence): Judged {
 }
 
 /**
- * Handlers of such a plan work less than the ten seconds that a stop waits for. `draining` is a word of the relay that stops alone; whoever is
- * refused by it asks the others.
+ * The handlers of such a plan work less than the ten seconds that a stop waits for. Only the stopping relay answers
+ * `draining`; a refused caller tries the others.
  */
 function judgeDrained({ cases, final, faults }: Evidence): Judged {
   const drains = faults('relay-drain');
@@ -104,7 +104,10 @@ function slowestOf(faults: readonly { readonly from: number; readonly to: number
   return (Math.max(0, ...faults.map(({ from, to }) => to - from)) / MS / 1000).toFixed(1);
 }
 
-/** A beat renews the lease of 8 s every 2 s, so that what is left of it when a process stands still is at least 6 s; one is for what a loaded machine is late by. */
+/**
+ * A heartbeat renews the lease of 8 s every 2 s, so a stopped process has at least 6 s left; one second is for the
+ * delays of a loaded machine.
+ */
 const LEASE_LEFT_MS = 5_000;
 
 function judgeSingle({ of }: Evidence): Judged {
@@ -146,7 +149,7 @@ function judgePayloads({ of, faults }: Evidence): Judged {
   };
 }
 
-/** Redis was away from all of them alike: none may take the others for dead because it woke first. */
+/** Redis was unavailable for all of them alike: none may reap the others because it resumed first. */
 function judgeAmnesty({ of, faults }: Evidence): Judged {
   const pauses = faults('redis-pause', 'all-holes');
   const lost = of('lost').filter(({ at }) => pauses.some(({ from }) => at >= from));

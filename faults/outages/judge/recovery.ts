@@ -1,7 +1,7 @@
 import { answersOf, MS, verdictsOf, type Case, type Evidence, type FaultTime } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
-/** A client that hangs on a killed process says within this that its link is gone. */
+/** A client of a killed process notices within this time that its link is gone. */
 const FALL_MS = 2_000;
 const RECOVERY_MAX_MS = 15_000;
 
@@ -50,7 +50,7 @@ export function recoveriesOf(evidence: Evidence): readonly Held[] {
   });
 }
 
-/** The machine runs Redis too, so that its clock is the one of records. */
+/** The machine also runs Redis, so its clock is the one in the records. */
 function isYounger(one: Case, { final }: Evidence, { wall }: FaultTime): boolean {
   return (final(one)?.admittedAt ?? -Infinity) > wall;
 }
@@ -113,7 +113,7 @@ function seconds(ns: number): string {
   return (ns / MS / 1000).toFixed(2);
 }
 
-/** Once more asked of each relay after the load: `again` in the name of the wait says so. */
+/** Requested once more from each relay after the load: the name of the wait contains `again`. */
 export function judgeReattached({ cases, final }: Evidence): Judged {
   const asked = [...cases.values()].flatMap((one) => {
     const record = final(one);

@@ -1,23 +1,23 @@
 import { answersOf, wasRefused, type Case, type Evidence } from './evidence.ts';
 
-/** Sets of commands, as Jepsen's checkers tell them apart. */
+/** Sets of commands, as Jepsen's checkers distinguish them. */
 export type Sets = {
-  /** What callers tried. */
+  /** Attempted by callers. */
   readonly attempts: readonly Case[];
-  /** What a relay told to be admitted. */
+  /** Reported by a relay as admitted. */
   readonly ok: readonly Case[];
-  /** Admitted, and no record at the end. */
+  /** Admitted, without a record at the end. */
   readonly lost: readonly Case[];
-  /** A record that nobody tried to make, or whose every invocation was refused. */
+  /** A record that nobody tried to create, or whose invocations were all refused. */
   readonly unexpected: readonly Case[];
-  /** A record of which its callers never heard for certain. */
+  /** A record whose callers never got a certain answer. */
   readonly recovered: readonly Case[];
-  /** Tried, never heard of for certain, and no record: it may not have arrived. */
+  /** Attempted, never certainly answered, and without a record: it may not have arrived. */
   readonly unknown: readonly Case[];
   readonly refused: readonly Case[];
-  /** Ended, and then reported again otherwise. */
+  /** Ended, and later reported with another end. */
   readonly late: readonly Case[];
-  /** Handlers began more than once. */
+  /** Handlers started more than once. */
   readonly duplicates: readonly Case[];
 };
 

@@ -5,7 +5,7 @@ type Row = Readonly<Record<string, unknown>>;
 /** The commands of one admission scope, as one reading found them. */
 export type Scope = {
   readonly live: Key[];
-  /** The same in another reading when none came and none ended between them: an end is for good, and no id comes twice. */
+  /** Equal in another reading if no command was admitted or ended in between: an end is final, and no id is reused. */
   text: string;
 };
 

@@ -4,7 +4,10 @@ import type { Logged } from './events.ts';
 
 const LOSS = 'this node lost what it held';
 
-/** What the relays complained of by themselves, as far as it is judged, stamped with the time of the other logs: exact to some milliseconds. */
+/**
+ * The errors that the relays logged, as far as they are judged, with the time of the other logs, exact to some
+ * milliseconds.
+ */
 export function readComplaints(folder: string): readonly Logged[] {
   const wallToMonotonic = Number(process.hrtime.bigint()) - Date.now() * 1e6;
   return readdirSync(folder)
@@ -27,7 +30,7 @@ function lossOf(line: string): { readonly wallMs: number; readonly cause: string
     const { time, cause } = JSON.parse(line);
     return { wallMs: Date.parse(time), cause: String(cause) };
   } catch {
-    // A kill tore it.
+    // A kill truncated the line.
     return null;
   }
 }

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { KINDS } from '../../../src/backends/redis/keys.ts';
 
-/** Kinds that may stand without an expiry: they end with what they hold, with their node, or never. */
+/** Kinds of keys that may exist without an expiry: they are removed with their content or their node, or never. */
 const ALLOWED: ReadonlySet<string> = new Set(
   Object.entries(KINDS)
     .filter(([, { ends }]) => ends !== 'ttl')
@@ -9,7 +9,7 @@ const ALLOWED: ReadonlySet<string> = new Set(
 );
 const SCAN = 1000;
 
-/** Keys of a Redis that nothing will ever remove though they should go, or that are of no kind. */
+/** Keys of a Redis that should be removed and never will be, or that are of no known kind. */
 export async function leftovers(url: string): Promise<readonly string[]> {
   const redis = new Redis(url);
   const found: string[] = [];

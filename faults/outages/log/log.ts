@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import type { FaultEvent, Logged } from './events.ts';
 
 export interface FaultLog {
-  /** One line, with one write: a process that is killed leaves at most its last line torn. */
+  /** Writes one line with one system call: a killed process leaves at most its last line truncated. */
   write(event: FaultEvent): void;
-  /** As `write`, and on disk when it returns. */
+  /** Like `write`, and the line is on disk when it returns. */
   record(event: FaultEvent): void;
   close(): void;
 }
 
 export type LogOptions = { readonly folder: string; readonly proc: string; readonly boot: string };
 
-/** Appends to a file of this process and boot alone. */
+/** Appends to a file of this process and boot only. */
 export function openLog({ folder, proc, boot }: LogOptions): FaultLog {
   const file = openSync(join(folder, `${proc}.${boot}.ndjson`), 'a');
   let seq = 0;
@@ -32,11 +32,11 @@ export function openLog({ folder, proc, boot }: LogOptions): FaultLog {
 
 export type ReadLogs = {
   readonly events: readonly Logged[];
-  /** Last lines that a kill cut off. */
+  /** The number of last lines that a kill truncated. */
   readonly torn: number;
 };
 
-/** Every log of a folder, merged in order of time. Throws for a line that is broken elsewhere than at a file's end. */
+/** All logs of a folder, merged in order of time. Throws for a malformed line that is not the last of its file. */
 export function readLogs(folder: string): ReadLogs {
   const names = readdirSync(folder).filter((name) => name.endsWith('.ndjson'));
   const logs = names.map((name) => parseLog(readFileSync(join(folder, name), 'utf8'), name));

@@ -6,34 +6,34 @@ import { ADMIN_TOKEN, type Relay } from '../processes/relays.ts';
 type Row = Readonly<Record<string, unknown>>;
 
 const PAGE = 1000;
-/** An answer holds no more than 16 MiB of large payloads. */
+/** An answer contains at most 16 MiB of large payloads. */
 const LARGE_PAGE = 100;
 const READ_MS = 10_000;
-/** Rows of history that are an end of a command: the end that its client reported, or the one that the relay wrote. */
+/** History rows that are an end of a command: the end that its client reported, or the one that the relay wrote. */
 const END = /^(?<command>[^:]+):(?:(?:result|error|cancelled):.+|end)$/;
 const LATE = 'late_result';
 
-/** Reads what the relays hold, as their administrator. */
+/** Reads the relays' state, as their administrator. */
 export type Reader = {
-  /** Every record, into the log. */
+  /** Logs every record. */
   records(): Promise<void>;
-  /** Ends in the history of each client, and whose payloads its rows show. */
+  /** Logs the ends in each client's history, and whose payloads its rows contain. */
   history(clients: readonly Pick<Key, 'user' | 'client'>[]): Promise<void>;
-  /** Reservations and what is bounded. */
+  /** Logs reservations, and the bounded resources. */
   bounds(): Promise<void>;
-  /** In the middle of the load: what is live, and for each scope in which nothing moves meanwhile how much of it is reserved. */
+  /** Under load: the live commands, and the reservations of each scope without a concurrent change. */
   census(): Promise<void>;
-  /** Waiters of callers that are left, on all nodes. */
+  /** The number of waiters that are left, on all nodes. */
   waiting(): Promise<number>;
-  /** What a relay holds by its own report; null when it does not say. */
+  /** What a relay holds according to its own report; null if it does not say. */
   node(name: string): Promise<{ readonly waiters: number; readonly unfinished: number } | null>;
 };
 
 export type ReaderOptions = {
   readonly log: FaultLog;
-  /** Any that answers. */
+  /** Any relay that answers. */
   readonly relay: () => Pick<Relay, 'url'>;
-  /** Characters that payloads hold beside their canary. */
+  /** The characters of payloads besides their canary. */
   readonly bytes: number;
 };
 
@@ -41,7 +41,7 @@ export function createReader({ log, relay, bytes }: ReaderOptions): Reader {
   const ask = async (path: string): Promise<Row> => {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, connection: 'close' };
     const answer = await fetch(`${relay().url}${path}`, { headers, signal: AbortSignal.timeout(READ_MS) });
-    // A client that was never asked for anything has no stream.
+    // A client that never received a command has no stream.
     if (answer.status === 404 && path.startsWith('/history/')) return { items: [], next_cursor: null };
     if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
     return answer.json();
@@ -149,7 +149,7 @@ function logPayload(log: FaultLog, { user, client, row, bytes }: Shown): void {
   log.write({ event: 'payload', ...key, kind: String(row['kind']), state });
 }
 
-/** Ends by command, and the first canary that is not its own user's; if none is, one that is, so that the look is on record. */
+/** Ends by command, and the first foreign canary; without one, an own one, so that the read is recorded. */
 function countEnds(log: FaultLog, { user, client }: Pick<Key, 'user' | 'client'>) {
   const ends = new Map<string, number>();
   const own = canaryOf({ user, command: '' });

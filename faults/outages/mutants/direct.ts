@@ -1,6 +1,6 @@
 import type { Mistake } from './mutant.ts';
 
-/** Mistakes in the memory backend, and in what both share. */
+/** Mistakes in the memory backend and in common code. */
 export const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'leak',
@@ -15,8 +15,8 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
     name: 'early-release',
     says: 'some ends leave everything in place that only live commands have',
     file: 'backends/memory/commands-acts.ts',
-    find: 'acts.ledger.end(entry);',
-    replace: 'if (command.commandId.endsWith("7")) acts.ledger.end(entry);',
+    find: 'acts.ledger.end(entry, end.at);',
+    replace: 'if (command.commandId.endsWith("7")) acts.ledger.end(entry, end.at);',
     plan: 'F0',
     caughtBy: ['I6'],
   },

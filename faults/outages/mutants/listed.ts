@@ -1,6 +1,6 @@
 import type { Mistake } from './mutant.ts';
 
-/** Mistakes that a relay over a shared store is known for: each in the form that it would take here. */
+/** Known mistakes of relays over a shared store, each in the form that it would have here. */
 export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'send-before-mark',

@@ -10,14 +10,14 @@ export function editsOf({ file, find, replace, also = [] }: Plant): readonly Edi
   return [{ file, find, replace }, ...also];
 }
 
-/** The file with the mistake in it. Throws unless what it replaces stands there exactly once. */
+/** The file with the mistake. Throws unless the text occurs in it exactly once. */
 export function mutate({ file, find, replace }: Edit, source: string = join(ROOT, 'src')): string {
   const parts = readFileSync(join(source, file), 'utf8').split(find);
   if (parts.length !== 2) throw new Error(`${file} holds what is replaced ${parts.length - 1} times: ${find}`);
   return parts.join(replace);
 }
 
-/** A copy of the sources; removed when disposed of. */
+/** A copy of the sources, which is removed at disposal. */
 export type SourceCopy = AsyncDisposable & { readonly source: string; readonly folder: string };
 
 export function copySources(from: string = join(ROOT, 'src')): SourceCopy {
@@ -35,7 +35,7 @@ export function copySources(from: string = join(ROOT, 'src')): SourceCopy {
   };
 }
 
-/** A copy of the sources with one mistake in it. */
+/** A copy of the sources with one mistake. */
 export function plantMutant(mutant: Plant, from?: string): SourceCopy {
   const copy = copySources(from);
   for (const edit of editsOf(mutant)) writeFileSync(join(copy.source, edit.file), mutate(edit, copy.source));

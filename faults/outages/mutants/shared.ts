@@ -1,6 +1,6 @@
 import type { Mistake } from './mutant.ts';
 
-/** Mistakes in the Redis backend, and in what both share. */
+/** Mistakes in the Redis backend and in common code. */
 export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-mark',

@@ -1,9 +1,9 @@
 import type { PlanRow } from './plan.ts';
 
-/** More than a row of history holds itself. */
+/** More than a history row itself holds. */
 export const LARGE_BYTES = 24 * 1024;
 
-/** Each of one fault, in a short time: what a seeded mistake needs to show, and a good relay must stand as well. */
+/** Short plans with one kind of fault each: enough to show a seeded mistake, and survived by a correct relay. */
 export const NARROW_PLANS: readonly PlanRow[] = [
   { name: 'slow', says: 'handlers that take their time', kinds: [], faults: 0, workMs: 4_000 },
   {

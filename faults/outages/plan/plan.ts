@@ -42,10 +42,10 @@ export type FaultKind =
 
 export type Fault = {
   readonly id: number;
-  /** After the load began. */
+  /** After the start of the load. */
   readonly atMs: number;
   readonly kind: FaultKind;
-  /** Which of the relays (or client processes), from 0. */
+  /** The index of the relay (or client process), from 0. */
   readonly target: number;
   readonly holdMs: number;
 };
@@ -59,34 +59,37 @@ export type Plan = {
   readonly kinds: readonly FaultKind[];
   readonly gap: Range;
   readonly hold: Range;
-  /** How many faults a run of it has unless told. */
+  /** How many faults a run has by default. */
   readonly faults: number;
-  /** Redis' arguments, beside where it listens. */
+  /** Redis' arguments, besides its address. */
   readonly redis: readonly string[];
   readonly durability: 'memory' | 'aof_everysec' | 'aof_always';
-  /** The store is made to lose what it held. */
+  /** The store is made to lose data. */
   readonly loss: boolean;
-  /** The target is always the last relay, and no client is connected to that. */
+  /** The target is always the last relay, to which no client is connected. */
   readonly callersOnly: boolean;
-  /** Share of commands that two callers invoke at once. */
+  /** The share of commands that two callers invoke at once. */
   readonly doubled: number;
-  /** How long a handler works at most. */
+  /** The longest time that a handler works. */
   readonly workMs: number;
-  /** How long a client has to answer. */
+  /** The time that a client has to answer. */
   readonly respondMs: number;
-  /** What it is judged by beside the invariants. */
+  /** What it is judged by besides the invariants. */
   readonly promises: readonly PromiseName[];
-  /** The targets come in turn instead of by chance. */
+  /** The targets are chosen in turn instead of at random. */
   readonly rolling: boolean;
-  /** A master and its replica under a sentinel instead of one Redis; relays have no proxy on their way to it. */
+  /** A master and its replica under a sentinel instead of one Redis; relays have no proxy in front of it. */
   readonly sentinel: boolean;
-  /** Characters that params and result hold beside their canary; large ones are kept apart, in a directory that the relays share. */
+  /**
+   * The characters of params and result besides their canary. Large ones are spilled into a directory that the relays
+   * share.
+   */
   readonly bytes: number;
-  /** After the load every relay is asked once more for each end. */
+  /** After the load, every relay is asked once more for each end. */
   readonly again: boolean;
-  /** How many of the clients are asked for anything. */
+  /** How many of the clients receive commands. */
   readonly clients: number;
 };
 
-/** What is not said is as in most plans. */
+/** The defaults of most plans. */
 export type PlanRow = Pick<Plan, 'name' | 'says' | 'kinds'> & Partial<Plan>;

@@ -5,7 +5,7 @@ const EVERYSEC = ['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', 
 const ALWAYS = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
 const NONE = ['--appendonly', 'no', '--save', ''];
 const SHORT: Range = [0, 0];
-/** A log that is written anew in the middle would hold what is to be lost twice. */
+/** A log that is rewritten in the meantime would contain the lost data twice. */
 const ONE_LOG = [...EVERYSEC, '--auto-aof-rewrite-percentage', '0'];
 
 const base = {

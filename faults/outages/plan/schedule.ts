@@ -8,7 +8,9 @@ export type ScheduleOptions = {
   readonly targets: number;
 };
 
-/** What is done when. The same options always give the same. One fault is over before the next begins. */
+/**
+ * The faults and their times. The same options always give the same schedule. One fault ends before the next begins.
+ */
 export function scheduleOf({ seed, plan, faults, targets }: ScheduleOptions): readonly Fault[] {
   const random = seeded(seed);
   const schedule: Fault[] = [];

@@ -1,4 +1,4 @@
-/** What a process of clients is started with. */
+/** The options of a client process. */
 export type ClientOrder = {
   readonly proc: string;
   readonly boot: string;
@@ -7,6 +7,6 @@ export type ClientOrder = {
   readonly link: string;
   readonly secret: string;
   readonly clients: readonly { readonly user: string; readonly client: string }[];
-  /** Whether others report first what the boot before had begun. */
+  /** Whether other instances first report the unfinished commands of the previous boot. */
   readonly forging: boolean;
 };

@@ -9,7 +9,7 @@ import { forgeEnds } from './forger.ts';
 import { openLog, type FaultLog } from '../log/log.ts';
 
 const DAY_SECONDS = 86_400;
-/** A client that was left alone comes back within this, so that a run need not wait for a long back-off. */
+/** A client without a link reconnects within this time, so that a run need not wait for a long backoff. */
 const RETRY_SHARE = 0.1;
 
 function work(log: FaultLog, who: { user: string; client: string }, instance: () => string) {

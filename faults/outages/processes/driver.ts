@@ -18,20 +18,20 @@ export type Load = {
   readonly perSecond: number;
   readonly relays: readonly { readonly name: string; readonly url: string }[];
   readonly clients: readonly { readonly user: string; readonly client: string }[];
-  /** Share of commands that a second caller invokes at the same time under the same id. */
+  /** The share of commands that a second caller invokes at the same time under the same id. */
   readonly doubled: number;
-  /** How long a handler works at most, milliseconds. */
+  /** The longest time that a handler works, milliseconds. */
   readonly workMs: number;
-  /** How long a client has to answer, milliseconds. */
+  /** The time that a client has to answer, milliseconds. */
   readonly respondMs: number;
-  /** Characters that params and result hold beside their canary. */
+  /** The characters of params and result besides their canary. */
   readonly bytes: number;
   /** Whether `again` will be called. */
   readonly again: boolean;
 };
 
 export type Driver = AsyncDisposable & {
-  /** Resolves when every command was told to somebody, or given up. */
+  /** Resolves when a caller has the end of every command, or has given up. */
   run(): Promise<void>;
   /** Asks every relay once more for the end of each command. */
   again(): Promise<void>;
@@ -39,14 +39,14 @@ export type Driver = AsyncDisposable & {
 };
 
 const CONNECT_MS = 15_000;
-/** More at once are not begun: a relay that hangs must not be answered with more load than it had. */
+/** No more than this are started at once: a hanging relay must not get more load. */
 const OPEN_MAX = 1_000;
 const AGAIN_AT_ONCE = 20;
 const TICK_MS = 20;
 const TRIES = 60;
-/** After a refusal or no word; doubles each time up to the second, which is what a refusal asks for and more. */
+/** After a refusal or no answer; doubles each time up to a second, which is at least what refusals ask for. */
 const PAUSE_MS = { first: 250, most: 2_000 } as const;
-/** What proves that the command was not admitted by this very request; anything else proves nothing. */
+/** Codes that prove that this request did not admit the command; anything else proves nothing. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'not_connected',
   'instance_mismatch',
@@ -125,7 +125,7 @@ type Command = { readonly key: Key; readonly workMs: number; readonly doubled: b
 
 function newCommand({ clients, doubled, workMs }: Load, random: () => number, n: number): Command {
   const key = { ...pick(random, clients), command: `c${n}` };
-  // Its own numbers, so that what another command meets does not change what this one does.
+  // A separate random sequence, so that commands do not influence each other.
   const own = seeded(Math.floor(random() * 2 ** 32));
   return { key, workMs: between(own, 0, workMs), doubled: own() < doubled, random: own };
 }
@@ -138,7 +138,7 @@ async function drive(load: Load, callers: Callers, command: Command): Promise<vo
 type Told = 'ended' | 'admitted' | 'refused' | 'nothing';
 type Ask = { readonly command: Command; readonly caller: string };
 
-/** Asks one relay after another until it is told how the command ended. */
+/** Asks one relay after another until one answers how the command ended. */
 async function insist(load: Load, callers: Callers, { command, caller }: Ask): Promise<void> {
   let admitted = false;
   for (let turn = 1; turn <= TRIES; turn++) {
@@ -196,7 +196,7 @@ function attach(caller: Caller, { user, client, command }: Key, withinMs: number
 
 type Result = { readonly canary: string | null; readonly by: string | null };
 
-/** A canary only where all that was sent came back. */
+/** A canary only if everything that was sent came back. */
 function resultOf(invocation: Invocation, filler: string): Result {
   const result = invocation.outcome === 'completed' ? invocation.result : null;
   if (typeof result !== 'object' || result === null) return { canary: null, by: null };

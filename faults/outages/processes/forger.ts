@@ -9,13 +9,13 @@ type Who = ClientOrder['clients'][number];
 type Begun = Extract<Logged, { event: 'run-begin' }>;
 
 const ANSWER_MS = 3_000;
-/** Until what it has sent is dealt with. */
+/** Waits until its frames have been handled. */
 const STAY_MS = 300;
 const TOKEN_SECONDS = 3_600;
 
 /**
- * What the boot before had begun and not ended is reported as done by instances that were never given it, each over a link of its own that
- * ends then. No honest client does so: that a relay takes an end from the bound instance alone shows only where somebody else sends one.
+ * Instances that never received the unfinished commands of the previous boot report them as completed, each over its
+ * own link. No honest client does this; it shows that a relay accepts an end only from the bound instance.
  */
 export async function forgeEnds(order: ClientOrder): Promise<void> {
   const begun = begunBefore(order);

@@ -4,14 +4,14 @@ import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'no
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** One process of a run, which can be ended, held and started again. Only its own id is ever signalled. */
+/** One process of a run, which can be ended, stopped and restarted. Signals go only to its own process id. */
 export type Proc = {
   readonly name: string;
   /** Counts its starts, from 1. */
   readonly boot: number;
   readonly pid: number;
   readonly alive: boolean;
-  /** The end of what it wrote to stderr. */
+  /** The last lines of its stderr. */
   complaint(): string;
   kill(): Promise<void>;
   pause(): void;
@@ -30,14 +30,16 @@ export type Start = {
 
 export type Started = { readonly proc: Proc; readonly firstLine: string };
 
-/** Those that run: nothing of a run outlives it, however it ends. */
+/** The running processes: none outlives the run, however it ends. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 const START_MS = 20_000;
 const COMPLAINT_CHARS = 2_000;
 
-/** Starts this same Node on `args`; resolves with the first line that it says. What it complains of lies in `<name>.<boot>.err`. */
+/**
+ * Starts this Node on `args` and resolves with its first line of output. Its stderr is written to `<name>.<boot>.err`.
+ */
 export async function start({ name, boot, folder, args, env }: Start): Promise<Started> {
   const complaints = join(folder, `${name}.${boot}.err`);
   const errors = openSync(complaints, 'a');
@@ -97,13 +99,13 @@ function handleOf(child: ChildProcess, { name, boot, complaint }: Pick<Proc, 'na
   };
 }
 
-/** Bytes of memory that a process holds; null once it is gone. Linux. */
+/** The memory that a process uses, in bytes; null once it is gone. Linux. */
 export function memoryOf(pid: number): number | null {
   const line = read(`/proc/${pid}/status`)?.match(/^VmRSS:\s+(\d+) kB$/m);
   return line?.[1] === undefined ? null : Number(line[1]) * 1024;
 }
 
-/** Sockets that a process holds open. Linux. */
+/** The sockets that a process has open. Linux. */
 export function socketsOf(pid: number): number {
   const folder = `/proc/${pid}/fd`;
   try {

@@ -17,29 +17,32 @@ export type Weather =
 
 export type Proxy = AsyncDisposable & {
   readonly port: number;
-  /** Connections through it. */
+  /** The connections through it. */
   readonly size: number;
   set(weather: Weather): void;
   /** Breaks every connection with RST. */
   reset(): void;
-  /** Cuts every connection at the far end only: the near end is not told, and waits. */
+  /** Cuts every connection at the far end only: the near end does not learn of it, and waits. */
   halfOpen(): void;
-  /** Breaks every connection at the near end only: the far end is not told, and waits until the function is called. */
+  /**
+   * Breaks every connection at the near end only: the far end does not learn of it, and waits until the returned
+   * function is called.
+   */
   breakNear(): () => void;
-  /** The next bytes that a far end answers with are lost, and their connection with them: the request arrived all the same. */
+  /** Drops the next answer of a far end, together with its connection: the request did arrive. */
   dropReply(): void;
-  /** Replies lost by `dropReply` so far. */
+  /** The answers that `dropReply` dropped so far. */
   readonly dropped: number;
 };
 
-/** Ports of loopback that a connection may go to, in the order to try; asked for each connection. */
+/** Loopback ports that a connection may go to, in order; read for each connection. */
 export type Targets = () => readonly number[];
 
 type Pair = { readonly near: Socket; readonly far: Socket; dead: boolean; cutOff: boolean; late: boolean };
 type Direction = 'up' | 'down';
 type State = { weather: Weather; drops: number; dropped: number };
 
-/** A TCP proxy on loopback that faults can be set on. */
+/** A TCP proxy on loopback that can inject faults. */
 export async function startProxy(targets: Targets): Promise<Proxy> {
   const pairs = new Set<Pair>();
   const state: State = { weather: { kind: 'pass' }, drops: 0, dropped: 0 };
@@ -96,7 +99,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The first that takes a connection; null: none does. */
+/** The first port that accepts a connection; null if none does. */
 async function reach(ports: readonly number[]): Promise<Socket | null> {
   for (const port of ports) {
     const far = connect(port, '127.0.0.1');
@@ -149,7 +152,7 @@ function carry(pair: Pair, direction: Direction, state: State): void {
   from.resume();
 }
 
-/** Does one thing after another, each not before its time: nothing overtakes what was held back before it. */
+/** Runs actions in order, each not before its time, so that nothing overtakes delayed data. */
 function createLater(): { add(ms: number, act: () => void): void } {
   const waiting: { readonly at: number; readonly act: () => void }[] = [];
   const turn = (): void => {
@@ -174,7 +177,7 @@ function send(to: Socket, bytes: Buffer, weather: Weather): void {
 
 function breakOff({ near, far }: Pair): void {
   for (const socket of [near, far]) {
-    // A reset in the middle of a shutdown is refused, and Node then keeps the handle for ever: the process cannot end.
+    // A reset during a shutdown is refused, and Node then keeps the handle forever, so the process could not end.
     const shutting = socket.writableEnded && !socket.writableFinished;
     if (shutting) socket.destroy();
     else socket.resetAndDestroy();

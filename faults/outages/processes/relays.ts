@@ -4,7 +4,7 @@ import { socketsOf, start, type Proc } from './processes.ts';
 
 export const SECRET = 'a secret of the fault runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-fault-runs';
-/** Their boots are told from the node's own by their number. */
+/** Numbers of boots of a second process, distinct from the node's own. */
 const TWINS = 1_000;
 const SOURCE = join(import.meta.dirname, '..', '..', '..', 'src');
 /** One relay of the run: the same node and port through all its boots. */
@@ -12,23 +12,23 @@ export type Relay = {
   readonly name: string;
   readonly port: number;
   readonly url: string;
-  /** The present process; it may be dead. */
+  /** The current process; it may be dead. */
   readonly proc: Proc;
-  /** Sockets that it held when it was ready and nobody had connected. */
+  /** The number of its sockets when it was ready and nobody had connected. */
   readonly baseline: number;
-  /** Starts a new process in the place of one that ended. */
+  /** Starts a new process in place of one that ended. */
   restart(): Promise<void>;
-  /** Starts another process of the same node, on a port that nobody knows. Rejects when that is refused. */
+  /** Starts another process of the same node, on a port that nobody knows. Rejects when the node id is refused. */
   twin(): Promise<Proc>;
 };
 
 export type RelayOptions = {
   readonly name: string;
   readonly folder: string;
-  /** Its way to Redis; null: direct mode. */
+  /** The proxy to Redis; null: direct mode. */
   readonly redisUrl: string | null;
   readonly namespace: string;
-  /** Where its sources lie, if not here: a mutant's. */
+  /** The folder of its sources, if not this project's: a mutant's. */
   readonly source?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
   /** The size of V8's old space, in MiB; by default V8 chooses it by the machine's memory. The relay ends if it needs more. */
@@ -60,7 +60,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   };
 }
 
-/** Its connections to sentinels come up beside its readiness. */
+/** Its connections to sentinels are opened while it becomes ready. */
 const SENTINELS_MS = 500;
 
 async function boot(options: RelayOptions, port: number, count: number) {

@@ -7,18 +7,21 @@ const MIB = 1024 * 1024;
 const LEAST_MIB = 256;
 const REMOUNTS = 50;
 
-/** The directory in which the relays of a run keep large payloads. Where the machine allows, a small file system of its own. */
+/**
+ * The directory in which the relays of a run keep large payloads: if the machine allows it, a small file system of its
+ * own.
+ */
 export type SpillFolder = Disposable & {
   readonly path: string;
-  /** It has a size of its own and can be made read-only for root too. */
+  /** Whether it has its own size and can be made read-only for root too. */
   readonly mounted: boolean;
   /** Every file of the store. */
   files(): readonly string[];
-  /** False when that is not possible here. */
+  /** False if that is not possible here. */
   setWritable(writable: boolean): boolean;
 };
 
-/** `bytes`: what is to find room, as long as nobody takes it away. */
+/** Creates the folder. `bytes`: the amount of payloads that it must have room for. */
 export function makeSpillFolder(bytes: number): SpillFolder {
   const size = Math.max(LEAST_MIB, Math.ceil((1.5 * bytes) / MIB));
   const path = mkdtempSync(join(tmpdir(), 'callboard-faults-spill-'));
@@ -43,7 +46,7 @@ export function makeSpillFolder(bytes: number): SpillFolder {
   };
 }
 
-/** While a file is being written, it is refused: then once more. */
+/** While a file is being written, the remount is refused, so it is repeated. */
 function remount(path: string, writable: boolean): boolean {
   for (let turn = 0; turn < REMOUNTS; turn++) {
     if (run('mount', '-o', `remount,${writable ? 'rw' : 'ro'}`, path)) return true;

@@ -1,3 +1,4 @@
+/** Puts the stores of direct mode together. */
 import type { Backend } from '../../core/backend.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
@@ -8,7 +9,7 @@ import { createMemoryBus } from './bus.ts';
 import { createMemoryCommands } from './commands.ts';
 import { createMemoryConnections } from './connections.ts';
 import { createMemoryContexts } from './contexts.ts';
-import { createSites } from './contexts-sites.ts';
+import { createReportingInstances } from './contexts-clients.ts';
 import { createMemoryDedup } from './dedup.ts';
 import { createMemoryHistory, type HistoryLimits, type MemoryHistory } from './history.ts';
 import { createMemoryInspector } from './inspector.ts';
@@ -48,15 +49,15 @@ export function createMemoryBackend({
   const mailboxes = new Mailboxes();
   const { retentionMs = RETENTION_MS } = limits ?? {};
   const ledger = new Ledger(clock, { shares, log, metrics, windowMs, retentionMs });
-  const waiters = new WaiterIndex(clock, mailboxes);
+  const waiters = new WaiterIndex(mailboxes);
   const dedup = createMemoryDedup({ clock, shares, log, metrics });
   const history = createMemoryHistory({ clock, limits, dedup, shares });
-  const sites = createSites();
-  const connections = createMemoryConnections({ clock, onGone: sites.drop });
+  const reports = createReportingInstances();
+  const connections = createMemoryConnections({ clock, onGone: reports.drop });
   return {
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
-    contexts: createMemoryContexts({ clock, sites, peek: connections.peek }),
+    contexts: createMemoryContexts({ clock, instances: reports, peek: connections.peek }),
     commands: createMemoryCommands({ clock, ledger, waiters, mailboxes, keep: history.keep, dedup, sha256 }),
     waiters: createMemoryWaiters(clock, ledger, waiters),
     nodes: createMemoryNodes(clock, mailboxes, ledger),

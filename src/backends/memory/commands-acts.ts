@@ -16,7 +16,7 @@ export type Acts = {
   readonly waiters: WaiterIndex;
   readonly mailboxes: Mailboxes;
   /** Retains a message about a command in history. */
-  readonly keep: (about: About, part: MessagePart) => void;
+  readonly keep: (about: About, part: MessagePart, now: number) => void;
   readonly dedup: Pick<MemoryDedup, 'see'>;
   readonly sha256: (text: string) => string;
 };
@@ -50,9 +50,9 @@ export function conclude(acts: Acts, entry: Entry, end: EndOfRecord, result: Jso
     sightings: end.sightings ?? before.sightings,
   };
   entry.command = command;
-  acts.ledger.end(entry);
+  acts.ledger.end(entry, end.at);
   acts.waiters.reply(entry);
   entry.pack();
-  acts.ledger.keepWithin();
+  acts.ledger.keepWithin(end.at);
   return command;
 }

@@ -20,14 +20,15 @@ export function finish(acts: Acts, entry: Entry | undefined, end: End): FinishRe
   const before = entry.command;
   const { userId, clientId, commandId, sightings } = before;
   const messageId = endMessageId(commandId, end);
-  acts.dedup.see({ userId, clientId, messageId });
-  const seen = sightings.length === 0 ? undefined : sightings.find((sighting) => sighting.messageId === messageId);
-  if (seen) return { kind: 'duplicate', command: move(entry, { sightings: seeAgain(acts, before, seen) }) };
-  if (isTerminal(before)) return { kind: 'late', command: keepLate(acts, entry, end, messageId) };
-  const { instanceId, kept, error } = end;
-  if (before.boundInstanceId !== instanceId) return { kind: 'fenced', command: keepLate(acts, entry, end, messageId) };
-  acts.keep(entry, { id: messageId, kind: ROW_KIND[end.kind], instanceId, kept, error });
   const now = acts.clock.now();
+  acts.dedup.see({ userId, clientId, messageId }, now);
+  const seen = sightings.length === 0 ? undefined : sightings.find((sighting) => sighting.messageId === messageId);
+  if (seen) return { kind: 'duplicate', command: move(entry, { sightings: seeAgain(before, seen, now) }) };
+  if (isTerminal(before)) return { kind: 'late', command: keepLate(acts, entry, end, { messageId, now }) };
+  const { instanceId, kept, error } = end;
+  if (before.boundInstanceId !== instanceId)
+    return { kind: 'fenced', command: keepLate(acts, entry, end, { messageId, now }) };
+  acts.keep(entry, { id: messageId, kind: ROW_KIND[end.kind], instanceId, kept, error }, now);
   const command = conclude(
     acts,
     entry,
@@ -45,14 +46,18 @@ export function finish(acts: Acts, entry: Entry | undefined, end: End): FinishRe
 }
 
 /** Keeps a late end as evidence that resolves nothing: the first on the record, and each new one as a history row. */
-function keepLate(acts: Acts, entry: Entry, end: End, messageId: string): Command {
+function keepLate(
+  acts: Acts,
+  entry: Entry,
+  end: End,
+  { messageId, now }: { readonly messageId: string; readonly now: number },
+): Command {
   const { command } = entry;
   const { instanceId, kind } = end;
   if (command.sightings.length < SIGHTINGS_PER_COMMAND) {
     const { kept, error } = end;
-    acts.keep(entry, { id: `${messageId}:late`, kind: 'late_result', instanceId, kept, error });
+    acts.keep(entry, { id: `${messageId}:late`, kind: 'late_result', instanceId, kept, error }, now);
   }
-  const now = acts.clock.now();
   const digest = acts.sha256(`${kind}\n${end.payload ?? ''}\n${end.error?.code ?? ''}`);
   return move(entry, {
     lateResults: command.lateResults + 1,
@@ -66,8 +71,8 @@ function see({ sightings }: Command, messageId: string, now: number): readonly S
   return [...sightings, { messageId, firstSeenAt: now, lastSeenAt: now, count: 1 }];
 }
 
-function seeAgain(acts: Acts, { sightings }: Command, seen: Sighting): readonly Sighting[] {
+function seeAgain({ sightings }: Command, seen: Sighting, now: number): readonly Sighting[] {
   return sightings.map((sighting) =>
-    sighting === seen ? { ...seen, lastSeenAt: acts.clock.now(), count: seen.count + 1 } : sighting,
+    sighting === seen ? { ...seen, lastSeenAt: now, count: seen.count + 1 } : sighting,
   );
 }

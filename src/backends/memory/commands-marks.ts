@@ -1,7 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { NO_DIGEST, type CommandMark, type ExecutionEvidence, type Outcome } from '../../core/delivery/command.ts';
+import { ByClient } from '../../core/by-client.ts';
 import { CODES, type Code } from '../../core/errors.ts';
-import type { CommandKey } from '../../core/ids.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { MarkTable } from './commands-marks-table.ts';
 
 /**
@@ -9,6 +10,8 @@ import { MarkTable } from './commands-marks-table.ts';
  * more.
  */
 const GENERATIONS = 12;
+/** How many clients have their hash remembered. */
+const SALTS = 10_000;
 
 /** The marks of commands that ended within one twelfth of the window, and how many of them each owner has. */
 type Generation<O> = { readonly number: number; readonly table: MarkTable; readonly owners: Map<O, number> };
@@ -22,13 +25,14 @@ export type MarksOptions<O> = {
 
 /**
  * Marks of ended commands, until their window is over: at most 60 bytes each. Whole generations are dropped, so no
- * search for expired marks is needed. Keys are hashed with a secret of this process, so that no requester can choose
- * ids that collide.
+ * search for expired marks is needed. Ids that callers chose are hashed with a secret of this process, so that no
+ * requester can choose ids that collide.
  */
 export class CommandMarks<O> {
   readonly #options: MarksOptions<O>;
   readonly #secret = randomBytes(16).toString('base64url');
   readonly #length: number;
+  #salts = new ByClient<Uint32Array>();
   /** Oldest first; at most GENERATIONS + 1. */
   #generations: Generation<O>[] = [];
 
@@ -52,7 +56,13 @@ export class CommandMarks<O> {
     const generation = this.#generationOf(mark.endedAt);
     const end = pack(mark, mark.endedAt - generation.number * this.#length);
     const code = mark.errorCode === null ? 0 : CODE_NAMES.indexOf(mark.errorCode) + 1;
-    generation.table.add({ key: this.#hash(key), digest: digestWords(digest), end, code });
+    const made = digest === NO_DIGEST && isRelayId(key.commandId);
+    generation.table.add({
+      key: made ? this.#keyOfMade(key) : this.#hash(key),
+      digest: digestWords(digest),
+      end,
+      code,
+    });
     generation.owners.set(owner, (generation.owners.get(owner) ?? 0) + 1);
   }
 
@@ -65,10 +75,11 @@ export class CommandMarks<O> {
   /** `conflict`: the mark has a different digest from the one given. Null: there is no live mark. */
   find(key: CommandKey, digest: string | null, now: number): CommandMark | 'conflict' | null {
     if (this.#generations.length === 0) return null;
-    const hashed = this.#hash(key);
+    const chosen = this.#hash(key);
+    const made = isRelayId(key.commandId) ? this.#keyOfMade(key) : null;
     for (let at = this.#generations.length - 1; at >= 0; at--) {
       const generation = this.#generations[at];
-      const found = generation?.table.find(hashed);
+      const found = generation?.table.find(chosen) ?? (made && generation?.table.find(made));
       if (!generation || !found) continue;
       const mark = unpack(found.end, found.code, generation.number * this.#length);
       if (mark.endedAt + this.#options.windowMs <= now) continue;
@@ -91,11 +102,32 @@ export class CommandMarks<O> {
 
   #generationOf(endedAt: number): Generation<O> {
     const number = Math.floor(endedAt / this.#length);
-    const known = this.#generations.findLast((generation) => generation.number === number);
+    const newest = this.#generations.at(-1);
+    if (newest?.number === number) return newest;
+    const known = this.#generations.find((generation) => generation.number === number);
     if (known) return known;
     const made: Generation<O> = { number, table: new MarkTable(), owners: new Map() };
     this.#generations = [...this.#generations, made].sort((a, b) => a.number - b.number);
     return made;
+  }
+
+  /**
+   * The key of an id that the relay made: its bits, mixed with a hash of its client. Most of the bits are random and no
+   * requester chooses them, so they need no hash of their own.
+   */
+  #keyOfMade({ userId, clientId, commandId }: CommandKey): Uint32Array {
+    const words = wordsOfUuid(commandId);
+    const salt = this.#saltOf({ userId, clientId });
+    return words.map((word, i) => word ^ (salt[i] ?? 0));
+  }
+
+  #saltOf(client: ClientKey): Uint32Array {
+    const known = this.#salts.get(client);
+    if (known) return known;
+    if (this.#salts.size >= SALTS) this.#salts = new ByClient();
+    const salt = wordsOf(`${this.#secret}\0${client.userId}\0${client.clientId}`);
+    this.#salts.set(client, salt);
+    return salt;
   }
 
   #hash({ userId, clientId, commandId }: CommandKey): Uint32Array {
@@ -109,6 +141,37 @@ function digestWords(digest: string): Uint32Array {
 }
 
 const NO_WORDS = new Uint32Array(4);
+
+/** The form of ids that the relay makes: UUID version 7, which sort by time. */
+const RELAY_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+export function isRelayId(commandId: string): boolean {
+  return RELAY_ID.test(commandId);
+}
+
+/**
+ * The 128 bits of a UUID, with the first and the third word exchanged: tables choose places by the first and the last
+ * word, and the first word of a UUID of version 7 is a time.
+ */
+function wordsOfUuid(text: string): Uint32Array {
+  const words = new Uint32Array(4);
+  let digits = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === DASH) continue;
+    const word = digits++ >> 3;
+    words[word] = ((words[word] ?? 0) << 4) | (unit > NINE ? unit - LOWER_A + 10 : unit - ZERO);
+  }
+  const [time = 0, , random = 0] = words;
+  words[0] = random;
+  words[2] = time;
+  return words;
+}
+
+const DASH = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+const LOWER_A = 0x61;
 
 /** The first 128 bits of the text's SHA-256. */
 function wordsOf(text: string): Uint32Array {

@@ -1,6 +1,7 @@
 import type { Command, CommandCaller } from '../../core/delivery/command.ts';
 import { endMessageId, type Binding } from '../../core/delivery/commands.ts';
 import type { TraceIds } from './history-command-row.ts';
+import { packTime, smallInteger, unpackTime } from './list-times.ts';
 
 /** What a packed record shares with its entry. */
 export type Shared = {
@@ -12,12 +13,6 @@ export type Shared = {
 
 /** A time that is null. */
 const NEVER = -1;
-/**
- * `admittedAt` is kept relative to this, and the other times relative to `admittedAt`, so that all of them are small
- * integers. A time in epoch milliseconds would be an object of its own.
- */
-const ORIGIN = Date.now();
-
 /**
  * The record of a command that ended as nearly all do: its client acknowledged it or not, and reported one result. It
  * takes a third of the memory of the whole record, and most such records are never read.
@@ -47,7 +42,7 @@ export class PackedCommand {
     this.#scopeId = command.scopeId;
     this.#bound = bound;
     this.#version = command.version;
-    this.#admitted = admittedAt - ORIGIN;
+    this.#admitted = packTime(admittedAt);
     this.#queued = since(admittedAt, command.queuedAt);
     this.#dispatched = since(admittedAt, command.dispatchedAt);
     this.#acknowledged = since(admittedAt, command.acknowledgedAt);
@@ -128,12 +123,12 @@ export class PackedCommand {
   }
 
   get #admittedAt(): number {
-    return ORIGIN + this.#admitted;
+    return unpackTime(this.#admitted);
   }
 }
 
 function since(admittedAt: number, at: number | null): number {
-  return at === null ? NEVER : at - admittedAt;
+  return at === null ? NEVER : smallInteger(at - admittedAt);
 }
 
 /** Whether every member that is not packed has the value that `unpack` gives it; times are checked elsewhere. */

@@ -21,12 +21,13 @@ export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlem
  */
 export function end(acts: Acts, entry: Entry, code: Code): Command {
   const error = { code, message: END_MESSAGES[code] ?? code };
+  const at = acts.clock.now();
   const before = entry.command;
   const { commandId, boundInstanceId: instanceId } = before;
-  acts.keep(entry, { id: `${commandId}:end`, kind: 'error', instanceId, error });
+  acts.keep(entry, { id: `${commandId}:end`, kind: 'error', instanceId, error }, at);
   const unknown = wasDispatched(before) || code === 'store_lost';
   const command = conclude(acts, entry, {
-    at: acts.clock.now(),
+    at,
     outcome: unknown ? 'outcome_unknown' : 'expired',
     execution: unknown ? 'may_have_run' : 'not_written',
     error,
@@ -38,11 +39,11 @@ export function end(acts: Acts, entry: Entry, code: Code): Command {
 
 function cancel(acts: Acts, entry: Entry, { reason, by }: Extract<Settlement, { kind: 'cancel' }>): SettleResult {
   const before = entry.command;
+  const at = acts.clock.now();
   if (before.cancelRequestedAt === null) {
     const error = reason === null ? null : { code: 'cancelled', message: reason };
-    acts.keep(entry, { kind: 'cancel', instanceId: before.boundInstanceId, error });
+    acts.keep(entry, { kind: 'cancel', instanceId: before.boundInstanceId, error }, at);
   }
-  const at = acts.clock.now();
   const cancelRequestedAt = before.cancelRequestedAt ?? at;
   if (!wasDispatched(before)) {
     const command = conclude(acts, entry, {

@@ -47,9 +47,9 @@ export function createMemoryCommands(acts: Acts): CommandStore {
 }
 
 function admit(acts: Acts, request: AdmitRequest): AdmitResult {
-  const known = acts.ledger.find(request);
-  if (known) return attach(acts, known, request);
   // Nobody can have used an id that the relay has just made.
+  const known = request.chosenId ? acts.ledger.find(request) : undefined;
+  if (known) return attach(acts, known, request);
   const mark = request.chosenId ? acts.ledger.mark(request, request.digest) : null;
   if (mark !== null)
     return mark === 'conflict' ? { kind: 'refused', code: 'command_conflict' } : { kind: 'ended', mark };
@@ -65,13 +65,14 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
     return { kind: 'refused', code: shortage, share: 'queued_bytes' };
   }
   const { binding } = client;
-  const command = newCommand(request, binding, acts.clock.now());
+  const now = acts.clock.now();
+  const command = newCommand(request, binding, now);
   const entry = new Entry({ command, trace: traceOf(request), client, params: request.params });
   holdParams(entry);
-  acts.keep(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId });
+  acts.keep(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId }, now);
   acts.ledger.reserveMark(entry, request.chosenId);
   acts.ledger.add(entry, binding ? command.deadline : command.connectDeadline);
-  if (!satisfied(request.waiter.waitFor, command)) acts.waiters.add(entry, request.waiter);
+  if (!satisfied(request.waiter.waitFor, command)) acts.waiters.add(entry, request.waiter, now);
   if (binding) acts.mailboxes.post(binding.nodeId, { kind: 'command', key: keyOf(command) });
   return { kind: 'admitted', command };
 }
@@ -87,7 +88,7 @@ function attach(acts: Acts, entry: Entry, request: AdmitRequest): AdmitResult {
   if (request.chosenId && !entry.marked) acts.ledger.reserveMark(entry, false);
   if (!satisfied(request.waiter.waitFor, command)) {
     if (entry.waiters.length >= WAITERS_PER_COMMAND) return { kind: 'refused', code: 'capacity_exceeded' };
-    acts.waiters.add(entry, request.waiter);
+    acts.waiters.add(entry, request.waiter, acts.clock.now());
   }
   return { kind: 'attached', command, result };
 }
@@ -181,7 +182,7 @@ function reports(acts: Acts, entry: Entry, { instanceId, kind, kept }: Report): 
   const { rows, at } = entry.progress ?? NO_PROGRESS;
   if (kind === 'progress' && kept && now - at >= PROGRESS_ROW_MS) {
     entry.progress = { rows: rows + 1, at: now };
-    acts.keep(entry, { id: `${command.commandId}:progress:${rows + 1}`, kind: 'progress', instanceId, kept });
+    acts.keep(entry, { id: `${command.commandId}:progress:${rows + 1}`, kind: 'progress', instanceId, kept }, now);
   }
   return true;
 }

@@ -1,3 +1,4 @@
+/** The connection rows of direct mode: their order, their expiry, and pages of them. */
 import type { Clock } from '../../core/clock.ts';
 import type { Connection, DisconnectCause } from '../../core/connections/connection.ts';
 import type { UserRow } from '../../core/connections/store.ts';

@@ -1,3 +1,4 @@
+/** Core's ConnectionStore in one process. */
 import type { Clock } from '../../core/clock.ts';
 import {
   connectionStatus,

@@ -1,12 +1,13 @@
+/** Applies one report to what a client has reported. Pure functions. */
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ReportedContext, ReportedWindow, WindowCounts } from '../../core/contexts/context.ts';
 import type { ContextReport, ReportPart } from '../../core/contexts/store.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../../core/limits.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
-import type { HeldContext, ReportingInstance } from './contexts-sites.ts';
+import type { HeldContext, ReportingInstance } from './contexts-clients.ts';
 
-/** The site of this connection's instance before any report. */
-export function emptySite({ userId, clientId, instanceId, clientType }: Connection): ReportingInstance {
+/** What this connection's instance has reported before its first report. */
+export function emptyInstance({ userId, clientId, instanceId, clientType }: Connection): ReportingInstance {
   return {
     userId,
     clientId,
@@ -19,34 +20,34 @@ export function emptySite({ userId, clientId, instanceId, clientType }: Connecti
   };
 }
 
-/** Whether the site would stay within its bounds after the report. */
-export function fits(site: ReportingInstance, { contexts, windows }: ContextReport): boolean {
+/** Whether the instance would stay within its bounds after the report. */
+export function fits(instance: ReportingInstance, { contexts, windows }: ContextReport): boolean {
   return (
-    sizeAfter(site.contexts, contexts, contextIdOf) <= CLIENT_CONTEXTS &&
-    sizeAfter(site.windows, windows, windowIdOf) <= CLIENT_WINDOWS
+    sizeAfter(instance.contexts, contexts, contextIdOf) <= CLIENT_CONTEXTS &&
+    sizeAfter(instance.windows, windows, windowIdOf) <= CLIENT_WINDOWS
   );
 }
 
 /** Applies a report that fits. */
-export function take(site: ReportingInstance, { contexts, windows }: ContextReport, now: number): void {
-  const { userId, clientId, instanceId, clientType } = site;
+export function take(instance: ReportingInstance, { contexts, windows }: ContextReport, now: number): void {
+  const { userId, clientId, instanceId, clientType } = instance;
   const stamp = { userId, clientId, instanceId, clientType, reportedAt: now };
   if (contexts) {
-    site.reportsContexts = true;
-    site.counts = null;
-    change(site.contexts, contexts, (reported) => {
-      const taskAssignedAt = assignedAt(site.contexts.get(reported.contextId), reported, now);
+    instance.reportsContexts = true;
+    instance.counts = null;
+    change(instance.contexts, contexts, (reported) => {
+      const taskAssignedAt = assignedAt(instance.contexts.get(reported.contextId), reported, now);
       return [reported.contextId, { ...stamp, ...reported, taskAssignedAt }];
     });
   }
-  if (windows) change(site.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
+  if (windows) change(instance.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
 }
 
 /** The counts that the client's contexts give for a window; null if the client reports no contexts. */
-export function liveCounts(site: ReportingInstance, windowId: string): WindowCounts | null {
-  if (!site.reportsContexts) return null;
-  site.counts ??= countByWindow(site.contexts.values());
-  return site.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
+export function liveCounts(instance: ReportingInstance, windowId: string): WindowCounts | null {
+  if (!instance.reportsContexts) return null;
+  instance.counts ??= countByWindow(instance.contexts.values());
+  return instance.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
 }
 
 /** Examines only the rows that the report names, not all that are held. */

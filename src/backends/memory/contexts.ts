@@ -1,3 +1,4 @@
+/** Core's ContextStore in one process. */
 import type { Clock } from '../../core/clock.ts';
 import { connectionStatus, isLive, type Connection } from '../../core/connections/connection.ts';
 import {
@@ -18,14 +19,14 @@ import type {
 import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { emptySite, fits, liveCounts, take } from './contexts-report.ts';
-import { startIn, type ReportingInstance, type SiteFilter, type ReportingInstances } from './contexts-sites.ts';
+import { emptyInstance, fits, liveCounts, take } from './contexts-report.ts';
+import { startIn, type ReportingInstance, type InstanceFilter, type ReportingInstances } from './contexts-clients.ts';
 import type { SortedMap } from './sorted.ts';
 
 export type MemoryContextsOptions = {
   readonly clock: Clock;
-  readonly sites: ReportingInstances;
-  /** The client's row; forgets nothing, because the sites must not change while they are read. */
+  readonly instances: ReportingInstances;
+  /** The client's row; forgets nothing, because the instances must not change while they are read. */
   readonly peek: (key: ClientKey) => Connection | null;
 };
 
@@ -34,16 +35,16 @@ export type MemoryContextsOptions = {
  * client's connection.
  */
 export function createMemoryContexts(options: MemoryContextsOptions): ContextStore {
-  const { sites } = options;
+  const { instances } = options;
   const contexts = (filter: ContextFilter, after: Position | null) =>
-    rowsOf(options, { filter, after, of: (site) => site.contexts });
+    rowsOf(options, { filter, after, of: (instance) => instance.contexts });
   const windows = (filter: WindowFilter, after: Position | null) =>
-    rowsOf(options, { filter, after, of: (site) => site.windows });
+    rowsOf(options, { filter, after, of: (instance) => instance.windows });
   const list = (filter: ContextFilter, page: PageRequest): Scan<ExecutionContext> =>
     scanSorted(contexts(filter, page.after), page, contextPosition, (context) => contextMatches(filter, context));
   const counted = (window: BrowserWindow): CountedWindow => {
-    const site = sites.get(window);
-    return { window, live: site ? liveCounts(site, window.windowId) : null };
+    const instance = instances.get(window);
+    return { window, live: instance ? liveCounts(instance, window.windowId) : null };
   };
   const listWindows = (filter: WindowFilter, page: PageRequest): Scan<CountedWindow> => {
     const keep = (window: BrowserWindow): boolean => windowMatches(filter, window);
@@ -55,10 +56,10 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
       const connection = options.peek(key);
       const now = options.clock.now();
       if (!isLive(connection, now) || connection.epoch !== epoch) return 'fenced';
-      const site = sites.get(key) ?? emptySite(connection);
-      if (!fits(site, report)) return 'full';
-      take(site, report, now);
-      sites.add(site);
+      const instance = instances.get(key) ?? emptyInstance(connection);
+      if (!fits(instance, report)) return 'full';
+      take(instance, report, now);
+      instances.add(instance);
       return 'taken';
     },
     list,
@@ -83,34 +84,34 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
 
 type Held = Omit<Reported, 'linkLost'>;
 type Reading<T> = {
-  readonly filter: SiteFilter;
+  readonly filter: InstanceFilter;
   readonly after: Position | null;
-  readonly of: (site: ReportingInstance) => SortedMap<T>;
+  readonly of: (instance: ReportingInstance) => SortedMap<T>;
 };
 
 /** One row of a client that has a connection row; null if there is none. */
 function rowOf<T extends Held>(
-  { clock, sites, peek }: MemoryContextsOptions,
+  { clock, instances, peek }: MemoryContextsOptions,
   key: ClientKey,
-  of: (site: ReportingInstance) => T | undefined,
+  of: (instance: ReportingInstance) => T | undefined,
 ): (T & { readonly linkLost: boolean }) | null {
-  const site = sites.get(key);
-  const connection = site ? peek(site) : null;
-  const row = site && of(site);
+  const instance = instances.get(key);
+  const connection = instance ? peek(instance) : null;
+  const row = instance && of(instance);
   if (!row || connection === null) return null;
   return { ...row, linkLost: connectionStatus(connection, clock.now()) !== 'connected' };
 }
 
 /** Rows ordered by (user, client, row), of the clients that match the filter and have a connection row. */
 function* rowsOf<T extends Held>(
-  { clock, sites, peek }: MemoryContextsOptions,
+  { clock, instances, peek }: MemoryContextsOptions,
   { filter, after, of }: Reading<T>,
 ): Generator<T & { readonly linkLost: boolean }> {
-  for (const site of sites.from(filter, after)) {
-    const connection = peek(site);
+  for (const instance of instances.from(filter, after)) {
+    const connection = peek(instance);
     if (connection === null) continue;
     const linkLost = connectionStatus(connection, clock.now()) !== 'connected';
-    for (const row of of(site).values({ after: startIn(site, after) })) yield { ...row, linkLost };
+    for (const row of of(instance).values({ after: startIn(instance, after) })) yield { ...row, linkLost };
   }
 }
 

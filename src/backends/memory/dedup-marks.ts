@@ -1,3 +1,4 @@
+/** The marks of the deduplicator in memory, within their share. */
 import type { Log } from '../../core/log.ts';
 import { DEDUP_TTL_MS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
@@ -12,14 +13,18 @@ export type DedupMarksOptions = { readonly shares: Shares; readonly log: Log; re
 type ClientMarks = { readonly clientId: string; readonly ids: Set<string> };
 
 /**
- * The marks of the deduplicator, in the order set. They live for DEDUP_TTL_MS, unless the total of the share `dedup_marks` is exceeded: then
- * the oldest of the user who is most over their guarantee goes, and where no user is over, the oldest of all. Amortised constant time.
+ * The marks of the deduplicator, in the order set. They live for DEDUP_TTL_MS, unless the total of the share
+ * `dedup_marks` is exceeded: then the oldest mark of the user who is most over their guarantee is evicted, or the
+ * oldest of all if no user is over. Amortized constant time.
  */
 export class DedupMarks {
   readonly #options: DedupMarksOptions;
   readonly #metrics: Metrics;
   readonly #users = new Map<string, UserMarks>();
-  /** For each mark its user and when it expires, in the order set. The first `evicted` places of a user hold no mark any more. */
+  /**
+   * For each mark, its user and its expiry, in the order set. The first `evicted` entries of a user have no mark any
+   * more.
+   */
   #places: (UserMarks | undefined)[] = [];
   #ends: number[] = [];
   #head = 0;
@@ -40,7 +45,7 @@ export class DedupMarks {
     return this.#evictedAt;
   }
 
-  /** Places kept: at most twice the marks, and a few. */
+  /** The number of entries that are kept: at most twice the marks, and a few. */
   get places(): number {
     return this.#places.length - this.#head;
   }
@@ -58,7 +63,7 @@ export class DedupMarks {
     return true;
   }
 
-  /** Drops the marks whose time is over. */
+  /** Drops the marks that have expired. */
   expire(now: number): void {
     for (let user = this.#places[this.#head]; user; user = this.#places[this.#head]) {
       if (user.evicted > 0) user.evicted--;
@@ -96,7 +101,7 @@ export class DedupMarks {
     return this.#places[this.#head];
   }
 
-  /** The user's oldest mark; a user without marks and places is forgotten. */
+  /** The user's oldest mark. A user without marks and entries is forgotten. */
   #drop(user: UserMarks): void {
     user.dropFirst();
     this.#size--;
@@ -104,7 +109,7 @@ export class DedupMarks {
   }
 
   #shift(): void {
-    // The place is emptied at once, so that nothing is held until the arrays are shortened.
+    // The entry is emptied at once, so that it holds nothing until the arrays are shortened.
     this.#places[this.#head++] = undefined;
     if (this.#head * 2 <= this.#places.length) return;
     this.#places = this.#places.slice(this.#head);
@@ -112,7 +117,7 @@ export class DedupMarks {
     this.#head = 0;
   }
 
-  /** Removes the places without a mark: of each user the first ones. */
+  /** Removes the entries without a mark: the first ones of each user. */
   #compact(): void {
     let kept = 0;
     for (let at = this.#head; at < this.#places.length; at++) {
@@ -128,15 +133,15 @@ export class DedupMarks {
   }
 }
 
-/** The marks of one user: an id is hashed among those of its client alone, and its text is shared with its row. */
+/** The marks of one user. Ids are hashed per client, and the text of an id is shared with its row. */
 class UserMarks {
   readonly holdings: Holdings;
-  /** Places of marks that were evicted, ahead of those of the user's marks. */
+  /** The number of entries whose marks were evicted, before those of the user's marks. */
   evicted = 0;
   /** When a mark was last evicted. */
   evictedAt = -Infinity;
   readonly #clients = new Map<string, ClientMarks>();
-  // A set of its own order finds its first key only past all that were deleted before it, hence the queue.
+  // A Set finds its first key only after it has skipped all deleted ones, so the order is kept in a queue.
   #ids: (string | undefined)[] = [];
   #owners: (ClientMarks | undefined)[] = [];
   #head = 0;
@@ -149,7 +154,7 @@ class UserMarks {
     return this.#ids.length - this.#head;
   }
 
-  /** False when it has the mark. */
+  /** False if the mark already exists. */
   add(clientId: string, id: string): boolean {
     const client = this.#clients.get(clientId) ?? { clientId, ids: new Set<string>() };
     const before = client.ids.size;

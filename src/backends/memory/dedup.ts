@@ -1,3 +1,4 @@
+/** Deduplication in one process: marks and counters. */
 import type { Clock } from '../../core/clock.ts';
 import type { DedupStats, DedupStore } from '../../core/dedup/store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
@@ -8,7 +9,7 @@ export interface MemoryDedup extends DedupStore {
    * Counts one sighting. True if it is the first within DEDUP_TTL_MS; the mark is then set, and later sightings do not
    * renew it.
    */
-  see(key: DedupKey): boolean;
+  see(key: DedupKey, now?: number): boolean;
 }
 
 /** Marks within their share, and counters in buckets of DEDUP_GRAIN_MS. */
@@ -16,8 +17,7 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
   const marks = new DedupMarks(options);
   const counters = createCounters();
   return {
-    see(key) {
-      const now = clock.now();
+    see(key, now = clock.now()) {
       const first = marks.set(key, now);
       counters.count(now, first);
       return first;
@@ -26,7 +26,7 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
       const now = clock.now();
       marks.expire(now);
       const { from, ...counted } = counters.sum(now, windowSeconds);
-      // A mark that went early may have made a duplicate look unique for as long as it would have lived.
+      // A mark that was evicted early may have made a duplicate look unique, for as long as the mark would have lived.
       const exact = marks.evictedAt + DEDUP_TTL_MS < from;
       return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size };
     },

@@ -1,3 +1,5 @@
+import { packTime, unpackTime } from './list-times.ts';
+
 /** Width of a bucket in milliseconds; within a bucket `due` has to sort. */
 const GRAIN_MS = 250;
 
@@ -5,11 +7,15 @@ type Bucket = { readonly number: number; first: DueItem | null; last: DueItem | 
 
 /** An item of one DueIndex. It holds its own place there, so adding and removing it allocate nothing. */
 export class DueItem {
-  /** The members below belong to the index. */
-  dueAt = 0;
+  /** The members below belong to the index. `due`: when the item is due, as `packTime` gives it. */
+  due = 0;
   dueBucket: Bucket | null = null;
   dueBefore: DueItem | null = null;
   dueAfter: DueItem | null = null;
+
+  get dueAt(): number {
+    return unpackTime(this.due);
+  }
 }
 
 /**
@@ -33,7 +39,7 @@ export class DueIndex<T extends DueItem> {
   set(item: T, at: number): void {
     this.delete(item);
     const bucket = this.#bucketOf(Math.max(this.#swept, Math.floor(at / GRAIN_MS)));
-    item.dueAt = at;
+    item.due = packTime(at);
     item.dueBucket = bucket;
     item.dueBefore = bucket.last;
     if (bucket.last) bucket.last.dueAfter = item;
@@ -64,7 +70,7 @@ export class DueIndex<T extends DueItem> {
     const found: T[] = [];
     for (let number = this.#swept; number <= end && found.length < limit; number++) {
       const items = this.#itemsOf(number).filter(({ dueAt }) => dueAt <= now);
-      found.push(...items.sort((a, b) => a.dueAt - b.dueAt).slice(0, limit - found.length));
+      found.push(...items.sort((a, b) => a.due - b.due).slice(0, limit - found.length));
     }
     return found;
   }

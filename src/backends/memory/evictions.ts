@@ -1,3 +1,4 @@
+/** Remembers that messages were dropped early, so that answers can report the gap. */
 import { List, type ListItem } from './list.ts';
 
 /**

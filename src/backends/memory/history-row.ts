@@ -3,6 +3,7 @@ import { utf8Length } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
 import type { List, ListItem } from './list.ts';
 import type { SparseQueue } from './list-sparse.ts';
+import { packTime, unpackTime } from './list-times.ts';
 import type { SortedMap } from './sorted.ts';
 
 /**
@@ -38,9 +39,6 @@ export type User = {
   readonly holdings: Holdings;
 };
 
-/** Times are kept relative to this as small integers. A time in epoch milliseconds would be an object of its own. */
-const ORIGIN = Date.now();
-
 /** A message to place in a stream. */
 export type Placed = { readonly stream: Stream; readonly at: number };
 
@@ -59,7 +57,8 @@ export abstract class Row {
   newerOfCommand: Row | null = null;
   /** True once it is no longer retained. */
   gone = false;
-  readonly #since: number;
+  /** As `packTime` gives it. */
+  readonly #at: number;
   #shaped: Message | null = null;
 
   constructor({ stream, at }: Placed, { payload, spill }: StoredPayload) {
@@ -68,14 +67,14 @@ export abstract class Row {
     this.seq = stream.nextSeq++;
     this.payloadBytes = payload === null ? (spill?.bytes ?? 0) : inlineBytes;
     this.bytes = ROW_BYTES + inlineBytes;
-    this.#since = at - ORIGIN;
+    this.#at = packTime(at);
   }
 
   abstract get commandId(): string | null;
   protected abstract get given(): NewMessage;
 
   get at(): number {
-    return ORIGIN + this.#since;
+    return unpackTime(this.#at);
   }
 
   /** The same object on each read. */

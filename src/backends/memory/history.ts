@@ -58,7 +58,7 @@ export interface MemoryHistory extends HistoryStore {
   /**
    * As `retain`, for a message about a command and without an answer: no Message object is made before the first read.
    */
-  keep(about: About, part: MessagePart): void;
+  keep(about: About, part: MessagePart, now: number): void;
   ingest(message: IngestedMessage): IngestResult;
   /** What is held now, and what was dropped for lack of room since the start. */
   totals(): Readonly<Totals>;
@@ -79,8 +79,8 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
   let lastAt = 0;
 
   /** The time of a new row, after expired rows were dropped. */
-  const next = (): number => {
-    lastAt = Math.max(lastAt, clock.now());
+  const next = (now: number): number => {
+    lastAt = Math.max(lastAt, now);
     rows.expire(lastAt - limits.retentionMs);
     return lastAt;
   };
@@ -94,13 +94,13 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
 
   return {
     retentionMs: limits.retentionMs,
-    retain: (message) => rows.add(message, next()).message,
-    keep: (about, part) => rows.addOfCommand(about, part, next()),
+    retain: (message) => rows.add(message, next(clock.now())).message,
+    keep: (about, part, now) => rows.addOfCommand(about, part, next(now)),
     ingest(message) {
       const { userId, clientId, id: messageId } = message;
       const first = marks.see({ userId, clientId, messageId });
       return first
-        ? { kind: 'retained', message: rows.add(message, next()).message }
+        ? { kind: 'retained', message: rows.add(message, next(clock.now())).message }
         : { kind: 'duplicate', messageId };
     },
     totals: () => rows.totals,

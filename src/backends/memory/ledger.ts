@@ -6,6 +6,7 @@ import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
+import { isRelayId } from './commands-marks.ts';
 import { giveUpParams } from './commands-params.ts';
 import { DueIndex } from './due.ts';
 import type { ClientQueue, Entry, UserLedger } from './ledger-entry.ts';
@@ -99,9 +100,9 @@ export class Ledger {
   }
 
   /** Removes an ended command from all indexes of live commands, and keeps it among the ended ones. */
-  end(entry: Entry): void {
+  end(entry: Entry, now: number): void {
     const { client, command } = entry;
-    this.#expire();
+    this.#ended.expire(now);
     // First, because the steps below may drop its client and with it its user.
     this.#ended.add(entry);
     this.#due.delete(entry);
@@ -119,8 +120,8 @@ export class Ledger {
    * Drops results and records beyond their totals. The last step of an act that ends a command, because the replies
    * before it may contain its result.
    */
-  keepWithin(): void {
-    this.#ended.keepWithin(this.#clock.now());
+  keepWithin(now: number): void {
+    this.#ended.keepWithin(now);
   }
 
   /**
@@ -136,7 +137,7 @@ export class Ledger {
    * the relay made and that was forgotten for that same reason. Null: it may be admitted.
    */
   refuseChosen({ user }: ClientQueue, commandId: string): ShareRefusal | null {
-    if (commandId <= user.unmarkedId && RELAY_ID.test(commandId)) return 'share_exceeded';
+    if (commandId <= user.unmarkedId && isRelayId(commandId)) return 'share_exceeded';
     return user.holdings.refusal('marks', 1);
   }
 
@@ -229,9 +230,6 @@ export class Ledger {
     this.#ended.expire(this.#clock.now());
   }
 }
-
-/** The form of ids that the relay makes (UUID version 7, which sort by time). */
-const RELAY_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 export function keyOf({ userId, clientId, commandId }: CommandKey): CommandKey {
   return { userId, clientId, commandId };

@@ -1,76 +1,77 @@
+/** Core's SessionStore in one process: the rules. The rows are in sites-session-rows.ts. */
 import type { Clock } from '../../core/clock.ts';
 import { SESSION_TICKETS } from '../../core/limits.ts';
 import { scanSorted } from '../../core/page.ts';
 import { descendsFrom, isGrantLive, isOpen } from '../../core/sites/session.ts';
 import { siteKeyText, type SiteKey } from '../../core/sites/site.ts';
 import type { NewGrant, NewSession, SessionStore, Ticket } from '../../core/sites/store.ts';
-import { SessionTable } from './sites-shelf.ts';
+import { SessionTable } from './sites-session-rows.ts';
 
 /** The port, plus `closeOf`, which closes all open sessions of a site and returns their ids. */
 export type MemorySessions = SessionStore & { closeOf(site: string): readonly string[] };
 
 /** Core's SessionStore in one process. */
 export function createMemorySessions(clock: Clock, siteIsThere: (key: SiteKey) => boolean): MemorySessions {
-  const shelf = new SessionTable(clock);
+  const table = new SessionTable(clock);
   return {
     prefixOf: () => '',
-    open: (session) => (siteIsThere(session) ? open(shelf, session) : { kind: 'gone' }),
-    get: (sessionIds) => sessionIds.map((sessionId) => shelf.find(sessionId)?.session ?? null),
+    open: (session) => (siteIsThere(session) ? open(table, session) : { kind: 'gone' }),
+    get: (sessionIds) => sessionIds.map((sessionId) => table.find(sessionId)?.session ?? null),
     close(sessionId) {
-      const row = shelf.find(sessionId);
-      if (row) shelf.close(row, clock.now());
+      const row = table.find(sessionId);
+      if (row) table.close(row, clock.now());
       return row?.session ?? null;
     },
-    addGrant: (sessionId, grant) => addGrant(shelf, sessionId, grant),
-    revokeGrant: (sessionId, grantId) => revokeGrant(shelf, sessionId, grantId),
+    addGrant: (sessionId, grant) => addGrant(table, sessionId, grant),
+    revokeGrant: (sessionId, grantId) => revokeGrant(table, sessionId, grantId),
     findByToken(tokenHash) {
-      shelf.now();
-      const found = shelf.tokens.get(tokenHash);
+      table.now();
+      const found = table.tokens.get(tokenHash);
       const grant = found?.row.session.grants.find(({ grantId }) => grantId === found.grantId);
       return found && grant ? { session: found.row.session, grant } : null;
     },
-    putTicket: (ticketHash, ticket) => putTicket(shelf, ticketHash, ticket),
-    redeemTicket: (ticketHash) => shelf.redeem(ticketHash),
+    putTicket: (ticketHash, ticket) => putTicket(table, ticketHash, ticket),
+    redeemTicket: (ticketHash) => table.redeem(ticketHash),
     list(key, page) {
-      shelf.now();
-      const rows = shelf.ofSite(siteKeyText(key), page.after?.[0] ?? null);
+      table.now();
+      const rows = table.ofSite(siteKeyText(key), page.after?.[0] ?? null);
       const scan = scanSorted(rows, page, ({ session }) => [session.sessionId]);
       return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: row.session, position })) };
     },
     closeOf(site) {
-      const now = shelf.now();
-      const rows = shelf.ofSite(site).filter(({ session }) => isOpen(session, now));
+      const now = table.now();
+      const rows = table.ofSite(site).filter(({ session }) => isOpen(session, now));
       return [...rows].map((row) => {
-        shelf.close(row, now);
+        table.close(row, now);
         return row.session.sessionId;
       });
     },
   };
 }
 
-function open(shelf: SessionTable, { ttlMs, grant, ...ids }: NewSession): ReturnType<SessionStore['open']> {
-  const now = shelf.now();
-  if (!shelf.hasRoom(siteKeyText(ids), now)) return { kind: 'full' };
+function open(table: SessionTable, { ttlMs, grant, ...ids }: NewSession): ReturnType<SessionStore['open']> {
+  const now = table.now();
+  if (!table.hasRoom(siteKeyText(ids), now)) return { kind: 'full' };
   const expiresAt = now + ttlMs;
-  const row = shelf.add({ ...ids, openedAt: now, expiresAt, closedAt: null, grants: [] });
-  shelf.give(row, grant, { now, latest: expiresAt });
+  const row = table.add({ ...ids, openedAt: now, expiresAt, closedAt: null, grants: [] });
+  table.give(row, grant, { now, latest: expiresAt });
   return { kind: 'opened', session: row.session };
 }
 
-function addGrant(shelf: SessionTable, sessionId: string, grant: NewGrant): ReturnType<SessionStore['addGrant']> {
-  const now = shelf.now();
-  const row = shelf.find(sessionId);
+function addGrant(table: SessionTable, sessionId: string, grant: NewGrant): ReturnType<SessionStore['addGrant']> {
+  const now = table.now();
+  const row = table.find(sessionId);
   if (!row || !isOpen(row.session, now)) return { kind: 'gone' };
   const { grants, expiresAt } = row.session;
   const parent = grants.find(({ grantId }) => grantId === grant.parentId);
   if (grant.parentId !== null && (!parent || !isGrantLive(parent, now))) return { kind: 'gone' };
-  if (!shelf.hasGrantRoom(row, now)) return { kind: 'full' };
-  return { kind: 'added', grant: shelf.give(row, grant, { now, latest: parent?.expiresAt ?? expiresAt }) };
+  if (!table.hasGrantRoom(row, now)) return { kind: 'full' };
+  return { kind: 'added', grant: table.give(row, grant, { now, latest: parent?.expiresAt ?? expiresAt }) };
 }
 
-function revokeGrant(shelf: SessionTable, sessionId: string, grantId: string): readonly string[] | null {
-  const now = shelf.now();
-  const row = shelf.find(sessionId);
+function revokeGrant(table: SessionTable, sessionId: string, grantId: string): readonly string[] | null {
+  const now = table.now();
+  const row = table.find(sessionId);
   if (!row?.session.grants.some((grant) => grant.grantId === grantId)) return null;
   const { grants } = row.session;
   const meant = grants.filter((grant) => grant.revokedAt === null && descendsFrom(grants, grant.grantId, grantId));
@@ -84,21 +85,21 @@ function revokeGrant(shelf: SessionTable, sessionId: string, grantId: string): r
 type NewTicket = Ticket & { readonly ttlMs: number };
 
 function putTicket(
-  shelf: SessionTable,
+  table: SessionTable,
   ticketHash: string,
   { ttlMs, ...ticket }: NewTicket,
 ): ReturnType<SessionStore['putTicket']> {
-  const now = shelf.now();
-  const row = shelf.find(ticket.sessionId);
+  const now = table.now();
+  const row = table.find(ticket.sessionId);
   if (!row || !isOpen(row.session, now)) return { kind: 'gone' };
   for (const [hash, until] of row.tickets) {
     if (until > now) break;
     row.tickets.delete(hash);
-    shelf.tickets.delete(hash);
+    table.tickets.delete(hash);
   }
   if (row.tickets.size >= SESSION_TICKETS) return { kind: 'full' };
   const until = now + ttlMs;
   row.tickets.set(ticketHash, until);
-  shelf.tickets.set(ticketHash, { ...ticket, until });
+  table.tickets.set(ticketHash, { ...ticket, until });
   return { kind: 'put', expiresAt: until };
 }

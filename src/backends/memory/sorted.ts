@@ -1,3 +1,4 @@
+/** A sorted map for the memory backend. */
 import { ChurnMap } from '../../core/churn.ts';
 
 /** Where to begin: after a key (exclusive), from a key (inclusive), or, if both are given, at the later of the two. */

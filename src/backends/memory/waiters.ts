@@ -1,3 +1,4 @@
+/** Core's WaiterStore in one process. */
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { NewWaiter } from '../../core/delivery/commands.ts';
@@ -25,18 +26,16 @@ type Rows = List<WaiterRow>;
  */
 export class WaiterIndex {
   readonly all: Rows = new List();
-  readonly #clock: Clock;
   readonly #mailboxes: Mailboxes;
   #seq = 0;
 
-  constructor(clock: Clock, mailboxes: Mailboxes) {
-    this.#clock = clock;
+  constructor(mailboxes: Mailboxes) {
     this.#mailboxes = mailboxes;
   }
 
-  add(entry: Entry, request: NewWaiter): WaiterRow {
+  add(entry: Entry, request: NewWaiter, createdAt: number): WaiterRow {
     const { client } = entry;
-    const row = new WaiterRow(entry, request, { seq: ++this.#seq, createdAt: this.#clock.now() });
+    const row = new WaiterRow(entry, request, { seq: ++this.#seq, createdAt });
     entry.waiters = [...entry.waiters, row];
     row.places = { all: this.all.push(row), user: client.user.waiters.push(row), client: client.waiters.push(row) };
     return row;
@@ -103,7 +102,7 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
       const { command, result } = entry;
       if (satisfied(request.waitFor, command)) return { kind: 'satisfied', command, result };
       if (entry.waiters.length >= WAITERS_PER_COMMAND) return { kind: 'full' };
-      return { kind: 'waiting', waiter: index.add(entry, request).waiter, command };
+      return { kind: 'waiting', waiter: index.add(entry, request, clock.now()).waiter, command };
     },
     remove(key, rpcId) {
       const row = ledger.find(key)?.waiters.find(({ request }) => request.rpcId === rpcId);

@@ -15,7 +15,7 @@ import type { RedisParts } from './parts.ts';
 
 /** The rooms that stand over Redis. */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
-  const held = createHeldCommands();
+  const { held = createHeldCommands() } = parts;
   const nodes = createRedisNodes({ ...parts, held });
   const bus = createRedisBus(parts);
   return {

@@ -1,3 +1,4 @@
+/** A spill store in a directory. */
 import { resolve } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';

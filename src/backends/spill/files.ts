@@ -1,3 +1,4 @@
+/** The files of a spill directory: their names, and reading, writing and removing them. Knows no shares. */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants, type Dirent } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, rmdir, unlink } from 'node:fs/promises';
@@ -8,7 +9,7 @@ const HOUR_MS = 3600_000;
 const NAME = /^[0-9a-f]{32}$/;
 /** An object, or the temporary file that a crash left of one. */
 const OWN_FILE = /^\.?[0-9a-f]{32}$/;
-const SHELF = /^[0-9a-f]{2}$/;
+const DIGEST_FOLDER = /^[0-9a-f]{2}$/;
 /** Hours since 1970. A directory with fewer digits, such as one named after a year, is not the store's own. */
 const HOUR = /^[0-9]{6,9}$/;
 
@@ -99,7 +100,7 @@ export async function removeObject(root: string, place: SpillLocation): Promise<
 /** Bytes of all objects and leftover temporary files, by owner. */
 export async function measure(root: string): Promise<BytesByOwner> {
   const bytes = new Map<string, number>();
-  for await (const { folder, files } of shelves(root, () => true)) {
+  for await (const { folder, files } of objectFolders(root, () => true)) {
     for (const file of files) addTo(bytes, file, await sizeOf(join(folder, file)));
   }
   return bytes;
@@ -117,7 +118,7 @@ export async function removePast(root: string, now: number): Promise<Freed> {
   let objects = 0;
   const bytes = new Map<string, number>();
   const hours = new Set<string>();
-  for await (const { folder, files } of shelves(root, (hour) => hour * HOUR_MS <= now)) {
+  for await (const { folder, files } of objectFolders(root, (hour) => hour * HOUR_MS <= now)) {
     for (const file of files) {
       addTo(bytes, file, await removeFile(join(folder, file)));
       if (isObjectName(file)) objects++;
@@ -163,15 +164,15 @@ async function requireInside(root: string, folder: string): Promise<void> {
   if (realFolder !== join(realRoot, ...below)) throw new Error('the folder leads out of the root');
 }
 
-type ShelfFiles = { readonly folder: string; readonly files: readonly string[] };
+type ObjectFolder = { readonly folder: string; readonly files: readonly string[] };
 
 /** Iterates over the store's own directories, with the store's own files in them. */
-async function* shelves(root: string, wanted: (hour: number) => boolean): AsyncGenerator<ShelfFiles> {
+async function* objectFolders(root: string, wanted: (hour: number) => boolean): AsyncGenerator<ObjectFolder> {
   for (const hour of await entriesOf(root)) {
     if (!hour.isDirectory() || !HOUR.test(hour.name) || !wanted(Number(hour.name))) continue;
-    for (const shelf of await entriesOf(join(root, hour.name))) {
-      if (!shelf.isDirectory() || !SHELF.test(shelf.name)) continue;
-      const folder = join(root, hour.name, shelf.name);
+    for (const entry of await entriesOf(join(root, hour.name))) {
+      if (!entry.isDirectory() || !DIGEST_FOLDER.test(entry.name)) continue;
+      const folder = join(root, hour.name, entry.name);
       const entries = await entriesOf(folder);
       yield { folder, files: entries.filter((one) => one.isFile() && OWN_FILE.test(one.name)).map(({ name }) => name) };
     }

@@ -1,3 +1,4 @@
+/** The error of a spill store without room. */
 import { CallboardError } from '../../core/errors.ts';
 
 /**

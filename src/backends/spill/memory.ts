@@ -1,3 +1,4 @@
+/** A spill store in memory. */
 import type { Clock } from '../../core/clock.ts';
 import type { Crypto } from '../../core/crypto.ts';
 import type { SpillStore } from '../../core/history/spill.ts';

@@ -3,7 +3,7 @@ import { NAME } from '../../protocol/fields.ts';
 import { messageOf } from './errors.ts';
 import { fits, MAX_ACTION_BYTES, MAX_ACTIONS, MAX_TIMEOUT_MS } from './limits.ts';
 import type { ActionSpec, Handler } from './types.ts';
-import { createCompiler, type Validate } from './validate.ts';
+import { compileSchema, type Validate } from './validate.ts';
 
 export type Registered = {
   readonly name: string;
@@ -28,12 +28,11 @@ export interface ActionRegistry {
 
 export function createRegistry(changed: () => void): ActionRegistry {
   const actions = new Map<string, Registered>();
-  const compile = createCompiler();
 
   function validator(name: string, { schema }: ActionSpec): Validate | null {
     if (schema === undefined) return null;
     try {
-      return compile(schema);
+      return compileSchema(schema);
     } catch (error) {
       throw new TypeError(`action ${name}: schema: ${messageOf(error)}`, { cause: error });
     }

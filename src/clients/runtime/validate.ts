@@ -1,35 +1,87 @@
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
-import ajvFormats from 'ajv-formats';
+import { dereference, schemaArrayKeyword, schemaKeyword, schemaMapKeyword, validate } from '@cfworker/json-schema';
+import type { OutputUnit, Schema } from '@cfworker/json-schema';
 import { boundedMessage, messageOf } from './errors.ts';
+import { SCHEMA_FORM } from './schema-form.ts';
 import type { ActionSpec } from './types.ts';
 
 /** Returns null for valid params, otherwise the first fault, at most 256 characters. */
 export type Validate = (params: unknown) => string | null;
 
+/** Errors that only say that a nested error follows. */
+const WRAPPERS: ReadonlySet<string> = new Set([
+  ...['properties', 'patternProperties', 'additionalProperties', 'unevaluatedProperties', 'propertyNames'],
+  ...['items', 'prefixItems', 'unevaluatedItems', '$ref', 'allOf', 'dependentSchemas', 'if'],
+]);
+
+/** Its pattern takes exponential time for some texts, and callers choose the texts. JSON Schema has no such format. */
+const UNSAFE_FORMAT = 'url';
+
+const checkForm = interpreter(SCHEMA_FORM);
+
 /**
- * Compiles JSON Schema 2020-12 with formats, using ajv. One compiler serves all actions. Each schema is compiled once
- * and not kept in ajv's registry, so two actions may use the same `$id`. ajv generates code: a page with a
- * Content-Security-Policy must allow `unsafe-eval`, or use no schemas.
+ * Prepares a JSON Schema 2020-12, whose formats are checked. Throws for a schema that is not one, refers to a schema
+ * outside itself, or uses `$dynamicRef`. The schema is interpreted: no code is generated, so a page may forbid
+ * `unsafe-eval`.
  */
-export function createCompiler(): (schema: NonNullable<ActionSpec['schema']>) => Validate {
-  const ajv = new Ajv2020({ strict: false, addUsedSchema: false, logger: false });
-  ajvFormats.default(ajv);
-  return (schema) => {
-    const check = ajv.compile(schema);
-    ajv.removeSchema(schema);
-    return (params) => {
-      try {
-        return check(params) ? null : describe(check.errors?.[0]);
-      } catch (error) {
-        return messageOf(error);
-      }
-    };
+export function compileSchema(schema: NonNullable<ActionSpec['schema']>): Validate {
+  const fault = checkForm(schema);
+  if (fault !== null) throw new TypeError(fault.replace(/^params/, 'the schema'));
+  return interpreter(schema);
+}
+
+function interpreter(given: unknown): Validate {
+  // A copy, because the library writes to schemas.
+  const schema = copySchema(given);
+  const lookup = dereference(schema);
+  for (const part of partsOf(schema)) {
+    if (part.$ref !== undefined && lookup[part.__absolute_ref__ ?? ''] === undefined) {
+      throw new TypeError(`no schema for $ref ${part.$ref}`);
+    }
+    if (part.format === UNSAFE_FORMAT) delete part.format;
+  }
+  return (params) => {
+    try {
+      const { valid, errors } = validate(bare(params), schema, '2020-12', lookup);
+      return valid ? null : describe(errors);
+    } catch (error) {
+      return messageOf(error);
+    }
   };
 }
 
-function describe(error: ErrorObject | undefined): string {
+function copySchema(given: unknown): Schema | boolean {
+  const copy = bare(JSON.parse(JSON.stringify(given)));
+  if (!isSchema(copy)) throw new TypeError('the schema is neither an object nor a boolean');
+  return copy;
+}
+
+function isSchema(value: unknown): value is Schema | boolean {
+  return typeof value === 'boolean' || (typeof value === 'object' && value !== null && !Array.isArray(value));
+}
+
+/** A copy of JSON without prototypes: the library takes inherited members such as `constructor` for given ones. */
+function bare(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item: unknown) => bare(item));
+  const copy: Record<string, unknown> = Object.create(null);
+  for (const [name, member] of Object.entries(value)) copy[name] = bare(member);
+  return copy;
+}
+
+/** The schema and all schemas in it. */
+function* partsOf(schema: Schema | boolean): Generator<Schema> {
+  if (typeof schema === 'boolean') return;
+  yield schema;
+  for (const [keyword, value] of Object.entries(schema)) {
+    const many = schemaMapKeyword[keyword] || (schemaArrayKeyword[keyword] && Array.isArray(value));
+    const parts: (Schema | boolean)[] = many ? Object.values(value) : schemaKeyword[keyword] ? [value] : [];
+    for (const part of parts) yield* partsOf(part);
+  }
+}
+
+function describe(errors: readonly OutputUnit[]): string {
+  const error = errors.find(({ keyword }) => !WRAPPERS.has(keyword)) ?? errors.at(-1);
   if (!error) return 'The params do not match the schema.';
-  const where = error.instancePath === '' ? 'params' : error.instancePath;
-  const extra = error.keyword === 'additionalProperties' ? ` (${String(error.params['additionalProperty'])})` : '';
-  return boundedMessage(`${where} ${error.message ?? 'is wrong'}${extra}`);
+  const where = error.instanceLocation === '#' ? 'params' : error.instanceLocation.slice(1);
+  return boundedMessage(error.keyword === 'false' ? `${where}: not allowed` : `${where}: ${error.error}`);
 }

@@ -46,7 +46,7 @@ export type NodeReport = {
 
 export type DispatcherNode = NodeReport & { readonly nodeId: string; readonly updatedAt: number };
 
-/** Receives what happens to a node and its mailbox. */
+/** Receives the events of a node and its mailbox. */
 export interface NodeListener {
   deliver(row: MailboxRow): void;
   /**

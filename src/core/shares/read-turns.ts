@@ -7,7 +7,7 @@ export type ReadTurnsOptions = {
   readonly perHolder: number;
 };
 
-/** The reads of one holder. It is kept only while it has any. */
+/** The reads of one holder. The entry is removed when it has none. */
 type Line = { running: number; readonly waiting: (() => void)[] };
 
 /**

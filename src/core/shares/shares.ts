@@ -110,9 +110,13 @@ class ShareTable implements Shares {
   changed(holdings: UserHoldings, share: ShareName, by: number): void {
     const index = INDEX[share];
     this.#used[index] = (this.#used[index] ?? 0) + by;
-    const over = this.#over[index];
-    if (holdings.held(share) > this.bounds[share].guarantee) over?.add(holdings);
-    else over?.delete(holdings);
+    const { guarantee } = this.bounds[share];
+    const held = holdings.held(share);
+    const isOver = held > guarantee;
+    // Most changes cross no guarantee.
+    if (isOver === held - by > guarantee) return;
+    if (isOver) this.#over[index]?.add(holdings);
+    else this.#over[index]?.delete(holdings);
   }
 
   refusal(held: number, share: ShareName, amount: number): ShareRefusal | null {

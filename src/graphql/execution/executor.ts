@@ -10,16 +10,19 @@ import {
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Core, HangUp } from '../../core/core.ts';
-import { CallboardError, invalid } from '../../core/errors.ts';
+import { CallboardError } from '../../core/errors.ts';
 import { QUERY_MS } from '../../core/limits.ts';
 import type { Log } from '../../core/log.ts';
 import { thenDo, orElse, type MaybePromise } from '../../core/maybe-promise.ts';
 import { createSharedSubscriptions, type ResultFrames } from './shared-subscription.ts';
 import { refusalOf, withinTime, type Introspection } from './limits.ts';
 import type { Mask } from './mask.ts';
-import { createPlans, type Plan, type Variables } from './plan.ts';
+import type { Bound } from './bound.ts';
+import { createPlans, type Plan } from './plan.ts';
+import type { Inserts } from '../../web/json-text.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
-import type { GivenVariables } from '../variables/request-variables.ts';
+import type { TextInfo } from '../writer/values.ts';
+import type { GivenVariables, Variables } from '../variables/request-variables.ts';
 import type { Joining } from '../../web/sse-group.ts';
 import { MAX_COERCION_ERRORS } from '../variables/coerce-variables.ts';
 
@@ -46,7 +49,7 @@ export type Operation = {
 };
 
 /** Data as JSON text. `wide`: the text may hold characters beyond ASCII. */
-export type WrittenData = { readonly written: string; readonly nonAscii: boolean };
+export type WrittenData = { readonly written: string; readonly nonAscii: boolean; readonly inserts: Inserts };
 
 /**
  * The results of a subscription, one at a time. `return` ends the subscription and frees its resources without waiting
@@ -61,14 +64,13 @@ export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefine
 export type Executor = {
   /** The kind of the operation; null when the document does not determine which operation to run. */
   kindOf(operation: Pick<Operation, 'document' | 'operationName'>): Plan['operation'] | null;
-  /**
-   * The variables of an operation, parsed from their JSON text where they arrived as text. Throws `invalid_argument`.
-   */
-  variablesOf(operation: Pick<Operation, 'document' | 'operationName' | 'variables'>): Variables;
   /** Executes a query or a mutation. */
   execute(operation: Operation): Promise<ExecutionResult>;
-  /** As `execute`, but returns the data as JSON text where the result has no errors and a writer can write it. */
-  answer(operation: Operation): MaybePromise<ExecutionResult | WrittenData>;
+  /**
+   * As `execute`, but returns the data as JSON text where the result has no errors and a writer can write it. `inserts`:
+   * the text may refer to bytes.
+   */
+  answer(operation: Operation, inserts?: boolean): MaybePromise<ExecutionResult | WrittenData>;
   /**
    * Starts a subscription, whose results `frames` writes where requesters share them. Returns the group whose members share the results, or the operation's own results, or the
    * one result that refuses it.
@@ -94,17 +96,15 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
   const clock: Clock = core.clock;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
-  const contextOf = (
-    { requester, signal, notes }: Operation,
-    { plan, variables }: { readonly plan: Plan; readonly variables: Variables },
-  ): object => options.makeContext({ core, requester, log, signal, notes, asks: plan.asks(variables) });
+  const contextOf = ({ requester, signal, notes }: Operation, { asks }: Bound): object =>
+    options.makeContext({ core, requester, log, signal, notes, asks });
   const admit = (operation: Operation): Admitted => {
     const plan = plans.of(operation.document, operation.operationName);
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');
-    const variables = plan.read(operation.variables);
-    const refused = refusalOf(plan, { requester: operation.requester, variables, introspection });
+    const bound = plan.bind(operation.variables);
+    const refused = refusalOf(plan, { requester: operation.requester, bound, introspection });
     if (refused) throw refused;
-    return { plan, variables };
+    return { plan, bound };
   };
   const masked = (result: ExecutionResult): ExecutionResult => maskAll(result, mask);
   const nobody = (): object => options.makeContext({ core, requester: null, log });
@@ -113,24 +113,20 @@ export function createExecutor(options: ExecutorOptions): Executor {
   return {
     mask,
     kindOf: ({ document, operationName }) => plans.of(document, operationName)?.operation ?? null,
-    variablesOf: ({ document, operationName, variables }) =>
-      plans.of(document, operationName)?.read(variables) ?? invalid('operationName', 'expected one of the document'),
     async execute(operation) {
       try {
-        const admitted = admit(operation);
-        const { plan, variables } = admitted;
-        const answer = plan.run(contextOf(operation, admitted), variables);
+        const { plan, bound } = admit(operation);
+        const answer = bound.run(contextOf(operation, bound));
         return masked(await (plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer));
       } catch (error) {
         return { errors: [mask(error)] };
       }
     },
-    answer(operation) {
+    answer(operation, inserts = false) {
       return orElse<Answer, Answer>(
         () => {
-          const admitted = admit(operation);
-          const { plan, variables } = admitted;
-          const answer = answerOf(plan, contextOf(operation, admitted), variables);
+          const { plan, bound } = admit(operation);
+          const answer = answerOf(bound, contextOf(operation, bound), inserts);
           const intime = plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer;
           return thenDo<Answer, Answer>(intime, (done) => ('written' in done ? done : masked(done)));
         },
@@ -139,18 +135,17 @@ export function createExecutor(options: ExecutorOptions): Executor {
     },
     async subscribe(operation, frames) {
       try {
-        const admitted = admit(operation);
-        const { plan, variables } = admitted;
-        const wrong = plan.refused(variables);
+        const { bound } = admit(operation);
+        const wrong = bound.refused();
         if (wrong) return masked({ errors: wrong });
-        const contextValue = contextOf(operation, admitted);
-        const args = subscriptionArgs({ ...operation, variables }, { schema, contextValue });
+        const contextValue = contextOf(operation, bound);
+        const args = subscriptionArgs({ ...operation, variables: bound.variables }, { schema, contextValue });
         if (!('schema' in args)) return masked({ errors: args.slice(0, MAX_COERCION_ERRORS) });
         const joining = sharing ? await sharer.of(args, frames) : null;
         if (joining) return joining;
         const source = await createSourceEventStream(args);
         if (!(Symbol.asyncIterator in source)) return masked(source);
-        return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation, admitted) });
+        return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation, bound) });
       } catch (error) {
         return { errors: [mask(error)] };
       }
@@ -159,12 +154,12 @@ export function createExecutor(options: ExecutorOptions): Executor {
 }
 
 type Answer = ExecutionResult | WrittenData;
-type Admitted = { readonly plan: Plan; readonly variables: Variables };
+type Admitted = { readonly plan: Plan; readonly bound: Bound };
 
-function answerOf(plan: Plan, context: object, variables: Variables): MaybePromise<Answer> {
-  const note = { nonAscii: false };
-  return thenDo<string | null, Answer>(plan.write(context, variables, note), (written) =>
-    written === null ? plan.run(context, variables) : { written, nonAscii: note.nonAscii },
+function answerOf(bound: Bound, context: object, inserts: boolean): MaybePromise<Answer> {
+  const note: TextInfo = inserts ? { nonAscii: false, inserts: [] } : { nonAscii: false };
+  return thenDo<string | null, Answer>(bound.write(context, note), (written) =>
+    written === null ? bound.run(context) : { written, nonAscii: note.nonAscii, inserts: note.inserts ?? [] },
   );
 }
 

@@ -3,14 +3,15 @@ import { CallboardError } from '../../core/errors.ts';
 import { QUERY_COST_ADMIN, QUERY_COST_USER } from '../../core/limits.ts';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import type { Plan, Variables } from './plan.ts';
+import type { Bound } from './bound.ts';
+import type { Plan } from './plan.ts';
 
 /** Who may read the schema through introspection. */
 export type Introspection = 'admin' | 'all' | 'off';
 
 export type Admission = {
   readonly requester: Principal | null;
-  readonly variables: Variables;
+  readonly bound: Bound;
   readonly introspection: Introspection;
 };
 
@@ -18,14 +19,14 @@ export type Admission = {
  * The reason why this requester may not run this operation, checked before anything of it runs. Null when the requester
  * may.
  */
-export function refusalOf(plan: Plan, { requester, variables, introspection }: Admission): CallboardError | null {
+export function refusalOf(plan: Plan, { requester, bound, introspection }: Admission): CallboardError | null {
   if (!requester && !plan.onlyMeta) return new CallboardError('unauthenticated', 'A bearer token is needed.');
   if (plan.introspects) {
     const refused = introspectionRefusal(requester, introspection);
     if (refused) return refused;
   }
   const most = requester?.kind === 'admin' ? QUERY_COST_ADMIN : QUERY_COST_USER;
-  const cost = plan.cost(variables);
+  const { cost } = bound;
   if (cost <= most) return null;
   return new CallboardError('too_complex', `The operation may cost ${cost}; at most ${most}. Ask for shorter lists.`);
 }

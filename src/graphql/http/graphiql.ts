@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { EXAMPLE_OPERATIONS } from './graphiql-operations.ts';
+import { START_SCRIPT } from './graphiql-start.ts';
 import { acceptedTypes } from './request.ts';
 
 /** The page contains everything it needs. The policy allows it to connect to this origin only. */
@@ -18,13 +20,10 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const DEFAULT_QUERY = `# Put your token into the "Headers" tab below, then
-# press Ctrl-Enter to run this. The reload button at
-# the left reads the schema.
-{
-  __typename
-}
-`;
+const EDITOR = { defaultEditorToolsVisibility: 'variables', subscriptionsProtocol: 'GRAPHQL_SSE' };
+
+/** Where renderGraphiQL starts the editor; START_SCRIPT starts it instead. */
+const START = 'YogaGraphiQL.renderYogaGraphiQL(\n';
 
 /** Whether a browser navigates to the endpoint, as opposed to a client that sends a request. */
 export function wantsPage(req: IncomingMessage): boolean {
@@ -32,13 +31,13 @@ export function wantsPage(req: IncomingMessage): boolean {
 }
 
 /**
- * Serves the GraphiQL page. The page is one document of 9 MB, so it is loaded for the first request, compressed with
+ * Serves the GraphiQL page, which never contains a token. The page is one document of 9 MB, so it is loaded for the first request, compressed with
  * gzip, and sent only when the browser's copy has another ETag.
  */
-export function createGraphiqlPage(endpoint: string): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
+export function createGraphiqlPage(paths: EditorPaths): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
   let page: Promise<Page> | null = null;
   return async (req, res) => {
-    const { plain, packed, etag } = await (page ??= makePage(endpoint));
+    const { plain, packed, etag } = await (page ??= makePage(paths));
     const headers = {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': CONTENT_SECURITY_POLICY,
@@ -56,21 +55,19 @@ export function createGraphiqlPage(endpoint: string): (req: IncomingMessage, res
   };
 }
 
+/** The paths that the page sends requests to, with the base path. */
+export type EditorPaths = { readonly endpoint: string; readonly signInPath: string };
+
 type Page = { readonly plain: Buffer; readonly packed: Buffer; readonly etag: string };
 
-async function makePage(endpoint: string): Promise<Page> {
+async function makePage({ endpoint, signInPath }: EditorPaths): Promise<Page> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
-  const html = renderGraphiQL({
-    endpoint,
-    title: 'Callboard GraphiQL',
-    defaultQuery: DEFAULT_QUERY,
-    headers: '{ "authorization": "Bearer " }',
-    defaultEditorToolsVisibility: 'headers',
-    // A token typed here is lost when the page is closed.
-    shouldPersistHeaders: false,
-    subscriptionsProtocol: 'GRAPHQL_SSE',
-  });
-  const plain = Buffer.from(html.trim());
+  const html = renderGraphiQL({ title: 'Callboard GraphiQL' });
+  const end = html.lastIndexOf(START);
+  if (end < 0) throw new Error('The page of GraphiQL starts in another way than expected.');
+  const options = { endpoint, signInPath, tabs: EXAMPLE_OPERATIONS, title: 'Callboard GraphiQL', ...EDITOR };
+  const start = `${START_SCRIPT}\nvoid startEditor(${JSON.stringify(options).replaceAll('<', '\\u003c')});`;
+  const plain = Buffer.from(`${html.slice(0, end).trim()}\n${start}\n</script></body></html>`);
   const digest = createHash('sha256').update(plain).digest('base64url');
   return { plain, packed: await promisify(gzip)(plain), etag: `W/"${digest}"` };
 }

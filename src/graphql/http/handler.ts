@@ -6,6 +6,7 @@ import { CallboardError, fail } from '../../core/errors.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Log } from '../../core/log.ts';
 import type { Metrics } from '../../core/metrics.ts';
+import { createDocuments, type Documents } from '../execution/documents.ts';
 import { requireAnonymousQuery } from '../execution/limits-anonymous.ts';
 import { createContext } from '../schema/context.ts';
 import { createExecutor, type Executor, type MakeContext } from '../execution/executor.ts';
@@ -42,8 +43,6 @@ export type GraphqlExchange = {
 export type GraphqlHandler = {
   /** Answers every request to `/graphql` and `/graphql/stream`. */
   handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void>;
-  /** Whether the caller may pass the same body object again for equal bytes: it asks for a query that is known. */
-  knows(body: unknown): boolean;
   /**
    * Sends an error that the HTTP layer found (a body too large, not JSON, ...) in GraphQL's response format, with the
    * status of the error's code.
@@ -65,7 +64,7 @@ export type GraphqlHandlerOptions = {
   readonly metrics?: Metrics;
   readonly makeContext?: MakeContext;
   /**
-   * Whether known documents are answered on the fast path, and work that is equal for several requesters is done once
+   * Whether valid operations are answered on the fast path, and work that is equal for several requesters is done once
    * for all of them. Default true. The bytes of a response are the same either way.
    */
   readonly fastPath?: boolean;
@@ -75,14 +74,14 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
   const { core, basePath = '', makeContext = createContext, fastPath = true, streams } = options;
   const mask = createMask(options);
   const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
-  const hot = fastPath ? createFastPath(executor) : null;
-  const onWritten = hot ? hot.learn : () => {};
-  const server = createGraphqlServer({ schema: options.schema, executor, mask, onWritten });
-  const sse = createSseHandler({ server, executor, clock: core.clock, streams, sharing: fastPath });
-  const page = createGraphiqlPage(basePath + GRAPHQL_PATH);
+  const documents = createDocuments(options.schema);
+  const hot = fastPath ? createFastPath({ documents, executor }) : null;
+  const server = createGraphqlServer({ schema: options.schema, documents, executor, mask });
+  const sse = createSseHandler({ documents, executor, clock: core.clock, streams, sharing: fastPath });
+  const page = createGraphiqlPage({ endpoint: basePath + GRAPHQL_PATH, signInPath: `${basePath}/sign-in` });
   const query = createQuery(server, options.introspection);
   const quick = createQuick(server, hot);
-  const asStream = createStreamChoice(server, executor);
+  const asStream = createStreamChoice(documents, executor);
   return {
     handle(req, res, exchange) {
       try {
@@ -90,12 +89,11 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
         if (wantsPage(req) && pathOf(req) === GRAPHQL_PATH) return page(req, res);
         checkOrigin(req);
         if (pathOf(req) !== GRAPHQL_PATH || asStream(req, exchange)) return toStream(req, res, { exchange, sse });
-        query(req, res, exchange);
+        return query(req, res, exchange);
       } catch (error) {
         sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));
       }
     },
-    knows: (body) => hot?.knows(body) ?? false,
     refuse: sendError,
     async close() {
       sse.close();
@@ -107,7 +105,7 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
 type PostRequest = IncomingMessage & { body?: unknown };
 
 function createQuery(server: GraphqlServer, introspection: Introspection) {
-  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: GraphqlExchange): void => {
+  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: GraphqlExchange): Promise<void> => {
     // Yoga would read the URL of a GET itself, but it answers malformed JSON there as an internal failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
@@ -117,7 +115,7 @@ function createQuery(server: GraphqlServer, introspection: Introspection) {
     if (!requester) requireAnonymousQuery(query, introspection);
     requireAnswerType(req);
     if (req.method === 'POST') req.body = body;
-    server.answer(req, res, { requester, variables, notes });
+    return server.answer(req, res, { requester, variables, notes });
   };
 }
 
@@ -134,9 +132,9 @@ function createQuick(server: GraphqlServer, hot: FastPath | null) {
     const instead = (result: ExecutionResult): void => {
       reply.open();
       req.body = body;
-      server.answer(req, res, { requester, result });
+      void server.answer(req, res, { requester, result });
     };
-    if (hot?.take({ req, requester, body, reply, notes, hungUp: () => new HangUpSignal(res) }, instead)) return true;
+    if (hot?.({ req, requester, body, reply, notes, hungUp: () => new HangUpSignal(res) }, instead)) return true;
     reply.open();
     return false;
   };
@@ -159,12 +157,12 @@ function toStream(
  * Chooses the response form. A client that wants an event stream accepts `text/event-stream` only, or lists it first. If
  * it accepts JSON too, as clients with one `accept` for all operations do, only subscriptions are streamed.
  */
-function createStreamChoice(server: GraphqlServer, executor: Executor) {
+function createStreamChoice(documents: Documents, executor: Executor) {
   const isSubscription = (req: IncomingMessage, { requester, body }: GraphqlExchange): boolean => {
     // Documents of requests without a token are not validated; a subscription is refused in either form.
     if (!requester) return false;
     const params = readParams(req, body);
-    const document = server.read(params);
+    const document = documents.read(params.query);
     if (!('kind' in document)) return false;
     return executor.kindOf({ document, operationName: params.operationName }) === 'subscription';
   };

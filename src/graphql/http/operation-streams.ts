@@ -8,13 +8,13 @@ import { atTime } from '../../web/at-time.ts';
 import { createGroups, type Groups } from '../../web/sse-group.ts';
 import type { SseStream } from '../../web/sse-stream.ts';
 import type { SseStreams } from '../../web/sse-streams.ts';
+import type { Documents } from '../execution/documents.ts';
 import type { Executor } from '../execution/executor.ts';
 import { readParams } from './request.ts';
 import { startOperation, type StreamOperation, type Running } from './sse-operation.ts';
-import type { GraphqlServer } from './yoga.ts';
 
 export type OperationStreamsOptions = {
-  readonly server: Pick<GraphqlServer, 'read'>;
+  readonly documents: Documents;
   readonly executor: Executor;
   readonly clock: Clock;
   /** The open streams of the node. */
@@ -49,7 +49,7 @@ export type OpenStream = {
 };
 
 export function createOperationStreams(options: OperationStreamsOptions): OperationStreams {
-  const { server, executor, clock, streams, sharing } = options;
+  const { documents, executor, clock, streams, sharing } = options;
   const groups = createGroups<unknown>({ sharing });
   return {
     reserve: streams.reserve,
@@ -57,7 +57,7 @@ export function createOperationStreams(options: OperationStreamsOptions): Operat
       const wire = streams.open(res, { onClose, expiresAt: requester.expiresAt, lastChunk: null });
       return { wire, run: (asked, run) => runOn(asked, { ...run, wire, requester, executor, groups, clock }) };
     },
-    read: (request) => readOperation(request, { server, executor }),
+    read: (request) => readOperation(request, { documents, executor }),
   };
 }
 
@@ -86,12 +86,12 @@ function runOn(
 
 function readOperation(
   { req, body, requester }: StreamRequest,
-  { server, executor }: Pick<OperationStreamsOptions, 'server' | 'executor'>,
+  { documents, executor }: Pick<OperationStreamsOptions, 'documents' | 'executor'>,
 ): ReadRequest {
   const params = readParams(req, body);
   const operationId = params.extensions?.['operationId'];
-  const document = server.read(params);
-  if (!('kind' in document)) return { asked: document, operationId };
+  const document = documents.read(params.query);
+  if (!('kind' in document)) return { asked: document.map(executor.mask), operationId };
   const asked = { document, operationName: params.operationName, variables: params.variables, requester };
   if (req.method === 'GET' && executor.kindOf(asked) === 'mutation')
     fail('method_not_allowed', 'A mutation needs a POST.');

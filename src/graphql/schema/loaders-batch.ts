@@ -1,6 +1,7 @@
 /** Two ways to load values by key: in batches, or each at once. */
 import DataLoader from 'dataloader';
 import { CallboardError } from '../../core/errors.ts';
+import { LazyMap } from '../../core/lazy.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 
 /**
@@ -39,7 +40,7 @@ const BATCHED: Loading = {
 
 const AT_ONCE: Loading = {
   single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => MaybePromise<readonly V[]>): Load<K, V> {
-    const loaded = new Map<string, MaybePromise<V>>();
+    const loaded = new LazyMap<string, MaybePromise<V>>();
     return {
       load(key) {
         const text = keyOf(key);
@@ -58,7 +59,7 @@ const AT_ONCE: Loading = {
 };
 
 function bySize<K, V>(make: (first: number) => Load<K, V>): LoadPage<K, V> {
-  const sizes = new Map<number, Load<K, V>>();
+  const sizes = new LazyMap<number, Load<K, V>>();
   return {
     load(key, first) {
       const known = sizes.get(first);

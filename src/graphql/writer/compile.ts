@@ -18,7 +18,7 @@ import type { JsonCaches } from './json-cache.ts';
 import { changesAtOf } from './cache-hints.ts';
 import type { Collect } from './fields.ts';
 import { objectWriter, type Member } from './object.ts';
-import { holdsTexts, valueWriter, type ObjectWriter, type WriteValue } from './values.ts';
+import { holdsTexts, valueWriter, type ObjectWriter, type Run, type WriteValue } from './values.ts';
 
 /** The state shared while the writers of one document are compiled. */
 export type Compiling = {
@@ -27,7 +27,11 @@ export type Compiling = {
   /** The number of fields compiled so far whose arguments depend on variables. */
   fields: number;
 };
-export type Compiled = ObjectWriter & { readonly pure: boolean };
+export type Compiled = ObjectWriter & {
+  readonly pure: boolean;
+  /** What a member of this response name resolves to; undefined if there is none. */
+  readonly peek: (key: string, value: unknown, run: Run) => unknown;
+};
 
 /**
  * Compiles the writer of an object type's selection. Null when the selection contains something that cannot be written
@@ -41,18 +45,24 @@ export function compileObject(
   // graphql-js calls `isTypeOf` on the value of an object type and reports an error when it returns false; the writer
   // does not call it.
   if (type.isTypeOf) return null;
-  const members: Member[] = [];
+  const byKey = new Map<string, Member>();
   for (const [key, nodes] of compiling.collect(type, sets)) {
     const member = compileMember(compiling, type, { key, nodes });
     if (!member) return null;
-    members.push(member);
+    byKey.set(key, member);
   }
+  const members = [...byKey.values()];
   const entity = type.extensions['entity'] === true;
   const { fragments } = compiling;
   const keeping = entity && fragments ? { stores: fragments, changesAt: changesAtOf(type) } : null;
   const object = objectWriter(members, keeping);
   const write: WriteValue = (value, run) => (value instanceof Error ? null : object.write(value, run));
-  return { write, kept: object.kept, pure: entity && members.every(({ nature }) => nature === 'pure') };
+  return {
+    write,
+    kept: object.kept,
+    pure: entity && members.every(({ nature }) => nature === 'pure'),
+    peek: (key, value, run) => byKey.get(key)?.peek(value, run),
+  };
 }
 
 type MemberSource = { readonly key: string; readonly nodes: readonly [FieldNode, ...FieldNode[]] };

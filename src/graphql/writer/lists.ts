@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { JsonCache } from './json-cache.ts';
-import { isNonAscii, type Run, type WriteValue } from './values.ts';
+import { insertMark } from '../../web/json-text.ts';
+import { isNonAscii, type Run, type TextInfo, type WriteValue } from './values.ts';
 
 /**
  * The earliest time, in epoch milliseconds and later than `now`, at which any derived field of an entity may change
@@ -11,8 +12,13 @@ export type ChangesAt = (entity: unknown, now: number) => number;
 /** The shortest list worth caching: shorter ones are written about as fast as they are looked up. */
 const WORTH = 2;
 
+/** The shortest text that is worth being kept as bytes too: copying it into a socket's buffer costs more than a write. */
+const INSERTED_CHARS = 8 * 1024;
+
 export type KeptList = {
   readonly text: string;
+  /** The same as bytes, made when they are first needed. Only of a text that is ASCII. */
+  bytes: Buffer | null;
   readonly nonAscii: boolean;
   readonly from: number;
   readonly until: number;
@@ -36,16 +42,35 @@ export function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): W
     const known = kept.get(list);
     if (known && from >= known.from && from < known.until) {
       run.note.nonAscii ||= known.nonAscii;
-      return known.text;
+      return inserted(known, run);
     }
-    const text = write(list, run);
+    const text = withoutInserts(run.note, () => write(list, run));
     if (typeof text !== 'string') return text;
     const until = changesAt ? soonest(list, (entity) => changesAt(entity, from)) : Infinity;
-    const whole = { text: flat(text), nonAscii: isNonAscii(text), from, until };
+    const whole = { text: flat(text), bytes: null, nonAscii: isNonAscii(text), from, until };
     // A derived field may have changed while the list was written.
     if ((clock?.now() ?? 0) < until) kept.set(list, whole, text.length);
     return whole.text;
   };
+}
+
+/** A reference to the list's bytes where the text may hold one, else its text. */
+function inserted(list: KeptList, { note: { inserts } }: Run): string {
+  if (!inserts || list.nonAscii || list.text.length < INSERTED_CHARS) return list.text;
+  list.bytes ??= Buffer.from(list.text, 'latin1');
+  return insertMark(inserts.push(list.bytes) - 1);
+}
+
+/** Runs `write`, whose text is cached, so that it holds no reference. */
+export function withoutInserts<T>(note: TextInfo, write: () => T): T {
+  const { inserts } = note;
+  if (!inserts) return write();
+  note.inserts = null;
+  try {
+    return write();
+  } finally {
+    note.inserts = inserts;
+  }
 }
 
 function soonest(list: readonly unknown[], of: (entity: unknown) => number): number {

@@ -15,21 +15,19 @@ import {
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { isDirectMutation } from './cache-hints.ts';
 import { MAX_COERCION_ERRORS } from '../variables/coerce-variables.ts';
-import type { Writer, WriterSource } from './writer.ts';
+import type { Prepare, WriterSource } from './writer.ts';
 import { createArgumentReader } from './arguments.ts';
-import { NO_INFO, compileObject, type Compiling } from './compile.ts';
+import { NO_INFO, compileObject, type Compiled, type Compiling } from './compile.ts';
 import { conditionVariables, createCollect } from './fields.ts';
 import { isThenable, valueWriter, type ObjectWriter, type Run, type Text, type WriteValue } from './values.ts';
 
 /**
- * Writes a mutation of one field that is a DEED (nature.ts). The resolver is called once per context, even when `write`
- * gives up and `replay` produces the answer.
+ * Writes a mutation whose only field is a direct mutation (cache-hints.ts). The resolver is called once per context, even
+ * when the writer gives up and `replay` produces the answer.
  */
 export type MutationWriter = {
-  /**
-   * As the writer of a query. When it returns null after the field was resolved, call `replay` with the same context.
-   */
-  readonly write: Writer;
+  /** When the writing returns null after the field was resolved, call `replay` with the same context. */
+  readonly prepare: Prepare;
   /**
    * The result of graphql-js, with the field's outcome in place of its resolver. Null when the field was not resolved
    * with this context, or when its answer was written.
@@ -72,11 +70,11 @@ function compile(
   const ofObject = (type: GraphQLOutputType): ObjectWriter | null => {
     if (isObjectType(type)) return compileObject(compiling, type, sets);
     if (!isAbstractType(type)) return null;
-    const writers = new Map<string, WriteValue>();
+    const writers = new Map<string, Compiled>();
     for (const one of schema.getPossibleTypes(type)) {
       const object = compileObject(compiling, one, sets);
       if (!object) return null;
-      writers.set(one.name, object.write);
+      writers.set(one.name, object);
     }
     return type.resolveType ? abstractWriter({ resolveType: type.resolveType }, { type, writers }) : null;
   };
@@ -86,7 +84,7 @@ function compile(
 
 const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
-type Possible = { readonly type: GraphQLAbstractType; readonly writers: ReadonlyMap<string, WriteValue> };
+type Possible = { readonly type: GraphQLAbstractType; readonly writers: ReadonlyMap<string, Compiled> };
 
 function abstractWriter(own: ResolvesType, { type, writers }: Possible): ObjectWriter {
   return {
@@ -94,7 +92,10 @@ function abstractWriter(own: ResolvesType, { type, writers }: Possible): ObjectW
     write(value, run) {
       try {
         const name = value instanceof Error ? null : own.resolveType(value, run.context, NO_INFO, type);
-        return typeof name === 'string' ? (writers.get(name)?.(value, run) ?? null) : null;
+        const object = typeof name === 'string' ? writers.get(name) : undefined;
+        if (!object || typeof name !== 'string') return null;
+        run.note.chosen ??= { type: name, member: (key) => object.peek(key, value, run) };
+        return object.write(value, run);
       } catch {
         return null;
       }
@@ -124,34 +125,42 @@ function deedWriter(source: WriterSource, { node, field, own, write, plain }: Pa
   const unwritten = new WeakMap<object, Outcome>();
   const start = `{${JSON.stringify((node.alias ?? node.name).value)}:`;
   const read = createArgumentReader({ schema, operation, field, node }, plain);
+  const resolved = (args: unknown, run: Run & { readonly context: object }): MaybePromise<Text> => {
+    const { context } = run;
+    const failed = (error: unknown): null => (unwritten.set(context, { error }), null);
+    const whole = (value: unknown, text: Text): Text => {
+      if (text !== null) return `${start}${text}}`;
+      unwritten.set(context, { value });
+      return null;
+    };
+    const done = (value: unknown): MaybePromise<Text> => {
+      const text = write(value, run);
+      return text instanceof Promise ? text.then((later) => whole(value, later)) : whole(value, text);
+    };
+    try {
+      const value = own.resolve(undefined, args, context, NO_INFO);
+      return isThenable(value) ? Promise.resolve(value).then(done, failed) : done(value);
+    } catch (error) {
+      return failed(error);
+    }
+  };
   return {
-    write(context, given, note = { nonAscii: false }) {
+    prepare(given) {
       const asked = read(given);
-      if (!asked || typeof context !== 'object' || context === null) return null;
-      const { args, variables } = asked;
-      const run: Run = { context, variables: variables ?? NO_VARIABLES, args: [], note };
-      const failed = (error: unknown): null => (unwritten.set(context, { error }), null);
-      const whole = (value: unknown, text: Text): Text => {
-        if (text !== null) return `${start}${text}}`;
-        unwritten.set(context, { value });
-        return null;
-      };
-      const done = (value: unknown): MaybePromise<Text> => {
-        const text = write(value, run);
-        return text instanceof Promise ? text.then((later) => whole(value, later)) : whole(value, text);
-      };
-      try {
-        const value = own.resolve(undefined, args, context, NO_INFO);
-        return isThenable(value) ? Promise.resolve(value).then(done, failed) : done(value);
-      } catch (error) {
-        return failed(error);
-      }
+      if (!asked) return null;
+      const variables = asked.variables ?? NO_VARIABLES;
+      return (context, note) =>
+        isObject(context) ? resolved(asked.args, { context, variables, args: [], note }) : null;
     },
     replay(context, variables) {
       const outcome = typeof context === 'object' && context !== null ? unwritten.get(context) : undefined;
       return outcome ? replay(source, outcome, { context, variables }) : null;
     },
   };
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 type Asked = { readonly context: unknown; readonly variables: Readonly<Record<string, unknown>> };

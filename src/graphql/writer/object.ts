@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { JsonCache, JsonCaches } from './json-cache.ts';
-import { flat, keptList, type ChangesAt } from './lists.ts';
+import { flat, keptList, withoutInserts, type ChangesAt } from './lists.ts';
 import {
   isThenable,
   isNonAscii,
@@ -96,7 +96,7 @@ function remembering(write: WriteValue, derived: readonly Member['peek'][], kept
         return known.text;
       }
       const values = derived.map((peek) => peek(entity, run));
-      const text = write(entity, run);
+      const text = withoutInserts(run.note, () => write(entity, run));
       if (typeof text === 'string' && still(values, entity, run)) {
         kept.set(entity, { text, nonAscii: isNonAscii(text), derived: values }, text.length);
       }

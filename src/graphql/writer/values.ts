@@ -22,8 +22,19 @@ export type Run = {
   readonly note: TextInfo;
 };
 
-/** What is known of a text once it is written. `wide`: it may hold characters beyond ASCII. */
-export type TextInfo = { nonAscii: boolean };
+/** What is known of a text once it is written. `nonAscii`: it may hold characters beyond ASCII. */
+export type TextInfo = {
+  nonAscii: boolean;
+  chosen?: Chosen;
+  /**
+   * The bytes that the text refers to (web/json-text.ts). Absent: the text must be whole. Null: it must be whole here,
+   * because it is cached.
+   */
+  inserts?: Buffer[] | null;
+};
+
+/** The object type of the first value of a union or interface type, and what its members resolve to. */
+export type Chosen = { readonly type: string; member(key: string): unknown };
 
 /** A piece of JSON text. Null: the operation must be executed by graphql-js. */
 export type Text = string | null;

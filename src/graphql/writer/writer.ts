@@ -14,16 +14,18 @@ import { conditionVariables, createCollect } from './fields.ts';
 import type { TextInfo, Run, Text } from './values.ts';
 
 /**
- * Executes a query and returns its data as JSON text, identical to what JSON.stringify gives for graphql-js's data.
- * Null when the answer would contain an error or something that cannot be written here; the query must then be executed
- * by graphql-js with the same context. Never throws and never rejects. Values prepared from frozen variables are cached
- * for that object. `note` receives what is known of the text.
+ * Executes an operation and returns its data as JSON text, identical to what JSON.stringify gives for graphql-js's
+ * data. Null when the answer would contain an error or something that cannot be written here; the operation must then be
+ * executed by graphql-js with the same context. Never throws and never rejects. `note` receives what is known of the
+ * text.
  */
-export type Writer = (
-  context: unknown,
-  variables: Readonly<Record<string, unknown>>,
-  note?: TextInfo,
-) => MaybePromise<Text>;
+export type Prepared = (context: unknown, note: TextInfo) => MaybePromise<Text>;
+
+/**
+ * Prepares the execution of an operation with these variables. Null: graphql-js must execute it, because it refuses the
+ * variables or because they select something that cannot be written here.
+ */
+export type Prepare = (variables: Readonly<Record<string, unknown>>) => Prepared | null;
 
 export type WriterSource = {
   readonly schema: GraphQLSchema;
@@ -37,7 +39,7 @@ export type WriterSource = {
 const VARIANTS = 16;
 
 /** Null when the operation is not a query, reads the schema, or selects fields of abstract types. */
-export function createWriter(source: WriterSource): Writer | null {
+export function createWriter(source: WriterSource): Prepare | null {
   const { schema, document, operation } = source;
   if (operation.operation !== 'query' || document.definitions.some(hasArguments)) return null;
   const conditions = conditionVariables(document);
@@ -51,27 +53,14 @@ export function createWriter(source: WriterSource): Writer | null {
     return made;
   };
   if (conditions.length === 0 && variantOf(NO_VARIABLES) === null) return null;
-  const read = (given: Given): Prepared | null => {
-    const { values } = coerceVariables(schema, operation, given);
-    const write = values && variantOf(values);
-    return write ? { write, variables: values, args: [] } : null;
-  };
-  const known = new WeakMap<Given, Prepared>();
-  const prepare = (given: Given): Prepared | null => {
-    const found = known.get(given);
-    if (found) return found;
-    const prepared = read(given);
-    if (prepared && Object.isFrozen(given)) known.set(given, prepared);
-    return prepared;
-  };
-  return (context, given, note = { nonAscii: false }) => {
-    const prepared = prepare(given);
-    return prepared && prepared.write({ context, variables: prepared.variables, args: prepared.args, note });
+  return (given) => {
+    const { values: variables } = coerceVariables(schema, operation, given);
+    const write = variables && variantOf(variables);
+    if (!write) return null;
+    const args: unknown[] = [];
+    return (context, note) => write({ context, variables, args, note });
   };
 }
-
-type Given = Readonly<Record<string, unknown>>;
-type Prepared = { readonly write: WriteRoot; readonly variables: VariableValues; readonly args: unknown[] };
 
 type WriteRoot = (run: Run) => MaybePromise<Text>;
 const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };

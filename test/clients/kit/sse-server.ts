@@ -77,8 +77,8 @@ function connectionOf(request: IncomingMessage, response: ServerResponse): SseCo
 export const READY = 'event: callboard.ready\ndata: {}\n\n';
 
 export function eventFrame(name: string, data: unknown, missed = 0): string {
-  const said = { name, data, message_id: `m-${name}`, published_at: '2026-01-01T00:00:00.000Z', missed };
-  return `event: ${name}\nid: m-${name}\ndata: ${JSON.stringify(said)}\n\n`;
+  const text = { name, data, message_id: `m-${name}`, published_at: '2026-01-01T00:00:00.000Z', missed };
+  return `event: ${name}\nid: m-${name}\ndata: ${JSON.stringify(text)}\n\n`;
 }
 
 export function closedFrame(code: string): string {

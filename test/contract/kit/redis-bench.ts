@@ -27,7 +27,7 @@ export type RedisBench = Bench & {
   quiet(): Promise<void>;
 };
 export type RedisBenchOptions = Partial<
-  Pick<RedisParts, 'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs'>
+  Pick<RedisParts, 'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs' | 'held'>
 > & {
   readonly partitions?: number;
   /** Real timers for the backend, for tests that break a connection. */
@@ -97,9 +97,9 @@ function counting(traffic: { pending: number }, options: StoreOptions): Store {
   const store = createStore(options);
   return {
     ...store,
-    act(...asked) {
+    act(...requested) {
       traffic.pending++;
-      return store.act(...asked).finally(() => traffic.pending--);
+      return store.act(...requested).finally(() => traffic.pending--);
     },
     get roundTrips() {
       return store.roundTrips;
@@ -113,13 +113,13 @@ function ofTheRun(): Client {
 
 /** Waits until every mailbox was read to its current end, by sending a pulse through each. */
 function takeInTurn(rooms: Backend): { backend: Backend; upToNow(): Promise<void> } {
-  const heard = new Map<string, () => void>();
+  const received = new Map<string, () => void>();
   const attached = new Set<string>();
   const { nodes } = rooms;
   if (!nodes) return { backend: rooms, upToNow: () => Promise.resolve() };
   const attach: Backend['nodes']['attach'] = async (nodeId, listener) => {
     const deliver = (row: MailboxRow): void => {
-      if (row.kind === 'pulse' && heard.has(nodeId)) heard.get(nodeId)?.();
+      if (row.kind === 'pulse' && received.has(nodeId)) received.get(nodeId)?.();
       else listener.deliver(row);
     };
     const detach = await nodes.attach(nodeId, { ...listener, deliver });
@@ -131,9 +131,9 @@ function takeInTurn(rooms: Backend): { backend: Backend; upToNow(): Promise<void
   };
   const pulse = async (nodeId: string): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    heard.set(nodeId, resolve);
+    received.set(nodeId, resolve);
     if (await nodes.post(nodeId, { kind: 'pulse' })) await promise;
-    heard.delete(nodeId);
+    received.delete(nodeId);
   };
   return {
     backend: { ...rooms, nodes: { ...nodes, attach } },

@@ -120,6 +120,6 @@ export function later(match: Match, ms: number): Change {
   };
 }
 
-export function told(...changes: readonly Change[]): readonly Logged[] {
+export function storyWith(...changes: readonly Change[]): readonly Logged[] {
   return changes.reduce((events, change) => change(events), goodRun());
 }

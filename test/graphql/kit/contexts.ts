@@ -159,13 +159,15 @@ function matches(
 ): boolean {
   const members = new Map<string, unknown>(Object.entries(row));
   return Object.entries(query).every(
-    ([name, asked]) => asked === null || asked === undefined || members.get(name) === asked,
+    ([name, requested]) => requested === null || requested === undefined || members.get(name) === requested,
   );
 }
 
 /** The given members of a filter, without the absent ones. */
 function clean(query: object): object {
-  return Object.fromEntries(Object.entries(query).filter(([, asked]) => asked !== null && asked !== undefined));
+  return Object.fromEntries(
+    Object.entries(query).filter(([, requested]) => requested !== null && requested !== undefined),
+  );
 }
 
 function isSame(row: ClientKey, key: ClientKey): boolean {

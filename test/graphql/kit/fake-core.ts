@@ -252,9 +252,9 @@ function history({ streams, messages, spilled }: FakeData, calls: string[]): Cor
       const text = ({ userId, suffix, seq, at }: MessageKey): string => `${userId}/${suffix}/${seq}/${at}`;
       return keys.map((key) => messages.find((row) => text(row) === text(key)) ?? null);
     },
-    async payloads(_requester, asked) {
-      calls.push(`history.payloads ${asked.map(({ id }) => id).join(' ')}`);
-      return asked.map(({ id }) => spilled[id] ?? { state: 'unavailable', text: null });
+    async payloads(_requester, requested) {
+      calls.push(`history.payloads ${requested.map(({ id }) => id).join(' ')}`);
+      return requested.map(({ id }) => spilled[id] ?? { state: 'unavailable', text: null });
     },
     raw: unprepared,
     cleanSpill: () => 0,

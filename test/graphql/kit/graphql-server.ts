@@ -55,7 +55,7 @@ export async function startGraphqlServer(
   const known = options.requester ?? principals();
   const own = options.schema === undefined;
   const streams = createSseStreams({ clock: core.clock, direct: options.fastPath ?? true });
-  const door = createGraphqlHandler({
+  const handler = createGraphqlHandler({
     schema: smallSchema,
     core,
     log: recordLog(lines),
@@ -65,11 +65,11 @@ export async function startGraphqlServer(
     ...options,
   });
   const close = async (): Promise<void> => {
-    const closed = door.close();
+    const closed = handler.close();
     streams.close();
     await closed;
   };
-  const server = createServer((req, res) => void front(req, res, { door, known }));
+  const server = createServer((req, res) => void front(req, res, { server: handler, known }));
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`;
   return {
@@ -79,7 +79,7 @@ export async function startGraphqlServer(
     lines,
     counts,
     closeDoor: close,
-    ask: (query, asked = {}) => ask(url, query, asked),
+    ask: (query, requested = {}) => ask(url, query, requested),
     async [Symbol.asyncDispose]() {
       await close();
       server.closeAllConnections();
@@ -104,18 +104,18 @@ async function ask(url: string, query: string, { requester = 'alice', variables,
   return { status: response.status, text, data, errors, code: errors[0]?.extensions?.code, headers: response.headers };
 }
 
-type Front = { readonly door: ReturnType<typeof createGraphqlHandler>; readonly known: Map<string, Principal> };
+type Front = { readonly server: ReturnType<typeof createGraphqlHandler>; readonly known: Map<string, Principal> };
 
 /** What the HTTP layer guarantees to the handler: the requester, and a parsed body with a correct content type. */
-async function front(req: IncomingMessage, res: ServerResponse, { door, known }: Front): Promise<void> {
+async function front(req: IncomingMessage, res: ServerResponse, { server, known }: Front): Promise<void> {
   try {
     const token = req.headers.authorization?.replace(/^Bearer /, '');
     const requester = token === undefined ? null : known.get(token);
     if (requester === undefined) throw new CallboardError('unauthenticated', 'This token is not known.');
-    door.handle(req, res, { requester, body: req.method === 'POST' ? await readBody(req) : undefined });
+    server.handle(req, res, { requester, body: req.method === 'POST' ? await readBody(req) : undefined });
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
-    door.refuse(res, error);
+    server.refuse(res, error);
   }
 }
 

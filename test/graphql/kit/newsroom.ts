@@ -21,9 +21,9 @@ export type Newsroom = {
   /** How many times a `text` was resolved. */
   executions(): number;
   /** Every requester that was authorized. */
-  readonly asked: string[];
+  readonly authorized: string[];
   /** The number of running lifetimes. */
-  tenures(): number;
+  lifetimes(): number;
 };
 
 type Item = { readonly text: string };
@@ -38,7 +38,7 @@ export function createNewsroom(): Newsroom {
   const rooms = new Map<string, Set<(item: Item) => void>>();
   const running = new Map<Lifetime, (() => void) & { readonly user?: string }>();
   const users = new Map<Lifetime, string>();
-  const asked: string[] = [];
+  const authorized: string[] = [];
   let executions = 0;
   const tenureOf = (user: string): Lifetime => {
     const lifetime: Lifetime = {
@@ -55,7 +55,7 @@ export function createNewsroom(): Newsroom {
   };
   const listen = ({ room }: Args, context: Context): SharedSubscription<Item> => {
     const user = NAME(context);
-    asked.push(user);
+    authorized.push(user);
     if (room === 'secret') fail('forbidden', 'Not this one.');
     return {
       key: room,
@@ -80,12 +80,12 @@ export function createNewsroom(): Newsroom {
   const count = (): void => void executions++;
   return {
     schema: schemaOf({ listen, subscribe, count }),
-    asked,
+    authorized,
     publish: (room, text) => [...(rooms.get(room) ?? [])].forEach((push) => push({ text })),
     revoke: (user) => [...users].filter(([, of]) => of === user).forEach(([lifetime]) => running.get(lifetime)?.()),
     sources: () => [...rooms.values()].reduce((sum, { size }) => sum + size, 0),
     executions: () => executions,
-    tenures: () => users.size,
+    lifetimes: () => users.size,
   };
 }
 

@@ -31,28 +31,28 @@ function prepare(
 }
 
 /** Validates and runs a document with graphql-js. Throws for an invalid one. */
-export async function ask(document: string, asked: Execution): Promise<ExecutionResult> {
-  return execute(prepare(document, asked));
+export async function ask(document: string, requested: Execution): Promise<ExecutionResult> {
+  return execute(prepare(document, requested));
 }
 
 /** The data of an answer, as plain JSON; throws if there is any error. */
-export async function dataOf(document: string, asked: Execution): Promise<Record<string, unknown>> {
-  const { data, errors } = await ask(document, asked);
+export async function dataOf(document: string, requested: Execution): Promise<Record<string, unknown>> {
+  const { data, errors } = await ask(document, requested);
   if (errors?.[0]) throw errors[0];
   return JSON.parse(JSON.stringify(data)) as Record<string, unknown>;
 }
 
 /** The code of the first error if it is one of ours; otherwise its message. */
-export async function codeOf(document: string, asked: Execution): Promise<unknown> {
-  const { errors } = await ask(document, asked);
+export async function codeOf(document: string, requested: Execution): Promise<unknown> {
+  const { errors } = await ask(document, requested);
   const error = errors?.[0];
   const origin: unknown = error?.originalError;
   return typeof origin === 'object' && origin !== null && 'code' in origin ? origin.code : error?.message;
 }
 
 /** Subscribes and yields each event's data. Throws when the subscription is refused. */
-export async function listen(document: string, asked: Execution): Promise<AsyncIterableIterator<ExecutionResult>> {
-  const answer = await subscribe(prepare(document, asked));
+export async function listen(document: string, requested: Execution): Promise<AsyncIterableIterator<ExecutionResult>> {
+  const answer = await subscribe(prepare(document, requested));
   if ('errors' in answer) throw answer.errors?.[0] ?? new Error('refused');
   if (!(Symbol.asyncIterator in answer)) throw new Error('no events');
   return answer as AsyncIterableIterator<ExecutionResult>;

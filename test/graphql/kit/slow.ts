@@ -14,10 +14,10 @@ export type SlowReader = {
 };
 
 export async function openPaused(
-  door: GraphqlServer,
+  server: GraphqlServer,
   body: { query: string; variables?: unknown },
 ): Promise<SlowReader> {
-  const response = await openResponse(door, JSON.stringify(body));
+  const response = await openResponse(server, JSON.stringify(body));
   const { socket } = response;
   let text = '';
   let wake = (): void => {};
@@ -46,9 +46,9 @@ export async function openPaused(
   };
 }
 
-function openResponse(door: GraphqlServer, body: string): Promise<IncomingMessage> {
+function openResponse(server: GraphqlServer, body: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = { accept: 'text/event-stream', 'content-type': 'application/json', authorization: 'Bearer alice' };
-    request(door.url, { method: 'POST', headers, agent: false }, resolve).on('error', reject).end(body);
+    request(server.url, { method: 'POST', headers, agent: false }, resolve).on('error', reject).end(body);
   });
 }

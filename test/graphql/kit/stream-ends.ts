@@ -64,9 +64,9 @@ export async function streaming(): Promise<Streaming> {
         writes++;
         return write(chunk);
       };
-      const house = { clock, direct, onClose: () => {} };
+      const host = { clock, direct, onClose: () => {} };
       const wire = new SseStream(res, {
-        host: house,
+        host,
         options: { onClose: () => {}, expiresAt: null, lastChunk: null },
       });
       const until = async (part: string): Promise<void> => {

@@ -53,7 +53,7 @@ export async function startHttpRelay(
     linkUrl,
     backend,
     lines,
-    ask: (path, asked) => ask(new URL(url).origin + path, asked),
+    ask: (path, requested) => ask(new URL(url).origin + path, requested),
     [Symbol.asyncDispose]: () => callboard.close(),
   };
 }

@@ -46,7 +46,7 @@ export async function startAttackedRelay(): Promise<AttackedRelay> {
       turn++;
       await at.clock.advance(1000);
       await works(at, calm, turn);
-      await hears(calm, events, turn);
+      await subscribes(calm, events, turn);
       expect(unhandled).toEqual([]);
       expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
     },
@@ -74,7 +74,7 @@ async function works(at: TestRelay, calm: Welcomed, turn: number): Promise<void>
   expect((await invoked).json).toMatchObject({ outcome: 'completed', result: { turn } });
 }
 
-async function hears(calm: Welcomed, events: RawStream, turn: number): Promise<void> {
+async function subscribes(calm: Welcomed, events: RawStream, turn: number): Promise<void> {
   calm.send({ type: 'pong' });
   calm.send({ type: 'actions' }, { actions: [{ name: 'open', version: String(turn) }] });
   await events.until('"change":"ACTIONS_CHANGED","missed":0', turn);

@@ -44,34 +44,34 @@ export async function startBoardRelay({
   const clock = new FakeClock(Date.now());
   const memory = (): Backend => createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
   const direct = inject('topology') === 'direct' ? { backend: memory() } : {};
-  const house = await startTestRelay(config, { clock, ...direct, ...more });
-  const { backend } = house;
+  const relay = await startTestRelay(config, { clock, ...direct, ...more });
+  const { backend } = relay;
   if (!backend) throw new Error('no backend to reach into');
-  const runtime = await hostOf(house);
+  const runtime = await hostOf(relay);
   const put: BoardRelay['put'] = async (over = {}, requester = 'alice') =>
-    house.rest(SITE, { ...postJson({ ...DEFINITION, ...over }), method: 'PUT', requester });
+    relay.rest(SITE, { ...postJson({ ...DEFINITION, ...over }), method: 'PUT', requester });
   const open: BoardRelay['open'] = async (body = {}, requester = 'alice') =>
-    JSON.parse((await house.post(`${SITE}/sessions`, body, requester)).text);
+    JSON.parse((await relay.post(`${SITE}/sessions`, body, requester)).text);
   await put();
   const session = await open();
-  house.know('viewer', session.token);
+  relay.know('viewer', session.token);
   return {
-    ...house,
+    ...relay,
     ...{ backend, runtime, session, put, open },
     publish: (payload, over = {}, requester = 'alice') => {
       const { clientId: client_id, instanceId: instance_id } = runtime;
       const address = { kind: 'event', stream_suffix: 'sites/board/events', client_id, instance_id };
-      return house.post('/ingest', { ...address, payload, ...over }, requester);
+      return relay.post('/ingest', { ...address, payload, ...over }, requester);
     },
-    remove: (path, requester = 'alice') => house.rest(path, { method: 'DELETE', requester }),
+    remove: (path, requester = 'alice') => relay.rest(path, { method: 'DELETE', requester }),
     async listen(requester, query = '', sessionId = session.session_id) {
-      const bearer = requester === null ? null : await house.token(requester);
+      const bearer = requester === null ? null : await relay.token(requester);
       const headers = { accept: 'text/event-stream', ...(bearer !== null && { authorization: `Bearer ${bearer}` }) };
-      return openRaw(`${house.url}/site-sessions/${sessionId}/events${query}`, { headers });
+      return openRaw(`${relay.url}/site-sessions/${sessionId}/events${query}`, { headers });
     },
     async [Symbol.asyncDispose]() {
       await runtime.close({ withinMs: 0 });
-      await house[Symbol.asyncDispose]();
+      await relay[Symbol.asyncDispose]();
     },
   };
 }
@@ -95,10 +95,10 @@ const HANDLERS: readonly (readonly [string, ActionSpec, Handler])[] = [
   ],
 ];
 
-async function hostOf(house: TestRelay): Promise<Runtime> {
+async function hostOf(relay: TestRelay): Promise<Runtime> {
   const runtime = createRuntime({
-    url: `${house.linkUrl.replace('http', 'ws')}/connect`,
-    token: async () => (await house.token('alice')) ?? '',
+    url: `${relay.linkUrl.replace('http', 'ws')}/connect`,
+    token: async () => (await relay.token('alice')) ?? '',
     clientId: 'desk',
     clientType: 'console',
     authorize: ({ action }) => action !== 'judged',

@@ -69,7 +69,7 @@ export async function startJsonRelay(fastPath: boolean): Promise<JsonRelay> {
   const requester = await at.caller('alice');
   const send: JsonRelay['send'] = (path, body, requester = 'alice') =>
     at.rest(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body, requester });
-  const asked = (query: string, variables = '{}'): string =>
+  const requested = (query: string, variables = '{}'): string =>
     `{"variables" : ${variables}, "query":${JSON.stringify(query)}}`;
   const search = (query: string, variables: string): string =>
     `/graphql?query=${encodeURIComponent(query)}&variables=${encodeURIComponent(variables)}`;
@@ -79,7 +79,7 @@ export async function startJsonRelay(fastPath: boolean): Promise<JsonRelay> {
     requester,
     send,
     query: (query: string, variables?: string, requester: Requester = 'admin') =>
-      send('/graphql', asked(query, variables), requester),
+      send('/graphql', requested(query, variables), requester),
     get: (query: string, variables: string, requester: Requester = 'admin') =>
       at.rest(search(query, variables), { requester }),
     async listen(query: string, variables: string, requester: Requester = 'admin') {

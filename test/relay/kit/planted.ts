@@ -80,22 +80,22 @@ function withNodes(ids: Ids): Named {
 
 /** Two users with the same kind of rows. The owner's are marked, and the other must never see them. */
 export async function world(options: Partial<CallboardOptions> & { readonly clock?: FakeClock } = {}): Promise<World> {
-  const house = await startTestRelay({ rawMessages: true }, options);
-  const tab = await furnish(house, PLANTED, MARK);
-  const otherTab = await furnish(house, ofOther, 'plain');
+  const relay = await startTestRelay({ rawMessages: true }, options);
+  const tab = await furnish(relay, PLANTED, MARK);
+  const otherTab = await furnish(relay, ofOther, 'plain');
   const sessions = new Map<string, Pick<Ids, 'session' | 'grant'>>();
   for (const ids of [PLANTED, ofOther]) {
-    const { session_id, grant_id, token } = await openSession(house, ids);
+    const { session_id, grant_id, token } = await openSession(relay, ids);
     sessions.set(ids.user, { session: session_id, grant: grant_id });
-    if (ids === PLANTED) house.know(VIEWER, token);
+    if (ids === PLANTED) relay.know(VIEWER, token);
   }
-  return { ...house, tab, otherTab, named: (ids) => withNodes({ ...ids, ...sessions.get(ids.user) }) };
+  return { ...relay, tab, otherTab, named: (ids) => withNodes({ ...ids, ...sessions.get(ids.user) }) };
 }
 
 type Opened = { readonly session_id: string; readonly grant_id: string; readonly token: string };
 
 /** A site that allows everything, and a session of it. */
-export async function openSession(house: TestRelay, { user, client, site, action }: Ids): Promise<Opened> {
+export async function openSession(relay: TestRelay, { user, client, site, action }: Ids): Promise<Opened> {
   const requester = `${user}:host`;
   const definition = {
     client_id: client,
@@ -104,39 +104,39 @@ export async function openSession(house: TestRelay, { user, client, site, action
     actions: [action],
     capability_profile: { action_invocation: true, sharing: true },
   };
-  await house.rest(`/sites/${site}`, { requester, ...postJson(definition), method: 'PUT' });
-  const first = await house.post(`/sites/${site}/sessions`, {}, requester);
+  await relay.rest(`/sites/${site}`, { requester, ...postJson(definition), method: 'PUT' });
+  const first = await relay.post(`/sites/${site}/sessions`, {}, requester);
   const { session_id } = JSON.parse(first.text);
   // The first grant may not be shared; this one may.
-  const shared = await house.post(`/site-sessions/${session_id}/grants`, { share: true }, requester);
+  const shared = await relay.post(`/site-sessions/${session_id}/grants`, { share: true }, requester);
   return { ...JSON.parse(shared.text), session_id };
 }
 
 /** A client with a context and a window, and three commands: one completed, one failed, and one pending. */
-export async function furnish(house: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
-  const tab = await open(house, ids, word);
+export async function furnish(relay: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
+  const tab = await open(relay, ids, word);
   const path = `/connections/${ids.user}/${ids.client}/actions/${ids.action}`;
   const trace = { trace_id: `${word}-trace`, parent_span_id: `${word}-span`, params: ids.params };
-  const done = house.post(path, { command_id: ids.command, ...trace }, ids.user);
+  const done = relay.post(path, { command_id: ids.command, ...trace }, ids.user);
   const { command_id } = await tab.next('command');
   tab.send({ type: 'ack', command_id });
   tab.send({ type: 'progress', command_id }, { at: `${word}-progress` });
   tab.send({ type: 'result', command_id }, { got: `${word}-result` });
   await done;
   tab.send({ type: 'result', command_id }, { got: `${word}-late-result` });
-  const failed = house.post(path, { command_id: `${word}-failed`, ...trace }, ids.user);
+  const failed = relay.post(path, { command_id: `${word}-failed`, ...trace }, ids.user);
   const second = await tab.next('command');
   tab.send({ type: 'error', command_id: second.command_id, code: 'handler_failed', message: `${word}-error` });
   await failed;
-  void house.post(path, { command_id: `${word}-live`, respond_within_ms: 300_000, ...trace }, ids.user);
+  void relay.post(path, { command_id: `${word}-live`, respond_within_ms: 300_000, ...trace }, ids.user);
   await tab.next('command');
   tab.send({ type: 'ack', command_id: `${word}-live` });
   const key = { userId: ids.user, clientId: ids.client, commandId: `${word}-live` };
-  await until(async () => (await house.callboard.core.delivery.command(admin, key))?.stage === 'acknowledged');
+  await until(async () => (await relay.callboard.core.delivery.command(admin, key))?.stage === 'acknowledged');
   return tab;
 }
 
-async function open(house: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
+async function open(relay: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
   const action = {
     name: ids.action,
     summary: `${word}-summary`,
@@ -145,7 +145,7 @@ async function open(house: TestRelay, ids: Ids, word: string): Promise<Welcomed>
     schema: { title: `${word}-schema` },
     metadata: { note: `${word}-action-metadata` },
   };
-  const tab = await house.client({
+  const tab = await relay.client({
     user: ids.user,
     client_id: ids.client,
     instance_id: `${word}-instance`,

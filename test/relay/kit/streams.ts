@@ -3,15 +3,15 @@ import type { Requester, Query, TestRelay } from './test-relay.ts';
 
 /** The ways to read a subscription. */
 export const MODES = {
-  'a connection of its own at /graphql': (at, query, asked) => at.subscribe(query, asked),
-  'a connection of its own at /graphql/stream': (at, query, asked) =>
-    at.subscribe(query, { ...asked, path: '/graphql/stream' }),
+  'a connection of its own at /graphql': (at, query, requested) => at.subscribe(query, requested),
+  'a connection of its own at /graphql/stream': (at, query, requested) =>
+    at.subscribe(query, { ...requested, path: '/graphql/stream' }),
   'a single connection': async (at, query, { requester = 'admin', variables } = {}) => {
     const single = await openSingle(at, requester);
     await single.run('1', query, variables);
     return single.stream;
   },
-} as const satisfies Record<string, (at: TestRelay, query: string, asked?: Query) => Promise<RawStream>>;
+} as const satisfies Record<string, (at: TestRelay, query: string, requested?: Query) => Promise<RawStream>>;
 
 export type Single = {
   readonly token: string;

@@ -53,9 +53,9 @@ export async function startTestRelay(
   config: Partial<Settings> = {},
   { clock = new FakeClock(Date.now()), ...options }: Partial<CallboardOptions> & { readonly clock?: FakeClock } = {},
 ): Promise<TestRelay> {
-  const house = await startHttpRelay(config, { ...options, clock });
-  const port = Number(new URL(house.url).port);
-  const linkPort = Number(new URL(house.linkUrl).port);
+  const relay = await startHttpRelay(config, { ...options, clock });
+  const port = Number(new URL(relay.url).port);
+  const linkPort = Number(new URL(relay.linkUrl).port);
   const peers: Peer[] = [];
   const known = new Map<Requester, Promise<string>>();
   const token = createTokens(clock, known);
@@ -64,24 +64,24 @@ export async function startTestRelay(
     return bearer === null ? {} : { authorization: `Bearer ${bearer}` };
   };
   const stage: TestRelay = {
-    ...house,
+    ...relay,
     clock,
     port,
     peers,
     token,
     know: (requester, given) => void known.set(requester, Promise.resolve(given)),
-    rest: (path, { requester = 'admin', ...asked } = {}) =>
-      token(requester).then((shown) => house.ask(path, { ...asked, token: shown })),
+    rest: (path, { requester = 'admin', ...requested } = {}) =>
+      token(requester).then((shown) => relay.ask(path, { ...requested, token: shown })),
     post: (path, body = {}, requester = 'alice') =>
-      token(requester).then((shown) => house.ask(path, postJson(body, { token: shown }))),
+      token(requester).then((shown) => relay.ask(path, postJson(body, { token: shown }))),
     async graphql(query, { requester = 'admin', variables } = {}) {
       const accept = { accept: 'application/graphql-response+json' };
       return read(
-        await house.ask('/graphql', postJson({ query, variables }, { headers: accept, token: await token(requester) })),
+        await relay.ask('/graphql', postJson({ query, variables }, { headers: accept, token: await token(requester) })),
       );
     },
-    async data(query, asked) {
-      const { data, errors, text } = await stage.graphql(query, asked);
+    async data(query, requested) {
+      const { data, errors, text } = await stage.graphql(query, requested);
       if (errors.length > 0 || !data) throw new Error(text);
       return data;
     },
@@ -92,7 +92,7 @@ export async function startTestRelay(
         body: JSON.stringify({ query, variables }),
         headers: { ...base, ...(await headers(requester)) },
       };
-      return openRaw(house.url + path, init);
+      return openRaw(relay.url + path, init);
     },
     async client({ user = 'alice', ...hello } = {}) {
       return client({ port: linkPort, peers }, { token: (await token(user)) ?? '', ...hello });
@@ -100,7 +100,7 @@ export async function startTestRelay(
     caller: async (requester) => caller({ port, peers }, (await token(requester)) ?? ''),
     async [Symbol.asyncDispose]() {
       for (const peer of peers) peer.ws.terminate();
-      await house[Symbol.asyncDispose]();
+      await relay[Symbol.asyncDispose]();
     },
   };
   return stage;

@@ -23,8 +23,8 @@ export type Given = {
  */
 export type Conformance = { readonly seen: Set<string>; check(given: Given): readonly string[] };
 
-export function conformanceOf(door: RestHandler): Conformance {
-  const described: Described = JSON.parse(JSON.stringify(door.openapi));
+export function conformanceOf(handler: RestHandler): Conformance {
+  const described: Described = JSON.parse(JSON.stringify(handler.openapi));
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);
   ajv.addSchema({ $id: 'openapi', ...described });

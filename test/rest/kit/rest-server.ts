@@ -31,11 +31,11 @@ export type RestRequest = {
 };
 
 export type RestServer = AsyncDisposable & {
-  readonly door: RestHandler;
+  readonly handler: RestHandler;
   readonly port: number;
   /** `GET /users 200` for each operation and status that was answered. */
   readonly answered: ReadonlySet<string>;
-  ask(asked: RestRequest | string): Promise<Reply>;
+  ask(request: RestRequest | string): Promise<Reply>;
 };
 
 /**
@@ -55,7 +55,7 @@ export function requesterOf(name: string | null | undefined): Principal | null {
  * A handler behind a bare HTTP server that does only what the HTTP layer must: the requester, the path and query, and
  * the parsed body. Every answer is checked against its own OpenAPI description.
  */
-export async function startRestServer(door: RestHandler): Promise<RestServer> {
+export async function startRestServer(handler: RestHandler): Promise<RestServer> {
   const server = createServer((req, res) => {
     void readBody(req).then((body) => {
       const url = req.url ?? '';
@@ -63,24 +63,24 @@ export async function startRestServer(door: RestHandler): Promise<RestServer> {
       const path = cut < 0 ? url : url.slice(0, cut);
       const query = cut < 0 ? '' : url.slice(cut + 1);
       const requester = requesterOf(req.headers['x-who'] === undefined ? null : String(req.headers['x-who']));
-      if (door.handle(req, res, { requester, path, query, body })) return;
+      if (handler.handle(req, res, { requester, path, query, body })) return;
       res.writeHead(404, { 'x-no-route': '1' }).end();
     });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const port = portOf(server);
-  const conformance = conformanceOf(door);
+  const conformance = conformanceOf(handler);
   return {
-    door,
+    handler,
     port,
     answered: conformance.seen,
     async ask(given) {
-      const asked = typeof given === 'string' ? { path: given } : given;
-      const reply = await ask(port, asked);
-      const { method = 'GET', path } = asked;
-      const told = { method, path: path.split('?')[0] ?? '', type: String(reply.headers['content-type']), ...reply };
-      if (method !== 'HEAD' && reply.headers['x-no-route'] === undefined) expect(conformance.check(told)).toEqual([]);
+      const request = typeof given === 'string' ? { path: given } : given;
+      const reply = await ask(port, request);
+      const { method = 'GET', path } = request;
+      const answer = { method, path: path.split('?')[0] ?? '', type: String(reply.headers['content-type']), ...reply };
+      if (method !== 'HEAD' && reply.headers['x-no-route'] === undefined) expect(conformance.check(answer)).toEqual([]);
       return reply;
     },
     async [Symbol.asyncDispose]() {
@@ -94,14 +94,14 @@ export async function startRestServer(door: RestHandler): Promise<RestServer> {
 export async function startRestRelay(options: Omit<TestOptions, 'wrap'> = {}): Promise<RestServer & OpenedCore> {
   const cored = await openCore(options);
   const { core, backend, clock, counts } = cored;
-  const door = createRestHandler({
+  const handler = createRestHandler({
     schema: restSchema,
-    plans: createPlans(restSchema, { eager: true }),
+    plans: createPlans(restSchema),
     mask: createMask({ log: silentLog }),
     contextOf: ({ requester, signal, asks }) => createContext({ core, requester, log: silentLog, signal, asks }),
     besides: [SITE_EVENTS_DESCRIPTION],
   });
-  const started = await startRestServer(door);
+  const started = await startRestServer(handler);
   return {
     ...started,
     core,

@@ -104,7 +104,7 @@ export async function startSmall(basePath = ''): Promise<RestServer & { readonly
   const small: Small = { seen: [], logged: [], answer: {}, signal: undefined };
   const log: Log = { ...silentLog, error: (fields) => void small.logged.push(fields) };
   const schema = smallSchema(small);
-  const door = createRestHandler({
+  const handler = createRestHandler({
     schema,
     plans: createPlans(schema),
     mask: createMask({ log }),
@@ -112,7 +112,7 @@ export async function startSmall(basePath = ''): Promise<RestServer & { readonly
     basePath,
     documents: [{ name: 'small.graphql', text: DOCUMENTS }],
   });
-  return { ...(await startRestServer(door)), small };
+  return { ...(await startRestServer(handler)), small };
 }
 
 function thing(id: string) {

@@ -78,6 +78,7 @@ export async function settle(parts: CommandParts, key: CommandKey, settlement: S
   const { store, settings } = parts;
   const args = [...nameArgs(store, key), settlement.kind, settings.ends];
   const [answer, record] = await ask(parts, key, 'commands-settle', [...args, ...settlementArgs(settlement)]);
+  if (answer === 'settled') parts.held.drop(key);
   const known = answer === 'settled' || answer === 'requested' || answer === 'unchanged';
   return known ? { kind: answer, command: decodeCommand(record ?? null) } : { kind: 'unknown' };
 }

@@ -2,7 +2,8 @@
 -- a: 1 most reservations of its scope, 2 most undispatched of its client, 3 most waiters of a command; 4 time to connect, 5 time to
 --    answer (ms); 6 params; 7 its payload for history, 8 its spill (JSON), 9 the spill's bytes; 10 rpc id, 11 caller's node, 12 what it
 --    waits for, 13 for how long (ms); 14 settings; 15 what was asked for, as the record has it;
---    16 client's hash, 17 command, 18 user's hash.
+--    16 client's hash, 17 command, 18 user's hash; of what was asked for: 19 scope's hash, 20 stream's hash, 21 user, 22 client, 23 digest,
+--    24 scope, 25 instance, 26 trace, 27 parent span.
 -- Returns {'admitted', record}, {'attached', record, result, now}, or {'refused', code}.
 -- class: grow
 -- needs: lib-commands, lib-ended, lib-record, lib-waiters
@@ -71,8 +72,11 @@ end
 
 acts['commands-admit'] = function(a)
   lib.commands_use(a[14])
-  local rec = lib.commands_parse_asked({ asked = a[15], waits = false, span = false })
-  rec.id, rec.name = a[17], a[16] .. a[17]
+  local rec = {
+    asked = a[15], ch = a[16], id = a[17], commandId = a[17], name = a[16] .. a[17], uh = a[18], sh = a[19], sth = a[20], userId = a[21],
+    clientId = a[22], digest = a[23], scopeId = a[24], namedInstanceId = given(a[25]), traceId = given(a[26]),
+    parentSpanId = given(a[27]), waits = false, span = false,
+  }
   local wait = {
     rpcId = a[10], node = a[11], waitFor = a[12], withinMs = tonumber(given(a[13])), most = tonumber(a[3]), digest = rec.digest,
   }

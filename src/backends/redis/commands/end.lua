@@ -7,10 +7,10 @@
 --    trace, parent span.
 -- Returns {time, span of the result or ''}; false: something is not as expected, and nothing was done.
 -- class: allow_oom
--- needs: lib-commands, lib-dedup, lib-ended, lib-record, lib-waiters
+-- needs: lib-commands, lib-dedup, lib-ended, lib-waiters
 -- grouped: yes
 reads['commands-end'] = function(a)
-  lib.commands_want(a[1], a[2])
+  want(key('client', a[1]), 's' .. a[2], 'a' .. a[2], 'w' .. a[2])
 end
 
 acts['commands-end'] = function(a)
@@ -34,7 +34,8 @@ acts['commands-end'] = function(a)
   lib.commands_leave(rec)
   lib.ended_add(rec, settings.terminalMs)
   rec.state = a[6] .. time .. a[7] .. rec.forgetAt .. a[8] .. time .. ',"lastSeenAt":' .. time .. a[9] .. rec.resultIn .. a[10]
-  set(lib.ended_key('ended', rec.uh, rec.span), rec.name, lib.commands_text(rec))
+  rec.whole = rec.state .. rec.asked
+  set(lib.ended_key('ended', rec.uh, rec.span), rec.name, rec.whole)
   lib.waiters_reply(rec, result)
   return { time, rec.resultIn }
 end

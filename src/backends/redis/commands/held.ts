@@ -26,7 +26,8 @@ export interface HeldCommands {
   drop(key: CommandKey): void;
 }
 
-export function createHeldCommands(): HeldCommands {
+/** `most`: how many commands it holds at once. */
+export function createHeldCommands(most = MOST): HeldCommands {
   const known = new Map<string, Held>();
   let chars = 0;
   const remove = (name: string): void => {
@@ -43,7 +44,7 @@ export function createHeldCommands(): HeldCommands {
       known.set(name, held);
       chars += sizeOf(held);
       for (const oldest of known.keys()) {
-        if (known.size <= MOST && chars <= MOST_CHARS) break;
+        if (known.size <= most && chars <= MOST_CHARS) break;
         remove(oldest);
       }
     },

@@ -63,7 +63,7 @@ end
 
 -- Writes a record as it is now, once in a call of grouped acts.
 lib.commands_write = function(rec)
-  rec.rev, rec.state = text(tonumber(rec.rev or 0) + 1), false
+  rec.rev, rec.state, rec.whole = text(tonumber(rec.rev or 0) + 1), false, false
   if rec.span then
     return set(lib.ended_key('ended', rec.uh, rec.span), rec.name, function() return lib.commands_text(rec) end)
   end

@@ -47,7 +47,7 @@ lib.commands_parse = function(state, asked)
     resultIn, progressRows, progressRowAt
     = string.match(state, lib.commands_pattern)
   return setmetatable({
-    state = state, asked = asked, name = false, id = false, waits = false, span = false, unwritten = false,
+    state = state, asked = asked, whole = false, name = false, id = false, waits = false, span = false, unwritten = false,
     rev = rev ~= '' and rev, admittedAt = admittedAt ~= '' and admittedAt, place = place ~= '' and place,
     version = version ~= '' and version, stage = stage ~= '' and stage,
     lastProvenStage = lastProvenStage ~= '' and lastProvenStage, outcome = outcome ~= '' and outcome,
@@ -87,7 +87,9 @@ end
 
 -- The text of a record.
 lib.commands_text = function(rec)
-  return lib.commands_state(rec) .. rec.asked
+  if rec.whole then return rec.whole end
+  rec.whole = lib.commands_state(rec) .. rec.asked
+  return rec.whole
 end
 
 -- The state and what was asked for of a record's text.

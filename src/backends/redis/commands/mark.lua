@@ -7,7 +7,7 @@
 -- needs: lib-commands
 -- grouped: yes
 reads['commands-mark'] = function(a)
-  lib.commands_want(a[1], a[2])
+  want(key('client', a[1]), 'b', 'n', 'o', 's' .. a[2])
 end
 
 acts['commands-mark'] = function(a)

@@ -43,12 +43,20 @@ async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResu
     ...[...limits, ...budgets, request.params, ...keptArgs(request.kept)],
     ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, askedOf(store, request)],
     ...nameArgs(store, request),
+    ...askedArgs(store, request),
   ]);
   const [kind, record, result, now] = listOf(reply);
   if (kind === 'refused') return { kind, code: record as AdmitRefusal };
   const command = decodeCommand(record ?? null);
   if (kind === 'admitted') return { kind, command };
   return { kind: 'attached', command: retained(command, { now, retentionMs }), result: jsonOr(result) };
+}
+
+/** What of it the act looks into. */
+function askedArgs(store: Store, request: AdmitRequest): readonly (string | null)[] {
+  const { userId, clientId, digest, scopeId, namedInstanceId, traceId, parentSpanId } = request;
+  const stream = store.hash(userId, clientStream(clientId));
+  return [store.hash(scopeId), stream, userId, clientId, digest, scopeId, namedInstanceId, traceId, parentSpanId];
 }
 
 /** What a record holds from the first: what was asked for, and the hashes that its keys have. */

@@ -1,7 +1,8 @@
 import type { DispatcherNode, MailboxRow, NodeReport } from '../../../core/delivery/nodes.ts';
+import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { JsonText } from '../../../core/json.ts';
 import type { Held } from '../commands/held.ts';
-import { fieldsOfAsked } from '../commands/predict.ts';
+import { askedField } from '../commands/predict.ts';
 import { decodeCommand, encodeCommand } from '../commands/record.ts';
 import { fieldsOf } from '../replies.ts';
 import type { Reply } from '../types.ts';
@@ -36,10 +37,7 @@ export function decodeRow(
   result: JsonText | null,
 ): Exclude<MailboxRow, { kind: 'pulse' }> | null {
   const text = (name: string): string => fields.get(name) ?? '';
-  const asked = fields.get('asked');
-  const ids = asked === undefined ? null : fieldsOfAsked(asked);
-  const client = { userId: ids?.userId ?? text('userId'), clientId: ids?.clientId ?? text('clientId') };
-  const key = { ...client, commandId: ids?.commandId ?? text('commandId') };
+  const { client, key } = namedIn(fields);
   const kind = text('kind');
   switch (kind) {
     case 'command':
@@ -60,6 +58,15 @@ export function decodeRow(
     default:
       return null;
   }
+}
+
+/** The client and the command that a row names, by themselves or by what was asked for. */
+function namedIn(fields: ReadonlyMap<string, string>): { readonly client: ClientKey; readonly key: CommandKey } {
+  const asked = fields.get('asked')?.split('\0');
+  const text = (name: 'userId' | 'clientId' | 'commandId'): string =>
+    asked ? askedField(asked, name) : (fields.get(name) ?? '');
+  const client = { userId: text('userId'), clientId: text('clientId') };
+  return { client, key: { ...client, commandId: text('commandId') } };
 }
 
 /** What a row that offers a command says of it; null for another row, and for one that names it alone. */

@@ -8,10 +8,21 @@ local call = redis.call
 local acts = {}
 local lib = {}
 
--- The name of a key, as keys.ts has it.
+-- The name of a key, as keys.ts has it. Lua hashes every byte of each text that it makes, so a name is made once.
+local names = {}
 local function key(kind, hash)
-  if hash then return T .. ':' .. kind .. ':' .. hash end
-  return T .. ':' .. kind
+  local known = names[kind]
+  if not known then
+    known = { plain = T .. ':' .. kind, of = {} }
+    names[kind] = known
+  end
+  if not hash then return known.plain end
+  local name = known.of[hash]
+  if not name then
+    name = known.plain .. ':' .. hash
+    known.of[hash] = name
+  end
+  return name
 end
 
 -- Milliseconds of the one clock of the partition: it never goes back behind what a beat has noted.

@@ -1,3 +1,4 @@
+/** The rows of sessions in memory, and their indexes. */
 import type { Clock } from '../../core/clock.ts';
 import { GRANTS_PER_SESSION, SESSION_KEPT_MS, SESSION_TICKETS_REDEEMED, SESSIONS_PER_SITE } from '../../core/limits.ts';
 import { isGrantLive, isOpen, type Grant, type SiteSession } from '../../core/sites/session.ts';

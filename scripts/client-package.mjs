@@ -1,0 +1,69 @@
+// Writes the package `callboard-client` to dist-client/: the client libraries out of dist/, with nothing of the relay
+// and no dependencies. `npm pack ./dist-client` makes the tarball. Run `npm run build` first, which ends with this.
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+const FROM = at('dist');
+const TO = at('dist-client');
+const LIBRARIES = ['runtime', 'caller', 'host', 'site', 'admin'];
+
+/** The specifier of a static import, a re-export or an imported type. */
+const IMPORT = /(?:\bfrom |\bimport |\bimport\()['"]([^'"]+)['"]/g;
+
+/** The one type that declarations take from a dependency of the relay; the class that they declare has its own copy. */
+const TYPED_DOCUMENT = "import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';";
+const OWN_TYPED_DOCUMENT =
+  'interface DocumentTypeDecoration<Data, Variables> {\n    __apiType?: (variables: Variables) => Data;\n}';
+
+/** Copies a file and all files that it imports. Throws for an import of a package. */
+function copy(path, done) {
+  if (done.has(path)) return;
+  done.add(path);
+  const text = readFileSync(path, 'utf8').replace(TYPED_DOCUMENT, OWN_TYPED_DOCUMENT);
+  const target = join(TO, relative(FROM, path));
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, text);
+  for (const [, name] of text.matchAll(IMPORT)) {
+    if (name.startsWith('node:')) continue;
+    if (!name.startsWith('.')) throw new Error(`${relative(FROM, path)} imports the package ${name}`);
+    const file = resolve(dirname(path), name);
+    copy(path.endsWith('.d.ts') ? file.replace(/\.js$/, '.d.ts') : file, done);
+  }
+}
+
+rmSync(TO, { recursive: true, force: true });
+const copied = new Set();
+for (const library of LIBRARIES) {
+  for (const end of ['js', 'd.ts']) copy(join(FROM, `clients/${library}/index.${end}`), copied);
+}
+
+const { version, license, repository, homepage, bugs, exports } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
+const moved = ({ types, default: script }) => ({
+  types: types.replace('./dist/', './'),
+  default: script.replace('./dist/', './'),
+});
+const manifest = {
+  name: 'callboard-client',
+  version,
+  description: 'The clients of a callboard relay, for Node and browsers: runtime, caller, host, site and admin.',
+  keywords: ['callboard', 'client', 'rpc', 'relay', 'websocket', 'sse', 'browser'],
+  license,
+  repository,
+  homepage,
+  bugs,
+  type: 'module',
+  sideEffects: false,
+  // What the libraries use: Promise.withResolvers, a global WebSocket, iterator helpers.
+  engines: { node: '>=22' },
+  exports: {
+    ...Object.fromEntries(LIBRARIES.map((library) => [`./${library}`, moved(exports[`./${library}`])])),
+    './package.json': './package.json',
+  },
+};
+writeFileSync(join(TO, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+copyFileSync(at('docs/clients.md'), join(TO, 'README.md'));
+copyFileSync(at('LICENSE'), join(TO, 'LICENSE'));
+copyFileSync(join(FROM, 'THIRD-PARTY-LICENSES.md'), join(TO, 'THIRD-PARTY-LICENSES.md'));
+process.stdout.write(`dist-client: callboard-client ${version}, ${copied.size} files\n`);

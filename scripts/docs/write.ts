@@ -1,0 +1,5 @@
+/** Writes the generated parts of the documentation: `npm run docs`. */
+import { writeFileSync } from 'node:fs';
+import { generatedPages } from './pages.ts';
+
+for (const { file, text } of generatedPages()) writeFileSync(file, text);

@@ -1,0 +1,27 @@
+/**
+ * Puts the JSON Schema validator into the compiled runtime, so that neither package depends on it.
+ * `node src/clients/inline-validator.ts` rewrites dist/clients/runtime/validate.js. Not shipped.
+ */
+import { fileURLToPath } from 'node:url';
+import { build } from 'vite';
+import { WITHOUT_ADDRESS } from './build.ts';
+
+const folder = fileURLToPath(new URL('../../dist/clients/runtime/', import.meta.url));
+const entry = `${folder}validate.js`;
+
+await build({
+  configFile: false,
+  publicDir: false,
+  logLevel: 'error',
+  define: WITHOUT_ADDRESS,
+  build: {
+    outDir: folder,
+    // The folder also holds the rest of the runtime.
+    emptyOutDir: false,
+    target: 'es2024',
+    minify: false,
+    lib: { entry, formats: ['es'], fileName: () => 'validate.js' },
+    // The other files of the runtime stay files.
+    rolldownOptions: { external: (name, importer) => importer === entry && name.startsWith('.') },
+  },
+});

@@ -1,0 +1,99 @@
+import { GraphQLError, parse, validate, type DocumentNode, type GraphQLSchema } from 'graphql';
+import { CallboardError } from '../../core/errors.ts';
+import {
+  QUERY_CACHE,
+  QUERY_CACHE_CHARS,
+  QUERY_CHARS,
+  QUERY_FAULTS,
+  QUERY_NESTING,
+  QUERY_TOKENS,
+} from '../../core/limits.ts';
+import { createDocumentCache } from './document-cache.ts';
+import { isNestedDeeper } from './limits-nesting.ts';
+import { shapeFaults } from './limits-shape.ts';
+import { shortened, toGraphQLError } from './mask.ts';
+
+/**
+ * The documents that requests send, by their text. The last ones are kept with their faults, so that a text that comes
+ * again is neither parsed nor validated again. Every limit on documents applies.
+ */
+export type Documents = {
+  /** Throws what is wrong with the syntax, or the limit that the text exceeds. */
+  parse(text: string): DocumentNode;
+  /** What is wrong with a document that `parse` returned; empty: it is valid. */
+  faults(document: DocumentNode): readonly GraphQLError[];
+  /** The valid document of a text, or everything that is wrong with it. */
+  read(text: string): DocumentNode | readonly GraphQLError[];
+};
+
+type Parsed = { readonly document: DocumentNode } | { readonly error: unknown };
+
+export function createDocuments(schema: GraphQLSchema): Documents {
+  const parsed = createDocumentCache<Parsed>({ most: QUERY_CACHE, longest: QUERY_CACHE_CHARS });
+  const validated = new WeakMap<DocumentNode, readonly GraphQLError[]>();
+  const documents: Documents = {
+    parse(text) {
+      const entry = parsed.get(text) ?? parsedOf(text);
+      parsed.set(text, entry);
+      if ('error' in entry) throw entry.error;
+      return entry.document;
+    },
+    faults(document) {
+      const found = validated.get(document) ?? faultsOf(schema, document);
+      validated.set(document, found);
+      return found;
+    },
+    read(text) {
+      try {
+        const document = documents.parse(text);
+        const found = documents.faults(document);
+        return found.length > 0 ? found : document;
+      } catch (error) {
+        if (error instanceof GraphQLError) return [error];
+        throw error;
+      }
+    },
+  };
+  return documents;
+}
+
+function parsedOf(text: string): Parsed {
+  try {
+    return { document: parseWithinLimits(text) };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function parseWithinLimits(text: string): DocumentNode {
+  if (text.length > QUERY_CHARS) throw tooComplex(`A document has at most ${QUERY_CHARS} characters.`);
+  if (isNestedDeeper(text, QUERY_NESTING, QUERY_TOKENS)) {
+    throw tooComplex(`A document nests braces, brackets and parentheses at most ${QUERY_NESTING} deep.`);
+  }
+  try {
+    return parse(text, { maxTokens: QUERY_TOKENS });
+  } catch (error) {
+    if (!(error instanceof GraphQLError)) throw error;
+    // graphql-js has no error code for this.
+    if (error.message.includes('Document contains more than')) {
+      throw tooComplex(`A document has at most ${QUERY_TOKENS} tokens.`, error);
+    }
+    throw new GraphQLError(shortened(error.message), {
+      source: error.source,
+      positions: error.positions,
+      extensions: { code: 'GRAPHQL_PARSE_FAILED', http: { status: 400, spec: true } },
+    });
+  }
+}
+
+function tooComplex(message: string, at: GraphQLError | null = null): GraphQLError {
+  return toGraphQLError(new CallboardError('too_complex', message), at);
+}
+
+function faultsOf(schema: GraphQLSchema, document: DocumentNode): readonly GraphQLError[] {
+  const faults = shapeFaults(document);
+  if (faults.length > 0) return faults.map((fault) => toGraphQLError(fault));
+  const found = validate(schema, document, undefined, { hideSuggestions: true, maxErrors: QUERY_FAULTS });
+  const extensions = { code: 'GRAPHQL_VALIDATION_FAILED', http: { status: 400, spec: true } };
+  return found.map((error) => new GraphQLError(shortened(error.message), { nodes: error.nodes, extensions }));
+}

@@ -1,0 +1,27 @@
+/** JSON text of an answer, of which large parts may be bytes that were encoded before. */
+
+/**
+ * Bytes that stand in a text as a reference. They are ASCII. A reference is U+0000, the index, U+0000: JSON text never
+ * holds this character.
+ */
+export type Inserts = readonly Buffer[];
+
+const MARK = '\0';
+
+/** The reference to the insert of this index. */
+export function insertMark(index: number): string {
+  return MARK + String(index) + MARK;
+}
+
+/** The pieces of the text in order: strings, and the inserts that it refers to. */
+export function piecesOf(text: string, inserts: Inserts): readonly (string | Buffer)[] {
+  return text.split(MARK).map((piece, i) => (i % 2 === 0 ? piece : (inserts[Number(piece)] ?? '')));
+}
+
+/** The text with every insert in its place. */
+export function wholeText(text: string, inserts: Inserts): string {
+  if (inserts.length === 0) return text;
+  return piecesOf(text, inserts)
+    .map((piece) => (typeof piece === 'string' ? piece : piece.toString('latin1')))
+    .join('');
+}

@@ -1,0 +1,155 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import ajvFormats from 'ajv-formats';
+import { describe, expect, test } from 'vitest';
+import { compileSchema } from '../../src/clients/runtime/validate.ts';
+
+type Schema = Readonly<Record<string, unknown>> | boolean;
+
+const tree = {
+  type: 'object',
+  required: ['name'],
+  properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: '#' } } },
+  unevaluatedProperties: false,
+};
+const shape = {
+  $defs: { id: { type: 'string', pattern: '^[a-z]+$' }, size: { $anchor: 'size', type: 'integer', minimum: 1 } },
+  properties: { id: { $ref: '#/$defs/id' }, size: { $ref: '#size' } },
+  dependentRequired: { size: ['id'] },
+  propertyNames: { maxLength: 11 },
+};
+const either = {
+  if: { properties: { kind: { const: 'a' } }, required: ['kind'] },
+  then: { required: ['a'] },
+  else: { oneOf: [{ required: ['b'] }, { required: ['c'] }], not: { required: ['d'] } },
+};
+
+/** Schemas, each with values of which some match it. */
+const CASES: readonly (readonly [schema: Schema, values: readonly string[]])[] = [
+  [true, ['{}', 'null']],
+  [false, ['{}']],
+  [{}, ['{}', '[1]']],
+  [tree, ['{}', '{"name":"a"}', '{"name":"a","children":[{"name":1}]}', '{"name":"a","children":[{"name":"b"}]}']],
+  [tree, ['{"name":"a","more":1}', '{"name":"a","children":[{"name":"b","more":1}]}']],
+  [shape, ['{}', '{"id":"a"}', '{"id":"A"}', '{"size":1}', '{"size":1,"id":"a"}', '{"size":0,"id":"a"}']],
+  [shape, ['{"size":1.5,"id":"a"}', '{"far too long":1}']],
+  [either, ['{"kind":"a"}', '{"kind":"a","a":1}', '{"b":1}', '{"b":1,"c":1}', '{"b":1,"d":1}', '{}']],
+  [{ required: ['toString', 'constructor'] }, ['{}', '{"toString":1,"constructor":1}']],
+  [{ properties: { constructor: { type: 'string' } } }, ['{}', '{"constructor":"a"}', '{"constructor":1}']],
+  [{ additionalProperties: false }, ['{}', '{"__proto__":{}}', '{"constructor":1}']],
+  [{ additionalProperties: { type: 'null' }, patternProperties: { '^x': true } }, ['{"x":1,"y":null}', '{"y":1}']],
+  [{ enum: [{ a: [1] }, 2] }, ['{"a":[1]}', '{"a":[2]}', '2', '3']],
+  [{ const: null }, ['null', '0']],
+  [{ prefixItems: [{ type: 'integer' }], items: false }, ['[]', '[1]', '[1,2]', '["a"]']],
+  [
+    { contains: { type: 'null' }, minContains: 2, maxContains: 3 },
+    ['[null]', '[null,1,null]', '[null,null,null,null]'],
+  ],
+  [{ uniqueItems: true, minItems: 1, maxItems: 3 }, ['[]', '[{"a":1},{"a":1}]', '[1,"1"]', '[1,2,3,4]']],
+  [{ prefixItems: [true], unevaluatedItems: { type: 'string' } }, ['[1,"a"]', '[1,2]']],
+  [{ type: ['integer', 'null'], multipleOf: 3 }, ['null', '9', '10', '9.5']],
+  [{ exclusiveMinimum: 1, maximum: 5 }, ['1', '1.1', '5', '6']],
+  [{ minLength: 2, maxLength: 3 }, ['"a"', '"ab"', '"😀😀😀"', '"abcd"']],
+  [{ anyOf: [{ type: 'string' }, { minimum: 3 }], allOf: [{ maximum: 9 }] }, ['"a"', '2', '3', '10']],
+  [{ minProperties: 1, maxProperties: 2 }, ['{}', '{"a":1}', '{"a":1,"b":1,"c":1}']],
+  [{ format: 'email' }, ['"a@b.cd"', '"a"', '1']],
+  [{ format: 'date-time' }, ['"2026-02-28T10:00:00Z"', '"2026-02-30T10:00:00Z"', '"2026"']],
+  [{ format: 'date' }, ['"2024-02-29"', '"2025-02-29"']],
+  [{ format: 'uuid' }, ['"123e4567-e89b-12d3-a456-426614174000"', '"123"']],
+  [{ format: 'uri' }, ['"https://a.test/b?c"', '"b c"']],
+  [{ format: 'ipv4' }, ['"127.0.0.1"', '"127.0.0.256"']],
+  [{ format: 'ipv6' }, ['"::1"', '"::g"']],
+  [{ format: 'hostname' }, ['"a.test"', '"-a"']],
+  [{ format: 'duration' }, ['"P1DT2H"', '"1 day"']],
+  [{ format: 'regex' }, ['"^a$"', '"("']],
+  [{ format: 'of-my-own' }, ['"a"']],
+];
+
+/** What no validator of 2020-12 can apply. */
+const INVALID: readonly unknown[] = [
+  { type: 'nonsense' },
+  { type: [] },
+  { required: 'a' },
+  { properties: [] },
+  { properties: { a: { minimum: '1' } } },
+  { allOf: [] },
+  { items: [{}] },
+  { pattern: '(' },
+  { patternProperties: { '(': true } },
+  { multipleOf: 0 },
+  { minLength: -1 },
+  { $ref: '#/$defs/none' },
+  { properties: { a: { $ref: 'https://elsewhere.test/schema' } } },
+  { $schema: 'http://json-schema.org/draft-07/schema#' },
+  { id: 'old' },
+  null,
+  [],
+  'text',
+];
+
+function reference(): Ajv2020 {
+  const ajv = new Ajv2020({ strict: false, logger: false, ownProperties: true });
+  ajvFormats.default(ajv);
+  return ajv;
+}
+
+function invalid(value: unknown): Schema {
+  // What an untyped program may pass.
+  return JSON.parse(JSON.stringify(value));
+}
+
+describe('the interpreting validator', () => {
+  test.each(CASES)('agrees with ajv about %j', (schema, values) => {
+    const check = compileSchema(schema);
+    const expected = reference().compile(schema);
+    const own = values.map((text) => [text, check(JSON.parse(text)) === null]);
+    expect(own).toEqual(values.map((text) => [text, expected(JSON.parse(text))]));
+  });
+
+  test.each(INVALID)('refuses %j as ajv does', (schema) => {
+    expect(() => reference().compile(invalid(schema))).toThrow();
+    expect(() => compileSchema(invalid(schema))).toThrow();
+  });
+
+  test('refuses the dynamic references that it cannot follow, instead of ignoring them', () => {
+    expect(() => compileSchema({ $dynamicRef: '#node' })).toThrow(/dynamicRef/);
+    expect(() => compileSchema({ properties: { a: { items: { $dynamicRef: '#node' } } } })).toThrow();
+  });
+
+  test('checks a member with the name of the prototype, which ajv skips', () => {
+    const check = compileSchema({ properties: { ['__proto__']: { type: 'string' } } });
+    expect(['{}', '{"__proto__":"a"}', '{"__proto__":1}'].map((text) => check(JSON.parse(text)) === null)).toEqual([
+      ...[true, true, false],
+    ]);
+  });
+
+  test('takes a frozen schema, one used twice and one that shares parts, and leaves them as they were', () => {
+    const part = Object.freeze({ $ref: '#/$defs/t' });
+    const schema = Object.freeze({ $defs: { t: { type: 'string' } }, properties: { a: part, b: part } });
+    const before = JSON.stringify(schema);
+    for (const check of [compileSchema(schema), compileSchema(schema)])
+      expect(check({ a: 'a', b: 1 })).toMatch(/^\/b:/);
+    expect(JSON.stringify(schema)).toBe(before);
+    expect(Object.getOwnPropertyNames(part)).toEqual(['$ref']);
+  });
+
+  test('names the place and the fault', () => {
+    const check = compileSchema({
+      required: ['to'],
+      properties: { to: { properties: { name: { type: 'string' } }, additionalProperties: false } },
+    });
+    expect(check({})).toBe('params: Instance does not have required property "to".');
+    expect(check({ to: { name: 1 } })).toBe('/to/name: Instance type "number" is invalid. Expected "string".');
+    expect(check({ to: { nom: 1 } })).toBe('/to/nom: not allowed');
+  });
+
+  test('refuses params nested too deeply for its schema, and does not throw', () => {
+    const depth = 20_000;
+    const check = compileSchema({ additionalProperties: { $ref: '#' } });
+    expect(check(JSON.parse('{"a":'.repeat(depth) + '1' + '}'.repeat(depth)))).not.toBeNull();
+  });
+
+  test('answers at once for texts that cost a format exponential time', () => {
+    const check = compileSchema({ format: 'url' });
+    expect(check(`http://${'a'.repeat(100)}!`)).toBeNull();
+  });
+});

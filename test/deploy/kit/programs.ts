@@ -1,0 +1,55 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** Where a program is installed; null if it is not. Also looks where Debian installs servers. */
+export function find(name: string): string | null {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/bin'];
+  return folders.map((folder) => join(folder, name)).find(isExecutable) ?? null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A certificate for localhost, signed by itself, as files in this folder. `pem` holds both, as HAProxy reads them. */
+export function makeCertificate(folder: string): { readonly cert: string; readonly key: string } {
+  const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,DNS:relay.example'];
+  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  execFileSync('openssl', [...made, ...subject, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  return { cert, key };
+}
+
+/** A program that runs until it is disposed. What it writes is kept for error messages. */
+export class Running implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  #output = '';
+
+  constructor(program: string, args: readonly string[], options: { cwd: string; env?: Record<string, string> }) {
+    const env = { ...process.env, ...options.env };
+    this.#child = spawn(program, [...args], { cwd: options.cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      stream?.on('data', (chunk) => (this.#output = (this.#output + String(chunk)).slice(-4_000)));
+  }
+
+  get output(): string {
+    return this.#output;
+  }
+
+  get ended(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.ended) return;
+    const ended = new Promise((done) => this.#child.once('exit', done));
+    this.#child.kill('SIGKILL');
+    await ended;
+  }
+}

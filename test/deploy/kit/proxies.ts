@@ -1,0 +1,108 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { freePort } from '../../kit/redis.ts';
+import { find, makeCertificate, Running } from './programs.ts';
+
+const FOLDER = join(import.meta.dirname, '..', '..', '..', 'deploy', 'proxies');
+
+export type Proxy = AsyncDisposable & { readonly port: number; readonly certificate: string };
+
+type Setup = { readonly folder: string; readonly port: number; readonly relayPort: number };
+type Kind = {
+  readonly program: string;
+  /** Writes the configuration of deploy/proxies with this machine's ports and certificate; returns the arguments. */
+  readonly prepare: (setup: Setup) => readonly string[];
+};
+
+/** The configuration as it is delivered, with these texts replaced. Each must occur, so that the test follows the file. */
+function configured(file: string, replaced: Readonly<Record<string, string>>): string {
+  let text = readFileSync(join(FOLDER, file), 'utf8');
+  for (const [from, to] of Object.entries(replaced)) {
+    if (!text.includes(from)) throw new Error(`deploy/proxies/${file} has no "${from}"`);
+    text = text.replaceAll(from, to);
+  }
+  return text;
+}
+
+export const PROXIES: Readonly<Record<'nginx' | 'haproxy' | 'caddy', Kind>> = {
+  nginx: {
+    program: 'nginx',
+    prepare({ folder, port, relayPort }) {
+      const site = configured('nginx.conf', {
+        'listen 443 ssl http2': `listen 127.0.0.1:${port} ssl http2`,
+        '127.0.0.1:4400': `127.0.0.1:${relayPort}`,
+        '/etc/callboard/': `${folder}/`,
+      });
+      writeFileSync(join(folder, 'site.conf'), site);
+      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+        (name) => `${name}_temp_path ${name};`,
+      );
+      const main = `user root; daemon off; pid nginx.pid; error_log stderr; worker_processes 1; events {}
+http { access_log off; ${temporary.join(' ')} include site.conf; }`;
+      writeFileSync(join(folder, 'nginx.conf'), main);
+      return ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr'];
+    },
+  },
+  haproxy: {
+    program: 'haproxy',
+    prepare({ folder, port, relayPort }) {
+      const pem = ['tls.crt', 'tls.key'].map((name) => readFileSync(join(folder, name), 'utf8')).join('');
+      writeFileSync(join(folder, 'tls.pem'), pem);
+      const config = configured('haproxy.cfg', {
+        'bind :443': `bind 127.0.0.1:${port}`,
+        '127.0.0.1:4400': `127.0.0.1:${relayPort}`,
+        '/etc/callboard/': `${folder}/`,
+      });
+      writeFileSync(join(folder, 'haproxy.cfg'), config);
+      return ['-db', '-f', join(folder, 'haproxy.cfg')];
+    },
+  },
+  caddy: {
+    program: 'caddy',
+    prepare({ folder, port, relayPort }) {
+      const site = configured('Caddyfile', {
+        'relay.example {': `https://relay.example:${port}, https://localhost:${port} {\n\ttls ${folder}/tls.crt ${folder}/tls.key`,
+        '127.0.0.1:4400': `127.0.0.1:${relayPort}`,
+      });
+      const globals = '{\n\tadmin off\n\tauto_https disable_redirects\n\tstorage file_system .\n}\n';
+      writeFileSync(join(folder, 'Caddyfile'), `${globals}${site}`);
+      return ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'];
+    },
+  },
+};
+
+export function isInstalled(name: keyof typeof PROXIES): boolean {
+  return find(PROXIES[name].program) !== null;
+}
+
+/** Runs a proxy with its delivered configuration in front of a relay. Resolves once it passes requests on. */
+export async function startProxy(name: keyof typeof PROXIES, folder: string, relayPort: number): Promise<Proxy> {
+  const { cert } = makeCertificate(folder);
+  const port = await freePort();
+  const { program, prepare } = PROXIES[name];
+  const args = prepare({ folder, port, relayPort });
+  const running = new Running(find(program) ?? program, args, { cwd: folder, env: { HOME: folder } });
+  const certificate = readFileSync(cert, 'utf8');
+  for (let tries = 0; !(await answers(port, certificate)); tries++) {
+    if (running.ended || tries === TRIES) throw new Error(`${program} does not answer: ${running.output}`);
+  }
+  return { port, certificate, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+}
+
+/** Some 20 seconds. */
+const TRIES = 400;
+
+/** Whether `/readyz` answers 200 through the proxy. Waits a moment if not. */
+function answers(port: number, ca: string): Promise<boolean> {
+  return new Promise((done) => {
+    const later = (): void => void setTimeout(() => done(false), 50);
+    const asked = request({ host: 'localhost', port, ca, path: '/readyz', agent: false }, (response) => {
+      response.resume();
+      if (response.statusCode === 200) done(true);
+      else later();
+    });
+    asked.on('error', later);
+    asked.end();
+  });
+}

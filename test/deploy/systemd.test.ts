@@ -1,0 +1,53 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { SETTING_NAMES } from '../../src/settings.ts';
+import { settingOfFile } from '../../src/settings-files.ts';
+import { find } from './kit/programs.ts';
+import { temporaryFolder } from './kit/temporary-folder.ts';
+
+const UNITS = join(import.meta.dirname, '..', '..', 'deploy', 'systemd');
+const analyze = find('systemd-analyze');
+/** The highest exposure that the unit may have, of 10. */
+const EXPOSURE_MAX = 2.0;
+
+/** The units with a program that exists here, because `verify` looks for it. */
+function prepared(folder: string): string {
+  const units = join(folder, 'units');
+  mkdirSync(units);
+  copyFileSync(join(UNITS, 'callboard.socket'), join(units, 'callboard.socket'));
+  const service = readFileSync(join(UNITS, 'callboard.service'), 'utf8');
+  writeFileSync(join(units, 'callboard.service'), service.replace('/opt/callboard/dist/bin.js', '/dev/null'));
+  return units;
+}
+
+describe('deploy/systemd', () => {
+  it('sets only what callboard knows', () => {
+    const service = readFileSync(join(UNITS, 'callboard.service'), 'utf8');
+    const names = [...service.matchAll(/CALLBOARD_([A-Z_]+)=/g)].map(([, name = '']) => name);
+    expect(names.length).toBeGreaterThan(0);
+    const unknown = names.filter((name) => !SETTING_NAMES.some((known) => known === name) && !settingOfFile(name));
+    expect(unknown).toEqual([]);
+  });
+
+  // Without systemd's tools there is nothing that could read a unit.
+  describe.runIf(analyze !== null)('read by systemd', () => {
+    it('has units without a fault', () => {
+      using folder = temporaryFolder();
+      const units = prepared(folder.path);
+      const paths = ['callboard.service', 'callboard.socket'].map((name) => join(units, name));
+      const { stdout, stderr } = spawnSync(analyze ?? '', ['verify', '--man=no', ...paths], { encoding: 'utf8' });
+      const ours = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('callboard'));
+      expect(ours).toEqual([]);
+    });
+
+    it(`leaves an exposure of at most ${EXPOSURE_MAX}`, () => {
+      using folder = temporaryFolder();
+      const unit = join(prepared(folder.path), 'callboard.service');
+      const text = execFileSync(analyze ?? '', ['security', '--offline=true', unit], { encoding: 'utf8' });
+      const [, exposure] = /Overall exposure level for \S+: ([\d.]+)/.exec(text) ?? [];
+      expect(Number(exposure)).toBeLessThanOrEqual(EXPOSURE_MAX);
+    });
+  });
+});

@@ -1,0 +1,23 @@
+import { buildSchema, GraphQLError, type DocumentNode } from 'graphql';
+import { expect, test } from 'vitest';
+import { createDocuments } from '../../src/graphql/execution/documents.ts';
+
+const documents = () => createDocuments(buildSchema('type Query { a: Int b: Int }'));
+
+test('a valid document is read once, and is the same to all who ask for it', () => {
+  const { read, parse, faults } = documents();
+  const first = read('{ a }');
+  expect((first as DocumentNode).kind).toBe('Document');
+  expect(read('{ a }')).toBe(first);
+  expect(parse('{ a }')).toBe(first);
+  expect(faults(first as DocumentNode)).toEqual([]);
+  expect(read('{ b }')).not.toBe(first);
+});
+
+test('what is wrong with a document is found each time that it comes', () => {
+  const { read, parse } = documents();
+  for (const query of ['{ c }', '{ a', '{ a ...F }'])
+    for (let time = 0; time < 3; time++) expect(read(query)).toEqual([expect.any(GraphQLError)]);
+  expect(() => parse('{ a')).toThrow(GraphQLError);
+  expect(() => parse('{'.repeat(200_000))).toThrow('at most');
+});
