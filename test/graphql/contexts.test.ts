@@ -152,7 +152,7 @@ describe('workers', () => {
 
 describe('nested', () => {
   const EVERYTHING = `{ users(first: 20) { nodes {
-    id
+    id: userId
     contexts(first: 10) { nodes { id: contextId userId } }
     browserWindows(first: 10) { nodes { id: windowId userId contexts(first: 5) { nodes { id: contextId } } } }
     workers { idle { id: contextId userId } assigned { id: contextId } completeness { complete } }
