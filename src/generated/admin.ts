@@ -17,6 +17,27 @@ export type BrowserWindowFilter = {
   userId?: string | null | undefined;
 };
 
+/** Which command to cancel, and why. */
+export type CancelCommandInput = {
+  /** The id of the target client. */
+  clientId: string;
+  /** The command’s id. */
+  commandId: string;
+  /** The reason, for the record and the client: at most 256 characters. */
+  reason?: string | null | undefined;
+  /** The id of the user that the target client belongs to. */
+  userId: string;
+};
+
+/** The result of a requested cancellation. */
+export type CancelState =
+  /** The command had not been written to its client and never will be. */
+  | 'CANCELLED'
+  /** The client was asked to stop the command. It may have run already. */
+  | 'REQUESTED'
+  /** The command had ended already. */
+  | 'TOO_LATE';
+
 /** What kind of program a client is. */
 export type ClientType =
   /** A browser: an extension or a page. */
@@ -107,6 +128,13 @@ export type DisconnectCause =
   | 'REPLACED'
   /** The link’s token expired and was not renewed. */
   | 'TOKEN_EXPIRED';
+
+/** The state of a requested disconnection. */
+export type DisconnectState =
+  /** The link is closed. */
+  | 'CLOSED'
+  /** The link’s node was asked to close it and has not confirmed that yet. */
+  | 'REQUESTED';
 
 /** A source of an answer. */
 export type EvidenceSource =
@@ -244,6 +272,107 @@ export type PendingRpcFilter = {
   userId?: string | null | undefined;
 };
 
+/** The error codes of the relay. REST, GraphQL and links use the same codes. */
+export type RefusalCode =
+  /** `action_not_advertised`, HTTP status 404. */
+  | 'ACTION_NOT_ADVERTISED'
+  /** `approval_denied`, HTTP status 200. */
+  | 'APPROVAL_DENIED'
+  /** `arguments_invalid`, HTTP status 200. */
+  | 'ARGUMENTS_INVALID'
+  /** `cancelled`, HTTP status 200. */
+  | 'CANCELLED'
+  /** `capacity_exceeded`, HTTP status 429. */
+  | 'CAPACITY_EXCEEDED'
+  /** `client_denied`, HTTP status 200. */
+  | 'CLIENT_DENIED'
+  /** `client_timeout`, HTTP status 200. */
+  | 'CLIENT_TIMEOUT'
+  /** `command_conflict`, HTTP status 409. */
+  | 'COMMAND_CONFLICT'
+  /** `connect_timeout`, HTTP status 504. */
+  | 'CONNECT_TIMEOUT'
+  /** `draining`, HTTP status 503. */
+  | 'DRAINING'
+  /** `forbidden`, HTTP status 403. */
+  | 'FORBIDDEN'
+  /** `handler_failed`, HTTP status 200. */
+  | 'HANDLER_FAILED'
+  /** `instance_mismatch`, HTTP status 409. */
+  | 'INSTANCE_MISMATCH'
+  /** `instance_replaced`, HTTP status 504. */
+  | 'INSTANCE_REPLACED'
+  /** `internal`, HTTP status 500. */
+  | 'INTERNAL'
+  /** `invalid_argument`, HTTP status 400. */
+  | 'INVALID_ARGUMENT'
+  /** `invalid_cursor`, HTTP status 400. */
+  | 'INVALID_CURSOR'
+  /** `invalid_user`, HTTP status 400. */
+  | 'INVALID_USER'
+  /** `lease_busy`, HTTP status 200. */
+  | 'LEASE_BUSY'
+  /** `method_not_allowed`, HTTP status 405. */
+  | 'METHOD_NOT_ALLOWED'
+  /** `node_lost`, HTTP status 504. */
+  | 'NODE_LOST'
+  /** `not_acceptable`, HTTP status 406. */
+  | 'NOT_ACCEPTABLE'
+  /** `not_connected`, HTTP status 409. */
+  | 'NOT_CONNECTED'
+  /** `not_found`, HTTP status 404. */
+  | 'NOT_FOUND'
+  /** `payload_too_large`, HTTP status 413. */
+  | 'PAYLOAD_TOO_LARGE'
+  /** `policy_denied`, HTTP status 403. */
+  | 'POLICY_DENIED'
+  /** `queue_full`, HTTP status 429. */
+  | 'QUEUE_FULL'
+  /** `queue_timeout`, HTTP status 504. */
+  | 'QUEUE_TIMEOUT'
+  /** `rate_limited`, HTTP status 429. */
+  | 'RATE_LIMITED'
+  /** `raw_history_disabled`, HTTP status 403. */
+  | 'RAW_HISTORY_DISABLED'
+  /** `reserved_parameter`, HTTP status 400. */
+  | 'RESERVED_PARAMETER'
+  /** `reserved_stream`, HTTP status 400. */
+  | 'RESERVED_STREAM'
+  /** `response_timeout`, HTTP status 504. */
+  | 'RESPONSE_TIMEOUT'
+  /** `result_expired`, HTTP status 200. */
+  | 'RESULT_EXPIRED'
+  /** `result_unavailable`, HTTP status 200. */
+  | 'RESULT_UNAVAILABLE'
+  /** `runtime_disconnected`, HTTP status 503. */
+  | 'RUNTIME_DISCONNECTED'
+  /** `session_inactive`, HTTP status 409. */
+  | 'SESSION_INACTIVE'
+  /** `share_exceeded`, HTTP status 429. */
+  | 'SHARE_EXCEEDED'
+  /** `site_action_denied`, HTTP status 403. */
+  | 'SITE_ACTION_DENIED'
+  /** `site_capability_denied`, HTTP status 403. */
+  | 'SITE_CAPABILITY_DENIED'
+  /** `site_mode_denied`, HTTP status 403. */
+  | 'SITE_MODE_DENIED'
+  /** `stale_instance`, HTTP status 409. */
+  | 'STALE_INSTANCE'
+  /** `store_full`, HTTP status 503. */
+  | 'STORE_FULL'
+  /** `store_lost`, HTTP status 504. */
+  | 'STORE_LOST'
+  /** `store_unavailable`, HTTP status 503. */
+  | 'STORE_UNAVAILABLE'
+  /** `too_complex`, HTTP status 400. */
+  | 'TOO_COMPLEX'
+  /** `unauthenticated`, HTTP status 401. */
+  | 'UNAUTHENTICATED'
+  /** `unknown_action`, HTTP status 200. */
+  | 'UNKNOWN_ACTION'
+  /** `unsupported_media_type`, HTTP status 415. */
+  | 'UNSUPPORTED_MEDIA_TYPE';
+
 /** How far a command has come. */
 export type Stage =
   /** The client confirmed that it received the command. That does not prove that it ran. */
@@ -274,6 +403,38 @@ export type WindowStatus =
   | 'OPEN'
   /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
+
+export type CancelMutationVariables = Exact<{
+  input: CancelCommandInput;
+}>;
+
+
+export type CancelMutation = { cancelCommand:
+    | { __typename: 'CancelReceipt', commandId: string, state: CancelState, outcome: Outcome | null }
+    | { __typename: 'Refusal', code: RefusalCode, message: string, retryAfterMs: number | null }
+   };
+
+export type DisconnectMutationVariables = Exact<{
+  userId: string;
+  clientId: string;
+  reason?: string | null | undefined;
+}>;
+
+
+export type DisconnectMutation = { disconnectClient:
+    | { __typename: 'DisconnectReceipt', state: DisconnectState, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } }
+    | { __typename: 'Refusal', code: RefusalCode, message: string, retryAfterMs: number | null }
+   };
+
+export type DrainMutationVariables = Exact<{
+  nodeId: string;
+  withinMs?: number;
+}>;
+
+
+export type DrainMutation = { drainNode: { nodeId: string, draining: boolean, links: number, unfinishedCommands: number, connectionWaiters: number, updatedAt: string } };
+
+export type RefusalRowFragment = { code: RefusalCode, message: string, retryAfterMs: number | null };
 
 export type CommandFileQueryVariables = Exact<{
   userId: string;
@@ -542,6 +703,13 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
+export const RefusalRowFragmentDoc = new TypedDocumentString(`
+    fragment RefusalRow on Refusal {
+  code
+  message
+  retryAfterMs
+}
+    `, {"fragmentName":"RefusalRow"}) as unknown as TypedDocumentString<RefusalRowFragment, unknown>;
 export const ObservationFragmentDoc = new TypedDocumentString(`
     fragment Observation on Completeness {
   complete
@@ -714,6 +882,82 @@ export const WaiterRowFragmentDoc = new TypedDocumentString(`
   stage
 }
     `, {"fragmentName":"WaiterRow"}) as unknown as TypedDocumentString<WaiterRowFragment, unknown>;
+export const CancelDocument = new TypedDocumentString(`
+    mutation Cancel($input: CancelCommandInput!) {
+  cancelCommand(input: $input) {
+    __typename
+    ... on CancelReceipt {
+      commandId
+      state
+      outcome
+    }
+    ... on Refusal {
+      ...RefusalRow
+    }
+  }
+}
+    fragment RefusalRow on Refusal {
+  code
+  message
+  retryAfterMs
+}`) as unknown as TypedDocumentString<CancelMutation, CancelMutationVariables>;
+export const DisconnectDocument = new TypedDocumentString(`
+    mutation Disconnect($userId: ID!, $clientId: ID!, $reason: String) {
+  disconnectClient(userId: $userId, clientId: $clientId, reason: $reason) {
+    __typename
+    ... on DisconnectReceipt {
+      state
+      connection {
+        ...ConnectionRow
+      }
+    }
+    ... on Refusal {
+      ...RefusalRow
+    }
+  }
+}
+    fragment RefusalRow on Refusal {
+  code
+  message
+  retryAfterMs
+}
+fragment ConnectionRow on ConnectionSnapshot {
+  userId
+  clientId
+  instanceId
+  nodeId
+  status
+  clientType
+  metadata
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  heartbeat
+  recentlyReplaced
+  replacedInstanceId
+  predecessors {
+    instanceId
+    nodeId
+    replacedAt
+    cause
+  }
+  actionNames
+  queued
+  inFlight
+}`) as unknown as TypedDocumentString<DisconnectMutation, DisconnectMutationVariables>;
+export const DrainDocument = new TypedDocumentString(`
+    mutation Drain($nodeId: ID!, $withinMs: Int! = 10000) {
+  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
+    nodeId
+    draining
+    links
+    unfinishedCommands
+    connectionWaiters
+    updatedAt
+  }
+}
+    `) as unknown as TypedDocumentString<DrainMutation, DrainMutationVariables>;
 export const CommandFileDocument = new TypedDocumentString(`
     query CommandFile($userId: ID!, $clientId: ID!, $commandId: ID!) {
   command(userId: $userId, clientId: $clientId, commandId: $commandId) {
