@@ -443,7 +443,7 @@ export type CommandFileQueryVariables = Exact<{
 }>;
 
 
-export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
+export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
 
 export type ObservationFragment = { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> };
 
@@ -484,7 +484,7 @@ export type ContextsQueryVariables = Exact<{
 }>;
 
 
-export type ContextsQuery = { contexts: { nextCursor: string | null, nodes: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type ContextsQuery = { contexts: { nextCursor: string | null, nodes: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type ContextCountQueryVariables = Exact<{
   filter?: ContextFilter | null | undefined;
@@ -500,7 +500,7 @@ export type WindowsQueryVariables = Exact<{
 }>;
 
 
-export type WindowsQuery = { browserWindows: { nextCursor: string | null, nodes: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type WindowsQuery = { browserWindows: { nextCursor: string | null, nodes: Array<{ windowId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type WindowCountQueryVariables = Exact<{
   filter?: BrowserWindowFilter | null | undefined;
@@ -515,7 +515,7 @@ export type WindowQueryVariables = Exact<{
 }>;
 
 
-export type WindowQuery = { browserWindow: { id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string } | null };
+export type WindowQuery = { browserWindow: { windowId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string, id: string } | null };
 
 export type WorkersQueryVariables = Exact<{
   userId: string;
@@ -524,7 +524,7 @@ export type WorkersQueryVariables = Exact<{
 }>;
 
 
-export type WorkersQuery = { workers: { idle: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, assigned: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type WorkersQuery = { workers: { idle: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, assigned: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type AvailableWorkersQueryVariables = Exact<{
   userId: string;
@@ -533,7 +533,7 @@ export type AvailableWorkersQueryVariables = Exact<{
 }>;
 
 
-export type AvailableWorkersQuery = { workers: { available: { items: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
+export type AvailableWorkersQuery = { workers: { available: { items: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
 
 export type WorkersOfTaskQueryVariables = Exact<{
   userId: string;
@@ -542,11 +542,11 @@ export type WorkersOfTaskQueryVariables = Exact<{
 }>;
 
 
-export type WorkersOfTaskQuery = { workers: { forTask: { items: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
+export type WorkersOfTaskQuery = { workers: { forTask: { items: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
 
-export type ContextRowFragment = { id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string };
+export type ContextRowFragment = { contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string };
 
-export type WindowRowFragment = { id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string };
+export type WindowRowFragment = { windowId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string, id: string };
 
 export type DedupQueryVariables = Exact<{
   windowSeconds?: number;
@@ -618,7 +618,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { messages: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type MessagesQuery = { messages: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type CommandMessagesQueryVariables = Exact<{
   userId: string;
@@ -630,7 +630,7 @@ export type CommandMessagesQueryVariables = Exact<{
 }>;
 
 
-export type CommandMessagesQuery = { commandHistory: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type CommandMessagesQuery = { commandHistory: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type RawMessagesQueryVariables = Exact<{
   stream?: string | null | undefined;
@@ -643,7 +643,7 @@ export type RawMessagesQuery = { rawMessages: { items: Array<unknown>, completen
 
 export type StreamRowFragment = { key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null };
 
-export type MessageRowFragment = { id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null };
+export type MessageRowFragment = { messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null };
 
 export type PendingQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -676,14 +676,14 @@ export type UsersQueryVariables = Exact<{
 }>;
 
 
-export type UsersQuery = { users: { nextCursor: string | null, nodes: Array<{ id: string, connectionCount: number, streamCount: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type UsersQuery = { users: { nextCursor: string | null, nodes: Array<{ userId: string, connectionCount: number, streamCount: number, id: string, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type UserQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type UserQuery = { user: { id: string, connectionCount: number, streamCount: number, pendingRpcCount: number, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
+export type UserQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, id: string, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String
@@ -764,7 +764,8 @@ export const ConnectionRowFragmentDoc = new TypedDocumentString(`
     `, {"fragmentName":"ConnectionRow"}) as unknown as TypedDocumentString<ConnectionRowFragment, unknown>;
 export const ContextRowFragmentDoc = new TypedDocumentString(`
     fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -781,7 +782,8 @@ export const ContextRowFragmentDoc = new TypedDocumentString(`
     `, {"fragmentName":"ContextRow"}) as unknown as TypedDocumentString<ContextRowFragment, unknown>;
 export const WindowRowFragmentDoc = new TypedDocumentString(`
     fragment WindowRow on BrowserWindow {
-  id
+  id: windowId
+  windowId
   userId
   clientId
   instanceId
@@ -840,7 +842,8 @@ export const StreamRowFragmentDoc = new TypedDocumentString(`
     `, {"fragmentName":"StreamRow"}) as unknown as TypedDocumentString<StreamRowFragment, unknown>;
 export const MessageRowFragmentDoc = new TypedDocumentString(`
     fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -1055,7 +1058,8 @@ fragment DeliveryRow on DeliveryRecord {
   reason
 }
 fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -1243,7 +1247,8 @@ export const ContextsDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1303,7 +1308,8 @@ export const WindowsDocument = new TypedDocumentString(`
   }
 }
 fragment WindowRow on BrowserWindow {
-  id
+  id: windowId
+  windowId
   userId
   clientId
   instanceId
@@ -1351,7 +1357,8 @@ export const WindowDocument = new TypedDocumentString(`
   }
 }
     fragment WindowRow on BrowserWindow {
-  id
+  id: windowId
+  windowId
   userId
   clientId
   instanceId
@@ -1398,7 +1405,8 @@ export const WorkersDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1438,7 +1446,8 @@ export const AvailableWorkersDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1478,7 +1487,8 @@ export const WorkersOfTaskDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1765,7 +1775,8 @@ export const MessagesDocument = new TypedDocumentString(`
   }
 }
 fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -1814,7 +1825,8 @@ export const CommandMessagesDocument = new TypedDocumentString(`
   }
 }
 fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -1944,7 +1956,8 @@ export const UsersDocument = new TypedDocumentString(`
     query Users($after: String, $first: Int! = 100) {
   users(after: $after, first: $first) {
     nodes {
-      id
+      id: userId
+      userId
       connectionCount
       streamCount
       completeness {
@@ -1971,8 +1984,9 @@ export const UsersDocument = new TypedDocumentString(`
 }`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
 export const UserDocument = new TypedDocumentString(`
     query User($id: ID!) {
-  user(id: $id) {
-    id
+  user(userId: $id) {
+    id: userId
+    userId
     connectionCount
     streamCount
     pendingRpcCount

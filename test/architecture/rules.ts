@@ -149,7 +149,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   {
     ring: 'graphql/schema/',
     besides: [
-      ...['builder', 'context', 'enums', 'live', 'loaders', 'page'],
+      ...['builder', 'context', 'enums', 'live', 'loaders', 'node', 'page'],
       ...['print', 'refusal', 'schema', 'time', 'viewer'],
     ],
   },
