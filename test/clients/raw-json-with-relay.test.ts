@@ -63,7 +63,7 @@ test('a host publishes events unchanged, and so does the control server', async 
     body: `{"name":"changed","message_id":"m2","data":${TEXT}}`,
   });
   expect(answer.status).toBe(200);
-  const query = '{ messages(stream: "alice/sites/board/events") { nodes { id payload(include: true) } } }';
+  const query = '{ messages(stream: "alice/sites/board/events") { nodes { id: messageId payload(include: true) } } }';
   const history = await fetch(`${relay.url}/graphql`, {
     method: 'POST',
     headers: { authorization: `Bearer ${await relay.token('alice', 'invoke')}`, 'content-type': 'application/json' },

@@ -199,12 +199,12 @@ describe('callboard demo', () => {
     expect(await request.exit).toBe(0);
     const { data, errors } = JSON.parse(request.out);
     expect(errors).toBeUndefined();
-    const bob = data.users.nodes.find((user: { id: string }) => user.id === 'bob');
+    const bob = data.users.nodes.find((user: { userId: string }) => user.userId === 'bob');
     const kiosk = bob.connections.nodes.find((node: { clientId: string }) => node.clientId === 'kiosk');
     expect(kiosk.actions.items).toContainEqual({ name: 'report.build', summary: expect.stringMatching(/report/) });
-    const ids = [...bob.workers.idle, ...bob.workers.assigned].map(({ id }: { id: string }) => id);
+    const ids = [...bob.workers.idle, ...bob.workers.assigned].map(({ contextId }: { contextId: string }) => contextId);
     expect(ids).toContainEqual(expect.stringMatching(/^desk-\d+-worker-1$/));
-    expect(bob.browserWindows.nodes).toContainEqual({ id: 'hall', draining: false, busyCount: 0 });
+    expect(bob.browserWindows.nodes).toContainEqual({ windowId: 'hall', draining: false, busyCount: 0 });
     expect(bob.pendingRpcs.nodes).toBeInstanceOf(Array);
     expect(bob.streams.nodes).toContainEqual({ suffix: 'clients/kiosk', messageCount: expect.any(Number) });
   });

@@ -1,4 +1,5 @@
-import { isInterfaceType, isObjectType, parse } from 'graphql';
+import { readdirSync, readFileSync } from 'node:fs';
+import { isInterfaceType, isObjectType, parse, visit } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { NODE_IDS } from '../../src/core/limits.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
@@ -39,6 +40,21 @@ describe('the interface Node', () => {
     const types = Object.values(schema.getTypeMap()).filter(isObjectType);
     const withId = types.filter((type) => !type.name.startsWith('__') && 'id' in type.getFields());
     expect(withId.map(({ name }) => name).sort()).toEqual(TYPES);
+  });
+});
+
+describe('REST', () => {
+  it('never shows an opaque id: its documents select the local ids under the wire names', () => {
+    const folder = new URL('../../src/rest/operations/', import.meta.url);
+    const files = readdirSync(folder).filter((name) => name.endsWith('.graphql'));
+    expect(files.length).toBeGreaterThan(8);
+    const shown: string[] = [];
+    for (const file of files) {
+      visit(parse(readFileSync(new URL(file, folder), 'utf8')), {
+        Field: ({ name }) => void (name.value === 'id' && shown.push(file)),
+      });
+    }
+    expect(shown).toEqual([]);
   });
 });
 

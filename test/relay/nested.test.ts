@@ -45,7 +45,7 @@ async function run(name: string, i: number, client: TestClient): Promise<void> {
 
 type Nodes<T> = { readonly nodes: readonly T[] };
 type Shown = {
-  readonly id: string;
+  readonly userId: string;
   readonly pendingRpcCount: number;
   readonly streams: Nodes<{ suffix: string; messageCount: number; lastAt: string }>;
   readonly connections: Nodes<{
@@ -62,8 +62,8 @@ it('one request shows 50 users with 20 connections each, their actions, waiting 
   const ms = Math.round(performance.now() - began);
   expect([answer.status, answer.errors]).toEqual([200, []]);
   const users: readonly Shown[] = answer.data?.['users'].nodes;
-  expect(users.map(({ id }) => id)).toEqual(names);
-  for (const { id, connections, pendingRpcCount, streams } of users) {
+  expect(users.map(({ userId }) => userId)).toEqual(names);
+  for (const { userId: id, connections, pendingRpcCount, streams } of users) {
     expect(connections.nodes).toEqual(
       Array.from({ length: CLIENTS }, (_, i) => ({
         clientId: `tab-${two(i)}`,

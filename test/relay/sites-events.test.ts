@@ -387,7 +387,7 @@ describe('a site over GraphQL’s event streams', () => {
 
   it('nests sites in users, with their hosts and sessions', async () => {
     await using at = await startBoardRelay();
-    const query = `{ users(first: 10) { nodes { id sites(first: 10) { nodes { id hostConnected host { clientId } sessions(first: 10) { nodes { state } } }
+    const query = `{ users(first: 10) { nodes { id: userId sites(first: 10) { nodes { id: siteId hostConnected host { clientId } sessions(first: 10) { nodes { state } } }
       completeness { complete sources { source } } } } } }`;
     const { users } = await at.data(query);
     expect(users.nodes.find(({ id }: { id: string }) => id === 'alice').sites).toEqual({
