@@ -84,7 +84,7 @@ const LISTINGS: Readonly<Record<string, Listing>> = {
     path: () => '/users?',
     member: 'user_id',
     field: () => 'users(',
-    select: 'id',
+    select: 'userId',
     async put(at, n) {
       const name = scattered(n);
       const client = await live(at, name, 'tab');
