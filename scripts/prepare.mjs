@@ -5,6 +5,14 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
+// npm says nothing of its own about an old Node here (.npmrc).
+const installer = /node\/v(\d+)[\d.]*/.exec(process.env['npm_config_user_agent'] ?? '');
+if (installer && Number(installer[1]) < 24) {
+  process.stdout.write(
+    `callboard needs Node 24 or newer; npm runs on ${installer[0]}. The scripts here use node_modules/.bin/node.\n`,
+  );
+}
+
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const needed = ['node_modules/vite', 'node_modules/typescript', 'node_modules/.bin/node', 'src/clients/build.ts'].map(
   at,

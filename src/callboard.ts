@@ -107,7 +107,6 @@ type Place = {
 async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
   const { config, clock: system = systemClock, log = silentLog } = options;
   const { openRedisBackend } = await import('./backends/redis/open.ts');
-  const { sha256 } = createCrypto('');
   const policy = policyOf(options);
   const shares = sharesOf(config);
   const spillDir = config.spillDir ?? null;
@@ -117,7 +116,7 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
     streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
     idempotencyWindowMs: config.idempotencyWindowMs,
     scopeOf: (userId) => policy.scopeOf(userId).id,
-    sha256,
+    sha256: createCrypto('').sha256,
     spillDir,
     shares,
     system,
@@ -129,9 +128,8 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   return { backend, spill: place, crypto, clock, shares, meter: createMetrics() };
 }
 
-function policyOf({ policy, config }: CallboardOptions): Policy {
-  return policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
-}
+const policyOf = ({ policy, config }: CallboardOptions): Policy =>
+  policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
 
 function compose(options: CallboardOptions, place: Place): Callboard {
   const { backend, spill, crypto, clock, shares, meter } = place;
@@ -168,8 +166,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     introspection: config.introspection ?? 'admin',
     fastPath: config.fastPath ?? true,
     clientFiles: new URL('../dist/clients/', import.meta.url),
-    version: VERSION,
-    signIn: options.signIn,
+    ...{ version: VERSION, signIn: options.signIn },
   });
   return assemble({ core, backend, authenticator, faces, meter, basePath });
 }

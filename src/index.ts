@@ -12,6 +12,7 @@ export {
   type Settings,
 } from './callboard.ts';
 export { readConfig, type AuthConfig, type Config, type RedisConfig } from './config.ts';
+export { createSignIn, type SignIn } from './http/sign-in.ts';
 export { signToken, type TokenRequest } from './http/token.ts';
 export { CallboardError, type Code, type ErrorDetails, type InputError as Fault } from './core/errors.ts';
 export type { AdmissionScope, InvocationTarget, Policy, PolicyDecision } from './core/auth/policy.ts';

@@ -83,7 +83,7 @@ describe('the schema', () => {
     }
   });
 
-  it('looks rows up by their natural keys and has no node(id)', () => {
+  it('looks rows up by their natural keys, and each by its id', () => {
     expect(Object.keys(schema.getQueryType()?.getFields() ?? {}).sort()).toEqual([
       'actions',
       'browserWindow',
@@ -98,6 +98,8 @@ describe('the schema', () => {
       'dedup',
       'delivery',
       'messages',
+      'node',
+      'nodes',
       'pendingRpcCount',
       'pendingRpcCountByNode',
       'pendingRpcs',

@@ -8,8 +8,8 @@ export const USER_NAMES: readonly UserName[] = ['u100', 'u10'];
 export const ACTIONS = 3;
 
 export const SUMMARY = `query UserSummary($id: ID!) {
-  user(id: $id) {
-    id
+  user(userId: $id) {
+    id: userId
     connectionCount
     connections(first: 100) {
       nodes {

@@ -4,10 +4,10 @@ import type { User } from '../lib/summary.ts';
 
 const SDL = /* GraphQL */ `
   type Query {
-    user(id: ID!): User
+    user(userId: ID!): User
   }
   type User {
-    id: ID!
+    userId: ID!
     connectionCount: Int!
     connections(first: Int! = 100): ConnectionPage!
     pendingRpcCount: Int!
@@ -57,7 +57,7 @@ const SDL = /* GraphQL */ `
 export function userSchema(users: Readonly<Record<string, User>>): GraphQLSchema {
   const schema = buildSchema(SDL);
   const query = schema.getQueryType()?.getFields();
-  if (query?.['user']) query['user'].resolve = (_, { id }: { id: string }) => users[id] ?? null;
+  if (query?.['user']) query['user'].resolve = (_, { userId }: { userId: string }) => users[userId] ?? null;
   const user = schema.getType('User');
   if (user && 'getFields' in user) {
     const connections = user.getFields()['connections'];

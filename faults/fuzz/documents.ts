@@ -44,8 +44,8 @@ const GROWING: readonly ((n: number) => string)[] = [
   (n) => `{ messages(stream: "s", kinds: [${many(n, () => 'RESULT')}]) { nextCursor } }`,
   (n) => `${'#'.repeat(n)}\n{ __typename }`,
   (n) => `{ __schema { types { ${'fields { type { '.repeat(n)}name${' } }'.repeat(n)} } } }`,
-  (n) => `{ user(id: "a@${'.'.repeat(n)}@") { id } }`,
-  (n) => `{ user(id: "${'\u0301\u0327'.repeat(n)}") { id } }`,
+  (n) => `{ user(userId: "a@${'.'.repeat(n)}@") { id } }`,
+  (n) => `{ user(userId: "${'\u0301\u0327'.repeat(n)}") { id } }`,
 ];
 
 function many(count: number, item: (i: number) => string): string {

@@ -62,9 +62,10 @@ curl -H "authorization: Bearer $ADMIN" ${url}/connections
 /** A command that runs a client. Its lines contain no single quotes. */
 function client(url: string): string {
   return `${nodeCommand()} --input-type=module -e '
+import { env } from "node:process";
 import { createRuntime } from "${runtimeSpecifier()}";
 const runtime = createRuntime({
-  url: "${url.replace(/^http/, 'ws')}/connect", token: process.env.TOKEN, clientId: "kiosk-1", clientType: "console",
+  url: "${url.replace(/^http/, 'ws')}/connect", token: env.TOKEN, clientId: "kiosk-1", clientType: "console",
 });
 runtime.handle("notes.add", { summary: "Adds a note" }, ({ text }) => ({ added: text }));
 runtime.connect();'`;

@@ -34,6 +34,7 @@ import type {
 import type { MaybePromise } from './maybe-promise.ts';
 import type { Shares } from './shares/shares.ts';
 import type { SiteRegistry, SiteSessions, SiteView } from './sites/api.ts';
+import type { SiteKey } from './sites/site.ts';
 
 export type { Requester } from './auth/principal.ts';
 export type { Summary } from './page.ts';
@@ -87,6 +88,8 @@ export interface Users {
    * foreign user.
    */
   get(requester: Requester, userId: string): MaybePromise<UserView | null>;
+  /** As `get`, for several users, in order. One round trip. */
+  many(requester: Requester, userIds: readonly string[]): MaybePromise<readonly (UserView | null)[]>;
 }
 
 // --- connections and actions -----------------------------------------------------------------------------------------
@@ -203,6 +206,8 @@ export type * from './history/api.ts';
 export type SiteInvokeRequest = Omit<InvokeRequest, 'userId' | 'clientId' | 'onAdmitted' | 'onStage'>;
 
 export interface Sites extends SiteRegistry, SiteSessions {
+  /** For sites that the requester may read. One answer per key, in order; null where there is no site. */
+  many(keys: readonly SiteKey[]): Promise<readonly (SiteView | null)[]>;
   /** For nested fields, after the parent was authorized: for each owner the page that `list` gives for it. */
   ofUsers(requester: Requester, userIds: readonly string[], first: number): Promise<readonly Summary<SiteView>[]>;
   /**

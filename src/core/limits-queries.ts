@@ -26,6 +26,10 @@ export const QUERY_FRAGMENTS = 50;
 export const QUERY_MERGES = 10_000;
 /** Characters of a document, checked before it is parsed. Large values belong in variables. */
 export const QUERY_CHARS = 64 * 1024;
+/** Ids that `nodes` takes. */
+export const NODE_IDS = 100;
+/** The longest id of a node: that of a message, whose user and stream suffix are as long as they may be. */
+export const NODE_ID_CHARS = 4096;
 /** Errors that validation reports for one document at most. */
 export const QUERY_FAULTS = 10;
 /**

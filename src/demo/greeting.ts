@@ -11,7 +11,7 @@ export type PagePlan =
   | { readonly kind: 'unbuilt' };
 
 const NESTED =
-  '{ users { nodes { id connections { nodes { clientId status actions { items { name summary } } } } workers { idle { id } assigned { id taskId } } browserWindows { nodes { id draining busyCount } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
+  '{ users { nodes { userId connections { nodes { clientId status actions { items { name summary } } } } workers { idle { contextId } assigned { contextId taskId } } browserWindows { nodes { windowId draining busyCount } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
 const EVENTS = 'subscription { connectionEvents { change cause at connection { userId clientId instanceId } } }';
 
 /** What the demo has to show. `code` signs the GraphQL editor in, once. */

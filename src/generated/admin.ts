@@ -17,6 +17,27 @@ export type BrowserWindowFilter = {
   userId?: string | null | undefined;
 };
 
+/** Which command to cancel, and why. */
+export type CancelCommandInput = {
+  /** The id of the target client. */
+  clientId: string;
+  /** The command’s id. */
+  commandId: string;
+  /** The reason, for the record and the client: at most 256 characters. */
+  reason?: string | null | undefined;
+  /** The id of the user that the target client belongs to. */
+  userId: string;
+};
+
+/** The result of a requested cancellation. */
+export type CancelState =
+  /** The command had not been written to its client and never will be. */
+  | 'CANCELLED'
+  /** The client was asked to stop the command. It may have run already. */
+  | 'REQUESTED'
+  /** The command had ended already. */
+  | 'TOO_LATE';
+
 /** What kind of program a client is. */
 export type ClientType =
   /** A browser: an extension or a page. */
@@ -107,6 +128,13 @@ export type DisconnectCause =
   | 'REPLACED'
   /** The link’s token expired and was not renewed. */
   | 'TOKEN_EXPIRED';
+
+/** The state of a requested disconnection. */
+export type DisconnectState =
+  /** The link is closed. */
+  | 'CLOSED'
+  /** The link’s node was asked to close it and has not confirmed that yet. */
+  | 'REQUESTED';
 
 /** A source of an answer. */
 export type EvidenceSource =
@@ -244,6 +272,107 @@ export type PendingRpcFilter = {
   userId?: string | null | undefined;
 };
 
+/** The error codes of the relay. REST, GraphQL and links use the same codes. */
+export type RefusalCode =
+  /** `action_not_advertised`, HTTP status 404. */
+  | 'ACTION_NOT_ADVERTISED'
+  /** `approval_denied`, HTTP status 200. */
+  | 'APPROVAL_DENIED'
+  /** `arguments_invalid`, HTTP status 200. */
+  | 'ARGUMENTS_INVALID'
+  /** `cancelled`, HTTP status 200. */
+  | 'CANCELLED'
+  /** `capacity_exceeded`, HTTP status 429. */
+  | 'CAPACITY_EXCEEDED'
+  /** `client_denied`, HTTP status 200. */
+  | 'CLIENT_DENIED'
+  /** `client_timeout`, HTTP status 200. */
+  | 'CLIENT_TIMEOUT'
+  /** `command_conflict`, HTTP status 409. */
+  | 'COMMAND_CONFLICT'
+  /** `connect_timeout`, HTTP status 504. */
+  | 'CONNECT_TIMEOUT'
+  /** `draining`, HTTP status 503. */
+  | 'DRAINING'
+  /** `forbidden`, HTTP status 403. */
+  | 'FORBIDDEN'
+  /** `handler_failed`, HTTP status 200. */
+  | 'HANDLER_FAILED'
+  /** `instance_mismatch`, HTTP status 409. */
+  | 'INSTANCE_MISMATCH'
+  /** `instance_replaced`, HTTP status 504. */
+  | 'INSTANCE_REPLACED'
+  /** `internal`, HTTP status 500. */
+  | 'INTERNAL'
+  /** `invalid_argument`, HTTP status 400. */
+  | 'INVALID_ARGUMENT'
+  /** `invalid_cursor`, HTTP status 400. */
+  | 'INVALID_CURSOR'
+  /** `invalid_user`, HTTP status 400. */
+  | 'INVALID_USER'
+  /** `lease_busy`, HTTP status 200. */
+  | 'LEASE_BUSY'
+  /** `method_not_allowed`, HTTP status 405. */
+  | 'METHOD_NOT_ALLOWED'
+  /** `node_lost`, HTTP status 504. */
+  | 'NODE_LOST'
+  /** `not_acceptable`, HTTP status 406. */
+  | 'NOT_ACCEPTABLE'
+  /** `not_connected`, HTTP status 409. */
+  | 'NOT_CONNECTED'
+  /** `not_found`, HTTP status 404. */
+  | 'NOT_FOUND'
+  /** `payload_too_large`, HTTP status 413. */
+  | 'PAYLOAD_TOO_LARGE'
+  /** `policy_denied`, HTTP status 403. */
+  | 'POLICY_DENIED'
+  /** `queue_full`, HTTP status 429. */
+  | 'QUEUE_FULL'
+  /** `queue_timeout`, HTTP status 504. */
+  | 'QUEUE_TIMEOUT'
+  /** `rate_limited`, HTTP status 429. */
+  | 'RATE_LIMITED'
+  /** `raw_history_disabled`, HTTP status 403. */
+  | 'RAW_HISTORY_DISABLED'
+  /** `reserved_parameter`, HTTP status 400. */
+  | 'RESERVED_PARAMETER'
+  /** `reserved_stream`, HTTP status 400. */
+  | 'RESERVED_STREAM'
+  /** `response_timeout`, HTTP status 504. */
+  | 'RESPONSE_TIMEOUT'
+  /** `result_expired`, HTTP status 200. */
+  | 'RESULT_EXPIRED'
+  /** `result_unavailable`, HTTP status 200. */
+  | 'RESULT_UNAVAILABLE'
+  /** `runtime_disconnected`, HTTP status 503. */
+  | 'RUNTIME_DISCONNECTED'
+  /** `session_inactive`, HTTP status 409. */
+  | 'SESSION_INACTIVE'
+  /** `share_exceeded`, HTTP status 429. */
+  | 'SHARE_EXCEEDED'
+  /** `site_action_denied`, HTTP status 403. */
+  | 'SITE_ACTION_DENIED'
+  /** `site_capability_denied`, HTTP status 403. */
+  | 'SITE_CAPABILITY_DENIED'
+  /** `site_mode_denied`, HTTP status 403. */
+  | 'SITE_MODE_DENIED'
+  /** `stale_instance`, HTTP status 409. */
+  | 'STALE_INSTANCE'
+  /** `store_full`, HTTP status 503. */
+  | 'STORE_FULL'
+  /** `store_lost`, HTTP status 504. */
+  | 'STORE_LOST'
+  /** `store_unavailable`, HTTP status 503. */
+  | 'STORE_UNAVAILABLE'
+  /** `too_complex`, HTTP status 400. */
+  | 'TOO_COMPLEX'
+  /** `unauthenticated`, HTTP status 401. */
+  | 'UNAUTHENTICATED'
+  /** `unknown_action`, HTTP status 200. */
+  | 'UNKNOWN_ACTION'
+  /** `unsupported_media_type`, HTTP status 415. */
+  | 'UNSUPPORTED_MEDIA_TYPE';
+
 /** How far a command has come. */
 export type Stage =
   /** The client confirmed that it received the command. That does not prove that it ran. */
@@ -275,6 +404,38 @@ export type WindowStatus =
   /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
 
+export type CancelMutationVariables = Exact<{
+  input: CancelCommandInput;
+}>;
+
+
+export type CancelMutation = { cancelCommand:
+    | { __typename: 'CancelReceipt', commandId: string, state: CancelState, outcome: Outcome | null }
+    | { __typename: 'Refusal', code: RefusalCode, message: string, retryAfterMs: number | null }
+   };
+
+export type DisconnectMutationVariables = Exact<{
+  userId: string;
+  clientId: string;
+  reason?: string | null | undefined;
+}>;
+
+
+export type DisconnectMutation = { disconnectClient:
+    | { __typename: 'DisconnectReceipt', state: DisconnectState, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } }
+    | { __typename: 'Refusal', code: RefusalCode, message: string, retryAfterMs: number | null }
+   };
+
+export type DrainMutationVariables = Exact<{
+  nodeId: string;
+  withinMs?: number;
+}>;
+
+
+export type DrainMutation = { drainNode: { nodeId: string, draining: boolean, links: number, unfinishedCommands: number, connectionWaiters: number, updatedAt: string } };
+
+export type RefusalRowFragment = { code: RefusalCode, message: string, retryAfterMs: number | null };
+
 export type CommandFileQueryVariables = Exact<{
   userId: string;
   clientId: string;
@@ -282,7 +443,7 @@ export type CommandFileQueryVariables = Exact<{
 }>;
 
 
-export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
+export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
 
 export type ObservationFragment = { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> };
 
@@ -323,7 +484,7 @@ export type ContextsQueryVariables = Exact<{
 }>;
 
 
-export type ContextsQuery = { contexts: { nextCursor: string | null, nodes: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type ContextsQuery = { contexts: { nextCursor: string | null, nodes: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type ContextCountQueryVariables = Exact<{
   filter?: ContextFilter | null | undefined;
@@ -339,7 +500,7 @@ export type WindowsQueryVariables = Exact<{
 }>;
 
 
-export type WindowsQuery = { browserWindows: { nextCursor: string | null, nodes: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type WindowsQuery = { browserWindows: { nextCursor: string | null, nodes: Array<{ windowId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type WindowCountQueryVariables = Exact<{
   filter?: BrowserWindowFilter | null | undefined;
@@ -354,7 +515,7 @@ export type WindowQueryVariables = Exact<{
 }>;
 
 
-export type WindowQuery = { browserWindow: { id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string } | null };
+export type WindowQuery = { browserWindow: { windowId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string, id: string } | null };
 
 export type WorkersQueryVariables = Exact<{
   userId: string;
@@ -363,7 +524,7 @@ export type WorkersQueryVariables = Exact<{
 }>;
 
 
-export type WorkersQuery = { workers: { idle: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, assigned: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type WorkersQuery = { workers: { idle: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, assigned: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type AvailableWorkersQueryVariables = Exact<{
   userId: string;
@@ -372,7 +533,7 @@ export type AvailableWorkersQueryVariables = Exact<{
 }>;
 
 
-export type AvailableWorkersQuery = { workers: { available: { items: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
+export type AvailableWorkersQuery = { workers: { available: { items: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
 
 export type WorkersOfTaskQueryVariables = Exact<{
   userId: string;
@@ -381,11 +542,11 @@ export type WorkersOfTaskQueryVariables = Exact<{
 }>;
 
 
-export type WorkersOfTaskQuery = { workers: { forTask: { items: Array<{ id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
+export type WorkersOfTaskQuery = { workers: { forTask: { items: Array<{ contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
 
-export type ContextRowFragment = { id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string };
+export type ContextRowFragment = { contextId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, status: ContextStatus, ownership: Ownership, windowId: string | null, taskId: string | null, taskAssignedAt: string | null, title: string | null, metadata: unknown, reportedAt: string, id: string };
 
-export type WindowRowFragment = { id: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string };
+export type WindowRowFragment = { windowId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string, id: string };
 
 export type DedupQueryVariables = Exact<{
   windowSeconds?: number;
@@ -457,7 +618,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { messages: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type MessagesQuery = { messages: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type CommandMessagesQueryVariables = Exact<{
   userId: string;
@@ -469,7 +630,7 @@ export type CommandMessagesQueryVariables = Exact<{
 }>;
 
 
-export type CommandMessagesQuery = { commandHistory: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type CommandMessagesQuery = { commandHistory: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type RawMessagesQueryVariables = Exact<{
   stream?: string | null | undefined;
@@ -482,7 +643,7 @@ export type RawMessagesQuery = { rawMessages: { items: Array<unknown>, completen
 
 export type StreamRowFragment = { key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null };
 
-export type MessageRowFragment = { id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null };
+export type MessageRowFragment = { messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null };
 
 export type PendingQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -515,14 +676,14 @@ export type UsersQueryVariables = Exact<{
 }>;
 
 
-export type UsersQuery = { users: { nextCursor: string | null, nodes: Array<{ id: string, connectionCount: number, streamCount: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type UsersQuery = { users: { nextCursor: string | null, nodes: Array<{ userId: string, connectionCount: number, streamCount: number, id: string, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type UserQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type UserQuery = { user: { id: string, connectionCount: number, streamCount: number, pendingRpcCount: number, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
+export type UserQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, id: string, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String
@@ -542,6 +703,13 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
+export const RefusalRowFragmentDoc = new TypedDocumentString(`
+    fragment RefusalRow on Refusal {
+  code
+  message
+  retryAfterMs
+}
+    `, {"fragmentName":"RefusalRow"}) as unknown as TypedDocumentString<RefusalRowFragment, unknown>;
 export const ObservationFragmentDoc = new TypedDocumentString(`
     fragment Observation on Completeness {
   complete
@@ -596,7 +764,8 @@ export const ConnectionRowFragmentDoc = new TypedDocumentString(`
     `, {"fragmentName":"ConnectionRow"}) as unknown as TypedDocumentString<ConnectionRowFragment, unknown>;
 export const ContextRowFragmentDoc = new TypedDocumentString(`
     fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -613,7 +782,8 @@ export const ContextRowFragmentDoc = new TypedDocumentString(`
     `, {"fragmentName":"ContextRow"}) as unknown as TypedDocumentString<ContextRowFragment, unknown>;
 export const WindowRowFragmentDoc = new TypedDocumentString(`
     fragment WindowRow on BrowserWindow {
-  id
+  id: windowId
+  windowId
   userId
   clientId
   instanceId
@@ -672,7 +842,8 @@ export const StreamRowFragmentDoc = new TypedDocumentString(`
     `, {"fragmentName":"StreamRow"}) as unknown as TypedDocumentString<StreamRowFragment, unknown>;
 export const MessageRowFragmentDoc = new TypedDocumentString(`
     fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -711,6 +882,82 @@ export const WaiterRowFragmentDoc = new TypedDocumentString(`
   stage
 }
     `, {"fragmentName":"WaiterRow"}) as unknown as TypedDocumentString<WaiterRowFragment, unknown>;
+export const CancelDocument = new TypedDocumentString(`
+    mutation Cancel($input: CancelCommandInput!) {
+  cancelCommand(input: $input) {
+    __typename
+    ... on CancelReceipt {
+      commandId
+      state
+      outcome
+    }
+    ... on Refusal {
+      ...RefusalRow
+    }
+  }
+}
+    fragment RefusalRow on Refusal {
+  code
+  message
+  retryAfterMs
+}`) as unknown as TypedDocumentString<CancelMutation, CancelMutationVariables>;
+export const DisconnectDocument = new TypedDocumentString(`
+    mutation Disconnect($userId: ID!, $clientId: ID!, $reason: String) {
+  disconnectClient(userId: $userId, clientId: $clientId, reason: $reason) {
+    __typename
+    ... on DisconnectReceipt {
+      state
+      connection {
+        ...ConnectionRow
+      }
+    }
+    ... on Refusal {
+      ...RefusalRow
+    }
+  }
+}
+    fragment RefusalRow on Refusal {
+  code
+  message
+  retryAfterMs
+}
+fragment ConnectionRow on ConnectionSnapshot {
+  userId
+  clientId
+  instanceId
+  nodeId
+  status
+  clientType
+  metadata
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  heartbeat
+  recentlyReplaced
+  replacedInstanceId
+  predecessors {
+    instanceId
+    nodeId
+    replacedAt
+    cause
+  }
+  actionNames
+  queued
+  inFlight
+}`) as unknown as TypedDocumentString<DisconnectMutation, DisconnectMutationVariables>;
+export const DrainDocument = new TypedDocumentString(`
+    mutation Drain($nodeId: ID!, $withinMs: Int! = 10000) {
+  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
+    nodeId
+    draining
+    links
+    unfinishedCommands
+    connectionWaiters
+    updatedAt
+  }
+}
+    `) as unknown as TypedDocumentString<DrainMutation, DrainMutationVariables>;
 export const CommandFileDocument = new TypedDocumentString(`
     query CommandFile($userId: ID!, $clientId: ID!, $commandId: ID!) {
   command(userId: $userId, clientId: $clientId, commandId: $commandId) {
@@ -811,7 +1058,8 @@ fragment DeliveryRow on DeliveryRecord {
   reason
 }
 fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -999,7 +1247,8 @@ export const ContextsDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1059,7 +1308,8 @@ export const WindowsDocument = new TypedDocumentString(`
   }
 }
 fragment WindowRow on BrowserWindow {
-  id
+  id: windowId
+  windowId
   userId
   clientId
   instanceId
@@ -1107,7 +1357,8 @@ export const WindowDocument = new TypedDocumentString(`
   }
 }
     fragment WindowRow on BrowserWindow {
-  id
+  id: windowId
+  windowId
   userId
   clientId
   instanceId
@@ -1154,7 +1405,8 @@ export const WorkersDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1194,7 +1446,8 @@ export const AvailableWorkersDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1234,7 +1487,8 @@ export const WorkersOfTaskDocument = new TypedDocumentString(`
   }
 }
 fragment ContextRow on ExecutionContext {
-  id
+  id: contextId
+  contextId
   userId
   clientId
   instanceId
@@ -1521,7 +1775,8 @@ export const MessagesDocument = new TypedDocumentString(`
   }
 }
 fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -1570,7 +1825,8 @@ export const CommandMessagesDocument = new TypedDocumentString(`
   }
 }
 fragment MessageRow on Message {
-  id
+  id: messageId
+  messageId
   stream
   kind
   at
@@ -1700,7 +1956,8 @@ export const UsersDocument = new TypedDocumentString(`
     query Users($after: String, $first: Int! = 100) {
   users(after: $after, first: $first) {
     nodes {
-      id
+      id: userId
+      userId
       connectionCount
       streamCount
       completeness {
@@ -1727,8 +1984,9 @@ export const UsersDocument = new TypedDocumentString(`
 }`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
 export const UserDocument = new TypedDocumentString(`
     query User($id: ID!) {
-  user(id: $id) {
-    id
+  user(userId: $id) {
+    id: userId
+    userId
     connectionCount
     streamCount
     pendingRpcCount

@@ -2,28 +2,13 @@
 import { requireAdmin, type Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
 import type { Core } from '../core/core.ts';
-import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { welcomePage } from './page.ts';
-import type { AccessEntry } from './access-log.ts';
+import type { BuiltinRoute } from './builtin-route.ts';
 import { createSignInRoute, type SignIn } from './sign-in.ts';
 import { CLIENT_FILES, createClientFiles } from './static.ts';
 import type { RequestInfo } from './request-info.ts';
-
-/** A route that neither GraphQL nor REST answers. */
-export type BuiltinRoute = {
-  /**
-   * `open`: it needs no token, and pages of any origin may request it. `bearer`: the request handler authenticates its
-   * requests. `by-route`: the route does so itself.
-   */
-  readonly authentication: 'open' | 'bearer' | 'by-route';
-  readonly methods: readonly string[];
-  /** The value of the label `door` under which its requests are counted; `house` stands for every fixed path. */
-  readonly label: 'house' | 'events';
-  /** `access.requester` is set for `bearer`; a route that authenticates sets it. */
-  handle(info: RequestInfo, access: AccessEntry): MaybePromise<void>;
-};
 
 export type BuiltinRoutesOptions = {
   readonly core: Pick<Core, 'ready'>;

@@ -6,7 +6,7 @@ import { SIGN_IN_MS } from '../core/limits.ts';
 import { thenDo } from '../core/maybe-promise.ts';
 import { systemClock } from '../platform/clock.ts';
 import { parseBody, readBody } from './body.ts';
-import type { BuiltinRoute } from './builtin-routes.ts';
+import type { BuiltinRoute } from './builtin-route.ts';
 import type { RequestInfo } from './request-info.ts';
 
 const BODY_BYTES = 1024;

@@ -11,7 +11,7 @@ import { createGroups, type EventEncoder, type Groups } from '../web/sse-group.t
 import type { SseStream } from '../web/sse-stream.ts';
 import type { SseStreams } from '../web/sse-streams.ts';
 import type { AuthenticateRequest } from './authenticate-request.ts';
-import type { BuiltinRoute } from './builtin-routes.ts';
+import type { BuiltinRoute } from './builtin-route.ts';
 import { eventFrame } from '../web/event-frame.ts';
 import type { Sockets } from './sockets.ts';
 import type { TokenGuard } from './token-guard.ts';

@@ -88,7 +88,10 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'require-node.ts', may: ['node-version.ts'] },
   {
     of: 'index.ts',
-    may: ['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'clients/', 'http/token.ts', 'version.ts'],
+    may: [
+      ...['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'clients/', 'version.ts'],
+      ...['http/token.ts', 'http/sign-in.ts'],
+    ],
   },
   {
     of: 'cli/',
@@ -146,7 +149,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   {
     ring: 'graphql/schema/',
     besides: [
-      ...['builder', 'context', 'enums', 'live', 'loaders', 'page'],
+      ...['builder', 'context', 'enums', 'live', 'loaders', 'node', 'page'],
       ...['print', 'refusal', 'schema', 'time', 'viewer'],
     ],
   },

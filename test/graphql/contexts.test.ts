@@ -28,8 +28,8 @@ describe('an execution context and a browser window', () => {
     const { core } = coreOf();
     const document = `{
       contexts(filter: { userId: "user-01", ownership: WORKER }) { nodes {
-        id userId clientId instanceId clientType status ownership windowId taskId taskAssignedAt title metadata reportedAt } }
-      stale: contexts(filter: { userId: "user-01", status: STALE }) { nodes { id status } }
+        id: contextId userId clientId instanceId clientType status ownership windowId taskId taskAssignedAt title metadata reportedAt } }
+      stale: contexts(filter: { userId: "user-01", status: STALE }) { nodes { id: contextId status } }
       contextCount(filter: { userId: "user-01" }) { count completeness { complete } }
     }`;
     const common = {
@@ -65,8 +65,8 @@ describe('an execution context and a browser window', () => {
     const { core } = coreOf();
     const document = `{
       browserWindows(filter: { userId: "user-01" }) { nodes {
-        id userId clientId instanceId clientType ownership focused type state incognito tabCount capacity draining status
-        workerCount idleCount busyCount countsFrom contexts { nodes { id } } reportedAt } }
+        id: windowId userId clientId instanceId clientType ownership focused type state incognito tabCount capacity draining status
+        workerCount idleCount busyCount countsFrom contexts { nodes { id: contextId } } reportedAt } }
       browserWindow(userId: "user-01", windowId: "w2") { workerCount countsFrom }
       absent: browserWindow(userId: "user-01", windowId: "w9") { id }
       browserWindowCount(filter: { userId: "user-01", status: OPEN }) { count }
@@ -121,8 +121,8 @@ describe('workers', () => {
   it('are split by assignment, and read once however many of the lists are selected', async () => {
     const { core, calls } = coreOf();
     const document = `{ workers(userId: "user-05", clientType: BROWSER) {
-      idle { id } assigned { id taskAssignedAt } available { items { id } completeness { complete } }
-      one: forTask(taskId: "t1") { items { id } } none: forTask(taskId: "t2") { items { id } }
+      idle { id: contextId } assigned { id: contextId taskAssignedAt } available { items { id: contextId } completeness { complete } }
+      one: forTask(taskId: "t1") { items { id: contextId } } none: forTask(taskId: "t2") { items { id: contextId } }
       completeness { complete sources { observed } }
     } }`;
     expect(await dataOf(document, { core })).toEqual({
@@ -152,11 +152,11 @@ describe('workers', () => {
 
 describe('nested', () => {
   const EVERYTHING = `{ users(first: 20) { nodes {
-    id
-    contexts(first: 10) { nodes { id userId } }
-    browserWindows(first: 10) { nodes { id userId contexts(first: 5) { nodes { id } } } }
-    workers { idle { id userId } assigned { id } completeness { complete } }
-    connections(first: 1) { nodes { contexts(first: 10) { nodes { id } } } }
+    id: userId
+    contexts(first: 10) { nodes { id: contextId userId } }
+    browserWindows(first: 10) { nodes { id: windowId userId contexts(first: 5) { nodes { id: contextId } } } }
+    workers { idle { id: contextId userId } assigned { id: contextId } completeness { complete } }
+    connections(first: 1) { nodes { contexts(first: 10) { nodes { id: contextId } } } }
   } } }`;
 
   it('each kind is read once per depth, and each parent gets its own rows', async () => {
@@ -185,9 +185,9 @@ describe('nested', () => {
   });
 
   it('pages start from the batch and continue with the cursors of the listing', async () => {
-    const document = `query ($after: String) { user(id: "user-07") {
-      contexts(first: 3, after: $after, clientType: BROWSER) { nodes { id } nextCursor }
-      browserWindows(first: 1, status: OPEN) { nodes { id } nextCursor } } }`;
+    const document = `query ($after: String) { user(userId: "user-07") {
+      contexts(first: 3, after: $after, clientType: BROWSER) { nodes { id: contextId } nextCursor }
+      browserWindows(first: 1, status: OPEN) { nodes { id: windowId } nextCursor } } }`;
     const { core, calls } = coreOf();
     type Page = { user: { contexts: { nodes: { id: string }[]; nextCursor: string | null } } };
     const first = (await dataOf(document, { core })) as Page;
@@ -196,14 +196,14 @@ describe('nested', () => {
     expect([...first.user.contexts.nodes, ...second.user.contexts.nodes].map(({ id }) => id).join('')).toBe('abcd');
     expect(second.user.contexts.nextCursor).toBeNull();
     expect(calls.filter((call) => call === 'contexts.list')).toHaveLength(1);
-    const other = 'query ($after: String) { user(id: "user-08") { contexts(after: $after) { nextCursor } } }';
+    const other = 'query ($after: String) { user(userId: "user-08") { contexts(after: $after) { nextCursor } } }';
     expect(await codeOf(other, { core, variables })).toBe('invalid_cursor');
   });
 
   it('a command shows the current contexts of its client', async () => {
     const { core } = coreOf();
     const document = `{ command(userId: "user-03", clientId: "c1", commandId: "k1") {
-      contexts(first: 2) { nodes { id userId reportedAt } nextCursor } } }`;
+      contexts(first: 2) { nodes { id: contextId userId reportedAt } nextCursor } } }`;
     expect(await dataOf(document, { core })).toMatchObject({
       command: { contexts: { nodes: [{ id: 'a', userId: 'user-03' }, { id: 'b' }], nextCursor: expect.any(String) } },
     });
@@ -213,7 +213,7 @@ describe('nested', () => {
     const { core, calls } = coreOf();
     for (const first of [0, -1, 1001]) {
       for (const field of ['contexts', 'browserWindows']) {
-        const requested = `{ user(id: "user-07") { ${field}(first: ${first}) { nextCursor } } }`;
+        const requested = `{ user(userId: "user-07") { ${field}(first: ${first}) { nextCursor } } }`;
         expect(await codeOf(requested, { core }), `${field} ${first}`).toBe('invalid_argument');
       }
     }

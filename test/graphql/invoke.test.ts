@@ -182,7 +182,7 @@ describe('the case file', () => {
       command(userId: "ann", clientId: "c1", commandId: "k1") {
         delivery { stage outcome attempts dispatchedAt acknowledgedAt deadline boundInstanceId lateResults firstLateAt }
         waiters { rpcId ageMs timesOutAt waitFor nodeId callerNodeId instanceMismatch { observedInstanceId } }
-        history { nodes { id at payloadState } }
+        history { nodes { id: messageId at payloadState } }
         sightings { messageId count firstSeenAt lastSeenAt }
         connection { instanceId status heartbeat lastSeenAt recentlyReplaced inFlight queued }
         outcome error { code }

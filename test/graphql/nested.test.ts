@@ -16,7 +16,7 @@ const coreOf = () => fakeCore({ connections, waits, streams });
 const EVERYTHING = `{
   users(first: 50) {
     nodes {
-      id
+      id: userId
       connectionCount
       connections(first: 20) {
         nodes { clientId actions { items { name schema } } pendingRpcs(first: 5) { nodes { rpcId ageMs } } inFlight }
@@ -73,7 +73,7 @@ describe('one nested query over 50 users with 20 connections each', () => {
 
 describe('nested pages', () => {
   const document = `query ($after: String, $status: ConnectionStatus) {
-    user(id: "user-07") {
+    user(userId: "user-07") {
       connections(first: 8, after: $after, status: $status) {
         edges { cursor node { clientId } } nextCursor pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
       }
@@ -120,7 +120,7 @@ describe('nested pages', () => {
     const { core, calls } = coreOf();
     for (const first of [0, -1, 1001]) {
       for (const field of ['connections', 'streams', 'pendingRpcs']) {
-        const queries = `{ user(id: "user-07") { ${field}(first: ${first}) { nextCursor } } }`;
+        const queries = `{ user(userId: "user-07") { ${field}(first: ${first}) { nextCursor } } }`;
         expect(await codeOf(queries, { core }), `${field} ${first}`).toBe('invalid_argument');
       }
     }
@@ -131,7 +131,7 @@ describe('nested pages', () => {
     const { page } = await read({});
     const { core } = coreOf();
     const variables = { after: page.nextCursor };
-    const other = 'query ($after: String) { user(id: "user-08") { connections(after: $after) { nextCursor } } }';
+    const other = 'query ($after: String) { user(userId: "user-08") { connections(after: $after) { nextCursor } } }';
     expect(await codeOf(other, { core, variables })).toBe('invalid_cursor');
   });
 });

@@ -134,7 +134,8 @@ describe('an answer of many pages', () => {
     connections(first: 50) { nodes { clientId actions { items { schema } } } nextCursor completeness { complete } } } } }`;
 
   it('is bounded in total', async () => {
-    const users = 'user(id: "user0") { connections(first: 50) { nodes { actions { items { schema } } } nextCursor } }';
+    const users =
+      'user(userId: "user0") { connections(first: 50) { nodes { actions { items { schema } } } nextCursor } }';
     const pages = Array.from(
       { length: 9 },
       (_, i) => `p${i}: connections(first: ${i + 20}) { nodes { ...C } nextCursor }`,
@@ -149,7 +150,7 @@ describe('an answer of many pages', () => {
   });
 
   it('is refused if one page is selected again and again', async () => {
-    const again = Array.from({ length: 9 }, (_, i) => `u${i}: user(id: "user0") { ...U }`);
+    const again = Array.from({ length: 9 }, (_, i) => `u${i}: user(userId: "user0") { ...U }`);
     const text = `{ ${again.join(' ')} } fragment U on User { connections(first: 50) { nodes { actions { items { schema } } } } }`;
     const plan = planOf(text);
     const context = () =>

@@ -15,7 +15,7 @@ const data = {
 };
 
 const messages = (include: string): string => `{
-  messages(stream: "ann/clients/c1") { nodes { id payload${include} payloadState${include} payloadBytes traceId } }
+  messages(stream: "ann/clients/c1") { nodes { id: messageId payload${include} payloadState${include} payloadBytes traceId } }
 }`;
 
 describe('payloads of retained messages', () => {
@@ -122,7 +122,7 @@ describe('messages', () => {
   it('are filtered by kinds and by exclusive times, as RFC 3339 or as epoch milliseconds', async () => {
     const { core } = fakeCore({ messages: [message(1), message(2, { kind: 'command' }), message(3), message(4)] });
     const document = `query ($after: DateTime, $before: DateTime) {
-      messages(stream: "ann/clients/c1", kinds: [RESULT], afterTime: $after, beforeTime: $before) { nodes { id at } }
+      messages(stream: "ann/clients/c1", kinds: [RESULT], afterTime: $after, beforeTime: $before) { nodes { id: messageId at } }
     }`;
     const nodes = [{ id: 'm3', at: '2026-01-01T00:00:00.003Z' }];
     for (const [after, before] of [
@@ -180,7 +180,7 @@ describe('times', () => {
   it('accept a leap day, lower case and a literal in epoch milliseconds', async () => {
     for (const t of ['2028-02-29T00:00:00Z', '2026-01-01t00:00:00.123456z'])
       expect(await dataOf(document, { core, variables: { t } })).toBeDefined();
-    const literal = `{ messages(stream: "ann/clients/c1", afterTime: ${T0 + 1}) { nodes { id } } }`;
+    const literal = `{ messages(stream: "ann/clients/c1", afterTime: ${T0 + 1}) { nodes { id: messageId } } }`;
     expect(await dataOf(literal, { core })).toEqual({ messages: { nodes: [] } });
   });
 });

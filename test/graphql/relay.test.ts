@@ -92,9 +92,9 @@ describe('over real rooms', () => {
 
 describe('every nested listing over the real rooms', () => {
   const NESTED = {
-    'user.connections': 'user(id: "alice") { page: connections(first: 2, after: $after) { ...P } }',
-    'user.streams': 'user(id: "alice") { page: streams(first: 2, after: $after) { ...P } }',
-    'user.pendingRpcs': 'user(id: "alice") { page: pendingRpcs(first: 2, after: $after) { ...P } }',
+    'user.connections': 'user(userId: "alice") { page: connections(first: 2, after: $after) { ...P } }',
+    'user.streams': 'user(userId: "alice") { page: streams(first: 2, after: $after) { ...P } }',
+    'user.pendingRpcs': 'user(userId: "alice") { page: pendingRpcs(first: 2, after: $after) { ...P } }',
     'connection.pendingRpcs':
       'user: connection(userId: "alice", clientId: "tab-0") { page: pendingRpcs(first: 2, after: $after) { ...P } }',
   };

@@ -19,7 +19,7 @@ it('writes strings with any character as JSON.stringify does', async () => {
   const actions = texts.map((summary) => ({ ...advertisement('open'), summary }));
   await connect(test.core, user('alice'), { actions });
   const plan = createPlans(schema).of(
-    parse('{ user(id: "alice") { connections { nodes { actions { items { summary } } } } } }'),
+    parse('{ user(userId: "alice") { connections { nodes { actions { items { summary } } } } } }'),
   );
   const items = texts.map((summary) => ({ summary }));
   const expected = JSON.stringify({ user: { connections: { nodes: [{ actions: { items } }] } } });
@@ -43,7 +43,9 @@ it.each([
       await connect(test.core, user('alice'), { clientId, actions: [{ ...advertisement('open'), summary }] });
     for (const keep of [true, false]) {
       const plan = createPlans(schema, { keep }).of(
-        parse('{ user(id: "alice") { id connections { nodes { clientId status actions { items { summary } } } } } }'),
+        parse(
+          '{ user(userId: "alice") { id connections { nodes { clientId status actions { items { summary } } } } } }',
+        ),
       );
       for (let time = 0; time < 3; time++) {
         const note = { nonAscii: false };
@@ -59,8 +61,8 @@ it('hands a large cached list over as bytes where the text may refer to them, an
   const actions = Array.from({ length: 8 }, (_, i) => ({ ...advertisement(`open.${i}`), summary: 'x'.repeat(300) }));
   for (let i = 0; i < 12; i++) await connect(test.core, user('alice'), { clientId: `c${i}`, actions });
   const plan = createPlans(schema).of(
-    parse(`{ a: user(id: "alice") { id connections { nodes { clientId actions { items { name summary } } } } }
-      b: user(id: "alice") { connections(first: 5) { nodes { clientId actions { items { summary } } } } } }`),
+    parse(`{ a: user(userId: "alice") { id connections { nodes { clientId actions { items { name summary } } } } }
+      b: user(userId: "alice") { connections(first: 5) { nodes { clientId actions { items { summary } } } } } }`),
   );
   const write = async (inserts?: Buffer[]) => {
     const context = createContext({ core: test.core, requester: admin, log: silentLog });

@@ -148,7 +148,7 @@ describe('the cached text of an entity', () => {
       await clock.advance(7_000);
     }
     await connect(test.core, user('alice'), { clientId: 'b', instanceId: 'another' });
-    const LIST = parse(`{ user(id: "alice") { connectionCount connections { nodes {
+    const LIST = parse(`{ user(userId: "alice") { connectionCount connections { nodes {
       clientId status heartbeat recentlyReplaced lastSeenAt disconnectCause actions { items { name } } } } } }`);
     const plan = createPlans(schema).of(LIST);
     const context = () => createContext({ core: test.core, requester: admin, log: silentLog });

@@ -89,7 +89,7 @@ describe('callboard serve', () => {
     const ended = end(child);
     const said = await new Promise<string>((done) => child.stdout?.once('data', (text) => done(String(text))));
     const pasted = said.slice(said.indexOf('export TOKEN=')).replace(/^[A-Z].*:$/gm, '');
-    const shell = spawn('bash', ['-ec', `npx() { "$@"; }; ${pasted}\nkill %1`], {
+    const shell = spawn('bash', ['-ec', `npx() { exec "$@"; }; ${pasted}\nkill %1`], {
       env: { PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}` },
       stdio: 'pipe',
     });
@@ -100,7 +100,7 @@ describe('callboard serve', () => {
     expect(out).toContain('"client_id":"kiosk-1"');
     child.kill('SIGTERM');
     expect((await ended).code).toBe(0);
-  });
+  }, 120_000);
 
   it('gives a command in flight its time, refuses new ones, and then exits', async () => {
     const child = start(['serve', '--json', '--port', '0']);

@@ -81,7 +81,7 @@ describe('a known document', () => {
 
   it('is answered completely with characters of more than one byte', async () => {
     await connect(at.callboard.core, user('zoë'), { metadata: '{"a":"\u{1f600}"}' as never });
-    const query = '{ user(id: "zoë") { id connections { nodes { clientId metadata } } } }';
+    const query = '{ user(userId: "zoë") { id: userId connections { nodes { clientId metadata } } } }';
     const { text } = await alike('/graphql', post(query));
     expect(JSON.parse(text).data.user).toMatchObject({
       id: 'zoë',
@@ -188,8 +188,9 @@ describe('no stale data is shown', () => {
 
 it('gives the same bytes for a large list, which is sent as cached bytes', async () => {
   const actions = Array.from({ length: 8 }, (_, i) => ({ ...advertisement(`open.${i}`), summary: 'x'.repeat(300) }));
-  for (let i = 0; i < 10; i++) await connect(at.callboard.core, user('large@example.com'), { clientId: `c${i}`, actions });
-  const query = `query ($id: ID!) { user(id: $id) { id connections { nodes { clientId actions { items { name summary } } } }
+  for (let i = 0; i < 10; i++)
+    await connect(at.callboard.core, user('large@example.com'), { clientId: `c${i}`, actions });
+  const query = `query ($id: ID!) { user(userId: $id) { id connections { nodes { clientId actions { items { name summary } } } }
     completeness { complete } } }`;
   const { text } = await alike('/graphql', post(query, { variables: { id: 'large@example.com' } }));
   expect(text.length).toBeGreaterThan(20_000);

@@ -115,9 +115,9 @@ it('no body of ingestion makes it fail, or writes to another user', async () => 
 
 it('no variables of GraphQL make the same queries fail, or show anything of another user', async () => {
   const queries = [
-    'query ($a: ID!, $n: Int!) { contexts(filter: { userId: $a }, first: $n) { nodes { id title metadata } } }',
-    'query ($a: ID!, $b: ID!) { browserWindow(userId: $a, windowId: $b) { id state } }',
-    'query ($a: ID!, $b: ID!) { workers(userId: $a, first: 5) { idle { id } forTask(taskId: $b) { items { id } } } }',
+    'query ($a: ID!, $n: Int!) { contexts(filter: { userId: $a }, first: $n) { nodes { id: contextId title metadata } } }',
+    'query ($a: ID!, $b: ID!) { browserWindow(userId: $a, windowId: $b) { id: windowId state } }',
+    'query ($a: ID!, $b: ID!) { workers(userId: $a, first: 5) { idle { id: contextId } forTask(taskId: $b) { items { id: contextId } } } }',
     'query ($a: ID!, $b: ID!) { delivery { status(userId: $a, clientId: $b, commandId: $b) { commandId reason } } }',
     'query ($n: Int!) { dedup { stats(windowSeconds: $n) { seen } backend { namespace } } }',
     'query ($b: String, $n: Int!) { rawMessages(stream: $b, limit: $n) { items } }',

@@ -59,7 +59,11 @@ describe('JSON with very many members or items', () => {
     ['an unknown member of an item', '/ingest', `[{"x":${KEYS}}]`],
     ['a body of GraphQL', '/graphql', KEYS],
     ['its extensions', '/graphql', `{"query":"{__typename}","extensions":${KEYS}}`],
-    ['a variable of another type', '/graphql', `{"query":"query($x:ID!){user(id:$x){id}}","variables":{"x":${KEYS}}}`],
+    [
+      'a variable of another type',
+      '/graphql',
+      `{"query":"query($x:ID!){user(userId:$x){id}}","variables":{"x":${KEYS}}}`,
+    ],
     [
       'an input object',
       '/graphql',

@@ -84,7 +84,7 @@ it('6. and constant reading keeps no connection alive and no caller waiting', as
   await tab.next('command');
   const count = async () => (await at.rest('/rpc/pending/count')).json?.['count'];
   await until(async () => (await count()) === 1);
-  const query = '{ user(id: "alice") { connections { nodes { status heartbeat lastSeenAt } } pendingRpcCount } }';
+  const query = '{ user(userId: "alice") { connections { nodes { status heartbeat lastSeenAt } } pendingRpcCount } }';
   const seen: unknown[] = [];
   const waits: number[] = [];
   for (let second = 1; second <= 61; second++) {

@@ -358,9 +358,9 @@ describe('a site over GraphQL’s event streams', () => {
   it('opens nothing for a grant except its session', async () => {
     await using at = await startBoardRelay();
     const variables = { id: at.session.session_id };
-    const query = `query ($id: ID!) { siteSession(id: $id) {
-      state subscribers grant { id events actions share } grants { id }
-      site { id owner title eventNames actions clientId host { clientId } registeredAt sessions { nodes { id } } }
+    const query = `query ($id: ID!) { siteSession(sessionId: $id) {
+      state subscribers grant { id: grantId events actions share } grants { id: grantId }
+      site { id: siteId owner title eventNames actions clientId host { clientId } registeredAt sessions { nodes { id: sessionId } } }
     } }`;
     const { siteSession } = await at.data(query, { requester: 'viewer', variables });
     expect(siteSession).toMatchObject({

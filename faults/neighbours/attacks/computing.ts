@@ -12,7 +12,7 @@ const wideFilter = JSON.stringify({
 
 const quadraticId = (n: number): string =>
   JSON.stringify({
-    query: 'query ($id: ID!) { user(id: $id) { id } }',
+    query: 'query ($id: ID!) { user(userId: $id) { id } }',
     variables: { id: n % 2 === 0 ? `a@${'.'.repeat(64_000)}@` : '\u0301\u0327'.repeat(32_000) },
   });
 

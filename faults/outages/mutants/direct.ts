@@ -73,7 +73,7 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
     file: 'backends/memory/commands-finish.ts',
     find: 'const command = conclude(',
     replace:
-      'acts.keep(row(entry, { id: `${commandId}:end`, kind: ROW_KIND[end.kind], kept: end.kept }));\n  const command = conclude(',
+      'acts.keep(entry, { id: `${commandId}:end`, kind: ROW_KIND[end.kind], instanceId, kept, error }, now);\n  const command = conclude(',
     plan: 'F0',
     caughtBy: ['I3'],
   },

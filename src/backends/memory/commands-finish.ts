@@ -1,6 +1,7 @@
 /** The act that handles an end reported by a client. */
 import { isTerminal, type Command, type Outcome, type Sighting } from '../../core/delivery/command.ts';
 import { endMessageId, type End, type FinishResult } from '../../core/delivery/commands.ts';
+import type { CommandKey } from '../../core/ids.ts';
 import { SIGHTINGS_PER_COMMAND } from '../../core/limits.ts';
 import { conclude, move, type Acts } from './commands-acts.ts';
 import type { Entry } from './ledger.ts';
@@ -12,11 +13,16 @@ const OUTCOME: Readonly<Record<End['kind'], Outcome>> = {
 };
 const ROW_KIND = { result: 'result', error: 'error', cancelled: 'cancel' } as const;
 
+/** The method `finish` of the port. */
+export function createFinish(acts: Acts): (key: CommandKey, end: End) => FinishResult {
+  return (key, end) => finish(acts, acts.ledger.find(key), end);
+}
+
 /**
  * Handles an end that a client reported. It is recorded once, and only from the bound instance; all other reports are
  * counted or kept as evidence.
  */
-export function finish(acts: Acts, entry: Entry | undefined, end: End): FinishResult {
+function finish(acts: Acts, entry: Entry | undefined, end: End): FinishResult {
   if (!entry) return { kind: 'unknown' };
   const before = entry.command;
   const { userId, clientId, commandId, sightings } = before;

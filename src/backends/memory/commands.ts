@@ -11,7 +11,7 @@ import type {
 import { satisfied } from '../../core/delivery/waiter.ts';
 import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import { move, type Acts } from './commands-acts.ts';
-import { finish } from './commands-finish.ts';
+import { createFinish } from './commands-finish.ts';
 import { giveUpParams, holdParams, paramsRefusal } from './commands-params.ts';
 import { rebind } from './commands-rebind.ts';
 import { settle } from './commands-settle.ts';
@@ -31,7 +31,7 @@ export function createMemoryCommands(acts: Acts): CommandStore {
         ? { kind: 'recorded', command: entry.command }
         : { kind: 'ignored', command: entry?.command ?? null };
     },
-    finish: (key, end) => finish(acts, ledger.find(key), end),
+    finish: createFinish(acts),
     settle: (key, settlement) => settle(acts, ledger.find(key), settlement),
     rebind: (client, binding, link) => rebind(acts, client, { binding, link }),
     live(client) {

@@ -73,6 +73,12 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
       const found = windows(filter, null).find((window) => window.windowId === windowId);
       return found ? counted(found) : null;
     },
+    getContexts: (keys) => keys.map((key) => rowOf(options, key, ({ contexts: rows }) => rows.get(key.contextId))),
+    getWindows: (keys) =>
+      keys.map((key) => {
+        const window = rowOf(options, key, ({ windows: rows }) => rows.get(key.windowId));
+        return window && counted(window);
+      }),
   };
 }
 
@@ -82,6 +88,19 @@ type Reading<T> = {
   readonly after: Position | null;
   readonly of: (instance: ReportingInstance) => SortedMap<T>;
 };
+
+/** One row of a client that has a connection row; null if there is none. */
+function rowOf<T extends Held>(
+  { clock, instances, peek }: MemoryContextsOptions,
+  key: ClientKey,
+  of: (instance: ReportingInstance) => T | undefined,
+): (T & { readonly linkLost: boolean }) | null {
+  const instance = instances.get(key);
+  const connection = instance ? peek(instance) : null;
+  const row = instance && of(instance);
+  if (!row || connection === null) return null;
+  return { ...row, linkLost: connectionStatus(connection, clock.now()) !== 'connected' };
+}
 
 /** Rows ordered by (user, client, row), of the clients that match the filter and have a connection row. */
 function* rowsOf<T extends Held>(

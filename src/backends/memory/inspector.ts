@@ -34,6 +34,11 @@ export function createMemoryInspector(clock: Clock, ledger: Ledger): DeliveryIns
       const scan = scanSorted(ledger.scopes(page.after?.[0] ?? null), page, ({ scopeId }) => [scopeId]);
       return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: viewOf(row), position })) };
     },
+    getScopes: (scopeIds) =>
+      scopeIds.map((scopeId) => {
+        const scope = ledger.scope(scopeId);
+        return scope ? viewOf(scope) : null;
+      }),
     list(filter, page) {
       const commands = ledger.inOrder(filter, page.after).map(({ command }) => command);
       const scan = scanSorted(

@@ -190,6 +190,10 @@ export class Ledger {
     return this.#scopes.values({ after });
   }
 
+  scope(scopeId: string): Scope | undefined {
+    return this.#scopes.get(scopeId);
+  }
+
   /** Number of commands with a record: live ones, and ended ones that are still kept. */
   get tracked(): number {
     this.#expire();

@@ -1,24 +1,31 @@
-/** Maps each method of Admin to one GraphQL query. Transport and errors are the job of query.ts. */
+/** Maps each method of Admin that reads to one GraphQL query. Transport and errors are the job of query.ts. */
 import * as documents from '../../generated/admin.ts';
+import { createActs } from './acts.ts';
 import { createQueryRunner, type RunQuery } from './query.ts';
-import type { Admin, AdminOptions, DeliveryReader } from './types.ts';
+import type { Admin, AdminActs, AdminOptions, DeliveryReader } from './types.ts';
 
 /** The user id that older deployments used when none was given. */
 const LEGACY_USER = 'default';
 
-type Diagnostics = Omit<Admin, keyof History | keyof Sites | 'delivery'>;
+type Diagnostics = Omit<Admin, keyof History | keyof Sites | keyof AdminActs | 'delivery'>;
 type History = Pick<Admin, 'dedup' | 'streams' | 'messages' | 'commandMessages' | 'rawMessages'>;
 type Sites = Pick<
   Admin,
   'contexts' | 'contextCount' | 'windows' | 'windowCount' | 'window' | 'workers' | 'availableWorkers' | 'workersOfTask'
 >;
 
-/** Creates a reader of one relay. Throws TypeError for an invalid URL. Sends nothing until a method is called. */
+/** Creates an administrator's access to one relay. Throws TypeError for an invalid URL. Sends nothing until a method is called. */
 export function createAdmin(options: AdminOptions): Admin {
   new URL(options.url);
   const query = createQueryRunner(options);
   const delivery = deliveryReader(query);
-  return { ...diagnostics(query), ...history(query), ...sites(query), delivery: () => delivery };
+  return {
+    ...diagnostics(query),
+    ...history(query),
+    ...sites(query),
+    ...createActs(options),
+    delivery: () => delivery,
+  };
 }
 
 function diagnostics(query: RunQuery): Diagnostics {

@@ -1,8 +1,8 @@
 /**
- * `callboard/admin`: read access to a relay's state for operators' programs, in browsers and Node. Needs only `fetch`.
+ * `callboard/admin`: a relay's state and an operator's acts, for programs in browsers and Node. Needs only `fetch`.
  */
 export { createAdmin } from './admin.ts';
 export { AdminError, type AdminErrorDetails } from './errors.ts';
 export { pages, type Page } from './pages.ts';
-export type { Admin, AdminOptions, DeliveryReader } from './types.ts';
+export type { Admin, AdminActs, AdminOptions, DeliveryReader } from './types.ts';
 export type { TokenSource } from '../link/token.ts';

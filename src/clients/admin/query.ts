@@ -1,4 +1,4 @@
-/** Sends one GraphQL query to the relay and turns refusals into AdminError. Knows no particular query. */
+/** Sends one GraphQL operation to the relay and turns refusals into AdminError. Knows no particular query. */
 import type { TypedDocumentString } from '../../generated/admin.ts';
 import { requestRelay, textOf, type RelayRequestOptions, type HttpAnswer } from '../link/relay-request.ts';
 import { AdminError } from './errors.ts';
@@ -6,13 +6,16 @@ import { AdminError } from './errors.ts';
 /** How long the relay may take to answer a query, on top of GRACE_MS. Milliseconds. */
 const BUDGET_MS = 10_000;
 
-/** Runs one query. Rejects with AdminError, also when the answer contains errors beside partial data. */
+/** Runs one operation. Rejects with AdminError, also when the answer contains errors beside partial data. */
 export type RunQuery = <Data, Variables extends object>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
 ) => Promise<Data>;
 
-/** Runs queries over the relay's GraphQL. Queries only read, so a request whose connection breaks is sent again. */
+/**
+ * Runs queries and mutations over the relay's GraphQL. A request whose connection breaks is sent again, so for a
+ * mutation that must not be repeated, give 0 `retries`.
+ */
 export function createQueryRunner(options: RelayRequestOptions): RunQuery {
   return async (document, variables) => {
     const answer = await requestRelay(options, {

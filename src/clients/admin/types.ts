@@ -42,12 +42,41 @@ export interface DeliveryReader {
   status(command: Command): Promise<generated.DeliveryStatusQuery['delivery']['status']>;
 }
 
+/** The receipt in an answer that may be a refusal instead. */
+type Receipt<Answer, Name> = Omit<Extract<Answer, { readonly __typename: Name }>, '__typename'>;
+
+/** What an operator may change. A refusal rejects with AdminError. */
+export interface AdminActs {
+  /**
+   * Cancels a command. `state` is `CANCELLED` (it was not written to its client and never will be), `REQUESTED` (the
+   * client was asked to stop it) or `TOO_LATE` (it had ended). Rejects with `not_found` if there is no such command.
+   */
+  cancel(
+    command: generated.CancelMutationVariables['input'],
+  ): Promise<Receipt<generated.CancelMutation['cancelCommand'], 'CancelReceipt'>>;
+  /**
+   * Closes the link of a client, which may connect again at once. Ends no command. Rejects with `not_found` if the
+   * client has no recent connection. A request whose connection breaks is not sent again (`unreachable`), so the link
+   * may then be closed or not. Written to the audit log.
+   */
+  disconnect(
+    client: generated.DisconnectMutationVariables,
+  ): Promise<Receipt<generated.DisconnectMutation['disconnectClient'], 'DisconnectReceipt'>>;
+  /**
+   * Takes a node out of service: it admits no new commands, and closes each link when its work is done, or after
+   * `withinMs` milliseconds (0 to 600 000, default 10 000). Resolves at once with the work that is left;
+   * `delivery().nodes()` shows the progress. Cannot be undone. Rejects with `not_found` if there is no such node.
+   * Written to the audit log.
+   */
+  drain(node: generated.DrainMutationVariables): Promise<generated.DrainMutation['drainNode']>;
+}
+
 /**
- * Read-only access to a relay: no method changes, renews or releases any work. Names and enum values are those of
- * GraphQL. A list is one page of at most 1000 rows, by default 100. `completeness` says what an answer does not cover.
- * All methods reject with AdminError.
+ * What an operator can see and do at a relay. Only `cancel`, `disconnect` and `drain` change anything. Names and enum
+ * values are those of GraphQL. A list is one page of at most 1000 rows, by default 100. `completeness` says what an
+ * answer does not cover. All methods reject with AdminError.
  */
-export interface Admin {
+export interface Admin extends AdminActs {
   users(page?: generated.UsersQueryVariables): Promise<generated.UsersQuery['users']>;
   /** One user with up to 100 connections and up to 100 streams. Null when the relay knows nothing of such a user. */
   user(id: string): Promise<generated.UserQuery['user']>;

@@ -5,7 +5,7 @@ import type { PageArgs } from '../cursor.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Completeness, Page } from '../page.ts';
 import type { ContextStatus, ExecutionContext, Ownership, WindowStatus } from './context.ts';
-import type { CountedWindow } from './store.ts';
+import type { ContextKey, CountedWindow, WindowKey } from './store.ts';
 
 type Requester = Principal | null;
 
@@ -71,6 +71,10 @@ export interface Contexts {
   windowCount(requester: Requester, query: WindowQuery): Promise<RegistryCount>;
   /** Null: absent or foreign. */
   window(requester: Requester, userId: string, windowId: string): Promise<CountedWindow | null>;
+  /** For rows that the requester may read. One answer per key, in order; null where there is no row. */
+  many(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
+  /** As `many`, for windows. */
+  manyWindows(keys: readonly WindowKey[]): MaybePromise<readonly (CountedWindow | null)[]>;
   /**
    * For each query at most `first` workers (1 to WORKER_LIST), in order of client and context. One round trip, unless a
    * query has to scan so many rows that it needs more.

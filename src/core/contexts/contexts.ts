@@ -76,6 +76,8 @@ export function createContexts(deps: Deps): Contexts {
       const known = knownUser(requester, userId);
       return known === null ? null : store.window(known, id('window_id', windowId));
     },
+    many: (keys) => store.getContexts(keys),
+    manyWindows: (keys) => store.getWindows(keys),
     workers: createWorkers(deps),
   };
 }

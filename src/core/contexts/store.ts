@@ -64,6 +64,9 @@ export type WindowFilter = {
  */
 export type CountedWindow = { readonly window: BrowserWindow; readonly live: WindowCounts | null };
 
+export type ContextKey = ClientKey & { readonly contextId: string };
+export type WindowKey = ClientKey & { readonly windowId: string };
+
 /** `complete` is false if the count stopped after COUNT_SCAN rows. */
 export type RowCount = { readonly count: number; readonly complete: boolean };
 
@@ -88,4 +91,7 @@ export interface ContextStore {
   windowCount(filter: WindowFilter): MaybePromise<RowCount>;
   /** A user's window by its id; the first in order if several clients have one with this id. Null: there is none. */
   window(userId: string, windowId: string): MaybePromise<CountedWindow | null>;
+  /** One answer per key, in the order of the keys; null where there is no row. */
+  getContexts(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
+  getWindows(keys: readonly WindowKey[]): MaybePromise<readonly (CountedWindow | null)[]>;
 }

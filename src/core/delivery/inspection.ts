@@ -36,6 +36,16 @@ export function createInspection(deps: Deps): DeliveryObservation {
       const scan = await inspector.scopes(cursors.request(listing, args));
       return cursors.page(listing, scan, source(clock.now()), (scope) => scopeView(deps, scope));
     },
+    async nodesById(requester, nodeIds) {
+      requireAdmin(requester);
+      const found = await Promise.all(nodeIds.map((nodeId) => nodes.get(nodeId)));
+      const now = clock.now();
+      return found.map((node) => node && nodeView(node, now));
+    },
+    async tenantsById(requester, scopeIds) {
+      requireAdmin(requester);
+      return (await inspector.getScopes(scopeIds)).map((scope) => scope && scopeView(deps, scope));
+    },
     async status(requester, { userId, clientId, commandId }) {
       requireAdmin(requester);
       const key = {

@@ -45,6 +45,8 @@ export interface DeliveryInspector {
   summary(): MaybePromise<DeliverySummary>;
   /** Scopes with reservations, ordered by scope. */
   scopes(page: PageRequest): MaybePromise<Scan<CapacityScope>>;
+  /** One answer per id, in the order of the ids; null for a scope without reservations. */
+  getScopes(scopeIds: readonly string[]): MaybePromise<readonly (CapacityScope | null)[]>;
   /** Tracked commands, ordered by (user, client, command). */
   list(filter: DeliveryFilter, page: PageRequest): MaybePromise<Scan<Command>>;
 }

@@ -38,6 +38,10 @@ export interface DeliveryObservation {
   nodes(requester: Principal | null, page: PageArgs): Promise<Page<NodeView>>;
   /** Admission scopes that hold reservations, ordered by scope. */
   tenants(requester: Principal | null, page: PageArgs): Promise<Page<ScopeView>>;
+  /** Nodes by their ids, in order; null for one that has not reported. */
+  nodesById(requester: Principal | null, nodeIds: readonly string[]): Promise<readonly (NodeView | null)[]>;
+  /** Scopes by their ids, in order; null for one without reservations. */
+  tenantsById(requester: Principal | null, scopeIds: readonly string[]): Promise<readonly (ScopeView | null)[]>;
   /**
    * The record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key is not
    * valid.

@@ -5,7 +5,7 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Page, Summary } from '../page.ts';
 import type { Message, MessageKind, ShownPayload } from './message.ts';
 import type { RawMessages, RawQuery } from './raw.ts';
-import type { MessageOrder, StreamSummary } from './store.ts';
+import type { MessageKey, MessageOrder, StreamKey, StreamSummary } from './store.ts';
 
 /** The default order is `oldest_first`. A cursor is valid only for the order in which it was given. */
 export type MessagePageArgs = PageArgs & { readonly order?: MessageOrder | null | undefined };
@@ -28,6 +28,10 @@ export interface Histories {
   /** Null: no such stream, or a foreign one. */
   messages(requester: Requester, query: MessageQuery, page: MessagePageArgs): Promise<Page<Message> | null>;
   ofCommand(requester: Requester, userId: string, commandId: string, page: MessagePageArgs): Promise<Page<Message>>;
+  /** For streams that the requester may read. One answer per key, in order; null where there is no such stream. */
+  manyStreams(keys: readonly StreamKey[]): Promise<readonly (StreamSummary | null)[]>;
+  /** For messages that the requester may read. One answer per key, in order; null where it is no longer retained. */
+  manyMessages(requester: Requester, keys: readonly MessageKey[]): Promise<readonly (Message | null)[]>;
   /**
    * For nested fields, after the messages were authorized and their payloads were requested: one answer per message, in
    * order. Large payloads are fetched from the spill store.

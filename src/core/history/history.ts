@@ -6,12 +6,20 @@ import { invalid } from '../errors.ts';
 import { id } from '../ids.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import { thenDo } from '../maybe-promise.ts';
-import type { EvidenceSource, ObservedSource } from '../page.ts';
+import { sortable, type EvidenceSource, type ObservedSource } from '../page.ts';
 import { holderOf } from '../shares/holders.ts';
-import { isSuffix, MESSAGE_KINDS, splitStreamKey, STREAM_FORM } from './message.ts';
+import { isSuffix, MESSAGE_KINDS, splitStreamKey, STREAM_FORM, type Message } from './message.ts';
 import { readPayloads } from './payloads.ts';
 import { readRaw } from './raw.ts';
-import { MESSAGE_ORDERS, type MessageFilter, type MessageOrder, type StreamSummary } from './store.ts';
+import {
+  MESSAGE_ORDERS,
+  type HistoryStore,
+  type MessageFilter,
+  type MessageKey,
+  type MessageOrder,
+  type StreamKey,
+  type StreamSummary,
+} from './store.ts';
 
 /**
  * The history that a requester may see. Messages are returned with their payloads; the layer that shows them redacts
@@ -67,10 +75,27 @@ export function createHistories(deps: Deps): Histories {
       const scan = await readTurns.run(holderOf(requester), () => store.ofCommand(userId, commandId, request));
       return cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
+    manyStreams: (keys) => Promise.all(keys.map((key) => streamAt(store, key))),
+    manyMessages: async (requester, keys) =>
+      readTurns.run(holderOf(requester), () => Promise.all(keys.map((key) => messageAt(store, key)))),
     payloads: (requester, messages) => readPayloads(deps, requester, messages),
     raw: (requester, query) => readRaw(deps, requester, query),
     cleanSpill: () => (deps.spill.managed ? deps.spill.clean() : 0),
   };
+}
+
+/** The first stream whose suffix begins with this one is the stream itself, if it exists. */
+async function streamAt(store: HistoryStore, { userId, suffix }: StreamKey): Promise<StreamSummary | null> {
+  const { rows } = await store.streams(userId, suffix, { first: 1, after: null });
+  const row = rows[0]?.row;
+  return row?.suffix === suffix ? row : null;
+}
+
+async function messageAt(store: HistoryStore, { userId, suffix, seq, at }: MessageKey): Promise<Message | null> {
+  const filter = { afterTime: at - 1, beforeTime: at + 1, kinds: null };
+  const after = seq === 0 ? null : [sortable(seq - 1), sortable(at)];
+  const row = (await store.messages(userId, suffix, filter, { first: 1, after }))?.rows[0]?.row;
+  return row?.seq === seq && row.at === at ? row : null;
 }
 
 function checkSuffix(suffix: string): string {

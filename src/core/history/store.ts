@@ -16,6 +16,10 @@ export type StreamSummary = {
   readonly lastAt: number | null;
 };
 
+export type StreamKey = Pick<StreamSummary, 'userId' | 'suffix'>;
+/** Names one retained message. */
+export type MessageKey = StreamKey & Pick<Message, 'seq' | 'at'>;
+
 export type MessageFilter = {
   /** Both exclusive, epoch milliseconds. */
   readonly afterTime: number | null;

@@ -9,10 +9,11 @@ import type { Grant, SessionState, SiteSession } from './session.ts';
 import type { CapabilityProfile, SiteEvent, SiteKey } from './site.ts';
 
 /**
- * A site as one requester may see it. `granted`: seen through a grant, with title, mode and profile, but only the names
- * that the grant may use.
+ * A site as one requester may see it. `granted`: seen through a grant of the session `sessionId`, with title, mode and
+ * profile, but only the names that the grant may use.
  */
-export type SiteView = HostedSite & { readonly seen: 'whole' | 'granted' };
+export type SiteView = HostedSite &
+  ({ readonly seen: 'whole' } | { readonly seen: 'granted'; readonly sessionId: string });
 
 /**
  * What a registration defines. Defaults for omitted members: no title, any event, no action, and viewers may only

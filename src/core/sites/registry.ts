@@ -17,11 +17,12 @@ import { summaryScan, type ObservedSource, type Page } from '../page.ts';
 import { checkDefinition, siteIdOf } from './definition.ts';
 import type { SiteRegistry, SiteView } from './api.ts';
 import { ownerGrant } from './session.ts';
-import type { Site } from './site.ts';
-import { hosted, sessionView, siteView } from './session-access.ts';
+import type { Site, SiteKey } from './site.ts';
+import { hosted, sessionView, wholeSite } from './session-access.ts';
 import type { SessionWatch } from './watch.ts';
 
 export type Registry = SiteRegistry & {
+  many(keys: readonly SiteKey[]): Promise<readonly (SiteView | null)[]>;
   ofUsers(
     requester: Principal | null,
     userIds: readonly string[],
@@ -34,7 +35,7 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
   const { backend, clock, cursors } = deps;
   const views = async (page: Page<Site>): Promise<Page<SiteView>> => {
     const nodes = await hosted(deps, page.nodes);
-    return { ...page, nodes: nodes.map((site) => siteView(site, null)) };
+    return { ...page, nodes: nodes.map(wholeSite) };
   };
   const source = (): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> => ({
     source: 'sites',
@@ -83,6 +84,17 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
         return sessionView(deps, watch, { access: { session, site, grant, connector: null }, whole: true });
       });
     },
+    async many(keys) {
+      const found = await backend.sites.get(keys);
+      const views = (
+        await hosted(
+          deps,
+          found.filter((site) => site !== null),
+        )
+      ).map(wholeSite);
+      let next = 0;
+      return found.map((site) => (site === null ? null : (views[next++] ?? null)));
+    },
     async ofUsers(requester, userIds, first) {
       const found = await backend.sites.ofUsers(userIds, first);
       const all = await hosted(
@@ -94,7 +106,7 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
         const own = all.slice(next, (next += rows.length));
         const scan = summaryScan({ total, rows: own }, (site) => [site.userId, site.siteId]);
         const listing = sitesListing(requester, userIds[i] ?? null);
-        return { ...cursors.page(listing, scan, source(), (site) => siteView(site, null)), total };
+        return { ...cursors.page(listing, scan, source(), wholeSite), total };
       });
     },
   };
@@ -102,7 +114,7 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
 
 async function viewOf(deps: Deps, site: Site): Promise<SiteView> {
   const [view] = await hosted(deps, [site]);
-  return siteView(view ?? { ...site, hostConnected: false }, null);
+  return wholeSite(view ?? { ...site, hostConnected: false });
 }
 
 /** The owner to use if a requester names none. An administrator must name one. */

@@ -82,11 +82,15 @@ export function requireAllowed(deps: Deps, { grant, session, site }: SessionAcce
   if (!verdict.allowed) fail(verdict.code, verdict.message);
 }
 
+/** The site as its owner and administrators see it. */
+export function wholeSite(site: HostedSite): SiteView {
+  return { ...site, seen: 'whole' };
+}
+
 /** The site as a grant's holder may see it: only the names that the grant may use. */
-export function siteView(site: HostedSite, grant: Grant | null): SiteView {
-  if (grant === null) return { ...site, seen: 'whole' };
+function grantedSite(site: HostedSite, grant: Grant, { sessionId }: SiteSession): SiteView {
   const eventNames = effectiveEvents(grant, site, null) ?? site.eventNames;
-  return { ...site, eventNames, actions: effectiveActions(grant, site), seen: 'granted' };
+  return { ...site, eventNames, actions: effectiveActions(grant, site), seen: 'granted', sessionId };
 }
 
 /** `whole`: the view of the owner and of administrators. */
@@ -102,7 +106,7 @@ export function sessionView(
   return {
     session,
     state: sessionState(session, site?.hostConnected ?? false, clock.now()),
-    site: site && siteView(site, whole ? null : grant),
+    site: site && (whole || grant === null ? wholeSite(site) : grantedSite(site, grant, session)),
     grant,
     grants: whole ? session.grants : null,
     subscribers: whole ? watch.count(session.sessionId) : null,

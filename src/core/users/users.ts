@@ -1,9 +1,9 @@
 /** Lists users, which exist only through their connections and streams. */
 import { knownUser, requireAdmin, requirePrincipal, subjectOf } from '../auth/principal.ts';
-import type { Users, UserView } from '../core.ts';
+import type { Requester, Users, UserView } from '../core.ts';
 import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
-import { both } from '../maybe-promise.ts';
+import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { comparePositions, type ObservedSource, type PageRequest, type Position, type Scan } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 
@@ -11,6 +11,27 @@ import { silentSources, withGaps } from '../silence.ts';
 export function createUsers(deps: Deps): Users {
   const { backend, clock, cursors } = deps;
   const { connections, history } = backend;
+  const many = (requester: Requester, given: readonly string[]): MaybePromise<readonly (UserView | null)[]> => {
+    const known = given.map((user) => knownUser(requester, user));
+    const ids = [...new Set(known.filter((userId) => userId !== null))];
+    if (ids.length === 0) return known.map(() => null);
+    const asksForItself = requirePrincipal(requester).kind === 'user';
+    const counted = both(connections.ofUsers(ids, 1), history.ofUsers(ids, 1), (byConnection, byStream) =>
+      ids.map((_, i) => ({ connections: byConnection[i]?.total ?? 0, streams: byStream[i] })),
+    );
+    return both(counted, silentSources(deps, 'connections'), (counts, silent) => {
+      const views = new Map(
+        ids.map((userId, i) => {
+          const { connections: live = 0, streams } = counts[i] ?? {};
+          const user = { userId, connections: live, streams: streams?.total ?? 0 };
+          const gaps = streams?.gaps ?? [];
+          const observed = user.connections > 0 || user.streams > 0 || gaps.length > 0;
+          return [userId, observed || asksForItself ? viewOf(user, [...gaps, ...silent], clock.now()) : null];
+        }),
+      );
+      return known.map((userId) => (userId === null ? null : (views.get(userId) ?? null)));
+    });
+  };
   return {
     async list(requester, args) {
       const listing = { name: 'users', filter: null, requester: subjectOf(requireAdmin(requester)) };
@@ -28,25 +49,8 @@ export function createUsers(deps: Deps): Users {
       );
       return { ...page, completeness: completenessOf(sourcesOf(totals(page.nodes), scan.gaps, asOf)) };
     },
-    get(requester, given) {
-      const userId = knownUser(requester, given);
-      if (userId === null) return null;
-      const counted = both(
-        connections.ofUsers([userId], 1),
-        history.ofUsers([userId], 1),
-        (byConnection, byStream) => ({
-          byConnection: byConnection[0],
-          byStream: byStream[0],
-        }),
-      );
-      return both(counted, silentSources(deps, 'connections'), ({ byConnection, byStream }, silent) => {
-        const user = { userId, connections: byConnection?.total ?? 0, streams: byStream?.total ?? 0 };
-        const gaps = byStream?.gaps ?? [];
-        const observed = user.connections > 0 || user.streams > 0 || gaps.length > 0;
-        const asksForItself = requirePrincipal(requester).kind === 'user';
-        return observed || asksForItself ? viewOf(user, [...gaps, ...silent], clock.now()) : null;
-      });
-    },
+    get: (requester, given) => thenDo(many(requester, [given]), ([user = null]) => user),
+    many,
   };
 }
 

@@ -87,6 +87,7 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
     handle(req, res, exchange) {
       try {
         if (answerFast(req, res, exchange)) return;
+        refuseWebSocket(req);
         if (wantsPage(req) && pathOf(req) === GRAPHQL_PATH) return page(req, res);
         checkOrigin(req);
         if (pathOf(req) !== GRAPHQL_PATH || asStream(req, exchange)) return toStream(req, res, { exchange, sse });
@@ -172,6 +173,15 @@ function createStreamChoice(documents: Documents, executor: Executor) {
     if (acceptedTypes(req)[0] !== 'text/event-stream') return false;
     return !acceptsJson(req) || isSubscription(req, exchange);
   };
+}
+
+/** Clients of graphql-ws try to upgrade; only `/connect` takes an upgrade, so the request arrives as a plain GET. */
+function refuseWebSocket({ headers }: IncomingMessage): void {
+  if (headers.upgrade?.toLowerCase() !== 'websocket') return;
+  throw new CallboardError(
+    'not_acceptable',
+    'There is no GraphQL over WebSocket. Subscriptions are event streams (graphql-sse): POST with "accept: text/event-stream".',
+  );
 }
 
 /** A page of another origin can make a browser send a plain GET, but not one with these headers. */

@@ -50,10 +50,25 @@ export function readParams(req: IncomingMessage, body: unknown): GraphqlParams {
   return checkParams(req.method === 'GET' ? urlParams(req) : body);
 }
 
+/**
+ * The refusal of a request that names a document by its hash alone (automatic persisted queries). Clients know its
+ * message and code, and send the document then.
+ */
+export class PersistedQueryNotSupported extends CallboardError {
+  constructor() {
+    super('invalid_argument', 'PersistedQueryNotSupported');
+  }
+}
+
+function asksPersistedQuery(query: unknown, extensions: unknown): boolean {
+  return isAbsent(query) && isRecord(extensions) && isRecord(extensions['persistedQuery']);
+}
+
 export function checkParams(value: unknown): GraphqlParams {
   if (Array.isArray(value)) invalid('body', 'batching is not supported');
   if (!isRecord(value)) invalid('body', 'expected a JSON object');
   const { query, operationName, variables, extensions } = value;
+  if (asksPersistedQuery(query, extensions)) throw new PersistedQueryNotSupported();
   if (typeof query !== 'string' || query === '') invalid('query', 'expected the text of a document');
   if (!isAbsent(operationName) && typeof operationName !== 'string') invalid('operationName', 'expected a text');
   if (!isAbsent(variables) && !isRecord(variables)) invalid('variables', 'expected an object');
@@ -123,10 +138,13 @@ export function sendError(res: ServerResponse, error: CallboardError): void {
   if (res.headersSent) return void res.destroy();
   const { message, extensions } = toGraphQLError(error);
   const { http: _http, ...shown } = extensions;
-  const body = JSON.stringify({ errors: [{ message, extensions: shown }] });
+  const persisted = error instanceof PersistedQueryNotSupported;
+  const code = persisted ? 'PERSISTED_QUERY_NOT_SUPPORTED' : error.code;
+  const body = JSON.stringify({ errors: [{ message, extensions: { ...shown, code } }] });
   const spec = acceptedTypes(res.req).includes('application/graphql-response+json');
   const { retryAfterMs } = error.details;
-  res.writeHead(error.status, {
+  // Links read the errors of a 200 only, unless the media type says that it is GraphQL.
+  res.writeHead(persisted && !spec ? 200 : error.status, {
     'content-type': `application/${spec ? 'graphql-response+json' : 'json'}; charset=utf-8`,
     'content-length': Buffer.byteLength(body),
     ...(error.status === 401 && { 'www-authenticate': 'Bearer' }),

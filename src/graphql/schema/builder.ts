@@ -25,6 +25,7 @@ export const builder = new SchemaBuilder<{
 builder.scalarType('DateTime', {
   description:
     'An RFC 3339 time in UTC with milliseconds, such as `2026-01-31T12:00:00.000Z`. Input may have any RFC 3339 offset, or be epoch milliseconds.',
+  specifiedByURL: 'https://scalars.graphql.org/andimarek/date-time.html',
   serialize: printTime,
   parseValue: parseTime,
   parseLiteral: (node) => {
@@ -37,6 +38,7 @@ builder.scalarType('DateTime', {
 builder.scalarType('JSON', {
   description:
     'Any JSON value. The relay passes it through unchanged and does not interpret it. Input may be nested up to 200 levels deep.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
   ...jsonScalar,
 });
 

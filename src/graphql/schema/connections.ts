@@ -18,6 +18,8 @@ import { CONNECTION_SIZE } from './connections-size.ts';
 import { wireEnum } from './enums.ts';
 import { DERIVED, ENTITY, PURE, timedEntity } from '../writer/cache-hints.ts';
 import { fresh } from './live.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 
 export const ConnectionStatusEnum = wireEnum<ConnectionStatus>('ConnectionStatus', 'Whether a client is reachable.', {
@@ -81,7 +83,9 @@ const ConnectionPredecessor = builder.objectRef<Predecessor>('ConnectionPredeces
 export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnapshot').implement({
   description: 'A client’s link to one node, as the node last recorded it: live, or down for less than a minute.',
   extensions: timedEntity(derivedChangeAt),
+  interfaces: [NodeInterface],
   fields: (t) => ({
+    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('ConnectionSnapshot', row) }),
     userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
     clientId: t.exposeID('clientId', { description: 'The client’s id, stable across its restarts.' }),
     instanceId: t.exposeID('instanceId', { description: 'The id of the client’s current run; a restart changes it.' }),

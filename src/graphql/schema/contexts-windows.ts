@@ -4,6 +4,8 @@ import { builder } from './builder.ts';
 import { ClientTypeEnum } from './connections.ts';
 import { ExecutionContextConnection, OwnershipEnum } from './contexts.ts';
 import { wireEnum } from './enums.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { connectionOf, CountResult, pageArguments, pageCost, pageOf } from './page.ts';
 import { User } from './users.ts';
 
@@ -23,8 +25,13 @@ const CountsFromEnum = wireEnum<CountsFrom>('CountsFrom', 'The source of a windo
 const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').implement({
   description:
     'A browser window as its client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it or when the client’s connection is forgotten or taken over by another instance.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
-    id: t.id({ description: 'The window’s id, unique within its client.', resolve: ({ window }) => window.windowId }),
+    id: t.id({ ...NODE_ID, resolve: ({ window }) => nodeIdOf('BrowserWindow', window) }),
+    windowId: t.id({
+      description: 'The window’s id, unique within its client.',
+      resolve: ({ window }) => window.windowId,
+    }),
     userId: t.id({
       description: 'The id of the user that the client belongs to.',
       resolve: ({ window }) => window.userId,

@@ -10,6 +10,8 @@ import type { Context } from './context.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
 import { CommandType } from './delivery-command.ts';
 import { wireEnum } from './enums.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { connectionOf, CountResult, pageArguments, pageCost, pageOf, type AskedPage } from './page.ts';
 import type { RowSize } from './page-budget.ts';
 import { User } from './users.ts';
@@ -33,8 +35,10 @@ export const OwnershipEnum = wireEnum<Ownership>(
 export const ExecutionContextType = builder.objectRef<ExecutionContext>('ExecutionContext').implement({
   description:
     'Where a client can execute something, such as a browser tab or a console flow, as the client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it, when the tab or flow is closed, or when the client’s connection is forgotten or taken over by another instance. A task on it is a current assignment in this registry only: it shows neither that a durable job system owns the task nor that any effect of it is complete.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
-    id: t.exposeID('contextId', { description: 'The context’s id, unique within its client.' }),
+    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('ExecutionContext', row) }),
+    contextId: t.exposeID('contextId', { description: 'The context’s id, unique within its client.' }),
     userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
     clientId: t.exposeID('clientId', { description: 'The id of the client that reports the context.' }),
     instanceId: t.exposeID('instanceId', { description: 'The id of the client instance that reported the context.' }),

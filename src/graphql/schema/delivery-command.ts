@@ -10,6 +10,8 @@ import { CONNECTION_SIZE } from './connections-size.ts';
 import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
 import { MessageConnection, orderArgument, TerminalErrorType } from './history.ts';
 import { fresh } from './live.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { pageArguments, pageCost, pageOf } from './page.ts';
 
 /** The arguments that name one command. */
@@ -40,7 +42,9 @@ const SightingType = builder.objectRef<Sighting>('DedupSighting').implement({
 export const CommandType = builder.objectRef<Command>('Command').implement({
   description:
     'Everything the relay can prove about one command, each part with its own times. The parts are read one after the other, so they may differ by what happened between the reads.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
+    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('Command', row) }),
     userId: t.exposeID('userId', { description: 'The id of the user that the target client belongs to.' }),
     clientId: t.exposeID('clientId', { description: 'The id of the target client.' }),
     commandId: t.exposeID('commandId', { description: 'The command’s id.' }),

@@ -2,6 +2,8 @@ import type { NodeView } from '../../core/delivery/observation.ts';
 import { notFound } from '../../core/errors.ts';
 import { DRAIN_WITHIN_MS, NODE_LEASE_MS } from '../../core/limits.ts';
 import { builder } from './builder.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { connectionOf } from './page.ts';
 
 type Count = { readonly name: string; readonly value: number };
@@ -19,7 +21,9 @@ const Counter = builder.objectRef<Count>('Counter').implement({
 const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
   description:
     'One relay process, as it last reported itself; it reports every two seconds. The report shows that its loops ran, never that a client got or ran anything.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
+    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('DispatcherNode', row) }),
     nodeId: t.exposeID('nodeId', { description: 'The node’s id.' }),
     mailboxListenerAlive: t.exposeBoolean('listenerAlive', {
       description:

@@ -1,6 +1,8 @@
 import type { ScopeView } from '../../core/delivery/observation.ts';
 import { SCOPE_HOLDERS } from '../../core/limits.ts';
 import { builder } from './builder.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { connectionOf } from './page.ts';
 
 const CommandRef = builder.objectRef<ScopeView['holders'][number]>('CommandRef').implement({
@@ -16,7 +18,9 @@ const CommandRef = builder.objectRef<ScopeView['holders'][number]>('CommandRef')
 const CapacityScope = builder.objectRef<ScopeView>('CapacityScope').implement({
   description:
     'An admission scope that holds reservations now. It need not be a commercial tenant. A reservation is of admission, not of execution: it says that a command was admitted and has not ended, never that anything runs.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
+    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('CapacityScope', row) }),
     scopeId: t.exposeID('scopeId', {
       description: 'The scope’s id: by default a user’s id, or the name of a group in the policy file.',
     }),

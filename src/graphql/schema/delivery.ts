@@ -2,6 +2,8 @@ import type { Command, CommandCaller, ExecutionEvidence, Outcome, Stage } from '
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { wireEnum } from './enums.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 
 export const StageEnum = wireEnum<Stage>('Stage', 'How far a command has come.', {
   admitted: 'The command is on record and waits for its client to connect.',
@@ -59,7 +61,9 @@ const CommandCallerType = builder.objectRef<CommandCaller>('CommandCaller').impl
 export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').implement({
   description:
     'What the relay can prove about the delivery of one command. It holds no payload, and no field of it ever means that an effect outside the client is complete.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
+    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('DeliveryRecord', row) }),
     userId: t.exposeID('userId', { description: 'The id of the user that the target client belongs to.' }),
     clientId: t.exposeID('clientId', { description: 'The id of the target client.' }),
     commandId: t.exposeID('commandId', { description: 'The command’s id.' }),

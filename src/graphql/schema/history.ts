@@ -11,6 +11,8 @@ import type { MessageOrder, StreamSummary } from '../../core/history/store.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import type { RowSize } from './page-budget.ts';
 
@@ -52,7 +54,9 @@ export const TerminalErrorType = builder.objectRef<TerminalError>('TerminalError
 const Stream = builder.objectRef<StreamSummary>('Stream').implement({
   description:
     'One stream of a user’s retained messages. Counts and times are null if the backend cannot tell them cheaply.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
+    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('Stream', row) }),
     key: t.string({
       description: 'The stream’s full key, `<user>/<suffix>`.',
       resolve: ({ userId, suffix }) => streamKey(userId, suffix),
@@ -88,8 +92,10 @@ const includeArgument = builder.args((t) => ({
 
 const MessageType = builder.objectRef<Message>('Message').implement({
   description: 'A summary of a retained message. Its payload is redacted unless it is requested.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The message’s id.' }),
+    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('Message', row) }),
+    messageId: t.exposeID('id', { description: 'The message’s id.' }),
     stream: t.string({
       description: 'The full key of the message’s stream, `<user>/<suffix>`.',
       resolve: ({ userId, suffix }) => streamKey(userId, suffix),
@@ -171,7 +177,7 @@ function hasPayload({ payload, spill }: Message): boolean {
  * Counts inline payloads only. Payloads from the spill store have a bound of their own (ANSWER_SPILL_BYTES) and are
  * redacted beyond it.
  */
-const MESSAGE_SIZE: RowSize<Message> = {
+export const MESSAGE_SIZE: RowSize<Message> = {
   fields: ['payload'],
   bytes: ({ payload }, asks) => (asks('payload') ? (payload?.length ?? 0) : 0),
 };

@@ -1,4 +1,3 @@
-import DataLoader from 'dataloader';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ExecutionContext } from '../../core/contexts/context.ts';
@@ -8,12 +7,12 @@ import type { Core, PendingRpc, Summary } from '../../core/core.ts';
 import type { StreamSummary } from '../../core/history/store.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { canonicalJson } from '../../core/json.ts';
-import { CallboardError } from '../../core/errors.ts';
-import { LazyMap } from '../../core/lazy.ts';
-import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Page } from '../../core/page.ts';
 import type { SiteView } from '../../core/sites/api.ts';
 import { createPayloads, type Payloads } from './history-payload.ts';
+import { loadingOf } from './loaders-batch.ts';
+import { createNodeLoaders, type NodeLoaders } from './node-loaders.ts';
 
 /**
  * Loads nested fields in batches: all parents of one tick cause one call of core. In direct mode each key is loaded at
@@ -33,11 +32,13 @@ export type Loaders = {
   readonly sitesOfUser: (userId: string, first: number) => MaybePromise<Summary<SiteView>>;
   /** Loads payloads. The resolver decides whether the requester asked for them. */
   readonly payload: Payloads['load'];
+  /** Rows by the keys of their ids, for `node` and `nodes`. */
+  readonly nodes: NodeLoaders;
   readonly forget: () => void;
 };
 
 export function createLoaders(core: Core, requester: Principal | null): Loaders {
-  const { single, pages } = core.mode === 'direct' ? AT_ONCE : BATCHED;
+  const { single, pages } = loadingOf(core);
   const connection = single(clientKeyText, (keys: readonly ClientKey[]) => core.connections.many(keys));
   const waiters = single(commandKeyText, (keys: readonly CommandKey[]) => core.rpc.ofCommands(keys));
   const connections = pages(itself, (ids: readonly string[], first) => core.connections.ofUsers(requester, ids, first));
@@ -58,7 +59,8 @@ export function createLoaders(core: Core, requester: Principal | null): Loaders 
   const sites = pages(itself, (ids: readonly string[], first) => core.sites.ofUsers(requester, ids, first));
   const payloads = createPayloads(core, requester);
   const ofRooms = [connection, waiters, connections, streams, ofUser, ofClient, payloads];
-  const all = [...ofRooms, contexts, windows, workers, sites];
+  const nodes = createNodeLoaders(core, requester);
+  const all = [...ofRooms, contexts, windows, workers, sites, nodes];
   return {
     connection: connection.load,
     connectionsOfUser: connections.load,
@@ -71,72 +73,9 @@ export function createLoaders(core: Core, requester: Principal | null): Loaders 
     workers: workers.load,
     sitesOfUser: sites.load,
     payload: payloads.load,
+    nodes,
     forget: () => all.forEach((loader) => loader.forget()),
   };
 }
 
 const itself = (key: string): string => key;
-
-type Load<K, V> = { readonly load: (key: K) => MaybePromise<V>; readonly forget: () => void };
-type LoadPage<K, V> = { readonly load: (key: K, first: number) => MaybePromise<V>; readonly forget: () => void };
-type Loading = {
-  single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => MaybePromise<readonly V[]>): Load<K, V>;
-  /** One batch per page size: a page of one size cannot serve a request for another size. */
-  pages<K, V>(
-    keyOf: (key: K) => string,
-    batch: (keys: readonly K[], first: number) => MaybePromise<readonly V[]>,
-  ): LoadPage<K, V>;
-};
-
-/** Each DataLoader is created on first use, since most requests need few of them. */
-const BATCHED: Loading = {
-  single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => MaybePromise<readonly V[]>): Load<K, V> {
-    let loader: DataLoader<K, V, string> | undefined;
-    const made = (): DataLoader<K, V, string> =>
-      (loader ??= new DataLoader<K, V, string>(async (keys) => batch(keys), { cacheKeyFn: keyOf }));
-    return { load: (key) => made().load(key), forget: () => void loader?.clearAll() };
-  },
-  pages(keyOf, batch) {
-    return bySize((first) => BATCHED.single(keyOf, (keys) => batch(keys, first)));
-  },
-};
-
-const AT_ONCE: Loading = {
-  single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => MaybePromise<readonly V[]>): Load<K, V> {
-    const loaded = new LazyMap<string, MaybePromise<V>>();
-    return {
-      load(key) {
-        const text = keyOf(key);
-        const known = loaded.get(text);
-        if (known !== undefined) return known;
-        const value = thenDo(batch([key]), onlyOne);
-        loaded.set(text, value);
-        return value;
-      },
-      forget: () => loaded.clear(),
-    };
-  },
-  pages(keyOf, batch) {
-    return bySize((first) => AT_ONCE.single(keyOf, (keys) => batch(keys, first)));
-  },
-};
-
-function bySize<K, V>(make: (first: number) => Load<K, V>): LoadPage<K, V> {
-  const sizes = new LazyMap<number, Load<K, V>>();
-  return {
-    load(key, first) {
-      const known = sizes.get(first);
-      if (known) return known.load(key);
-      const loader = make(first);
-      sizes.set(first, loader);
-      return loader.load(key);
-    },
-    forget: () => sizes.clear(),
-  };
-}
-
-function onlyOne<V>(values: readonly V[]): V {
-  const [value] = values;
-  if (value === undefined) throw new CallboardError('internal', 'A batch load of one key returned no value.');
-  return value;
-}

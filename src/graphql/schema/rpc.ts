@@ -9,6 +9,8 @@ import { ConnectionSnapshot } from './connections.ts';
 import { StageEnum } from './delivery.ts';
 import { wireEnum } from './enums.ts';
 import { fresh } from './live.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { CompletenessType, connectionOf, CountResult, pageArguments, pageCost, pageOf } from './page.ts';
 
 export const WaitStageEnum = wireEnum<WaitFor>(
@@ -40,12 +42,11 @@ const InstanceMismatchType = builder.objectRef<InstanceMismatch>('InstanceMismat
 const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
   description:
     'One caller’s wait on a command that has not been resolved. Nothing more is shown: the command may have been written to the socket, the client may have run it, and a result may have come after the caller stopped waiting.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
+    id: t.id({ ...NODE_ID, resolve: ({ waiter }) => nodeIdOf('PendingRpc', waiter) }),
     rpcId: t.id({ description: 'The id of the wait.', resolve: ({ waiter }) => waiter.rpcId }),
-    commandId: t.id({
-      description: 'The id of the command that the caller waits for.',
-      resolve: ({ waiter }) => waiter.commandId,
-    }),
+    commandId: t.id({ description: 'The id of the awaited command.', resolve: ({ waiter }) => waiter.commandId }),
     userId: t.id({
       description: 'The id of the user that the target client belongs to.',
       resolve: ({ waiter }) => waiter.userId,

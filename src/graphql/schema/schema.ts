@@ -16,6 +16,7 @@ import './delivery.ts';
 import './history-raw.ts';
 import './history.ts';
 import './ingest.ts';
+import './node.ts';
 import './rpc-invoke.ts';
 import './rpc.ts';
 import './sites-events.ts';

@@ -1,8 +1,10 @@
 import { GRANTS_PER_SESSION } from '../../core/limits.ts';
 import type { SessionView } from '../../core/sites/api.ts';
-import type { Grant, SessionState } from '../../core/sites/session.ts';
+import type { Grant, SessionState, SiteSession } from '../../core/sites/session.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { SiteType } from './sites.ts';
 
 export const SessionStateEnum = wireEnum<SessionState>(
@@ -16,11 +18,20 @@ export const SessionStateEnum = wireEnum<SessionState>(
   },
 );
 
-export const GrantType = builder.objectRef<Grant>('Grant').implement({
+/** A grant, and the session that it belongs to. */
+type GrantView = Grant & { readonly sessionId: string };
+
+export function grantOf({ sessionId }: Pick<SiteSession, 'sessionId'>, grant: Grant): GrantView {
+  return { ...grant, sessionId };
+}
+
+export const GrantType = builder.objectRef<GrantView>('SiteGrant').implement({
   description:
     'What the holder of one token may do in a session: never more than the parent grant and the site’s definition allow.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
-    id: t.id({ description: 'The grant’s id.', resolve: ({ grantId }) => grantId }),
+    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('SiteGrant', row) }),
+    grantId: t.exposeID('grantId', { description: 'The grant’s id, unique within its session.' }),
     events: t.exposeStringList('events', {
       nullable: true,
       description: 'The names of the events that the holder may receive; null means all that the site publishes.',
@@ -45,8 +56,10 @@ export const GrantType = builder.objectRef<Grant>('Grant').implement({
 
 export const SiteSessionType = builder.objectRef<SessionView>('SiteSession').implement({
   description: 'A limited time in which viewers may use a site.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
-    id: t.id({ description: 'The session’s id.', resolve: ({ session }) => session.sessionId }),
+    id: t.id({ ...NODE_ID, resolve: ({ session }) => nodeIdOf('SiteSession', session) }),
+    sessionId: t.id({ description: 'The session’s id.', resolve: ({ session }) => session.sessionId }),
     site: t.expose('site', {
       type: SiteType,
       nullable: true,
@@ -63,18 +76,20 @@ export const SiteSessionType = builder.objectRef<SessionView>('SiteSession').imp
       description: 'When the session expires.',
       resolve: ({ session }) => session.expiresAt,
     }),
-    grant: t.expose('grant', {
+    grant: t.field({
       type: GrantType,
       nullable: true,
       description: 'What the requester may do; null for an administrator, who may only read.',
+      resolve: ({ session, grant }) => grant && grantOf(session, grant),
     }),
     subscribers: t.exposeInt('subscribers', {
       nullable: true,
       description: 'How many subscriptions are live on the node that answers; null for the holder of a grant.',
     }),
-    grants: t.expose('grants', {
+    grants: t.field({
       type: [GrantType],
       nullable: true,
+      resolve: ({ session, grants }) => grants?.map((grant) => grantOf(session, grant)),
       description: `All grants of the session in the order in which they were given, at most ${GRANTS_PER_SESSION} of them live; null for the holder of a grant.`,
     }),
   }),

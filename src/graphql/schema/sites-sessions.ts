@@ -5,7 +5,7 @@ import { builder } from './builder.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { Refusal, refusalOf } from './refusal.ts';
 import { SESSION_SIZE } from './sites-size.ts';
-import { GrantType, SessionStateEnum, SiteSessionType } from './sites-session-types.ts';
+import { grantOf, GrantType, SessionStateEnum, SiteSessionType } from './sites-session-types.ts';
 import { SiteType } from './sites.ts';
 
 const SiteSessionConnection = connectionOf('SiteSession', SiteSessionType, {
@@ -31,8 +31,8 @@ builder.queryField('siteSession', (t) =>
     type: SiteSessionType,
     nullable: true,
     description: 'One session, for its owner, the holders of its grants and administrators; null for all others.',
-    args: { id: t.arg.id({ required: true, description: 'The session’s id.' }) },
-    resolve: (_, { id }, { core, requester }) => core.sites.session(requester, id),
+    args: { sessionId: t.arg.id({ required: true, description: 'The session’s id.' }) },
+    resolve: (_, { sessionId: id }, { core, requester }) => core.sites.session(requester, id),
   }),
 );
 
@@ -93,7 +93,7 @@ const OpenedSiteSession = builder.objectRef<OpenedSession>('OpenedSiteSession').
   }),
 });
 
-const SharedGrant = builder.objectRef<NewToken>('SharedGrant').implement({
+const SharedGrant = builder.objectRef<NewToken & { readonly sessionId: string }>('SharedGrant').implement({
   description: 'A new grant. Its token is shown only here.',
   fields: (t) => ({
     grantId: t.id({ description: 'The grant’s id.', resolve: ({ grant }) => grant.grantId }),
@@ -103,7 +103,11 @@ const SharedGrant = builder.objectRef<NewToken>('SharedGrant').implement({
       description: 'When the grant expires.',
       resolve: ({ grant }) => grant.expiresAt,
     }),
-    grant: t.expose('grant', { type: GrantType, description: 'What the grant allows.' }),
+    grant: t.field({
+      type: GrantType,
+      description: 'What the grant allows.',
+      resolve: ({ sessionId, grant }) => grantOf({ sessionId }, grant),
+    }),
   }),
 });
 
@@ -157,16 +161,18 @@ builder.mutationFields((t) => ({
   closeSiteSession: t.field({
     type: SiteSessionType,
     description: 'Closes a session; its event streams end within a second. Only for its owner, with the scope `host`.',
-    args: { id: t.arg.id(sessionId) },
-    resolve: async (_, { id }, { core, requester }) => (await core.sites.close(requester, id)) ?? notFound(),
+    args: { sessionId: t.arg.id(sessionId) },
+    resolve: async (_, { sessionId: id }, { core, requester }) => (await core.sites.close(requester, id)) ?? notFound(),
   }),
   shareSiteSession: t.field({
     type: ShareSiteSessionResult,
     description:
       'Gives another grant of a session. Only for its owner, and for the holder of a grant that may be shared.',
     args: { input: t.arg({ type: ShareSiteSessionInput, required: true, description: 'The grant to give.' }) },
-    resolve: async (_, { input: { sessionId: id, ...request } }, { core, requester }) =>
-      (await core.sites.share(requester, id, request).catch(refusalOf)) ?? notFound(),
+    resolve: async (_, { input: { sessionId: id, ...request } }, { core, requester }) => {
+      const given = (await core.sites.share(requester, id, request).catch(refusalOf)) ?? notFound();
+      return 'kind' in given ? given : { ...given, sessionId: id };
+    },
   }),
   revokeGrant: t.field({
     type: RevokeGrantResult,

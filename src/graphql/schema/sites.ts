@@ -6,6 +6,8 @@ import type { CapabilityProfile } from '../../core/sites/site.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { CONNECTION_SIZE } from './connections-size.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { Refusal, refusalOf } from './refusal.ts';
 import { SITE_SIZE } from './sites-size.ts';
@@ -21,11 +23,18 @@ const CapabilityProfileType = builder.objectRef<CapabilityProfile>('CapabilityPr
   }),
 });
 
+/** The key of a site names its owner, so the holder of a grant gets an id that names the session instead. */
+function nodeIdOfSite(site: SiteView): string {
+  return site.seen === 'whole' ? nodeIdOf('Site', site) : nodeIdOf('SiteOfSession', site);
+}
+
 export const SiteType = builder.objectRef<SiteView>('Site').implement({
   description:
     'A cooperative site as its owner defined it. The holder of a grant sees the id, mode, title and profile, and the names that the grant allows; the owner, client, host and registration time are null.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
-    id: t.id({ description: 'The site’s id, unique within its owner.', resolve: ({ siteId }) => siteId }),
+    id: t.id({ ...NODE_ID, resolve: nodeIdOfSite }),
+    siteId: t.exposeID('siteId', { description: 'The site’s id, unique within its owner.' }),
     owner: t.id({
       nullable: true,
       description: 'The id of the user that owns the site; null for the holder of a grant.',

@@ -6,14 +6,18 @@ import { builder } from './builder.ts';
 import { ConnectionSnapshotConnection, ConnectionStatusEnum } from './connections.ts';
 import { CONNECTION_SIZE } from './connections-size.ts';
 import { StreamConnection } from './history.ts';
+import { nodeIdOf } from './node-ids.ts';
+import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { PendingRpcConnection } from './rpc.ts';
 
 export const User = builder.objectRef<UserView>('User').implement({
   description:
     'A canonical user. The relay knows users only by their connections and retained messages; there is no user registry.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The canonical user id.' }),
+    id: t.id({ ...NODE_ID, resolve: ({ id }) => nodeIdOf('User', { userId: id }) }),
+    userId: t.exposeID('id', { description: 'The canonical user id.' }),
     connectionCount: t.exposeInt('connectionCount', { description: 'How many connections of the user were observed.' }),
     streamCount: t.exposeInt('streamCount', {
       description: 'How many streams with retained messages of the user were observed.',
@@ -111,7 +115,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description:
       'One user; null if it has neither a connection nor a retained stream, or if the requester is another user. A user that reads itself always gets an answer.',
-    args: { id: t.arg.id({ required: true, description: 'The user’s id.' }) },
-    resolve: (_, { id }, { core, requester }) => core.users.get(requester, id),
+    args: { userId: t.arg.id({ required: true, description: 'The user’s id.' }) },
+    resolve: (_, { userId }, { core, requester }) => core.users.get(requester, userId),
   }),
 }));

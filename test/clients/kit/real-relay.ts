@@ -2,22 +2,28 @@ import type { Callboard, Settings } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/token.ts';
 import { openRelays } from '../../kit/topology.ts';
 
+const admin = 'admin-token-of-the-tests';
 const secret = 'a secret of the tests, long enough for HS256';
 
 export type RealRelay = AsyncDisposable & {
   readonly callboard: Callboard;
   readonly url: string;
   readonly link: string;
+  /** An administrator's token. */
+  readonly admin: string;
   token(user: string, ...scopes: string[]): Promise<string>;
 };
 
 /** One relay in this process, or as many as the run's topology has, on free ports and with the real clock. */
 export async function startRealRelay(settings: Partial<Settings> = {}): Promise<RealRelay> {
-  const { callboard, url, linkUrl } = await openRelays({ config: { ...settings, auth: { secret } } });
+  const { callboard, url, linkUrl } = await openRelays({
+    config: { ...settings, auth: { secret, adminTokens: [admin] } },
+  });
   return {
     callboard,
     url,
     link: `${linkUrl.replace(/^http/, 'ws')}/connect`,
+    admin,
     token: (user, ...scopes) => signToken({ secret, user, scopes, ttlSeconds: 600, now: Date.now() }),
     [Symbol.asyncDispose]: () => callboard.close(),
   };

@@ -3,6 +3,7 @@ import { contextStatus, windowStatus, type ExecutionContext } from '../../../src
 import type { ContextQuery, Contexts, WindowQuery, WorkerQuery } from '../../../src/core/contexts/api.ts';
 import type { CountedWindow } from '../../../src/core/contexts/store.ts';
 import type { Requester } from '../../../src/core/core.ts';
+import type { ClientKey } from '../../../src/core/ids.ts';
 import { trustJson } from '../../../src/core/json.ts';
 import { paged, type Listing } from './pages.ts';
 import { T0 } from './rows.ts';
@@ -108,6 +109,16 @@ export function contextsRoom({ contexts: all, windows }: FakeSites, calls: strin
     async count(requester, query) {
       return { count: kept(requester, query).length, completeness: completeness(kept(requester, query).length) };
     },
+    many(keys) {
+      calls.push('contexts.many');
+      return keys.map((key) => all.find((row) => isSame(row, key) && row.contextId === key.contextId) ?? null);
+    },
+    manyWindows(keys) {
+      calls.push('contexts.manyWindows');
+      return keys.map(
+        (key) => windows.find(({ window }) => isSame(window, key) && window.windowId === key.windowId) ?? null,
+      );
+    },
     async windows(requester, query, page) {
       calls.push('contexts.windows');
       return paged(keptWindows(requester, query), page, ofWindows(requester, clean(query)));
@@ -157,4 +168,8 @@ function clean(query: object): object {
   return Object.fromEntries(
     Object.entries(query).filter(([, requested]) => requested !== null && requested !== undefined),
   );
+}
+
+function isSame(row: ClientKey, key: ClientKey): boolean {
+  return row.userId === key.userId && row.clientId === key.clientId;
 }

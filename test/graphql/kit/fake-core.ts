@@ -1,10 +1,10 @@
-import { readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
+import { knownUser, readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
 import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { CancelReceipt, Core, Invocation, PendingRpc, Requester } from '../../../src/core/core.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';
 import { fail } from '../../../src/core/errors.ts';
 import type { Message, ShownPayload } from '../../../src/core/history/message.ts';
-import type { StreamSummary } from '../../../src/core/history/store.ts';
+import type { MessageKey, StreamSummary } from '../../../src/core/history/store.ts';
 import { clientKeyText } from '../../../src/core/ids.ts';
 import type { JsonText } from '../../../src/core/json.ts';
 import { CLIENT_ACTIONS } from '../../../src/core/limits.ts';
@@ -109,6 +109,11 @@ function users({ connections: all, streams }: FakeData, calls: string[]): Core['
     async get(requester, id) {
       const userId = readScope(requester, id);
       return userId !== null && ids.includes(userId) ? view(userId) : null;
+    },
+    async many(requester, asked) {
+      calls.push('users.many');
+      const known = asked.map((id) => knownUser(requester, id));
+      return known.map((userId) => (userId !== null && ids.includes(userId) ? view(userId) : null));
     },
   };
 }
@@ -238,6 +243,15 @@ function history({ streams, messages, spilled }: FakeData, calls: string[]): Cor
       const rows = messages.filter((row) => row.commandId === commandId);
       return paged(rows, page, ofMessages(requester, { userId, commandId }));
     },
+    async manyStreams(keys) {
+      calls.push('history.manyStreams');
+      return keys.map(({ userId, suffix }) => of(userId).find((row) => row.suffix === suffix) ?? null);
+    },
+    async manyMessages(_requester, keys) {
+      calls.push('history.manyMessages');
+      const text = ({ userId, suffix, seq, at }: MessageKey): string => `${userId}/${suffix}/${seq}/${at}`;
+      return keys.map((key) => messages.find((row) => text(row) === text(key)) ?? null);
+    },
     async payloads(_requester, requested) {
       calls.push(`history.payloads ${requested.map(({ id }) => id).join(' ')}`);
       return requested.map(({ id }) => spilled[id] ?? { state: 'unavailable', text: null });
@@ -254,7 +268,10 @@ function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>)
       if (requester?.kind === 'user' && requester.userId !== key.userId) return null;
       return find(key.commandId);
     },
-    many: (keys) => keys.map(({ commandId }) => find(commandId)),
+    many(keys) {
+      calls.push('delivery.many');
+      return keys.map(({ commandId }) => find(commandId));
+    },
     result() {
       calls.push('delivery.result');
       return data.result;
@@ -264,6 +281,8 @@ function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>)
     summary: unprepared,
     nodes: unprepared,
     tenants: unprepared,
+    nodesById: unprepared,
+    tenantsById: unprepared,
     status: unprepared,
     commands: unprepared,
     disconnectClient: unprepared,
@@ -282,6 +301,7 @@ function noSites(): Core['sites'] {
     list: unprepared,
     get: unprepared,
     sessions: unprepared,
+    many: unprepared,
     ofUsers: unprepared,
     open: unprepared,
     session: unprepared,

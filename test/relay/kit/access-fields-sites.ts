@@ -10,7 +10,7 @@ export const SITE_FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
     { rule: 'owned', call: 'site(owner: $user, siteId: $site)', found: 'shows', other: 'null', alikeAtHome: true },
     { rule: 'mine', call: 'site(siteId: $site)', found: 'shows', admin: 'invalid_argument', other: 'null' },
   ],
-  'Query.siteSession': [{ rule: 'session', call: 'siteSession(id: $session)', found: 'shows', other: 'null' }],
+  'Query.siteSession': [{ rule: 'session', call: 'siteSession(sessionId: $session)', found: 'shows', other: 'null' }],
   'Mutation.registerSite': [
     {
       rule: 'mine',
@@ -46,7 +46,7 @@ export const SITE_FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
     {
       rule: 'session',
       scope: 'host',
-      call: 'closeSiteSession(id: $session)',
+      call: 'closeSiteSession(sessionId: $session)',
       found: '',
       admin: 'forbidden',
       viewer: 'forbidden',

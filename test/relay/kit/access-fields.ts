@@ -5,7 +5,16 @@ import type { FieldAccess } from './access-field.ts';
 export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Query.viewer': [{ rule: 'mine', call: 'viewer', found: 'shows', admin: 'empty', other: 'empty' }],
   'Query.users': [{ rule: 'admin', call: 'users', found: 'shows' }],
-  'Query.user': [{ rule: 'owned', call: 'user(id: $user)', found: 'shows', other: 'null' }],
+  'Query.user': [{ rule: 'owned', call: 'user(userId: $user)', found: 'shows', other: 'null' }],
+  // The selection holds only the id, so a row that is shown looks empty.
+  'Query.node': [
+    { rule: 'owned', call: 'node(id: $nodeOfClient)', found: 'empty', other: 'null', alikeAtHome: true },
+    { rule: 'session', call: 'node(id: $nodeOfSession)', found: 'empty', other: 'null' },
+  ],
+  'Query.nodes': [
+    { rule: 'owned', call: 'nodes(ids: [$nodeOfClient])', found: 'empty', other: 'empty', alikeAtHome: true },
+    { rule: 'session', call: 'nodes(ids: [$nodeOfSession])', found: 'empty', other: 'empty' },
+  ],
   'Query.connections': [
     { rule: 'mine', call: 'connections', found: 'shows', other: 'empty' },
     { rule: 'mine', call: 'connections(status: CONNECTED)', found: 'shows', other: 'empty' },

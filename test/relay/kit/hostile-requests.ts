@@ -143,7 +143,7 @@ export const GRAPHQL: readonly HostileRequest[] = [
     'query { viewer { ...A } } fragment A on Viewer { kind ...A }',
     'GRAPHQL_VALIDATION_FAILED',
   ),
-  query('a variable that is missing', 'query ($id: ID!) { user(id: $id) { id } }', 'invalid_argument'),
+  query('a variable that is missing', 'query ($id: ID!) { user(userId: $id) { id } }', 'invalid_argument'),
   query('a variable of the wrong type', 'query ($n: Int!) { users(first: $n) { nodes { id } } }', 'invalid_argument', {
     variables: { n: 'x' },
   }),

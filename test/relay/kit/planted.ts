@@ -1,6 +1,7 @@
 import type { CallboardOptions } from '../../../src/callboard.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { postJson } from '../../http/kit/http-relay.ts';
+import { nodeIdOf } from '../../../src/graphql/schema/node-ids.ts';
 import { admin } from '../../kit/core.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
 
@@ -24,7 +25,7 @@ export type Ids = {
   readonly grant: string;
 };
 
-function idsOf(user: string, word: string): Ids {
+export function idsOf(user: string, word: string): Ids {
   const client = `${word}-tab`;
   return {
     user,
@@ -63,8 +64,19 @@ export type World = TestRelay & {
   readonly tab: Welcomed;
   readonly otherTab: Welcomed;
   /** With the ids that the relay generated. */
-  named(ids: Ids): Ids;
+  named(ids: Ids): Named;
 };
+
+/** The ids of `node` beside the local ids. */
+export type Named = Ids & { readonly nodeOfClient: string; readonly nodeOfSession: string };
+
+function withNodes(ids: Ids): Named {
+  return {
+    ...ids,
+    nodeOfClient: nodeIdOf('ConnectionSnapshot', { userId: ids.user, clientId: ids.client }),
+    nodeOfSession: nodeIdOf('SiteSession', { sessionId: ids.session }),
+  };
+}
 
 /** Two users with the same kind of rows. The owner's are marked, and the other must never see them. */
 export async function world(options: Partial<CallboardOptions> & { readonly clock?: FakeClock } = {}): Promise<World> {
@@ -77,13 +89,13 @@ export async function world(options: Partial<CallboardOptions> & { readonly cloc
     sessions.set(ids.user, { session: session_id, grant: grant_id });
     if (ids === PLANTED) relay.know(VIEWER, token);
   }
-  return { ...relay, tab, otherTab, named: (ids) => ({ ...ids, ...sessions.get(ids.user) }) };
+  return { ...relay, tab, otherTab, named: (ids) => withNodes({ ...ids, ...sessions.get(ids.user) }) };
 }
 
 type Opened = { readonly session_id: string; readonly grant_id: string; readonly token: string };
 
 /** A site that allows everything, and a session of it. */
-async function openSession(relay: TestRelay, { user, client, site, action }: Ids): Promise<Opened> {
+export async function openSession(relay: TestRelay, { user, client, site, action }: Ids): Promise<Opened> {
   const requester = `${user}:host`;
   const definition = {
     client_id: client,
@@ -101,7 +113,7 @@ async function openSession(relay: TestRelay, { user, client, site, action }: Ids
 }
 
 /** A client with a context and a window, and three commands: one completed, one failed, and one pending. */
-async function furnish(relay: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
+export async function furnish(relay: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
   const tab = await open(relay, ids, word);
   const path = `/connections/${ids.user}/${ids.client}/actions/${ids.action}`;
   const trace = { trace_id: `${word}-trace`, parent_span_id: `${word}-span`, params: ids.params };

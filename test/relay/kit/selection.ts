@@ -107,5 +107,7 @@ const VARIABLES = {
   site: 'ID!',
   session: 'ID!',
   grant: 'ID!',
+  nodeOfClient: 'ID!',
+  nodeOfSession: 'ID!',
   after: 'String',
 } as const;

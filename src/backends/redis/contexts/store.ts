@@ -11,9 +11,10 @@ import type { PageRequest, Position, Scan } from '../../../core/page.ts';
 import type { RedisParts } from '../parts.ts';
 import { partitionsOf } from '../connections/store.ts';
 import { createLooker, type Looker } from '../connections/look.ts';
-import { countRows, firstRow, scanPage, type Listing } from '../connections/scan.ts';
+import { countRows, firstRow, scanPage, type Listing, type Member } from '../connections/scan.ts';
 import { createContextLoader, type ContextLoader } from './load.ts';
 import { contextsText, windowsText } from './rows.ts';
+import type { KeyKind } from '../keys.ts';
 import type { Store } from '../store/store.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly loader: ContextLoader };
@@ -44,7 +45,40 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
       const listing = windowListing(context, filter);
       return firstRow(looker, { ...listing, wanted: ([, , id]) => id === windowId });
     },
+    getContexts: (keys) =>
+      rowsByKey(context, {
+        kind: 'ctxs',
+        positions: keys.map(({ userId, clientId, contextId }) => [userId, clientId, contextId]),
+        load: async (member) => (await context.loader.contexts([member], null))[0] ?? null,
+      }),
+    getWindows: (keys) =>
+      rowsByKey(context, {
+        kind: 'wins',
+        positions: keys.map(({ userId, clientId, windowId }) => [userId, clientId, windowId]),
+        load: async (member) => (await context.loader.windows([member], null))[0] ?? null,
+      }),
   };
+}
+
+type Wanted<T> = {
+  readonly kind: KeyKind;
+  readonly positions: readonly Position[];
+  readonly load: (member: Member) => Promise<T | null>;
+};
+
+/** The rows at these positions. Looks and reads of a tick go to Redis together. */
+function rowsByKey<T>(
+  { store, looker }: Context,
+  { kind, positions, load }: Wanted<T>,
+): Promise<readonly (T | null)[]> {
+  return Promise.all(
+    positions.map(async (position) => {
+      const partition = store.partitionOfUser(position[0] ?? '');
+      const name = `[${position.join('\0')}`;
+      const { members, ...standing } = await looker.look(partition, { kind, min: name, max: name, limit: 1 });
+      return members.length === 0 ? null : load({ position, partition, standing });
+    }),
+  );
 }
 
 type ClientFilter = Pick<ContextFilter, 'userId' | 'clientId' | 'clientType'>;

@@ -15,6 +15,7 @@ export function createRedisInspector(parts: RedisParts): DeliveryInspector {
   return {
     summary: () => summary(store),
     scopes: (page) => scopes(store, page),
+    getScopes: (scopeIds) => getScopes(store, scopeIds),
     list: createInspectorList(parts),
   };
 }
@@ -78,22 +79,43 @@ async function scopes(store: Store, page: PageRequest): Promise<Scan<CapacitySco
     listOf(list).map((name) => ({ partition, scopeId: String(name), bytes: Buffer.from(String(name)) })),
   );
   names.sort((a, b) => Buffer.compare(a.bytes, b.bytes));
-  const shown = names.slice(0, page.first);
+  const shown = await scopesNamed(store, names.slice(0, page.first));
+  const rows = shown.map((row) => ({ row, position: [row.scopeId] }));
+  const last = rows.at(-1);
+  const next = names.length > page.first && last ? last.position : null;
+  // One that was emptied meanwhile is none any more.
+  return { rows: rows.filter(({ row }) => row.reservedCommands > 0), next, gaps: [] };
+}
+
+async function getScopes(store: Store, scopeIds: readonly string[]): Promise<readonly (CapacityScope | null)[]> {
+  const found = await store.readAll((partition) =>
+    scopeIds.map((id) => ['ZRANGEBYLEX', store.key(partition, 'scopes'), `[${id}`, `[${id}`] as const),
+  );
+  const places = found.flatMap((replies, partition) =>
+    replies.flatMap((reply) => listOf(reply).map((name) => ({ partition, scopeId: String(name) }))),
+  );
+  const held = new Map((await scopesNamed(store, places)).map((scope) => [scope.scopeId, scope]));
+  return scopeIds.map((id) => {
+    const scope = held.get(id);
+    return scope && scope.reservedCommands > 0 ? scope : null;
+  });
+}
+
+type ScopePlace = { readonly partition: number; readonly scopeId: string };
+
+/** In the order given; one that was emptied meanwhile has no reservations. */
+async function scopesNamed(store: Store, places: readonly ScopePlace[]): Promise<readonly CapacityScope[]> {
   const held = await store.readAll((partition) =>
-    shown
+    places
       .filter((one) => one.partition === partition)
       .map(({ scopeId }) => store.key(partition, 'reserved', store.hash(scopeId)))
       .flatMap((key) => [['ZCARD', key] as const, ['ZRANGE', key, 0, SCOPE_HOLDERS - 1, 'WITHSCORES'] as const]),
   );
   const queues = held.map((replies) => replies.values());
-  const rows = shown.map(({ partition, scopeId }) => {
+  return places.map(({ partition, scopeId }) => {
     const [count, holders] = queues[partition]?.take(2) ?? [];
-    return { row: scopeOf(scopeId, Number(count), listOf(holders)), position: [scopeId] };
+    return scopeOf(scopeId, Number(count), listOf(holders));
   });
-  const last = rows.at(-1);
-  const next = names.length > page.first && last ? last.position : null;
-  // One that was emptied meanwhile is none any more.
-  return { rows: rows.filter(({ row }) => row.reservedCommands > 0), next, gaps: [] };
 }
 
 function scopeOf(scopeId: string, reservedCommands: number, flat: readonly Reply[]): CapacityScope {

@@ -1,0 +1,29 @@
+/** The methods of Admin that change something. */
+import * as documents from '../../generated/admin.ts';
+import { AdminError } from './errors.ts';
+import { createQueryRunner } from './query.ts';
+import type { AdminActs, AdminOptions } from './types.ts';
+
+type Refusal = Extract<documents.CancelMutation['cancelCommand'], { readonly __typename: 'Refusal' }>;
+
+export function createActs(options: AdminOptions): AdminActs {
+  const send = createQueryRunner(options);
+  // Sent again, a disconnect may close the link with which its client has come back.
+  const sendOnce = createQueryRunner({ ...options, retries: 0 });
+  return {
+    cancel: async (input) => receiptOf((await send(documents.CancelDocument, { input })).cancelCommand),
+    disconnect: async (client) => receiptOf((await sendOnce(documents.DisconnectDocument, client)).disconnectClient),
+    drain: async (node) => (await send(documents.DrainDocument, node)).drainNode,
+  };
+}
+
+/** Throws AdminError for a refusal. */
+function receiptOf<Receipt extends { readonly __typename: string }>(answer: Receipt | Refusal): Receipt {
+  if (!isRefusal(answer)) return answer;
+  const { code, message, retryAfterMs } = answer;
+  throw new AdminError(code.toLowerCase(), message, { status: 200, retryAfterMs });
+}
+
+function isRefusal(answer: { readonly __typename: string }): answer is Refusal {
+  return answer.__typename === 'Refusal';
+}

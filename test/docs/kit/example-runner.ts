@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { openCallboard } from '../../../src/callboard.ts';
+import { signToken } from '../../../src/http/token.ts';
+import { parsePolicyFile } from '../../../src/policy-file.ts';
+import { ROOT, type Example } from './examples.ts';
+
+const SECRET = 'a secret of more than thirty-two bytes';
+const ADMIN = 'an-administrator-of-the-documentation';
+/** Loaded into each Node of an example. */
+const HOOKS = join(import.meta.dirname, 'from-source.mjs');
+/** curl fails on HTTP errors, except when an example limits its time. npx takes the programs of this checkout. */
+const SHELL = `
+npx() { "$@"; }
+curl() { case " $* " in *" -m "*) command curl -sS "$@" || [ $? = 28 ];; *) command curl -sS --fail-with-body "$@";; esac; }
+`;
+
+export type Runner = AsyncDisposable & {
+  /** Runs one example after the other. Throws what went wrong, with the output of the example. */
+  run(example: Example): Promise<void>;
+};
+
+/**
+ * A real relay in direct mode, and a folder in which the examples of one page run with the variables TOKEN (of the
+ * user `demo`) and ADMIN. The ports 4400 and 4401 of the examples are replaced by free ones.
+ */
+export async function startRunner(): Promise<Runner> {
+  const relay = await openCallboard({ config: { auth: { adminTokens: [ADMIN], secret: SECRET } } });
+  const url = await relay.listen();
+  const control = await freePort();
+  await mkdir(join(ROOT, '.cache'), { recursive: true });
+  const folder = await mkdtemp(join(ROOT, '.cache/docs-'));
+  const token = await signToken({
+    ...{ secret: SECRET, user: 'demo', scopes: ['connect', 'invoke', 'host'] },
+    ...{ ttlSeconds: 3600, now: Date.now() },
+  });
+  const env = {
+    PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
+    ...{ TOKEN: token, ADMIN, NODE_OPTIONS: `--import=${HOOKS}` },
+  };
+  const groups: number[] = [];
+  const place = { folder, env, groups };
+  const adapt = (text: string): string =>
+    text.replaceAll(/\b4400\b/g, new URL(url).port).replaceAll(/\b4401\b/g, String(control));
+  return {
+    async run(example) {
+      const text = adapt(example.text);
+      const file = /^file=(\S+)$/.exec(example.info)?.[1];
+      if (example.language === 'json') return checkJson(text, example.info);
+      if (example.language === 'graphql') return runQuery(url, text);
+      if (example.language === 'sh') return runProgram('bash', ['-ec', SHELL + text], place);
+      if (example.language !== 'js') throw new Error(`No way to run a block of ${example.language}.`);
+      const name = file ?? 'example.mjs';
+      await writeFile(join(folder, name), text);
+      // A named program that connects is started by the shell block that follows it on its page.
+      if (file === undefined || !text.includes('runtime.connect()')) await runProgram('node', [name], place);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const group of groups) stopGroup(group);
+      await relay.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+type Place = { readonly folder: string; readonly env: Record<string, string>; readonly groups: number[] };
+
+async function runProgram(program: string, argv: readonly string[], { folder, env, groups }: Place): Promise<void> {
+  const child = spawn(program, argv, { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  if (child.pid !== undefined) groups.push(child.pid);
+  let output = '';
+  child.stdout.on('data', (text) => (output += text));
+  child.stderr.on('data', (text) => (output += text));
+  // Not `close`: programs that the shell has started in the background keep the pipes open.
+  const code = await new Promise((done) => child.once('exit', done));
+  if (code !== 0) throw new Error(`It ended with ${String(code)}:\n${output}`);
+  if (/"outcome":"(?!completed)/.test(output)) throw new Error(`The command did not complete:\n${output}`);
+}
+
+async function runQuery(url: string, query: string): Promise<void> {
+  const headers = { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' };
+  const answer = await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) });
+  const text = await answer.text();
+  if (!answer.ok || text.includes('"errors"')) throw new Error(text);
+}
+
+function checkJson(text: string, info: string): void {
+  JSON.parse(text);
+  if (info !== 'policy') return;
+  const { faults } = parsePolicyFile(text);
+  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+}
+
+function stopGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // The group has ended.
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((done) => server.once('listening', done));
+  const address = server.address();
+  await new Promise((done) => server.close(done));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}

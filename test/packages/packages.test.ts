@@ -1,0 +1,168 @@
+import { readFile, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Browser } from 'playwright-core';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { launchChromium } from '../browser/kit/chromium.ts';
+import { startRealRelay } from '../clients/kit/real-relay.ts';
+import { startExample, writeExamples } from './kit/examples.ts';
+import { bundle, titleOf } from './kit/page.ts';
+import { PACKAGES, packAndInstall, program, run, type Package, type Packed } from './kit/packed.ts';
+
+// Building, packing and installing take seconds on an idle machine, and minutes on a busy one.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 480_000 });
+
+const LIBRARIES = ['runtime', 'caller', 'host', 'site', 'admin'] as const;
+const IN_PAGES = ['runtime', 'caller', 'site', 'admin'] as const;
+
+let packed: Packed;
+let browser: Browser;
+beforeAll(async () => {
+  packed = await packAndInstall();
+  browser = await launchChromium();
+});
+afterAll(async () => {
+  await browser?.close();
+  await packed?.[Symbol.asyncDispose]();
+});
+
+async function manifestOf(name: Package): Promise<Readonly<Record<string, unknown>>> {
+  return JSON.parse(await readFile(join(packed.installed(name), 'node_modules', name, 'package.json'), 'utf8'));
+}
+
+/** Runs a module in the folder where the package is installed. */
+async function inNode(name: Package, code: string): Promise<string> {
+  await writeFile(join(packed.installed(name), 'program.js'), code);
+  return run(packed.installed(name), process.execPath, 'program.js');
+}
+
+describe.each(PACKAGES)('%s as it is published', (name) => {
+  test('has whole metadata and nothing that only a checkout needs', async () => {
+    const manifest = await manifestOf(name);
+    for (const member of [
+      'description',
+      'keywords',
+      'license',
+      'repository',
+      'homepage',
+      'bugs',
+      'engines',
+      'exports',
+    ]) {
+      expect(manifest[member], member).toBeTruthy();
+    }
+    for (const member of ['scripts', 'devDependencies', 'overrides', 'allowScripts']) {
+      expect(manifest[member], member).toBeUndefined();
+    }
+    const files = await readdir(join(packed.installed(name), 'node_modules', name));
+    expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md']));
+  });
+
+  test('satisfies publint and are-the-types-wrong', async () => {
+    const { messages, pkg } = await publint({
+      pkgDir: join(packed.installed(name), 'node_modules', name),
+      pack: false,
+      strict: true,
+    });
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+    await run(packed.folder(name), program('attw'), packed.tarball(name), '--profile', 'esm-only', '--no-emoji');
+  });
+
+  test('has the same names in each library, in Node', async () => {
+    const names = await inNode(
+      name,
+      `for (const library of ${JSON.stringify(LIBRARIES)}) {
+        const { default: none, ...names } = await import('${name}/' + library);
+        console.log(library + ': ' + Object.keys(names).join(' '));
+      }`,
+    );
+    const own = LIBRARIES.map(async (library) => {
+      const names: object = await import(`../../src/clients/${library}/index.ts`);
+      return `${library}: ${Object.keys(names).toSorted().join(' ')}\n`;
+    });
+    expect(names).toBe((await Promise.all(own)).join(''));
+  });
+
+  test('checks params in a page that allows only its own origin', async () => {
+    const page = await bundle(
+      packed.installed(name),
+      'page',
+      `${IN_PAGES.map((library) => `import * as ${library} from '${name}/${library}';`).join('\n')}
+      const { createRuntime } = runtime;
+      const client = createRuntime({ url: 'ws://relay.test/connect', token: 't', clientId: 'c', clientType: 'browser' });
+      client.handle('a', { schema: { type: 'object', properties: { to: { format: 'email' } } } }, () => 1);
+      let fault = 'none';
+      try { client.handle('b', { schema: { type: 'nonsense' } }, () => 1); } catch (error) { fault = error.name; }
+      document.title = [fault, ...[runtime, caller, site, admin].map((names) => Object.keys(names).length)].join(' ');`,
+    );
+    expect(await titleOf(browser, page)).toMatch(/^TypeError [1-9]\d* [1-9]\d* [1-9]\d* [1-9]\d*$/);
+  });
+
+  test('leaves out of a page what the page does not use', async () => {
+    const sizes: Record<string, number> = {};
+    for (const library of IN_PAGES) {
+      const code = `import * as all from '${name}/${library}'; globalThis.all = { ...all };`;
+      sizes[library] = gzipSync(await bundle(packed.installed(name), library, code)).length;
+    }
+    expect(sizes['runtime']).toBeLessThanOrEqual(20_000);
+    expect(sizes['caller']).toBeLessThanOrEqual(8_000);
+    expect(sizes['site']).toBeLessThanOrEqual(4_500);
+    const one = `import { rawJson } from '${name}/runtime'; globalThis.all = rawJson;`;
+    expect((await bundle(packed.installed(name), 'one', one)).length).toBeLessThan(2_000);
+  });
+
+  test('has types that a strict program compiles against', async () => {
+    const folder = packed.installed(name);
+    const imports = LIBRARIES.map((library) => `import * as ${library} from '${name}/${library}';`);
+    const use = `
+      const handle: runtime.Handler = ({ text }) => text;
+      const done: Promise<{ readonly state: 'CANCELLED' | 'REQUESTED' | 'TOO_LATE' }> = admin
+        .createAdmin({ url: '', token: '' })
+        .cancel({ userId: '', clientId: '', commandId: '' });
+      // @ts-expect-error: the state is none of these
+      const wrong: Promise<{ readonly state: 'NEVER' }> = done;
+      export { handle, wrong, caller, host, site };`;
+    await writeFile(join(folder, 'program.ts'), `${imports.join('\n')}${use}`);
+    for (const module of ['nodenext', 'esnext']) {
+      const options = ['--strict', '--noEmit', '--target', 'es2024', '--lib', 'es2024,esnext.disposable,dom'];
+      const resolution = module === 'esnext' ? 'bundler' : module;
+      const types = ['--typeRoots', join(import.meta.dirname, '../../node_modules/@types'), '--types', 'node'];
+      const modules = ['--module', module, '--moduleResolution', resolution];
+      await run(folder, program('tsc'), ...options, ...modules, ...types, 'program.ts');
+    }
+  });
+});
+
+test('callboard-client brings nothing with it', async () => {
+  const folder = join(packed.installed('callboard-client'), 'node_modules');
+  expect((await readdir(folder)).filter((entry) => !entry.startsWith('.'))).toEqual(['callboard-client']);
+});
+
+test('callboard opens a relay that serves the browser libraries', async () => {
+  const statuses = await inNode(
+    'callboard',
+    `import { openCallboard, readConfig } from 'callboard';
+    const callboard = await openCallboard({ config: readConfig({ CALLBOARD_SECRET: 's'.repeat(40) }, []) });
+    const url = await callboard.listen();
+    for (const library of ['runtime', 'caller', 'site']) {
+      console.log((await fetch(url + '/clients/' + library + '.js')).status);
+    }
+    await callboard.close();`,
+  );
+  expect(statuses.match(/^\d+$/gm)).toEqual(['200', '200', '200']);
+});
+
+test('the examples of docs/clients.md run as they stand', async () => {
+  await using relay = await startRealRelay();
+  const folder = packed.installed('callboard-client');
+  expect(await writeExamples(folder)).toEqual(['client.mjs', 'call.mjs', 'host.mjs', 'admin.mjs']);
+  const token = await relay.token('alice', 'connect', 'invoke', 'host');
+  const client = startExample(folder, 'client.mjs', relay.url, token);
+  await client.shows('connected');
+  await startExample(folder, 'call.mjs', relay.url, token).shows("completed { added: 'milk' }");
+  await startExample(folder, 'host.mjs', relay.url, token).shows('published ');
+  await startExample(folder, 'admin.mjs', relay.url, relay.admin).shows('alice kiosk-1 CONNECTED');
+  expect(await client.stop()).toBe(0);
+});

@@ -1,0 +1,63 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
+
+let relay: TestRelay;
+beforeAll(async () => {
+  relay = await startTestRelay();
+});
+afterAll(() => relay[Symbol.asyncDispose]());
+
+const HASH = { persistedQuery: { version: 1, sha256Hash: 'ab'.repeat(32) } };
+
+async function post(body: object, accept: string) {
+  const headers = {
+    accept,
+    'content-type': 'application/json',
+    authorization: `Bearer ${await relay.token('admin')}`,
+  };
+  const answer = await fetch(`${relay.url}/graphql`, { method: 'POST', headers, body: JSON.stringify(body) });
+  return { status: answer.status, body: await answer.json() };
+}
+
+describe('a request for a persisted query', () => {
+  const refusal = {
+    errors: [{ message: 'PersistedQueryNotSupported', extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' } }],
+  };
+
+  it('is refused with the message and the code that links know', async () => {
+    expect(await post({ extensions: HASH }, 'application/json')).toEqual({ status: 200, body: refusal });
+    expect(await post({ extensions: HASH }, 'application/graphql-response+json')).toEqual({
+      status: 400,
+      body: refusal,
+    });
+  });
+
+  it('runs when the document comes with the hash', async () => {
+    const { body } = await post({ query: '{ viewer { kind } }', extensions: HASH }, 'application/json');
+    expect(body).toEqual({ data: { viewer: { kind: 'ADMIN' } } });
+  });
+});
+
+describe('an upgrade to GraphQL over WebSocket', () => {
+  it('is refused with the reason', async () => {
+    const { promise, resolve, reject } = Promise.withResolvers<{ status: number | undefined; text: string }>();
+    const headers = {
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      'sec-websocket-protocol': 'graphql-transport-ws',
+    };
+    request(`${relay.url}/graphql`, { headers }, async (answer) => {
+      let text = '';
+      for await (const chunk of answer) text += String(chunk);
+      resolve({ status: answer.statusCode, text });
+    })
+      .on('error', reject)
+      .end();
+    const { status, text } = await promise;
+    expect(status).toBe(406);
+    expect(text).toContain('no GraphQL over WebSocket');
+  });
+});
