@@ -43,10 +43,10 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'shows fixed rows that no store holds',
   },
   {
-    files: ['audit', 'door', 'limits', 'mask', 'sse', 'sse-client', 'sse-share'].map(
+    files: ['audit', 'endpoint', 'limits', 'mask', 'sse', 'sse-client', 'sse-share'].map(
       (name) => `test/graphql/${name}.test.ts`,
     ),
-    reason: 'tries the door over a small schema of its own that asks no store',
+    reason: 'tests the GraphQL endpoint with a small schema that uses no store',
   },
   {
     files: [
@@ -57,7 +57,7 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
       'request-bodies',
       'plan',
       'sse-expiries',
-      'sse-wire',
+      'sse-stream',
       'time',
       'unproven',
       'writer-event',

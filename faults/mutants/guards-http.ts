@@ -82,7 +82,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
     file: 'http/request-form.ts',
     find: ': isHost(host))',
     replace: ': true)',
-    judge: { test: 'test/http/door.test.ts' },
+    judge: { test: 'test/http/endpoints.test.ts' },
   },
   {
     name: 'user-length-late',

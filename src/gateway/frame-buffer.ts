@@ -41,7 +41,7 @@ export class FrameBuffer implements Flushable {
     this.#turnEnd = turnEnd;
   }
 
-  /** Bytes that the socket has not accepted yet. Frames of this turn count by their characters. */
+  /** Bytes that the socket has not accepted yet. Frames queued in this turn of the event loop count by characters. */
   get backlog(): number {
     return this.#ws.bufferedAmount + this.#chars;
   }

@@ -1,3 +1,4 @@
+/** The access log: one line per request. It must not contain headers, queries or tokens. */
 import { performance } from 'node:perf_hooks';
 import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { Log } from '../core/log.ts';
@@ -15,11 +16,11 @@ export type AccessEntry = RequestNotes & { requester: Principal | null };
  * Writes one access log line when the response closes (for a stream: when it ends), with the command id, its outcome
  * and an error code if there are any. The line has no headers and no query, because a query may contain a ticket.
  */
-export function logAccess(visit: RequestInfo, log: Log): AccessEntry {
+export function logAccess(info: RequestInfo, log: Log): AccessEntry {
   const access: AccessEntry = { requester: null, ...emptyNotes() };
   const started = performance.now();
-  // Destructured here, because a stream may be open for days and the closure would keep the rest of the visit alive.
-  const { id, method, path, address, response } = visit;
+  // Destructured here: a stream may be open for days, and the closure would keep the rest of the request info alive.
+  const { id, method, path, address, response } = info;
   response.on('close', () => {
     const fields = {
       id,

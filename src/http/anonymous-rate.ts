@@ -1,3 +1,4 @@
+/** Bounds what GraphQL takes without a token: the rate per address and the size of bodies. It authenticates nobody. */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../core/errors.ts';
@@ -40,7 +41,10 @@ export function createAnonymousRate(clock: Clock): AnonymousRate {
 export type AnonymousGate = {
   /** The largest body that is read. */
   readonly bodyBytes: number;
-  /** Throws `rate_limited` as `AnonymousRate`, and `unauthenticated` where the announced body is one that only a token would have let in. */
+  /**
+   * Throws `rate_limited` as `AnonymousRate`, and `unauthenticated` where the announced body is one that only a token
+   * would have let in.
+   */
   admit(request: IncomingMessage, address: string): void;
 };
 

@@ -1,3 +1,4 @@
+/** Creates the request handlers of one relay and connects them. It contains no request logic itself. */
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
@@ -100,12 +101,12 @@ export function createApp(options: AppOptions): App {
   meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
   meter.gauge('waiters', 'Pending RPCs: waits of callers for a command.', () => countWaiters(core));
   meterShares(meter, core.shares);
-  const admission = createAuthenticateRequest(authenticator, sockets);
-  const siteEvents = createSiteEvents({ core, log, streams, admission, guard, sockets, fastPath });
+  const authenticate = createAuthenticateRequest(authenticator, sockets);
+  const siteEvents = createSiteEvents({ core, log, streams, authenticate, guard, sockets, fastPath });
   const rest = createRest(options);
   const front = createRequestHandler({
     ...options,
-    admission,
+    authenticate,
     graphql,
     rest,
     gateway,
@@ -132,7 +133,7 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Ap
     schema: restSchema,
     plans: createPlans(restSchema, { fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
-    contextOf: (asked) => createContext({ core, log, ...asked }),
+    contextOf: (request) => createContext({ core, log, ...request }),
     basePath,
     version,
     besides: [SITE_EVENTS_DESCRIPTION],

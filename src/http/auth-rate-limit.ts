@@ -1,3 +1,4 @@
+/** Counts failed tokens per address and in total. It decides no answer; token-guard.ts does. */
 import type { Clock } from '../core/clock.ts';
 import { createTtlCache } from './ttl-cache.ts';
 

@@ -1,3 +1,4 @@
+/** Authenticates bearer tokens: configured administrator tokens and JWTs. It must not log a token. */
 import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import type { JWTVerifyGetKey, JWTVerifyOptions } from 'jose';

@@ -1,3 +1,4 @@
+/** Takes the bearer token from a request and authenticates it. Permissions are checked by the handlers and core. */
 import type { IncomingMessage } from 'node:http';
 import type { Principal } from '../core/auth/principal.ts';
 import { fail } from '../core/errors.ts';
@@ -7,7 +8,7 @@ import type { Sockets } from './sockets.ts';
 import type { RequestInfo } from './request-info.ts';
 
 /** Authenticates a request. Called once per request. Null: the request has no token. */
-export type AuthenticateRequest = (visit: RequestInfo) => MaybePromise<Principal | null>;
+export type AuthenticateRequest = (info: RequestInfo) => MaybePromise<Principal | null>;
 
 /**
  * Reads the token from `Authorization: Bearer` only, never from cookies or the query. Throws `unauthenticated` or

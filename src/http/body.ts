@@ -1,3 +1,4 @@
+/** Reads request bodies within a size limit. It does not interpret them. */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { CallboardError } from '../core/errors.ts';

@@ -1,3 +1,4 @@
+/** Answers input that the HTTP parser rejects. No such input reaches a handler. */
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
 import { rejectUpgrade, type UpgradeRefusal } from '../gateway/reject-upgrade.ts';

@@ -1,3 +1,4 @@
+/** The type of a route outside GraphQL and REST. The routes are in builtin-routes.ts, sign-in.ts and site-events.ts. */
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { AccessEntry } from './access-log.ts';
 import type { RequestInfo } from './request-info.ts';
@@ -6,12 +7,12 @@ import type { RequestInfo } from './request-info.ts';
 export type BuiltinRoute = {
   /**
    * `open`: it needs no token, and pages of any origin may request it. `bearer`: the request handler authenticates its
-   * requests. `own`: the route does so itself.
+   * requests. `by-route`: the route does so itself.
    */
-  readonly authentication: 'open' | 'bearer' | 'own';
+  readonly authentication: 'open' | 'bearer' | 'by-route';
   readonly methods: readonly string[];
-  /** The label under which its requests are counted. */
+  /** The value of the label `door` under which its requests are counted; `house` stands for every fixed path. */
   readonly label: 'house' | 'events';
   /** `access.requester` is set for `bearer`; a route that authenticates sets it. */
-  handle(visit: RequestInfo, access: AccessEntry): MaybePromise<void>;
+  handle(info: RequestInfo, access: AccessEntry): MaybePromise<void>;
 };

@@ -1,3 +1,4 @@
+/** The routes outside GraphQL and REST: health, metrics, OpenAPI, pages and client files. */
 import { requireAdmin, type Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
 import type { Core } from '../core/core.ts';
@@ -31,14 +32,14 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
   const page = welcomePage(basePath);
   let document: string | null = null;
   const routes: [string, BuiltinRoute][] = [
-    ['/', open((visit) => sendPage(visit, page))],
-    ['/healthz', open((visit) => send(visit, 200, '{"status":"ok"}'))],
-    ['/readyz', open((visit) => sendReadiness(visit, [core, authenticator]))],
-    ['/openapi.json', open((visit) => send(visit, 200, (document ??= JSON.stringify(openapi()))))],
-    ['/metrics', bearer((visit, { requester }) => sendMetrics(visit, requester, meter))],
+    ['/', open((info) => sendPage(info, page))],
+    ['/healthz', open((info) => send(info, 200, '{"status":"ok"}'))],
+    ['/readyz', open((info) => sendReadiness(info, [core, authenticator]))],
+    ['/openapi.json', open((info) => send(info, 200, (document ??= JSON.stringify(openapi()))))],
+    ['/metrics', bearer((info, { requester }) => sendMetrics(info, requester, meter))],
     ['/connect', bearer(refuseWithoutUpgrade)],
     ...(signIn ? [['/sign-in', createSignInRoute(signIn)] satisfies [string, BuiltinRoute]] : []),
-    ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((visit) => client(visit, name))]),
+    ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((info) => client(info, name))]),
   ];
   return new Map(routes);
 }
@@ -62,28 +63,31 @@ function sendPage({ response }: RequestInfo, { html, policy }: ReturnType<typeof
   response.end(html);
 }
 
-/** Load balancers read the status; the body names the error code, the exhausted share and what an operator must mend, if known. */
-async function sendReadiness(visit: RequestInfo, parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
+/**
+ * Load balancers read the status; the body names the error code, the exhausted share and what an operator must mend, if
+ * known.
+ */
+async function sendReadiness(info: RequestInfo, parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
   try {
     for (const part of parts) await part.ready?.();
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
-    visit.response.setHeader('retry-after', '1');
+    info.response.setHeader('retry-after', '1');
     const { share, reason } = error.details;
-    return send(visit, 503, JSON.stringify({ status: 'not_ready', code: error.code, share, reason }));
+    return send(info, 503, JSON.stringify({ status: 'not_ready', code: error.code, share, reason }));
   }
-  send(visit, 200, '{"status":"ready"}');
+  send(info, 200, '{"status":"ready"}');
 }
 
 async function sendMetrics(
-  visit: RequestInfo,
+  info: RequestInfo,
   requester: Principal | null,
   meter: Pick<Meter, 'expose'>,
 ): Promise<void> {
   requireAdmin(requester);
   const { contentType, text } = await meter.expose();
-  visit.response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
-  visit.response.end(text);
+  info.response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
+  info.response.end(text);
 }
 
 function refuseWithoutUpgrade({ response }: RequestInfo): void {

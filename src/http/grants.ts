@@ -1,3 +1,4 @@
+/** Adds grant tokens to the bearer authenticator. Core decides whether a grant is valid. */
 import type { Sites } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
 import { orElse } from '../core/maybe-promise.ts';

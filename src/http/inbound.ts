@@ -1,3 +1,4 @@
+/** Charges request bodies to the inbound byte rate of a user, before they are read. */
 import type { IncomingMessage } from 'node:http';
 import type { Principal } from '../core/auth/principal.ts';
 import { fail } from '../core/errors.ts';

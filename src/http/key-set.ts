@@ -1,4 +1,7 @@
-/** The published keys of an issuer (JWKS): fetched when they are needed, and again when they are old or a key is unknown. */
+/**
+ * The published keys of an issuer (JWKS): fetched when they are needed, and again when they are old or a key is
+ * unknown.
+ */
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../core/clock.ts';
 import { CallboardError } from '../core/errors.ts';

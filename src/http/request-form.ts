@@ -8,8 +8,8 @@ import type { RequestInfo } from './request-info.ts';
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
 
 /**
- * Throws `invalid_argument` if the Host header is missing or is not a host of a URL: libraries build the URL of a request
- * from it and fail otherwise. HTTP/1.1 requires the header (RFC 9112, 3.2); HTTP/1.0 does not have it.
+ * Throws `invalid_argument` if the Host header is missing or is not a host of a URL: libraries build the URL of a
+ * request from it and fail otherwise. HTTP/1.1 requires the header (RFC 9112, 3.2); HTTP/1.0 does not have it.
  */
 export function requireHost({ request, response }: RequestInfo): void {
   const { host } = request.headers;

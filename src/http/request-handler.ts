@@ -1,3 +1,4 @@
+/** Checks, authenticates, routes and counts each HTTP request. The handlers it calls produce the responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -9,20 +10,22 @@ import type { Log } from '../core/log.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { ByteRates } from '../core/shares/byte-rate.ts';
 import { rejectUpgrade } from '../gateway/reject-upgrade.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import { networkOf } from '../gateway/address.ts';
 import type { OriginRule } from '../web/origin-rule.ts';
 import { wantsPage } from '../graphql/http/graphiql.ts';
+import type { GraphqlHandler } from '../graphql/http/handler.ts';
 import { createBodyReader } from '../graphql/http/request-bodies.ts';
 import { createReply, type HttpReply } from '../web/reply.ts';
 import { GRAPHQL_PATH } from '../graphql/http/request.ts';
 import type { Meter } from '../platform/metrics.ts';
+import type { RestHandler } from '../rest/handler.ts';
 import { logAccess, type AccessEntry } from './access-log.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import type { AuthenticateRequest } from './authenticate-request.ts';
 import { createAnonymousGate } from './anonymous-rate.ts';
 import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
 import { createBrokenAnswers, type ParseError } from './broken.ts';
-import type { GatewayFace, GraphqlFace, RestFace } from './doors.ts';
 import { admitBody, rateOf } from './inbound.ts';
 import type { BuiltinRoute } from './builtin-route.ts';
 import { createBuiltinRoutes } from './builtin-routes.ts';
@@ -40,10 +43,10 @@ export type RequestHandlerOptions = {
   readonly meter: Meter;
   readonly randomId: () => string;
   readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
-  readonly admission: AuthenticateRequest;
-  readonly graphql: GraphqlFace;
-  readonly rest: RestFace;
-  readonly gateway: GatewayFace;
+  readonly authenticate: AuthenticateRequest;
+  readonly graphql: GraphqlHandler;
+  readonly rest: RestHandler;
+  readonly gateway: Pick<Gateway, 'upgrade'>;
   /** The route of every path for which `isSiteEvents` is true. */
   readonly siteEvents: BuiltinRoute;
   readonly sockets: Sockets;
@@ -73,36 +76,37 @@ export type RequestHandler = {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
 
-type Door = 'graphql' | 'rest' | 'events' | 'house' | 'preflight' | 'none';
+/** The values of the label `door` of the metric `callboard_requests_total`. */
+type RouteLabel = 'graphql' | 'rest' | 'events' | 'house' | 'preflight' | 'none';
 
 export function createRequestHandler(options: RequestHandlerOptions): RequestHandler {
   const { log, meter, clock, basePath, origins, sockets, unread } = options;
   const route = createRouter(options);
-  const counted = (door: Door): void => meter.count('requests', door);
+  const counted = (label: RouteLabel): void => meter.count('requests', label);
   const answer = (request: IncomingMessage, response: ServerResponse, route: Router): void => {
-    const visit = requestInfoOf(request, response, {
+    const info = requestInfoOf(request, response, {
       id: options.randomId(),
       basePath,
       trustProxy: origins.trustProxy,
     });
-    const access = logAccess(visit, log);
+    const access = logAccess(info, log);
     unread.serves(request.socket, access);
     const refused = (error: CallboardError): void => {
       access.code = error.code;
-      refuse(visit, error, options);
+      refuse(info, error, options);
     };
     const { socket } = request;
-    const reply = createReply({ requestId: visit.id, socket, response, unread, refuse: refused });
-    const asked = { access, reply };
+    const reply = createReply({ requestId: info.id, socket, response, unread, refuse: refused });
+    const exchange = { access, reply };
     const failed = (error: unknown): void => {
-      meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
-      asked.reply.open();
-      const refusal = explain(error, visit, options);
-      asked.access.code = refusal.code;
-      refuse(visit, refusal, options);
+      meter.count('requests', isGraphql(info.path) ? 'graphql' : 'rest');
+      exchange.reply.open();
+      const refusal = explain(error, info, options);
+      exchange.access.code = refusal.code;
+      refuse(info, refusal, options);
     };
     try {
-      const done = route(visit, asked);
+      const done = route(info, exchange);
       if (done instanceof Promise) done.then(counted, failed);
       else counted(done);
     } catch (error) {
@@ -133,42 +137,42 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
   };
 }
 
-type Asked = { readonly access: AccessEntry; readonly reply: HttpReply };
-type Router = (visit: RequestInfo, asked: Asked) => MaybePromise<Door>;
+type Exchange = { readonly access: AccessEntry; readonly reply: HttpReply };
+type Router = (info: RequestInfo, exchange: Exchange) => MaybePromise<RouteLabel>;
 
 function createRouter(options: RequestHandlerOptions): Router {
-  const { admission, siteEvents, origins } = options;
+  const { authenticate, siteEvents, origins } = options;
   const builtin = createBuiltinRoutes({ ...options, openapi: () => options.rest.openapi });
   const routeOf = (path: string): BuiltinRoute | undefined =>
     builtin.get(path) ?? (isSiteEvents(path) ? siteEvents : undefined);
-  const answer = createDoors(options);
-  return (visit, asked) => {
-    const { request, path } = visit;
-    requireHost(visit);
+  const answer = createApiRouter(options);
+  return (info, exchange) => {
+    const { request, path } = info;
+    requireHost(info);
     const route = path === null ? undefined : routeOf(path);
     // These responses need the default headers now; all others send them together with the response (`reply.json`).
-    if (route || request.headers.origin !== undefined) asked.reply.open();
-    if (crossOrigin(visit, origins)) return 'preflight';
+    if (route || request.headers.origin !== undefined) exchange.reply.open();
+    if (crossOrigin(info, origins)) return 'preflight';
     if (path === null) notFound();
-    if (route) requireMethod(visit, route.methods);
+    if (route) requireMethod(info, route.methods);
     const isPage = route?.authentication === 'open' || (path === GRAPHQL_PATH && wantsPage(request));
-    if (!isPage) requireOwnPage(visit, origins);
-    if (route && route.authentication !== 'bearer') return answerBuiltin(route, visit, asked);
-    return thenDo(admission(visit), (requester) => {
-      asked.access.requester = requester;
-      if (route) return answerBuiltin(route, visit, asked);
+    if (!isPage) requireOwnPage(info, origins);
+    if (route && route.authentication !== 'bearer') return answerBuiltin(route, info, exchange);
+    return thenDo(authenticate(info), (requester) => {
+      exchange.access.requester = requester;
+      if (route) return answerBuiltin(route, info, exchange);
       options.unread.requireRoom(requester);
-      return answer(visit, asked);
+      return answer(info, exchange);
     });
   };
 }
 
-function answerBuiltin(route: BuiltinRoute, visit: RequestInfo, { access }: Asked): MaybePromise<Door> {
-  return thenDo(route.handle(visit, access), () => route.label);
+function answerBuiltin(route: BuiltinRoute, info: RequestInfo, { access }: Exchange): MaybePromise<RouteLabel> {
+  return thenDo(route.handle(info, access), () => route.label);
 }
 
 /** Routes authenticated requests to GraphQL or REST. */
-function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: RequestHandlerOptions): Router {
+function createApiRouter({ core, graphql, rest, maxBodyBytes, inbound, meter }: RequestHandlerOptions): Router {
   const anonymous = createAnonymousGate(core.clock, maxBodyBytes);
   const readGraphqlBody = createBodyReader(parseBody);
   const read = <T>(
@@ -182,28 +186,28 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Requ
     const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
     return readBody(request, requester ? maxBodyBytes : anonymous.bodyBytes, { parse, unannounced });
   };
-  const toGraphql: Router = (visit, { access, reply }) => {
-    const { request, response } = visit;
+  const toGraphql: Router = (info, { access, reply }) => {
+    const { request, response } = info;
     const { requester } = access;
-    if (!requester && !wantsPage(request)) anonymous.admit(request, networkOf(visit.address));
-    return thenDo(read(visit, requester, readGraphqlBody), (body) =>
+    if (!requester && !wantsPage(request)) anonymous.admit(request, networkOf(info.address));
+    return thenDo(read(info, requester, readGraphqlBody), (body) =>
       thenDo(graphql.handle(request, response, { requester, body, reply, notes: access }), () => 'graphql'),
     );
   };
-  return (visit, asked) => {
-    const { request, response, path, query } = visit;
+  return (info, exchange) => {
+    const { request, response, path, query } = info;
     if (path === null) notFound();
-    if (isGraphql(path)) return toGraphql(visit, asked);
-    const { requester } = asked.access;
+    if (isGraphql(path)) return toGraphql(info, exchange);
+    const { requester } = exchange.access;
     const unread = requester === null && mayHaveBody(request);
     if (unread) {
       // Every route needs a token and answers 401 whatever the body says, so none of it is read.
-      asked.reply.open();
+      exchange.reply.open();
       response.setHeader('connection', 'close');
     }
-    return thenDo(unread ? undefined : read(visit, requester, parseBody), (body) =>
+    return thenDo(unread ? undefined : read(info, requester, parseBody), (body) =>
       thenDo(
-        rest.handle(request, response, { requester, path, query, body, reply: asked.reply, notes: asked.access }),
+        rest.handle(request, response, { requester, path, query, body, reply: exchange.reply, notes: exchange.access }),
         (found) => (found ? 'rest' : notFound()),
       ),
     );

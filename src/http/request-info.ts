@@ -1,3 +1,4 @@
+/** Parses the target of a request and removes the base path. No other file may know the base path of a request. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { addressOf } from '../gateway/address.ts';
 

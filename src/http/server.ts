@@ -1,3 +1,4 @@
+/** The HTTP server of Node: timeouts, keep-alive and shutdown. It knows no route. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { RequestHandler } from './request-handler.ts';

@@ -1,3 +1,4 @@
+/** Registers the metrics of this process' shares. */
 import { SHARE_NAMES, type ShareName } from '../core/shares/bounds.ts';
 import type { Shares } from '../core/shares/shares.ts';
 import type { Meter } from '../platform/metrics.ts';

@@ -39,22 +39,22 @@ export function createSignIn(token: string, clock: Pick<Clock, 'now'> = systemCl
  */
 export function createSignInRoute(signIn: SignIn): BuiltinRoute {
   return {
-    authentication: 'own',
+    authentication: 'by-route',
     methods: ['POST'],
     label: 'house',
-    handle(visit) {
-      if (!isLocal(visit)) fail('forbidden', 'A page can be signed in only on the machine of the relay.');
-      const code = readBody(visit.request, BODY_BYTES, { parse: codeOf });
+    handle(info) {
+      if (!isLocal(info)) fail('forbidden', 'A page can be signed in only on the machine of the relay.');
+      const code = readBody(info.request, BODY_BYTES, { parse: codeOf });
       return thenDo(code, (given) => {
         const token = given === undefined ? null : signIn.redeem(given);
         if (token === null) throw new CallboardError('unauthenticated', 'The link was used already, or is too old.');
         const text = JSON.stringify({ token });
-        visit.response.writeHead(200, {
+        info.response.writeHead(200, {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(text),
           'cache-control': 'no-store',
         });
-        visit.response.end(text);
+        info.response.end(text);
       });
     },
   };

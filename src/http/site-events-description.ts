@@ -1,3 +1,4 @@
+/** The OpenAPI description of the site event stream. The route itself is in site-events.ts. */
 import { ACCESS_WORDS } from '../rest/access.ts';
 import type { Described } from '../rest/openapi.ts';
 

@@ -1,3 +1,4 @@
+/** The route of a site session's event stream, as plain server-sent events. It must not depend on GraphQL. */
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
 import { inOneLine } from '../core/json.ts';
@@ -20,7 +21,7 @@ export type SiteEventsOptions = {
   readonly core: Pick<Core, 'sites'>;
   readonly log: Log;
   readonly streams: SseStreams;
-  readonly admission: AuthenticateRequest;
+  readonly authenticate: AuthenticateRequest;
   readonly guard: TokenGuard;
   readonly sockets: Pick<Sockets, 'authenticated'>;
   /** Whether viewers who receive the same events share a group; default true. The bytes are the same either way. */
@@ -42,20 +43,20 @@ export function isSiteEvents(path: string): boolean {
 export function createSiteEvents(options: SiteEventsOptions): BuiltinRoute {
   const groups = createGroups<SiteEvent>({ sharing: options.fastPath ?? true });
   return {
-    authentication: 'own',
+    authentication: 'by-route',
     methods: ['GET'],
     label: 'events',
-    async handle(visit, access) {
-      const sessionId = sessionOf(visit.path ?? '');
-      const query = new URLSearchParams(visit.query);
-      const holder = await holderOf(options, visit, { sessionId, ticket: query.get('ticket') });
+    async handle(info, access) {
+      const sessionId = sessionOf(info.path ?? '');
+      const query = new URLSearchParams(info.query);
+      const holder = await holderOf(options, info, { sessionId, ticket: query.get('ticket') });
       access.requester = holder.principal;
-      await answer(options, visit, { holder, sessionId, names: namesOf(query) }, groups);
+      await answer(options, info, { holder, sessionId, names: namesOf(query) }, groups);
     },
   };
 }
 
-type Asked = { readonly holder: Holder; readonly sessionId: string; readonly names: readonly string[] | null };
+type EventsRequest = { readonly holder: Holder; readonly sessionId: string; readonly names: readonly string[] | null };
 /** `occupy` exists for a ticket only, which may have one open stream at a time. */
 type Holder = Pick<RedeemedTicket, 'principal'> & Partial<Pick<RedeemedTicket, 'occupy'>>;
 
@@ -71,15 +72,15 @@ function sessionOf(path: string): string {
 
 /** With a token in the header, the ticket is ignored and not redeemed. Invalid tickets count like invalid tokens. */
 async function holderOf(
-  { core, admission, guard, sockets }: SiteEventsOptions,
-  visit: RequestInfo,
+  { core, authenticate, guard, sockets }: SiteEventsOptions,
+  info: RequestInfo,
   { sessionId, ticket }: { readonly sessionId: string; readonly ticket: string | null },
 ): Promise<Holder> {
-  const principal = await admission(visit);
+  const principal = await authenticate(info);
   if (principal) return { principal };
   if (ticket === null) fail('unauthenticated', 'A bearer token or a ticket is needed.');
-  const redeemed = await guard.check(visit.address, () => core.sites.redeem(sessionId, ticket));
-  sockets.authenticated(visit.request.socket);
+  const redeemed = await guard.check(info.address, () => core.sites.redeem(sessionId, ticket));
+  sockets.authenticated(info.request.socket);
   return redeemed;
 }
 
@@ -95,8 +96,8 @@ function namesOf(query: URLSearchParams): readonly string[] | null {
 
 async function answer(
   options: SiteEventsOptions,
-  visit: RequestInfo,
-  { holder, sessionId, names }: Asked,
+  info: RequestInfo,
+  { holder, sessionId, names }: EventsRequest,
   groups: Groups<SiteEvent>,
 ): Promise<void> {
   const { streams, core } = options;
@@ -107,15 +108,15 @@ async function answer(
     place.leave = holder.occupy?.(() => place.replaced());
     place.release = streams.reserve(holder.principal);
     const shared = (await core.sites.listen(holder.principal, sessionId, names)) ?? notFound();
-    const wire = streams.open(visit.response, { onClose: () => place.free(), expiresAt: null, lastChunk: DRAINING });
-    wire.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: sessionId }) }));
-    groups.join({ shared, encoder: () => faceOf(options.log) }, { stream: wire, id: null, onEnd: nothing });
-    place.taken(wire);
+    const stream = streams.open(info.response, { onClose: () => place.free(), expiresAt: null, lastChunk: DRAINING });
+    stream.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: sessionId }) }));
+    groups.join({ shared, encoder: () => encoderOf(options.log) }, { stream, id: null, onEnd: nothing });
+    place.opened(stream);
   } catch (error) {
     place.free();
     if (!(error instanceof CallboardError) || error.code !== 'session_inactive') throw error;
     // An EventSource does not reconnect after a 204.
-    visit.response.writeHead(204).end();
+    info.response.writeHead(204).end();
   }
 }
 
@@ -123,19 +124,19 @@ async function answer(
 class Place {
   release: (() => void) | undefined;
   leave: (() => void) | undefined;
-  #wire: SseStream | null = null;
+  #stream: SseStream | null = null;
   #replaced = false;
 
-  taken(wire: SseStream): void {
-    this.#wire = wire;
+  opened(stream: SseStream): void {
+    this.#stream = stream;
     if (this.#replaced) this.replaced();
   }
 
   /** Ends this stream, because another one was opened with the same ticket. */
   replaced(): void {
     this.#replaced = true;
-    this.#wire?.write(REPLACED);
-    this.#wire?.end();
+    this.#stream?.write(REPLACED);
+    this.#stream?.end();
   }
 
   free(): void {
@@ -147,7 +148,7 @@ class Place {
 /** Shared by all streams, so that none allocates its own. */
 function nothing(): void {}
 
-function faceOf(log: Log): EventEncoder<SiteEvent> {
+function encoderOf(log: Log): EventEncoder<SiteEvent> {
   return {
     encode: siteFrame,
     envelope: () => BARE,

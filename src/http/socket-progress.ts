@@ -1,3 +1,4 @@
+/** Tells how much of a response a peer has received. It changes no socket. */
 import { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';

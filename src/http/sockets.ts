@@ -1,3 +1,4 @@
+/** Bounds the sockets without a valid token and closes stalled ones. It reads no request. */
 import type { Socket } from 'node:net';
 import type { Cancel, Clock } from '../core/clock.ts';
 import { READ_NOTHING_MS } from '../core/limits.ts';

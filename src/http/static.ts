@@ -1,3 +1,4 @@
+/** Serves the browser builds of the client libraries, and no other file. */
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { CallboardError } from '../core/errors.ts';
@@ -12,7 +13,7 @@ type Loaded = { readonly stamp: string; readonly bytes: Buffer; readonly etag: s
  * Serves the browser builds of the client libraries from `folder`. A file is read on first use, and again after it
  * changes.
  */
-export function createClientFiles(folder: URL): (visit: RequestInfo, name: string) => Promise<void> {
+export function createClientFiles(folder: URL): (info: RequestInfo, name: string) => Promise<void> {
   const loaded = new Map<string, Loaded>();
   const load = async (name: string): Promise<Loaded> => {
     const file = new URL(name, folder);

@@ -1,3 +1,4 @@
+/** Counts, logs and limits invalid tokens and tickets. A token must never appear in a log line. */
 import type { Authenticator } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import { CallboardError, type TokenFault } from '../core/errors.ts';

@@ -1,3 +1,4 @@
+/** Signs JWTs that the relay accepts. Verification is in auth.ts. */
 import { SignJWT } from 'jose';
 
 export type TokenRequest = {

@@ -1,3 +1,4 @@
+/** A bounded cache whose entries expire. */
 import type { Clock } from '../core/clock.ts';
 
 /**

@@ -1,3 +1,4 @@
+/** Counts the bytes that wait in sockets until peers read them, as the share `unread_bytes`. */
 import type { Principal } from '../core/auth/principal.ts';
 import type { Cancel, Clock } from '../core/clock.ts';
 import { CallboardError } from '../core/errors.ts';
@@ -19,7 +20,10 @@ export interface Writable {
   on(event: 'close', listener: (this: Writable) => void): unknown;
 }
 
-/** The requester of a socket's last request; `requester` is null before authentication and for a request without a token. */
+/**
+ * The requester of a socket's last request; `requester` is null before authentication and for a request without a
+ * token.
+ */
 export type SocketRequester = { readonly requester: Principal | null };
 
 type Reader = { requester: SocketRequester | null; holdings: Holdings | null; bytes: number };

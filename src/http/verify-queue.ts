@@ -1,9 +1,10 @@
+/** Limits how many tokens are verified at a time for addresses that sent many invalid ones. */
 import { fail } from '../core/errors.ts';
 
 /** Concurrent verifications for addresses over their rate: half of the four threads that Node verifies with. */
 const RUNNING = 2;
 /**
- * The most waiting verifications of one address (0.1 s of work at 10 000 per second), and the most addresses with any.
+ * Bounds of the queue: verifications that wait for one address (0.1 s of work at 10 000 per second), and addresses.
  */
 const WAITING_PER_ADDRESS = 1_000;
 const ADDRESSES = 10_000;

@@ -1,3 +1,4 @@
+/** Converts errors of execution into problems. It shows only what the mask allows. */
 import type { InputError } from '../core/errors.ts';
 import { callboardErrorOf, type Mask } from '../graphql/execution/mask.ts';
 import { isCode } from '../protocol/codes.ts';

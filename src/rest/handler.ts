@@ -41,7 +41,10 @@ export type RestOptions = {
   /** Maps errors of execution to what the requester may see, and logs the rest. */
   readonly mask: Mask;
   readonly contextOf: Serving['contextOf'];
-  /** The prefix of every path in the OpenAPI document: empty, or `/...` without a trailing slash. Requests come without it. */
+  /**
+   * The prefix of every path in the OpenAPI document: empty, or `/...` without a trailing slash. Requests come without
+   * it.
+   */
   readonly basePath?: string;
   readonly version?: string;
   readonly documents?: readonly DocumentText[];

@@ -32,11 +32,11 @@ export function createRouter(routes: readonly Route[]): (path: string) => Match 
 
 function resourcesOf(routes: readonly Route[]): ReadonlyMap<string, Resource> {
   const byPath = Map.groupBy(routes, ({ path }) => path);
-  return new Map([...byPath].map(([path, own]) => [path, resourceOf(own)]));
+  return new Map([...byPath].map(([path, routesOfPath]) => [path, resourceOf(routesOfPath)]));
 }
 
-function resourceOf(own: readonly Route[]): Resource {
-  const routes = new Map<string, Route>(own.map((route) => [route.method, route]));
+function resourceOf(routesOfPath: readonly Route[]): Resource {
+  const routes = new Map<string, Route>(routesOfPath.map((route) => [route.method, route]));
   const get = routes.get('GET' satisfies Method);
   if (get) routes.set('HEAD', get);
   return { routes, allow: [...routes.keys()].join(', ') };

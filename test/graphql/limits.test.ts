@@ -127,7 +127,7 @@ describe('the limits of cost', () => {
 describe('the limit of time', () => {
   it('ends a query after 10 s, and not before', async () => {
     await using server = await startGraphqlServer();
-    const reached = server.wires.opened.promise;
+    const reached = server.subscriptions.opened.promise;
     const requested = server.ask('{ stuck hello }');
     let answered = false;
     void requested.then(() => (answered = true));
@@ -142,7 +142,7 @@ describe('the limit of time', () => {
   it('leaves mutations to their own budgets, and aborts them when the requester hangs up', async () => {
     await using server = await startGraphqlServer();
     const hangUp = new AbortController();
-    const reached = server.wires.opened.promise;
+    const reached = server.subscriptions.opened.promise;
     const requested = fetch(server.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: 'Bearer alice' },
@@ -154,7 +154,7 @@ describe('the limit of time', () => {
     expect(first).toBe('waiting');
     hangUp.abort();
     await expect(requested).rejects.toThrow('aborted');
-    await server.wires.aborted.promise;
+    await server.subscriptions.aborted.promise;
   });
 });
 

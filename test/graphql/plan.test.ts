@@ -103,7 +103,7 @@ const corpus: readonly Case[] = [
   ['mutation { touch @skip(if: true) __typename }'],
 ];
 
-const contextValue: SmallContext = { requester: admin, wires: createFeeds(), seen: new Set() };
+const contextValue: SmallContext = { requester: admin, subscriptions: createFeeds(), seen: new Set() };
 
 const OF_A_RESULT = /^(Int cannot represent|Expected a value of type|Cannot return null)/;
 

@@ -35,12 +35,12 @@ describe.each([
     for await (const result of iterate(query, variables)) results.push(result);
     return results;
   };
-  const push = (n: number): void => server.wires.feeds.forEach((feed) => feed.push(n));
+  const push = (n: number): void => server.subscriptions.feeds.forEach((feed) => feed.push(n));
   /** Starts a subscription and waits until the server has subscribed. */
   const started = async (
     query: string,
   ): Promise<{ results: Iteration; first: Promise<IteratorResult<ExecutionResult>> }> => {
-    const opened = server.wires.opened.promise;
+    const opened = server.subscriptions.opened.promise;
     const results = iterate(query);
     const first = results.next();
     await opened;
@@ -55,9 +55,9 @@ describe.each([
     push(9);
     expect((await results.next()).value).toEqual({ data: { ticks: 8 } });
     expect((await results.next()).value).toEqual({ data: { ticks: 9 } });
-    expect(server.wires.feeds.size).toBe(1);
+    expect(server.subscriptions.feeds.size).toBe(1);
     await results.return?.();
-    await until(() => server.wires.feeds.size === 0);
+    await until(() => server.subscriptions.feeds.size === 0);
   });
 
   it('sees the end of a subscription whose source has ended', async () => {
@@ -97,7 +97,7 @@ describe.each([
   });
 
   it.each(['boomStart', 'boomEvents'])('does not see what broke %s', async (field) => {
-    const opened = server.wires.opened.promise;
+    const opened = server.subscriptions.opened.promise;
     const results = iterate(`subscription { ${field} }`);
     const first = results.next();
     if (field === 'boomEvents') {
@@ -116,7 +116,7 @@ describe.each([
     push(1);
     await first;
     const next = results.next();
-    server.wires.feeds.forEach((feed) => feed.fail(new Error(SECRET)));
+    server.subscriptions.feeds.forEach((feed) => feed.fail(new Error(SECRET)));
     const { value } = await next;
     expect(value.errors[0].extensions.code).toBe('internal');
     expect(JSON.stringify(value)).not.toContain('hunter2');
@@ -137,9 +137,9 @@ describe.each([
     push(1);
     await first;
     const next = results.next();
-    await server.closeDoor();
+    await server.closeHandler();
     await expect(next).rejects.toThrow(NetworkError);
-    expect(server.wires.feeds.size).toBe(0);
+    expect(server.subscriptions.feeds.size).toBe(0);
   });
 
   it('loses nothing and keeps order while it runs many operations at once', async () => {

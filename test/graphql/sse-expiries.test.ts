@@ -16,15 +16,15 @@ function setUp() {
   const ended: string[] = [];
   const start = clock.now();
   const add = (name: string, ms: number | null): Ending => {
-    const wire: Ending = {
+    const stream: Ending = {
       options: { onClose: () => {}, expiresAt: ms === null ? null : start + ms, lastChunk: null },
       end() {
         ended.push(`${name} at ${clock.now() - start}`);
-        expiries.cancel(wire);
+        expiries.cancel(stream);
       },
     };
-    expiries.add(wire);
-    return wire;
+    expiries.add(stream);
+    return stream;
   };
   return { clock, timers, expiries, ended, add };
 }
@@ -46,9 +46,9 @@ test('each stream ends with its own token, to the millisecond, however many end 
 
 test('a thousand streams of one second need one timer, and none after all have closed', () => {
   const { expiries, add, timers } = setUp();
-  const wires = Array.from({ length: 1000 }, (_, i) => add(`${i}`, 60_000 + i));
+  const streams = Array.from({ length: 1000 }, (_, i) => add(`${i}`, 60_000 + i));
   expect([timers.armed, timers.waiting.size]).toEqual([1, 1]);
-  for (const wire of wires) expiries.cancel(wire);
+  for (const stream of streams) expiries.cancel(stream);
   expect([timers.armed, timers.waiting.size]).toEqual([1, 0]);
 });
 

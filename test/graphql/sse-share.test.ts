@@ -217,7 +217,7 @@ describe('a shared subscription', () => {
       expect(received[1]?.[2]).toMatchObject([{ extensions: { code: 'unauthenticated' } }]);
       expect(received[0]).toEqual(['ü€😀', 'two'].map((text) => ({ news: { text, missed: 0, seenBy: 'nobody' } })));
       expect(server.news.executions()).toBe(2);
-      await Promise.all([server.handler.closeDoor(), reading[0]?.catch(() => {})]);
+      await Promise.all([server.handler.closeHandler(), reading[0]?.catch(() => {})]);
       clients.forEach((one) => one.dispose());
     },
   );

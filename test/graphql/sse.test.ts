@@ -15,7 +15,7 @@ import { openRaw, subscribeRaw, type RawStream } from './kit/stream.ts';
 
 const TICKS = 'subscription { ticks }';
 const COMPLETE = 'event: complete\ndata:\n\n';
-const push = (server: GraphqlServer, n: number): void => server.wires.feeds.forEach((feed) => feed.push(n));
+const push = (server: GraphqlServer, n: number): void => server.subscriptions.feeds.forEach((feed) => feed.push(n));
 
 /** With enough time for the handler to take each event, if it did. */
 async function pushSlowly(server: GraphqlServer, from: number, to: number): Promise<void> {
@@ -74,7 +74,7 @@ describe('an event stream', () => {
       'unauthenticated',
     ]);
     expect(await refusal(toStream(server, 'GET', { requester: null, accept, search }))).toEqual([403, 'forbidden']);
-    expect(server.wires.feeds.size).toBe(0);
+    expect(server.subscriptions.feeds.size).toBe(0);
   });
 
   it('writes the frames of the protocol, and the header against buffering proxies', async () => {
@@ -102,20 +102,20 @@ describe('an event stream', () => {
 
   it('frees its source when its reader leaves', async () => {
     await using server = await startGraphqlServer();
-    const opened = server.wires.opened.promise;
+    const opened = server.subscriptions.opened.promise;
     const stream = await subscribeRaw(server.url, TICKS);
     await opened;
     stream.abort();
-    await until(() => server.wires.feeds.size === 0);
+    await until(() => server.subscriptions.feeds.size === 0);
   });
 
   it("aborts a mutation's wait when its reader leaves", async () => {
     await using server = await startGraphqlServer();
-    const opened = server.wires.opened.promise;
+    const opened = server.subscriptions.opened.promise;
     const stream = await subscribeRaw(server.url, 'mutation { stuck }');
     await opened;
     stream.abort();
-    await server.wires.aborted.promise;
+    await server.subscriptions.aborted.promise;
     // Its place is free again: ten more fit.
     const more = await Promise.all(Array.from({ length: SSE_PER_PRINCIPAL }, () => subscribeRaw(server.url, TICKS)));
     expect(more.map(({ status }) => status)).toEqual(more.map(() => 200));
@@ -136,7 +136,7 @@ describe('an event stream', () => {
   it('continues, pings included, after its reader was slow, with little memory', async () => {
     await using server = await startGraphqlServer();
     const query = 'subscription ($size: Int!) { text(size: $size) }';
-    const opened = server.wires.opened.promise;
+    const opened = server.subscriptions.opened.promise;
     const slow = await openPaused(server, { query, variables: { size: 200_000 } });
     await opened;
     // Far more than the sockets hold, so that the handler must stop taking events from their source.
@@ -159,15 +159,15 @@ describe('an event stream', () => {
 
   it('is cut when its reader takes nothing for too long', async () => {
     await using server = await startGraphqlServer();
-    const opened = server.wires.opened.promise;
+    const opened = server.subscriptions.opened.promise;
     const slow = await openPaused(server, { query: 'subscription { text(size: 900000) }' });
     await opened;
     for (let n = 0; n < 100; n++) push(server, n);
     await slow.blocked();
     await server.clock.advance(SSE_STALL_MS - SSE_PING_MS);
-    expect(server.wires.feeds.size).toBe(1);
+    expect(server.subscriptions.feeds.size).toBe(1);
     // The sockets may still have taken some bytes since, which restarts the time.
-    while (server.wires.feeds.size > 0) await server.clock.advance(SSE_PING_MS);
+    while (server.subscriptions.feeds.size > 0) await server.clock.advance(SSE_PING_MS);
     slow.destroy();
   });
 });
@@ -188,7 +188,7 @@ describe('the number of event streams', () => {
     expect((await open(server, token)).status).toBe(200);
     expect((await subscribeRaw(server.url, TICKS, { requester: 'bob' })).status).toBe(200);
     streams[0]?.abort();
-    await until(() => server.wires.feeds.size === SSE_PER_PRINCIPAL - 1);
+    await until(() => server.subscriptions.feeds.size === SSE_PER_PRINCIPAL - 1);
     expect((await subscribeRaw(server.url, TICKS)).status).toBe(200);
   });
 
@@ -266,11 +266,11 @@ describe('a reservation', () => {
     await using server = await startGraphqlServer();
     const token = await reserve(server);
     const stream = await open(server, token);
-    const opened = server.wires.opened.promise;
+    const opened = server.subscriptions.opened.promise;
     await operate(server, token, 'a');
     await opened;
     stream.abort();
-    await until(() => server.wires.feeds.size === 0);
+    await until(() => server.subscriptions.feeds.size === 0);
     expect(await refusal(operate(server, token, 'b'))).toEqual([404, 'not_found']);
   });
 
@@ -306,9 +306,9 @@ describe('a reservation', () => {
     const stream = await open(server, token);
     await operate(server, token, 'a');
     await operate(server, token, 'b');
-    await until(() => server.wires.feeds.size === 2);
+    await until(() => server.subscriptions.feeds.size === 2);
     await toStream(server, 'DELETE', { token, search: '?operationId=a' });
-    await until(() => server.wires.feeds.size === 1);
+    await until(() => server.subscriptions.feeds.size === 1);
     push(server, 5);
     await stream.until('{"id":"b","payload":{"data":{"ticks":5}}}');
     expect(stream.text()).not.toContain('{"id":"a","payload"');
@@ -340,7 +340,7 @@ describe('a stream ends', () => {
       const requester = principals();
       await using server = await startGraphqlServer({ requester });
       requester.set('carol', until5(server.clock, 5_000));
-      const opened = server.wires.opened.promise;
+      const opened = server.subscriptions.opened.promise;
       const token = mode === 'shared' ? await reserve(server, 'carol') : null;
       const stream =
         token === null
@@ -354,7 +354,7 @@ describe('a stream ends', () => {
       await server.clock.advance(1);
       await stream.ended;
       expect(stream.text()).not.toContain('complete');
-      expect(server.wires.feeds.size).toBe(0);
+      expect(server.subscriptions.feeds.size).toBe(0);
     },
   );
 
@@ -366,10 +366,10 @@ describe('a stream ends', () => {
     const token = await reserve(server, 'long');
     const stream = await open(server, token, 'long');
     await operate(server, token, 'a', { requester: 'short' });
-    await until(() => server.wires.feeds.size === 1);
+    await until(() => server.subscriptions.feeds.size === 1);
     await server.clock.advance(3_000);
     await stream.ended;
-    expect(server.wires.feeds.size).toBe(0);
+    expect(server.subscriptions.feeds.size).toBe(0);
   });
 
   it('not before a token that lasts longer than timers can count', async () => {
@@ -377,12 +377,12 @@ describe('a stream ends', () => {
     await using server = await startGraphqlServer({ requester });
     const days = 60 * 24 * 3600_000;
     requester.set('carol', { kind: 'admin', name: 'carol', expiresAt: server.clock.now() + days });
-    const opened = server.wires.opened.promise;
+    const opened = server.subscriptions.opened.promise;
     const stream = await subscribeRaw(server.url, TICKS, { requester: 'carol' });
     await opened;
     push(server, 1);
     await stream.until('"ticks":1');
-    expect(server.wires.feeds.size).toBe(1);
+    expect(server.subscriptions.feeds.size).toBe(1);
   });
 
   it('without `complete` at shutdown, which refuses new ones', async () => {
@@ -392,11 +392,11 @@ describe('a stream ends', () => {
     const shared = await open(server, token);
     await operate(server, token, 'a');
     const unopened = await reserve(server, 'bob');
-    await until(() => server.wires.feeds.size === 2);
-    await server.closeDoor();
+    await until(() => server.subscriptions.feeds.size === 2);
+    await server.closeHandler();
     await Promise.all([own.ended, shared.ended]);
     expect(own.text() + shared.text()).not.toContain('complete');
-    expect(server.wires.feeds.size).toBe(0);
+    expect(server.subscriptions.feeds.size).toBe(0);
     expect(await refusal(toStream(server, 'PUT'))).toEqual([503, 'draining']);
     expect(await refusal(subscribeRaw(server.url, TICKS))).toEqual([503, 'draining']);
     expect(await refusal(open(server, unopened, 'bob'))).toEqual([404, 'not_found']);

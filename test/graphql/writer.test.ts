@@ -205,7 +205,7 @@ describe('the cached text of an entity', () => {
 });
 
 describe('a writer', () => {
-  const contextValue = { requester: admin, wires: createFeeds(), seen: new Set<string>() };
+  const contextValue = { requester: admin, subscriptions: createFeeds(), seen: new Set<string>() };
   const write = (text: string) => createPlans(smallSchema).of(parse(text))?.bind({}).write(contextValue);
 
   it.each(['{ boom }', '{ boomLater hello }', '{ badInt }', '{ strictDog { weight } }', '{ boomLater boom me }'])(

@@ -132,8 +132,8 @@ describe('browser builds', () => {
     const folder = ownFolder();
     const serve = createClientFiles(pathToFileURL(`${folder}/`));
     const server = createServer((request, response) => {
-      const visit = requestInfoOf(request, response, { id: 'x', basePath: '', trustProxy: false });
-      serve(visit, 'runtime.js').catch((error: unknown) => response.writeHead(404).end(String(error)));
+      const info = requestInfoOf(request, response, { id: 'x', basePath: '', trustProxy: false });
+      serve(info, 'runtime.js').catch((error: unknown) => response.writeHead(404).end(String(error)));
     });
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;

@@ -265,7 +265,7 @@ const ROWS: Partial<Record<Code, Row>> = {
 
 /** Codes that are tested elsewhere, and where. */
 const ELSEWHERE: Partial<Record<Code, string>> = {
-  internal: 'masking: test/graphql/mask.test.ts, test/http/door.test.ts',
+  internal: 'masking: test/graphql/mask.test.ts, test/http/endpoints.test.ts',
   cancelled: 'not an error: the reason of a cancel, in history',
   runtime_disconnected: 'of the control server: test/clients/control-server.test.ts',
   store_unavailable: 'shared mode',

@@ -1,3 +1,4 @@
+/** Core's Bus in one process. It stores no event: who is not subscribed does not receive it. */
 import type { Bus, Topics } from '../../core/bus.ts';
 import type { Log } from '../../core/log.ts';
 
@@ -22,12 +23,12 @@ export function createMemoryBus(log: Log): Bus {
       const listeners = topics.get(topic) ?? new Set<Listener>();
       topics.set(topic, listeners);
       // A new wrapper for each subscription, so that one function may subscribe twice.
-      const own: Listener = (event) => listener(event);
-      listeners.add(own);
+      const registered: Listener = (event) => listener(event);
+      listeners.add(registered);
       const ofCommands = topic.startsWith('command:') ? 1 : 0;
       listenersOfCommands += ofCommands;
       return () => {
-        if (listeners.delete(own)) listenersOfCommands -= ofCommands;
+        if (listeners.delete(registered)) listenersOfCommands -= ofCommands;
         if (listeners.size === 0 && topics.get(topic) === listeners) topics.delete(topic);
       };
     },

@@ -1,3 +1,4 @@
+/** The parts that every act on a command uses. Only this file may replace a command's record or end a command. */
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { JsonText } from '../../core/json.ts';

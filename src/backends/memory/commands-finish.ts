@@ -1,3 +1,4 @@
+/** The act that handles an end reported by a client. */
 import { isTerminal, type Command, type Outcome, type Sighting } from '../../core/delivery/command.ts';
 import { endMessageId, type End, type FinishResult } from '../../core/delivery/commands.ts';
 import type { CommandKey } from '../../core/ids.ts';

@@ -1,3 +1,4 @@
+/** Remembers ended commands by digests, so that repeated requests are recognised. */
 import { hash, randomBytes } from 'node:crypto';
 import { NO_DIGEST, type CommandMark, type ExecutionEvidence, type Outcome } from '../../core/delivery/command.ts';
 import { ByClient } from '../../core/by-client.ts';
@@ -66,7 +67,7 @@ export class CommandMarks<O> {
     generation.owners.set(owner, (generation.owners.get(owner) ?? 0) + 1);
   }
 
-  /** Makes `onDropped` be called for the owner once the window of this end is over, without counting a mark. */
+  /** Schedules a call of `onDropped` for the owner at the end of this window. Counts no mark. */
   note(owner: O, endedAt: number): void {
     const { owners } = this.#generationOf(endedAt);
     owners.set(owner, owners.get(owner) ?? 0);

@@ -1,3 +1,4 @@
+/** Packs the records of ended commands to save memory. `unpack` must return exactly what was packed. */
 import type { Command, CommandCaller } from '../../core/delivery/command.ts';
 import { endMessageId, type Binding } from '../../core/delivery/commands.ts';
 import type { TraceIds } from './history-command-row.ts';
@@ -177,7 +178,7 @@ function isResultId(messageId: string, commandId: string, instanceId: string): b
 
 const RESULT_PART = ':result:';
 
-/** Whether all times are whole milliseconds that follow `admittedAt`. If the wall clock was set back, they may not. */
+/** Whether all times are whole milliseconds that follow `admittedAt`. False, for example, after the wall clock was set back. */
 function hasPlainTimes(command: Command): boolean {
   const { admittedAt, acknowledgedAt } = command;
   return (

@@ -1,3 +1,4 @@
+/** Counts the params of waiting commands in the share `queued_bytes`. */
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { INLINE_PAYLOAD_BYTES } from '../../core/limits.ts';
 import type { Holdings, ShareRefusal } from '../../core/shares/shares.ts';

@@ -1,3 +1,4 @@
+/** The act that moves a client's waiting commands when its link comes up or goes down. */
 import type { Binding, LinkMove, RebindResult } from '../../core/delivery/commands.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { ClientKey } from '../../core/ids.ts';
@@ -11,14 +12,14 @@ type Move = { readonly binding: Binding; readonly link: LinkMove };
  * Moves a client's waiting commands between parked and queued as its link comes up or goes down, and separates its
  * running commands by instance.
  */
-export function rebind(acts: Acts, key: ClientKey, { binding: told, link }: Move): RebindResult {
+export function rebind(acts: Acts, key: ClientKey, { binding: reported, link }: Move): RebindResult {
   const client = acts.ledger.client(key);
   const bound = client.binding?.epoch ?? -Infinity;
-  if (link === 'up' ? told.epoch < bound : told.epoch !== bound) {
+  if (link === 'up' ? reported.epoch < bound : reported.epoch !== bound) {
     acts.ledger.dropIdle(key);
     return { requeued: 0, unfinished: [], orphaned: [] };
   }
-  const binding = link === 'down' ? null : told;
+  const binding = link === 'down' ? null : reported;
   client.binding = binding;
   let requeued = 0;
   for (const entry of [...client.waiting]) {

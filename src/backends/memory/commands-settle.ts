@@ -1,3 +1,4 @@
+/** The acts that end a command without a report from its client, and that request a cancellation. */
 import type { Code } from '../../core/errors.ts';
 import { isTerminal, wasDispatched, type Command } from '../../core/delivery/command.ts';
 import type { Settlement, SettleResult } from '../../core/delivery/commands.ts';

@@ -1,3 +1,4 @@
+/** Core's CommandStore in one process: each method is one synchronous act. Its larger acts are in commands-*.ts. */
 import { isTerminal, type Command } from '../../core/delivery/command.ts';
 import type {
   AdmitRefusal,

@@ -1,3 +1,4 @@
+/** An index of items by the time at which they are due. It has no timers of its own. */
 import { packTime, unpackTime } from './list-times.ts';
 
 /** Width of a bucket in milliseconds; within a bucket `due` has to sort. */
@@ -19,8 +20,8 @@ export class DueItem {
 }
 
 /**
- * Items by the time at which they are due, in buckets. Adding, moving and removing each take constant time, however many
- * items there are and however far ahead they are due. An item that is removed early leaves nothing behind. An item
+ * Items by the time at which they are due, in buckets. Adding, moving and removing each take constant time, however
+ * many items there are and however far ahead they are due. An item that is removed early leaves nothing behind. An item
  * belongs to at most one index.
  */
 export class DueIndex<T extends DueItem> {

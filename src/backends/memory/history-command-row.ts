@@ -1,3 +1,4 @@
+/** Creates the history rows of commands. It retains nothing; history.ts does. */
 import {
   NO_PAYLOAD,
   type StoredPayload,
@@ -32,8 +33,8 @@ export type MessagePart = {
 };
 
 /**
- * A row of a message about a command. One object holds row and message, because each call retains two of them and hardly
- * any is ever read.
+ * A row of a message about a command. One object holds row and message, because each call retains two of them and
+ * hardly any is ever read.
  */
 export class CommandRow extends Row implements NewMessage {
   readonly kind: MessageKind;

@@ -1,3 +1,4 @@
+/** One retained message in few bytes, and its stream. Rows are added and dropped only in history-rows.ts. */
 import type { Message, NewMessage, StoredPayload } from '../../core/history/message.ts';
 import { utf8Length } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';

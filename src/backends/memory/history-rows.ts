@@ -1,3 +1,4 @@
+/** The retained messages and their indexes. No other file may add or drop a message. */
 import type { NewMessage } from '../../core/history/message.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAM_MESSAGES, STREAMS_PER_USER } from '../../core/limits.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
@@ -96,8 +97,8 @@ export function createRows(limits: HistoryLimits, shares: Shares): Rows {
  */
 function nextToGo({ shares, users, byAge }: State, newest: Row): Row | null {
   const holder = shares.mostOver('history_bytes');
-  const own = holder && users.get(holder.userId)?.byAge.first();
-  const old = own && own !== newest ? own : byAge.first;
+  const ofHolder = holder && users.get(holder.userId)?.byAge.first();
+  const old = ofHolder && ofHolder !== newest ? ofHolder : byAge.first;
   return old === newest ? null : old;
 }
 

@@ -1,3 +1,4 @@
+/** Takes a bounded sample of rows for the raw history. */
 import { Sampling } from '../../core/history/sample.ts';
 import type { RawSample, SampleBounds } from '../../core/history/store.ts';
 import { trustJson, type JsonText } from '../../core/json.ts';

@@ -1,3 +1,4 @@
+/** Core's HistoryStore in one process: retention, pages and samples. */
 import type { Clock } from '../../core/clock.ts';
 import type { Message, NewMessage } from '../../core/history/message.ts';
 import type {

@@ -1,3 +1,4 @@
+/** Core's DeliveryInspector in one process. It reads the ledger and changes nothing. */
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { CapacityScope, DeliveryFilter, DeliveryInspector } from '../../core/delivery/inspector.ts';

@@ -1,3 +1,4 @@
+/** Keeps ended commands within their window and shares. It ends no command. */
 import type { CommandMark } from '../../core/delivery/command.ts';
 import { isCode } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';

@@ -1,3 +1,4 @@
+/** One command with its waiters and its places in the indexes. Only acts may change it. */
 import type { Command } from '../../core/delivery/command.ts';
 import type { Binding, NewWaiter } from '../../core/delivery/commands.ts';
 import type { Waiter } from '../../core/delivery/waiter.ts';

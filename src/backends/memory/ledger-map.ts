@@ -1,3 +1,4 @@
+/** A map ordered by user, client and command. */
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { Position } from '../../core/page.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';

@@ -1,3 +1,4 @@
+/** Per-user indexes of ended commands. */
 import type { Shares } from '../../core/shares/shares.ts';
 import type { Entry, UserLedger } from './ledger-entry.ts';
 import { List } from './list.ts';

@@ -1,3 +1,4 @@
+/** The state that the command, waiter and node stores share. It must contain no rule of the state machine. */
 import { ByClient } from '../../core/by-client.ts';
 import type { Clock } from '../../core/clock.ts';
 import { wasDispatched, type CommandMark } from '../../core/delivery/command.ts';

@@ -8,8 +8,8 @@ type Chunk<T> = { readonly items: (T | undefined)[]; head: number; tail: number;
 
 /**
  * A first-in, first-out queue of items that may also leave early, from any place. `gone` says which ones have left; for
- * each of them `left` must be called once. Each step takes amortised constant time and each item one slot of an array. A
- * queue whose length stays about the same allocates nothing.
+ * each of them `left` must be called once. Each step takes amortised constant time and each item one slot of an array.
+ * A queue whose length stays about the same allocates nothing.
  */
 export class SparseQueue<T> {
   readonly #gone: (item: T) => boolean;

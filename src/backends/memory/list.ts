@@ -7,9 +7,9 @@ export type ListItem<T> = {
 };
 
 /**
- * A doubly linked list: append, remove from any place and read either end, each in constant time. (A Map keeps the order
- * of insertion too, but finds its first entry only by passing all that were deleted before it, and replaces its table
- * again and again.) While it is being iterated, nothing may be removed.
+ * A doubly linked list: append, remove from any place and read either end, each in constant time. (A Map keeps the
+ * order of insertion too, but finds its first entry only by passing all that were deleted before it, and replaces its
+ * table again and again.) While it is being iterated, nothing may be removed.
  */
 export class List<T> {
   #first: ListItem<T> | null = null;

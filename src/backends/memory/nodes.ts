@@ -1,3 +1,4 @@
+/** Core's NodeStore in one process: the mailboxes of nodes. */
 import type { Clock } from '../../core/clock.ts';
 import type { DispatcherNode, MailboxRow, NodeReport, NodeStore } from '../../core/delivery/nodes.ts';
 import { CallboardError } from '../../core/errors.ts';

@@ -21,8 +21,8 @@ import type { Mailboxes } from './nodes.ts';
 type Rows = List<WaiterRow>;
 
 /**
- * Unresolved waiters: of all users, and of each user and each client in the objects that the ledger has of them. Each list
- * is in the order of registration.
+ * Unresolved waiters: of all users, and of each user and each client in the objects that the ledger has of them. Each
+ * list is in the order of registration.
  */
 export class WaiterIndex {
   readonly all: Rows = new List();
@@ -86,12 +86,12 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
       (filter.callerNodeId === null || request.callerNodeId === filter.callerNodeId) &&
       createdAt <= bornBefore;
   };
-  const tally = (filter: WaiterFilter, visit: (command: Command) => void): boolean => {
+  const tally = (filter: WaiterFilter, collect: (command: Command) => void): boolean => {
     const keep = matching(filter);
     let seen = 0;
     for (const row of candidates(filter)) {
       if (seen++ === COUNT_SCAN) return false;
-      if (keep(row)) visit(row.entry.command);
+      if (keep(row)) collect(row.entry.command);
     }
     return true;
   };

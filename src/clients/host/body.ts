@@ -12,7 +12,7 @@ const MAX_MEMBERS = 100;
 
 /**
  * Reads a body as a JSON object; `{}` without a body. The member `data` becomes a RawJson. Checks the headers first.
- * `goOn` is called before the body is read. Throws Refusal and then leaves the rest of the body unread.
+ * `sendContinue` is called before the body is read. Throws Refusal and then leaves the rest of the body unread.
  */
 export async function readObject(request: IncomingMessage, sendContinue: () => void): Promise<Record<string, unknown>> {
   const { headers } = request;

@@ -25,7 +25,7 @@ export type Site = SiteKey & {
   readonly capabilityProfile: CapabilityProfile;
   /** The client that hosts the site and runs its actions. */
   readonly clientId: string;
-  /** When it was first registered since its last removal, in epoch milliseconds. */
+  /** When the site was registered, in epoch milliseconds. Registering it again without removing it keeps this time. */
   readonly registeredAt: number;
 };
 

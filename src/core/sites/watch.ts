@@ -10,11 +10,11 @@ export interface SessionReader {
   sessionRead(session: SiteSession | null): void;
 }
 
-/** Watches sessions on this node for whatever ends a viewer's access. */
+/** Watches sessions on this node for changes that end a viewer's access. */
 export interface SessionWatch {
   /**
-   * Passes the present session to `looker` whenever a hint says that something of it ended, and at least every
-   * SESSION_WATCH_MS, because hints may be lost.
+   * Passes the present session to `reader` when a hint says that the session or one of its grants ended, and at least
+   * every SESSION_WATCH_MS, because hints may be lost.
    */
   watch(sessionId: string, reader: SessionReader): void;
   /** Idempotent. */

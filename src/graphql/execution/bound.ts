@@ -1,3 +1,4 @@
+/** Binds an operation to its variables and runs it. Limits are checked by the executor before it runs. */
 import { GraphQLError, execute, type ExecutionResult, type OperationDefinitionNode } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { restartBudget } from '../schema/page-budget.ts';
@@ -42,17 +43,17 @@ export function createBinder(
 ): (variables: Variables) => Bound {
   const { schema, document, operation } = source;
   const operationWays = fast ? waysOf(source) : { run: runByJs(source), prepare: () => null };
-  const own: Own = {
+  const shared: Shared = {
     asks: createAsks(document, operation),
     cost: createCost(schema, document, operation),
     refused: (variables) => refusedVariables(schema, operation, variables),
     prepare: operationWays.prepare,
     run: settled(operationWays.run, operation),
   };
-  return (variables) => new BoundOperation(own, variables);
+  return (variables) => new BoundOperation(shared, variables);
 }
 
-type Own = {
+type Shared = {
   readonly asks: (variables: Variables) => ReadonlySet<string>;
   readonly cost: (variables: Variables) => number;
   readonly refused: (variables: Variables) => readonly GraphQLError[] | null;
@@ -61,35 +62,35 @@ type Own = {
 };
 
 class BoundOperation implements Bound {
-  readonly #own: Own;
+  readonly #shared: Shared;
   readonly variables: Variables;
   #cost: number | null = null;
   #asks: ReadonlySet<string> | null = null;
   #written: Prepared | null = null;
 
-  constructor(own: Own, variables: Variables) {
-    this.#own = own;
+  constructor(shared: Shared, variables: Variables) {
+    this.#shared = shared;
     this.variables = variables;
   }
 
   get asks(): ReadonlySet<string> {
-    return (this.#asks ??= this.#own.asks(this.variables));
+    return (this.#asks ??= this.#shared.asks(this.variables));
   }
 
   get cost(): number {
-    return (this.#cost ??= this.#own.cost(this.variables));
+    return (this.#cost ??= this.#shared.cost(this.variables));
   }
 
   refused(): readonly GraphQLError[] | null {
-    return this.#own.refused(this.variables);
+    return this.#shared.refused(this.variables);
   }
 
   run(context: unknown): MaybePromise<ExecutionResult> {
-    return this.#own.run(context, this.variables);
+    return this.#shared.run(context, this.variables);
   }
 
   write(context: unknown, note: TextInfo = { nonAscii: false }): MaybePromise<string | null> {
-    this.#written ??= this.#own.prepare(this.variables);
+    this.#written ??= this.#shared.prepare(this.variables);
     return this.#written?.(context, note) ?? null;
   }
 }

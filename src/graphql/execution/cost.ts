@@ -1,3 +1,4 @@
+/** Computes the maximum cost of an operation before it runs. It refuses nothing; limits.ts does. */
 import { complexityFromQuery } from '@pothos/plugin-complexity';
 import {
   Kind,

@@ -1,3 +1,4 @@
+/** Parses, validates and caches the documents of requests. It executes nothing. */
 import { GraphQLError, parse, validate, type DocumentNode, type GraphQLSchema } from 'graphql';
 import { CallboardError } from '../../core/errors.ts';
 import {

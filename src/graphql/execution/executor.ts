@@ -1,3 +1,4 @@
+/** Executes operations for every transport. It must not know the format of a transport. */
 import {
   createSourceEventStream,
   executeSubscriptionEvent,
@@ -48,7 +49,7 @@ export type Operation = {
   readonly notes?: RequestNotes | undefined;
 };
 
-/** Data as JSON text. `wide`: the text may hold characters beyond ASCII. */
+/** Data as JSON text. `nonAscii`: the text may contain characters beyond ASCII. */
 export type WrittenData = { readonly written: string; readonly nonAscii: boolean; readonly inserts: Inserts };
 
 /**
@@ -67,13 +68,13 @@ export type Executor = {
   /** Executes a query or a mutation. */
   execute(operation: Operation): Promise<ExecutionResult>;
   /**
-   * As `execute`, but returns the data as JSON text where the result has no errors and a writer can write it. `inserts`:
-   * the text may refer to bytes.
+   * As `execute`, but returns the data as JSON text where the result has no errors and a writer can write it.
+   * `inserts`: the text may refer to bytes.
    */
   answer(operation: Operation, inserts?: boolean): MaybePromise<ExecutionResult | WrittenData>;
   /**
-   * Starts a subscription, whose results `frames` writes where requesters share them. Returns the group whose members share the results, or the operation's own results, or the
-   * one result that refuses it.
+   * Starts a subscription. Returns the group whose members share the results, which `frames` encodes once for all of
+   * them; or the operation's own results; or the one result that refuses it.
    */
   subscribe(operation: Operation, frames: ResultFrames): Promise<Joining<unknown> | Results | ExecutionResult>;
   readonly mask: Mask;

@@ -1,3 +1,4 @@
+/** Limits what may be executed without a token. */
 import { GraphQLError, Kind, OperationTypeNode, parse, type DefinitionNode, type DocumentNode } from 'graphql';
 import { fail } from '../../core/errors.ts';
 import { ANONYMOUS_QUERY_CHARS, ANONYMOUS_INTROSPECTION_CHARS } from '../../core/limits.ts';

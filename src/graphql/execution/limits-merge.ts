@@ -1,3 +1,4 @@
+/** Bounds the work of validating that fields can be merged. It must be cheap for every document. */
 import { Kind, type DocumentNode, type FieldNode, type FragmentDefinitionNode, type SelectionSetNode } from 'graphql';
 
 /**

@@ -1,3 +1,4 @@
+/** Bounds the nesting of a document before it is parsed. */
 import { GraphQLError, Lexer, Source, TokenKind } from 'graphql';
 
 const OPENS: ReadonlySet<string> = new Set([TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKind.PAREN_L]);

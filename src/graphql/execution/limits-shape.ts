@@ -1,3 +1,4 @@
+/** Bounds the size and shape of a parsed document before it is validated. */
 import { Kind, type DocumentNode, type FragmentDefinitionNode, type SelectionSetNode } from 'graphql';
 import { CallboardError } from '../../core/errors.ts';
 import {

@@ -1,3 +1,4 @@
+/** Decides whether a requester may run an operation, and bounds the time of queries. */
 import type { Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { QUERY_COST_ADMIN, QUERY_COST_USER } from '../../core/limits.ts';

@@ -1,3 +1,4 @@
+/** Maps errors to what a requester may see. No internal message may pass. */
 import { randomUUID } from 'node:crypto';
 import { GraphQLError } from 'graphql';
 import { CallboardError, internalMessage, type Code } from '../../core/errors.ts';
@@ -89,7 +90,9 @@ function passes(error: unknown): GraphQLError | null {
   return ofRequest || ofArgument ? coded(error) : null;
 }
 
-/** GraphQL has codes for wrong documents, and none for variables and arguments that do not fit. Yoga has one of its own. */
+/**
+ * GraphQL has codes for wrong documents, and none for variables and arguments that do not fit. Yoga has one of its own.
+ */
 function coded(error: GraphQLError): GraphQLError {
   const { message, extensions: given } = error;
   const extensions = given['code'] === 'BAD_REQUEST' ? { ...given, code: codeOfRequest(given['http']) } : given;

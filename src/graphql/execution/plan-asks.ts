@@ -1,3 +1,4 @@
+/** Finds the names of the fields that an operation may select. */
 import { Kind, visit, type DocumentNode, type FieldNode, type OperationDefinitionNode } from 'graphql';
 import type { RawVariables } from '../variables/coerce-variables.ts';
 

@@ -1,3 +1,4 @@
+/** Finds the root fields of an operation. */
 import { Kind, type DocumentNode, type SelectionSetNode } from 'graphql';
 
 /** The names of an operation's root fields, including those of its fragments. The document need not be valid. */

@@ -1,3 +1,4 @@
+/** Creates and keeps how the operations of a document are executed. */
 import { getOperationAST, type DocumentNode, type GraphQLSchema, type OperationDefinitionNode } from 'graphql';
 import { createVariablesReader, VariablesText, type GivenVariables } from '../variables/request-variables.ts';
 import { createJsonCaches, type JsonCaches } from '../writer/json-cache.ts';
@@ -66,7 +67,7 @@ type Source = {
   readonly document: DocumentNode;
   readonly operation: OperationDefinitionNode;
 };
-type Ways = {
+type PlanParts = {
   readonly fast: boolean;
   readonly fragments: JsonCaches | null;
   /** Bound queries by the number of their plan and the text of their variables. */
@@ -75,11 +76,11 @@ type Ways = {
 };
 type BoundCache = ReturnType<typeof createDocumentCache<Bound>>;
 
-function createPlan(source: Source, { bound, number, ...ways }: Ways): Plan {
+function createPlan(source: Source, { bound, number, ...parts }: PlanParts): Plan {
   const { schema, document, operation } = source;
   const roots = rootFields(document, operation.selectionSet);
   const read = createVariablesReader(schema, operation);
-  const binder = createBinder({ ...source, fragments: ways.fragments }, ways);
+  const binder = createBinder({ ...source, fragments: parts.fragments }, parts);
   const isQuery = operation.operation === 'query';
   return {
     operation: operation.operation,

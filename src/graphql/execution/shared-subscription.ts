@@ -1,3 +1,4 @@
+/** Executes a subscription once for several requesters. It must not share what differs by requester. */
 import {
   Kind,
   TypeInfo,
@@ -27,7 +28,7 @@ export type ResultFrames = {
   /** The same for a result without errors whose data are JSON text. */
   readonly written: (data: string) => string;
   readonly envelope: EventEncoder<unknown>['envelope'];
-  /** The last frames of one operation. `result`: what it is told before it ends; null: nothing more. */
+  /** The last frames of one operation. `result`: sent before `complete`; null: only `complete` is sent. */
   readonly last: (id: string | null, result: ExecutionResult | null) => string;
 };
 

@@ -1,3 +1,4 @@
+/** Answers common requests without Yoga. Its bytes must be those that Yoga would send. */
 import type { IncomingMessage } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
@@ -24,10 +25,10 @@ export type FastPathRequest = {
 /**
  * Answers valid queries and mutations without Yoga. The executor runs them as it does for Yoga, so limits, refusals and
  * masking are the same, and the response has the bytes that Yoga would send. Returns false when the request is not for
- * this path; nothing was executed then. `instead` receives a result with errors, which only Yoga can encode: the
+ * this path; nothing was executed then. `sendResult` receives a result with errors, which only Yoga can encode: the
  * operation has been executed.
  */
-export type FastPath = (request: FastPathRequest, instead: (result: ExecutionResult) => void) => boolean;
+export type FastPath = (request: FastPathRequest, sendResult: (result: ExecutionResult) => void) => boolean;
 
 export type FastPathOptions = {
   readonly documents: Documents;
@@ -46,7 +47,7 @@ const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
 ]);
 
 export function createFastPath({ documents, executor }: FastPathOptions): FastPath {
-  return ({ req, requester, body, reply, notes, hungUp }, instead) => {
+  return ({ req, requester, body, reply, notes, hungUp }, sendResult) => {
     const type = MEDIA_TYPES.get(req.headers.accept);
     if (type === undefined || requester === null || req.method !== 'POST' || req.url !== GRAPHQL_PATH) return false;
     const params = paramsOf(body);
@@ -61,7 +62,7 @@ export function createFastPath({ documents, executor }: FastPathOptions): FastPa
     const answer = executor.answer({ document, operationName, variables, requester, ...waits }, true);
     const show = (done: ExecutionResult | WrittenData): void => {
       if ('written' in done) reply.json(type, `{"data":${done.written}}`, done.nonAscii, done.inserts);
-      else if (done.errors) instead(done);
+      else if (done.errors) sendResult(done);
       else reply.json(type, writeJson(done) ?? 'null');
     };
     if (answer instanceof Promise) void answer.then(show);

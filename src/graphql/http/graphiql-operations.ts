@@ -1,4 +1,7 @@
-/** The operations that the GraphQL editor opens with, one in each tab. The call is for the client that `callboard serve` prints. */
+/**
+ * The operations that the GraphQL editor opens with, one in each tab. The call is for the client that `callboard serve`
+ * prints.
+ */
 export const EXAMPLE_OPERATIONS: readonly { readonly query: string; readonly variables?: string }[] = [
   {
     query: `# Press Ctrl-Enter to run this. The other tabs call a client and watch connections.

@@ -1,3 +1,4 @@
+/** Serves the GraphiQL page. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
@@ -31,8 +32,8 @@ export function wantsPage(req: IncomingMessage): boolean {
 }
 
 /**
- * Serves the GraphiQL page, which never contains a token. The page is one document of 9 MB, so it is loaded for the first request, compressed with
- * gzip, and sent only when the browser's copy has another ETag.
+ * Serves the GraphiQL page, which never contains a token. The page is one document of 9 MB, so it is loaded for the
+ * first request, compressed with gzip, and sent only when the browser's copy has another ETag.
  */
 export function createGraphiqlPage(paths: EditorPaths): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
   let page: Promise<Page> | null = null;

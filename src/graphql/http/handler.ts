@@ -1,3 +1,4 @@
+/** Handles requests to the GraphQL endpoints and chooses between fast path, Yoga, event stream and page. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
@@ -75,17 +76,17 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
   const mask = createMask(options);
   const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
   const documents = createDocuments(options.schema);
-  const hot = fastPath ? createFastPath({ documents, executor }) : null;
+  const fast = fastPath ? createFastPath({ documents, executor }) : null;
   const server = createGraphqlServer({ schema: options.schema, documents, executor, mask });
   const sse = createSseHandler({ documents, executor, clock: core.clock, streams, sharing: fastPath });
   const page = createGraphiqlPage({ endpoint: basePath + GRAPHQL_PATH, signInPath: `${basePath}/sign-in` });
   const query = createQuery(server, options.introspection);
-  const quick = createQuick(server, hot);
+  const answerFast = createFastAnswer(server, fast);
   const asStream = createStreamChoice(documents, executor);
   return {
     handle(req, res, exchange) {
       try {
-        if (quick(req, res, exchange)) return;
+        if (answerFast(req, res, exchange)) return;
         refuseWebSocket(req);
         if (wantsPage(req) && pathOf(req) === GRAPHQL_PATH) return page(req, res);
         checkOrigin(req);
@@ -124,18 +125,18 @@ function createQuery(server: GraphqlServer, introspection: Introspection) {
  * Tries the fast path before everything else. Returns false when it did not take the request; the response is then open
  * for writing.
  */
-function createQuick(server: GraphqlServer, hot: FastPath | null) {
+function createFastAnswer(server: GraphqlServer, fast: FastPath | null) {
   return (
     req: PostRequest,
     res: ServerResponse,
     { requester, body, notes, reply = plainReply(res) }: GraphqlExchange,
   ): boolean => {
-    const instead = (result: ExecutionResult): void => {
+    const sendResult = (result: ExecutionResult): void => {
       reply.open();
       req.body = body;
       void server.answer(req, res, { requester, result });
     };
-    if (hot?.({ req, requester, body, reply, notes, hungUp: () => new HangUpSignal(res) }, instead)) return true;
+    if (fast?.({ req, requester, body, reply, notes, hungUp: () => new HangUpSignal(res) }, sendResult)) return true;
     reply.open();
     return false;
   };
@@ -155,8 +156,8 @@ function toStream(
 }
 
 /**
- * Chooses the response form. A client that wants an event stream accepts `text/event-stream` only, or lists it first. If
- * it accepts JSON too, as clients with one `accept` for all operations do, only subscriptions are streamed.
+ * Chooses the response form. A client that wants an event stream accepts `text/event-stream` only, or lists it first.
+ * If it accepts JSON too, as clients with one `accept` for all operations do, only subscriptions are streamed.
  */
 function createStreamChoice(documents: Documents, executor: Executor) {
   const isSubscription = (req: IncomingMessage, { requester, body }: GraphqlExchange): boolean => {

@@ -40,12 +40,15 @@ export type OperationStreams = Pick<SseStreams, 'reserve'> & {
   read(request: StreamRequest): ReadRequest;
 };
 
-export type ReadRequest = { readonly asked: StreamOperation | readonly GraphQLError[]; readonly operationId: unknown };
+export type ReadRequest = {
+  readonly requested: StreamOperation | readonly GraphQLError[];
+  readonly operationId: unknown;
+};
 
 export type OpenStream = {
-  readonly wire: SseStream;
+  readonly stream: SseStream;
   /** Runs an operation on the stream. The stream also ends when the token that requested the operation expires. */
-  run(asked: StreamOperation | readonly GraphQLError[], options: { id: string | null; onEnd: () => void }): Running;
+  run(requested: StreamOperation | readonly GraphQLError[], options: { id: string | null; onEnd: () => void }): Running;
 };
 
 export function createOperationStreams(options: OperationStreamsOptions): OperationStreams {
@@ -54,8 +57,11 @@ export function createOperationStreams(options: OperationStreamsOptions): Operat
   return {
     reserve: streams.reserve,
     open({ res, requester }, onClose) {
-      const wire = streams.open(res, { onClose, expiresAt: requester.expiresAt, lastChunk: null });
-      return { wire, run: (asked, run) => runOn(asked, { ...run, wire, requester, executor, groups, clock }) };
+      const stream = streams.open(res, { onClose, expiresAt: requester.expiresAt, lastChunk: null });
+      return {
+        stream,
+        run: (requested, run) => runOn(requested, { ...run, stream, requester, executor, groups, clock }),
+      };
     },
     read: (request) => readOperation(request, { documents, executor }),
   };
@@ -63,7 +69,7 @@ export function createOperationStreams(options: OperationStreamsOptions): Operat
 
 type RunOptions = Pick<OperationStreamsOptions, 'executor' | 'clock'> & {
   readonly groups: Groups<unknown>;
-  readonly wire: SseStream;
+  readonly stream: SseStream;
   /** The requester that opened the stream. */
   readonly requester: Principal;
   readonly id: string | null;
@@ -71,17 +77,17 @@ type RunOptions = Pick<OperationStreamsOptions, 'executor' | 'clock'> & {
 };
 
 function runOn(
-  asked: StreamOperation | readonly GraphQLError[],
+  requested: StreamOperation | readonly GraphQLError[],
   { requester, clock, ...options }: RunOptions,
 ): Running {
-  const expiresAt = 'document' in asked && asked.requester !== requester ? asked.requester.expiresAt : null;
-  if (expiresAt === null) return startOperation(asked, options);
-  const cancel = atTime(clock, expiresAt, () => options.wire.end());
+  const expiresAt = 'document' in requested && requested.requester !== requester ? requested.requester.expiresAt : null;
+  if (expiresAt === null) return startOperation(requested, options);
+  const cancel = atTime(clock, expiresAt, () => options.stream.end());
   const onEnd = (): void => {
     cancel();
     options.onEnd();
   };
-  return startOperation(asked, { ...options, onEnd });
+  return startOperation(requested, { ...options, onEnd });
 }
 
 function readOperation(
@@ -91,9 +97,9 @@ function readOperation(
   const params = readParams(req, body);
   const operationId = params.extensions?.['operationId'];
   const document = documents.read(params.query);
-  if (!('kind' in document)) return { asked: document.map(executor.mask), operationId };
-  const asked = { document, operationName: params.operationName, variables: params.variables, requester };
-  if (req.method === 'GET' && executor.kindOf(asked) === 'mutation')
+  if (!('kind' in document)) return { requested: document.map(executor.mask), operationId };
+  const requested = { document, operationName: params.operationName, variables: params.variables, requester };
+  if (req.method === 'GET' && executor.kindOf(requested) === 'mutation')
     fail('method_not_allowed', 'A mutation needs a POST.');
-  return { asked, operationId };
+  return { requested, operationId };
 }

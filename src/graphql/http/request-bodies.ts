@@ -1,3 +1,4 @@
+/** Reads bodies of GraphQL requests, with a cache for bodies with equal bytes. */
 import type { JsonText } from '../../core/json.ts';
 import { createDocumentCache } from '../execution/document-cache.ts';
 import { readRequestBody } from './request.ts';

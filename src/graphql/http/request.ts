@@ -1,3 +1,4 @@
+/** Reads the parameters and headers of GraphQL requests, and sends errors in GraphQL's format. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CallboardError, invalid } from '../../core/errors.ts';
 import { checkedJson, isArrayText, isObjectText, membersOf, type JsonText, isRecord } from '../../core/json.ts';

@@ -1,3 +1,4 @@
+/** Handles the requests of GraphQL over server-sent events, in both modes of graphql-sse. */
 import { CallboardError } from '../../core/errors.ts';
 import { sendError } from './request.ts';
 import { createReservations, tokenOf } from './sse-reservations.ts';
@@ -37,8 +38,8 @@ function isDistinct({ req }: StreamRequest): boolean {
 }
 
 function openDistinct(request: StreamRequest, streams: OperationStreams): void {
-  const { asked } = streams.read(request);
-  streams.open(request, streams.reserve(request.requester)).run(asked, { id: null, onEnd: nothing });
+  const { requested } = streams.read(request);
+  streams.open(request, streams.reserve(request.requester)).run(requested, { id: null, onEnd: nothing });
 }
 
 /** One function shared by all streams. */

@@ -1,3 +1,4 @@
+/** Runs one operation on an event stream. It must not produce results faster than the reader reads them. */
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Executor, Operation, Results } from '../execution/executor.ts';
@@ -14,7 +15,7 @@ export type Running = {
 export type OperationOptions = {
   readonly executor: Executor;
   readonly groups: Groups<unknown>;
-  readonly wire: SseStream;
+  readonly stream: SseStream;
   /** The operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
   /**
@@ -30,9 +31,12 @@ export type StreamOperation = Omit<Operation, 'signal' | 'requester'> & { readon
  * Runs the operation, or sends the errors of its document, as `next` frames and one `complete`, no faster than the
  * reader reads.
  */
-export function startOperation(asked: StreamOperation | readonly GraphQLError[], options: OperationOptions): Running {
+export function startOperation(
+  requested: StreamOperation | readonly GraphQLError[],
+  options: OperationOptions,
+): Running {
   const operation = new SseOperation(options);
-  void operation.run(asked);
+  void operation.run(requested);
   return operation;
 }
 
@@ -46,14 +50,14 @@ class SseOperation implements StreamMember, Running {
 
   constructor(options: OperationOptions) {
     this.#options = options;
-    options.wire.addMember(this);
+    options.stream.addMember(this);
   }
 
-  async run(asked: StreamOperation | readonly GraphQLError[]): Promise<void> {
+  async run(requested: StreamOperation | readonly GraphQLError[]): Promise<void> {
     try {
-      if (!isFaults(asked)) await this.#answer(asked);
+      if (!isFaults(requested)) await this.#answer(requested);
       else {
-        this.#show({ errors: asked });
+        this.#show({ errors: requested });
         // The end is reported later, after the caller of `startOperation` has registered the operation.
         await null;
       }
@@ -75,9 +79,9 @@ class SseOperation implements StreamMember, Running {
     this.#end(false);
   }
 
-  async #answer(asked: StreamOperation): Promise<void> {
+  async #answer(requested: StreamOperation): Promise<void> {
     const { executor } = this.#options;
-    const operation = { ...asked, signal: this.#hangUp.signal };
+    const operation = { ...requested, signal: this.#hangUp.signal };
     if (executor.kindOf(operation) !== 'subscription') return this.#show(await executor.execute(operation));
     const answer = await executor.subscribe(operation, SSE_FRAMES);
     if ('shared' in answer) return this.#join(answer);
@@ -85,17 +89,17 @@ class SseOperation implements StreamMember, Running {
   }
 
   #join(joining: Joining<unknown>): void {
-    const { groups, wire, id, onEnd } = this.#options;
+    const { groups, stream, id, onEnd } = this.#options;
     if (this.#ended) return joining.shared.lifetime.close();
-    wire.removeMember(this);
-    this.#member = groups.join(joining, { stream: wire, id, onEnd });
+    stream.removeMember(this);
+    this.#member = groups.join(joining, { stream, id, onEnd });
   }
 
   async #pump(source: Results): Promise<void> {
-    const { wire } = this.#options;
+    const { stream } = this.#options;
     this.#results = source;
     while (!this.#ended) {
-      await wire.ready();
+      await stream.ready();
       const { done, value } = await source.next();
       if (done) return;
       this.#show(value);
@@ -104,22 +108,22 @@ class SseOperation implements StreamMember, Running {
   }
 
   #show(result: ExecutionResult): void {
-    if (!this.#ended) this.#options.wire.send(nextFrame(this.#options.id, result));
+    if (!this.#ended) this.#options.stream.send(nextFrame(this.#options.id, result));
   }
 
   #end(tell: boolean): void {
     if (this.#ended) return;
     this.#ended = true;
-    const { wire, id, onEnd } = this.#options;
-    if (tell) wire.send(completeFrame(id));
-    wire.removeMember(this);
+    const { stream, id, onEnd } = this.#options;
+    if (tell) stream.send(completeFrame(id));
+    stream.removeMember(this);
     this.#hangUp.abort();
     this.#results?.return();
-    if (id === null) wire.end();
+    if (id === null) stream.end();
     onEnd();
   }
 }
 
-function isFaults(asked: StreamOperation | readonly GraphQLError[]): asked is readonly GraphQLError[] {
-  return Array.isArray(asked);
+function isFaults(requested: StreamOperation | readonly GraphQLError[]): requested is readonly GraphQLError[] {
+  return Array.isArray(requested);
 }

@@ -1,3 +1,4 @@
+/** Single connection mode of graphql-sse: reserved streams that carry several operations. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { subjectOf, type Principal } from '../../core/auth/principal.ts';
@@ -104,7 +105,7 @@ function addOperation(
   { operations, waiting, stream }: Reservation,
   { request, streams }: { request: StreamRequest; streams: OperationStreams },
 ): void {
-  const { asked, ...named } = streams.read(request);
+  const { requested, ...named } = streams.read(request);
   const id = operationId(named.operationId);
   if (operations.has(id)) conflict('An operation with this id is running.');
   if (operations.size >= SSE_OPERATIONS) {
@@ -112,7 +113,7 @@ function addOperation(
   }
   operations.set(id, null);
   const start = (open: OpenStream): void =>
-    void operations.set(id, open.run(asked, { id, onEnd: () => void operations.delete(id) }));
+    void operations.set(id, open.run(requested, { id, onEnd: () => void operations.delete(id) }));
   request.res.writeHead(202).end();
   if (stream) start(stream);
   else waiting.set(id, start);

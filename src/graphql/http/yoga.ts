@@ -1,3 +1,4 @@
+/** The HTTP side of GraphQL by graphql-yoga. It must not execute an operation except through the executor. */
 import type { DocumentNode, ExecutionResult, GraphQLSchema, Source } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -13,10 +14,10 @@ import type { GivenVariables } from '../variables/request-variables.ts';
 
 export type GraphqlServer = {
   /**
-   * Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the parsed JSON object. `asked.result`:
-   * the result, when the operation has been executed already.
+   * Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the parsed JSON object.
+   * `request.result`: the result, when the operation has been executed already.
    */
-  answer(req: IncomingMessage, res: ServerResponse, asked: YogaRequest): Promise<void>;
+  answer(req: IncomingMessage, res: ServerResponse, request: YogaRequest): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -45,9 +46,9 @@ type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res
 export function createGraphqlServer(options: GraphqlServerOptions): GraphqlServer {
   let opened: ReturnType<typeof openYoga> | null = null;
   return {
-    async answer(req, res, asked) {
+    async answer(req, res, request) {
       const yoga = await (opened ??= openYoga(options));
-      await yoga(req, res, asked);
+      await yoga(req, res, request);
     },
     close: async () => void (await (await opened)?.dispose()),
   };

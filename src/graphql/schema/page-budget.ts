@@ -18,8 +18,8 @@ export type RowSize<Row> = {
 
 /**
  * What one list may take. The first list may fill a page. Later lists may take a quarter of the whole budget while more
- * than three quarters of it are left, whichever of them is resolved first; then an eighth of the rest, so that every list leaves
- * something for later ones.
+ * than three quarters of it are left, whichever of them is resolved first; then an eighth of the rest, so that every
+ * list leaves something for later ones.
  */
 function roomOf(left: number, isFirst: boolean): number {
   if (isFirst) return Math.min(ANSWER_PAGE_BYTES, left);

@@ -1,3 +1,4 @@
+/** Coerces the variables of an operation, with work linear in their size. */
 import {
   GraphQLError,
   getVariableValues,

@@ -1,3 +1,4 @@
+/** Finds a fault in large variables, so that graphql-js need not print them in an error. */
 import { isRecord } from '../../core/json.ts';
 import {
   getNullableType,

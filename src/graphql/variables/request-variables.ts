@@ -1,3 +1,4 @@
+/** Reads the variables of a request. JSON scalars stay text; they are not parsed here. */
 import { isRecord } from '../../core/json.ts';
 import {
   getNullableType,

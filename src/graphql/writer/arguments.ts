@@ -1,3 +1,4 @@
+/** Reads the arguments of a direct mutation. The values must equal those of graphql-js. */
 import {
   Kind,
   coerceInputValue,
@@ -45,24 +46,24 @@ const SHAPES = 64;
 export function createArgumentReader(source: ArgumentsOf, plain: boolean): ReadArguments {
   const variables = plain ? variablesOf(source) : null;
   const shapes = new Map<string, Shape | null>();
-  const long: ReadArguments = (given) => readByJs(source, given);
-  if (!variables) return long;
+  const readSlowly: ReadArguments = (given) => readByGraphqlJs(source, given);
+  if (!variables) return readSlowly;
   return (given) => {
     const key = keyOf(variables, given);
-    if (key === null) return long(given);
+    if (key === null) return readSlowly(given);
     const shape = shapes.get(key);
     if (shape) {
       const args = fill(shape, given);
-      return args === null ? long(given) : { args, variables: null };
+      return args === null ? readSlowly(given) : { args, variables: null };
     }
-    const read = long(given);
+    const read = readSlowly(given);
     if (read && shape === undefined && shapes.size < SHAPES)
       shapes.set(key, shapeOf({ ...source, variables, given }, read.args));
     return read;
   };
 }
 
-function readByJs({ schema, operation, field, node }: ArgumentsOf, given: Arguments): ReturnType<ReadArguments> {
+function readByGraphqlJs({ schema, operation, field, node }: ArgumentsOf, given: Arguments): ReturnType<ReadArguments> {
   const { values: variables } = coerceVariables(schema, operation, given);
   if (!variables) return null;
   try {
@@ -91,14 +92,14 @@ function variablesOf({ schema, operation }: ArgumentsOf): readonly Variable[] | 
 function keyOf(variables: readonly Variable[], given: Arguments): string | null {
   let key = '';
   for (const { name } of variables) {
-    const value = own(given, name);
+    const value = valueIn(given, name);
     if (value === null) return null;
     key += value === undefined ? '0' : '1';
   }
   return key;
 }
 
-function own(given: Arguments, name: string): unknown {
+function valueIn(given: Arguments, name: string): unknown {
   return Object.hasOwn(given, name) ? given[name] : undefined;
 }
 
@@ -135,7 +136,7 @@ function membersShape(found: Found, { nodes, types }: Members, values: object): 
 type Place = { readonly node: ValueNode | undefined; readonly type: GraphQLInputType | undefined };
 
 function valueShape(found: Found, { node, type }: Place, value: unknown): Shape | null {
-  if (node?.kind === Kind.VARIABLE && own(found.given, node.name.value) !== undefined) {
+  if (node?.kind === Kind.VARIABLE && valueIn(found.given, node.name.value) !== undefined) {
     const variable = found.variables.find(({ name }) => name === node.name.value);
     return variable ? { kind: 'variable', ...variable } : null;
   }

@@ -20,12 +20,12 @@ export const DERIVED = { derived: true } as const;
 
 /**
  * A mutation field whose resolver reads its arguments and its context and never `info`. When it is the only field of
- * its document, it may be resolved without graphql-js (writer-deed.ts).
+ * its document, it may be resolved without graphql-js (mutation-writer.ts).
  */
-export const DIRECT_MUTATION = { deed: true } as const;
+export const DIRECT_MUTATION = { directMutation: true } as const;
 
 export function isDirectMutation({ extensions }: { readonly extensions: Readonly<Record<string, unknown>> }): boolean {
-  return extensions['deed'] === true;
+  return extensions['directMutation'] === true;
 }
 
 /**

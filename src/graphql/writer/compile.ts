@@ -1,3 +1,4 @@
+/** Compiles selections into writers of JSON text. What it cannot write, graphql-js must execute. */
 import {
   BREAK,
   defaultFieldResolver,
@@ -60,7 +61,7 @@ export function compileObject(
   return {
     write,
     kept: object.kept,
-    pure: entity && members.every(({ nature }) => nature === 'pure'),
+    pure: entity && members.every(({ cacheHint }) => cacheHint === 'pure'),
     peek: (key, value, run) => byKey.get(key)?.peek(value, run),
   };
 }
@@ -72,7 +73,7 @@ function compileMember(compiling: Compiling, parent: GraphQLObjectType, { key, n
   const prefix = `${JSON.stringify(key)}:`;
   if (node.name.value === '__typename') {
     const text = JSON.stringify(parent.name);
-    return { prefix, nature: 'pure', peek: () => parent.name, write: () => text, texts: true };
+    return { prefix, cacheHint: 'pure', peek: () => parent.name, write: () => text, texts: true };
   }
   const field = parent.getFields()[node.name.value];
   if (!field) return null;
@@ -83,8 +84,8 @@ function compileMember(compiling: Compiling, parent: GraphQLObjectType, { key, n
     return below.object;
   });
   if (!write) return null;
-  const nature = cacheHintOf(parent, field, below.object);
-  return { prefix, nature, peek: resolverOf(compiling, field, node), write, texts: holdsTexts(field.type) };
+  const cacheHint = cacheHintOf(parent, field, below.object);
+  return { prefix, cacheHint, peek: resolverOf(compiling, field, node), write, texts: holdsTexts(field.type) };
 }
 
 /**
@@ -94,7 +95,7 @@ function cacheHintOf(
   parent: GraphQLObjectType,
   { args, resolve, type, extensions }: GraphQLField<unknown, unknown>,
   below: Compiled | null,
-): Member['nature'] {
+): Member['cacheHint'] {
   if (parent.extensions['entity'] !== true || args.length > 0) return 'live';
   if (extensions['derived'] === true && isLeafType(getNullableType(type))) return 'derived';
   const exposed = !resolve || resolve === defaultFieldResolver || typeof extensions['pothosExposedField'] === 'string';
@@ -127,8 +128,8 @@ const NO_ARGUMENTS = Object.freeze({});
 
 function resolverOf(compiling: Compiling, field: GraphQLField<unknown, unknown>, node: FieldNode): Member['peek'] {
   if (!field.resolve || field.resolve === defaultFieldResolver) return propertyOf(field.name);
-  const own: Resolves = { resolve: field.resolve };
-  const { resolve } = own;
+  const resolver: Resolves = { resolve: field.resolve };
+  const { resolve } = resolver;
   if (field.args.length === 0) return (parent, { context }) => resolve(parent, NO_ARGUMENTS, context, NO_INFO);
   if (isFixed(node)) {
     let fixed: Readonly<Record<string, unknown>> | null = null;
@@ -139,8 +140,8 @@ function resolverOf(compiling: Compiling, field: GraphQLField<unknown, unknown>,
   }
   const number = compiling.fields++;
   return (parent, { context, args, variables }) => {
-    const own = (args[number] ??= getArgumentValues(field, node, variables));
-    return resolve(parent, own, context, NO_INFO);
+    const fieldArgs = (args[number] ??= getArgumentValues(field, node, variables));
+    return resolve(parent, fieldArgs, context, NO_INFO);
   };
 }
 

@@ -1,3 +1,4 @@
+/** Writes the events of a subscription as JSON text, byte for byte as graphql-js's result. */
 import { GraphQLError, Kind, type DocumentNode, type ValidatedSubscriptionArgs } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { compileObject, type Compiling } from './compile.ts';

@@ -1,3 +1,4 @@
+/** Collects the selected fields of a type, as graphql-js does. */
 import {
   GraphQLIncludeDirective,
   GraphQLSkipDirective,

@@ -1,3 +1,4 @@
+/** Caches the JSON text of lists of entities. A cached text must not outlive a change of a derived field. */
 import type { Clock } from '../../core/clock.ts';
 import type { JsonCache } from './json-cache.ts';
 import { insertMark } from '../../web/json-text.ts';
@@ -12,7 +13,9 @@ export type ChangesAt = (entity: unknown, now: number) => number;
 /** The shortest list worth caching: shorter ones are written about as fast as they are looked up. */
 const WORTH = 2;
 
-/** The shortest text that is worth being kept as bytes too: copying it into a socket's buffer costs more than a write. */
+/**
+ * The shortest text that is worth being kept as bytes too: copying it into a socket's buffer costs more than a write.
+ */
 const INSERTED_CHARS = 8 * 1024;
 
 export type KeptList = {

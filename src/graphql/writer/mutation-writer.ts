@@ -1,3 +1,4 @@
+/** Writes the answers of direct mutations as JSON text. It must not resolve a mutation twice. */
 import {
   GraphQLObjectType,
   GraphQLSchema,
@@ -22,8 +23,8 @@ import { conditionVariables, createCollect } from './fields.ts';
 import { isThenable, valueWriter, type ObjectWriter, type Run, type Text, type WriteValue } from './values.ts';
 
 /**
- * Writes a mutation whose only field is a direct mutation (cache-hints.ts). The resolver is called once per context, even
- * when the writer gives up and `replay` produces the answer.
+ * Writes a mutation whose only field is a direct mutation (cache-hints.ts). The resolver is called once per context,
+ * even when the writer gives up and `replay` produces the answer.
  */
 export type MutationWriter = {
   /** When the writing returns null after the field was resolved, call `replay` with the same context. */
@@ -49,7 +50,9 @@ export function createMutationWriter(source: WriterSource): MutationWriter | nul
   // By then the mutation may have had effects, so a resolver that needs `info` cannot be repeated with it.
   if (resolve && resolve.length > PARAMETERS_BEFORE_INFO) return null;
   const compiled = resolve ? compile(source, alone, field) : null;
-  return resolve && compiled ? deedWriter(source, { node: alone, field, own: { resolve }, ...compiled }) : null;
+  return resolve && compiled
+    ? directMutationWriter(source, { node: alone, field, resolver: { resolve }, ...compiled })
+    : null;
 }
 
 /** A resolver's parameters are its parent, the arguments, the context, and `info`, which is not passed here. */
@@ -86,12 +89,12 @@ const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
 type Possible = { readonly type: GraphQLAbstractType; readonly writers: ReadonlyMap<string, Compiled> };
 
-function abstractWriter(own: ResolvesType, { type, writers }: Possible): ObjectWriter {
+function abstractWriter(resolver: ResolvesType, { type, writers }: Possible): ObjectWriter {
   return {
     kept: null,
     write(value, run) {
       try {
-        const name = value instanceof Error ? null : own.resolveType(value, run.context, NO_INFO, type);
+        const name = value instanceof Error ? null : resolver.resolveType(value, run.context, NO_INFO, type);
         const object = typeof name === 'string' ? writers.get(name) : undefined;
         if (!object || typeof name !== 'string') return null;
         run.note.chosen ??= { type: name, member: (key) => object.peek(key, value, run) };
@@ -114,13 +117,13 @@ interface ResolvesType {
 type Parts = {
   readonly node: FieldNode;
   readonly field: GraphQLField<unknown, unknown>;
-  readonly own: Resolves;
+  readonly resolver: Resolves;
   readonly write: WriteValue;
   /** No field below has arguments that depend on variables. */
   readonly plain: boolean;
 };
 
-function deedWriter(source: WriterSource, { node, field, own, write, plain }: Parts): MutationWriter {
+function directMutationWriter(source: WriterSource, { node, field, resolver, write, plain }: Parts): MutationWriter {
   const { schema, operation } = source;
   const unwritten = new WeakMap<object, Outcome>();
   const start = `{${JSON.stringify((node.alias ?? node.name).value)}:`;
@@ -138,7 +141,7 @@ function deedWriter(source: WriterSource, { node, field, own, write, plain }: Pa
       return text instanceof Promise ? text.then((later) => whole(value, later)) : whole(value, text);
     };
     try {
-      const value = own.resolve(undefined, args, context, NO_INFO);
+      const value = resolver.resolve(undefined, args, context, NO_INFO);
       return isThenable(value) ? Promise.resolve(value).then(done, failed) : done(value);
     } catch (error) {
       return failed(error);
@@ -146,11 +149,11 @@ function deedWriter(source: WriterSource, { node, field, own, write, plain }: Pa
   };
   return {
     prepare(given) {
-      const asked = read(given);
-      if (!asked) return null;
-      const variables = asked.variables ?? NO_VARIABLES;
+      const coerced = read(given);
+      if (!coerced) return null;
+      const variables = coerced.variables ?? NO_VARIABLES;
       return (context, note) =>
-        isObject(context) ? resolved(asked.args, { context, variables, args: [], note }) : null;
+        isObject(context) ? resolved(coerced.args, { context, variables, args: [], note }) : null;
     },
     replay(context, variables) {
       const outcome = typeof context === 'object' && context !== null ? unwritten.get(context) : undefined;
@@ -163,12 +166,12 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-type Asked = { readonly context: unknown; readonly variables: Readonly<Record<string, unknown>> };
+type ReplayRequest = { readonly context: unknown; readonly variables: Readonly<Record<string, unknown>> };
 
 function replay(
   { schema, document, operation }: WriterSource,
   outcome: Outcome,
-  { context: contextValue, variables: variableValues }: Asked,
+  { context: contextValue, variables: variableValues }: ReplayRequest,
 ): MaybePromise<ExecutionResult> {
   const operationName = operation.name?.value ?? null;
   const rootValue = { outcome };
@@ -197,6 +200,6 @@ function withoutResolvers(type: GraphQLObjectType): GraphQLObjectType {
     if ('error' in outcome) throw outcome.error;
     return outcome.value;
   };
-  const own = Object.entries(fields).map(([name, field]) => [name, { ...field, resolve }] as const);
-  return new GraphQLObjectType({ ...config, fields: Object.fromEntries(own) });
+  const replayed = Object.entries(fields).map(([name, field]) => [name, { ...field, resolve }] as const);
+  return new GraphQLObjectType({ ...config, fields: Object.fromEntries(replayed) });
 }

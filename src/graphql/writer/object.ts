@@ -1,3 +1,4 @@
+/** Writes objects as JSON text, with cached parts for entities. */
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { JsonCache, JsonCaches } from './json-cache.ts';
 import { flat, keptList, withoutInserts, type ChangesAt } from './lists.ts';
@@ -16,7 +17,7 @@ import {
  * One member of an object. `pure`: depends on the object alone. `derived`: depends on the object and the time, and is
  * cheap. `live`: may depend on anything.
  */
-export type Member = Part & { readonly nature: 'pure' | 'derived' | 'live' };
+export type Member = Part & { readonly cacheHint: 'pure' | 'derived' | 'live' };
 
 /** A part of an object's text: a prefix and a value. */
 type Part = {
@@ -36,9 +37,9 @@ type Part = {
 export function objectWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
   if (!keeping) return { write: joinedWriter(members, BRACES), kept: null };
   const { stores } = keeping;
-  if (members.length === 0 || members.some(({ nature }) => nature === 'live'))
+  if (members.length === 0 || members.some(({ cacheHint }) => cacheHint === 'live'))
     return { write: joinedWriter(merged(members, stores), BRACES), kept: null };
-  const derived = members.filter(({ nature }) => nature === 'derived').map(({ peek }) => peek);
+  const derived = members.filter(({ cacheHint }) => cacheHint === 'derived').map(({ peek }) => peek);
   return {
     write: remembering(flatWriter(members, BRACES), derived, stores.create()),
     kept: keptLists(derived.length > 0, keeping),
@@ -66,7 +67,7 @@ function merged(members: readonly Member[], stores: JsonCaches): readonly Part[]
     pure = [];
   };
   for (const member of members) {
-    if (member.nature === 'pure') pure.push(member);
+    if (member.cacheHint === 'pure') pure.push(member);
     else (close(), parts.push(member));
   }
   close();

@@ -1,3 +1,4 @@
+/** Writes resolved values as JSON text. A writer must not throw or reject. */
 import {
   GraphQLID,
   GraphQLString,

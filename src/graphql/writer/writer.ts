@@ -1,3 +1,4 @@
+/** Writes the answers of queries as JSON text, byte for byte as graphql-js's result. */
 import {
   GraphQLError,
   Kind,
@@ -15,8 +16,8 @@ import type { TextInfo, Run, Text } from './values.ts';
 
 /**
  * Executes an operation and returns its data as JSON text, identical to what JSON.stringify gives for graphql-js's
- * data. Null when the answer would contain an error or something that cannot be written here; the operation must then be
- * executed by graphql-js with the same context. Never throws and never rejects. `note` receives what is known of the
+ * data. Null when the answer would contain an error or something that cannot be written here; the operation must then
+ * be executed by graphql-js with the same context. Never throws and never rejects. `note` receives what is known of the
  * text.
  */
 export type Prepared = (context: unknown, note: TextInfo) => MaybePromise<Text>;

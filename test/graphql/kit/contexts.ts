@@ -64,7 +64,7 @@ export function countedWindow(
   return { window, live };
 }
 
-/** The room over fixed rows, with real pages. Its store's filters are tested elsewhere. */
+/** The contexts API over a store with fixed rows. Pages are real; filters of the store are tested elsewhere. */
 export function contextsRoom({ contexts: all, windows }: FakeSites, calls: string[]): Contexts {
   const listing = (requester: Requester, filter: unknown): Listing<ExecutionContext> => ({
     name: 'contexts',

@@ -15,11 +15,11 @@ export type LogLine = { readonly level: string; readonly fields: Record<string, 
 export type GraphqlServer = AsyncDisposable & {
   readonly url: string;
   readonly clock: FakeClock;
-  readonly wires: Feeds;
+  readonly subscriptions: Feeds;
   readonly lines: LogLine[];
   readonly counts: ReadonlyMap<string, number>;
   /** Shuts down the GraphQL handler only; the server continues. */
-  closeDoor(): Promise<void>;
+  closeHandler(): Promise<void>;
   /** Posts a query; `who` is a name of `principals`. */
   ask(query: string, options?: Ask): Promise<Answer>;
 };
@@ -50,7 +50,7 @@ export async function startGraphqlServer(
   options: Partial<GraphqlHandlerOptions> & { requester?: Map<string, Principal>; schema?: GraphQLSchema } = {},
 ): Promise<GraphqlServer> {
   const { core, clock, counts, ...life } = await testCore();
-  const wires = createFeeds();
+  const subscriptions = createFeeds();
   const lines: LogLine[] = [];
   const known = options.requester ?? principals();
   const own = options.schema === undefined;
@@ -61,7 +61,7 @@ export async function startGraphqlServer(
     log: recordLog(lines),
     introspection: 'admin',
     streams,
-    ...(own && { makeContext: ({ requester, signal }) => ({ requester, signal, wires, seen: new Set() }) }),
+    ...(own && { makeContext: ({ requester, signal }) => ({ requester, signal, subscriptions, seen: new Set() }) }),
     ...options,
   });
   const close = async (): Promise<void> => {
@@ -75,10 +75,10 @@ export async function startGraphqlServer(
   return {
     url,
     clock,
-    wires,
+    subscriptions,
     lines,
     counts,
-    closeDoor: close,
+    closeHandler: close,
     ask: (query, requested = {}) => ask(url, query, requested),
     async [Symbol.asyncDispose]() {
       await close();

@@ -15,7 +15,7 @@ export type Feeds = {
 };
 export type SmallContext = {
   readonly requester: Principal | null;
-  readonly wires: Feeds;
+  readonly subscriptions: Feeds;
   readonly seen: Set<string>;
   readonly signal?: AbortSignal | undefined;
 };
@@ -142,8 +142,8 @@ builder.queryType({
       },
     }),
     stuck: t.string({
-      resolve: (_, __, { wires }) => {
-        announce(wires);
+      resolve: (_, __, { subscriptions }) => {
+        announce(subscriptions);
         return new Promise<string>(() => {});
       },
     }),
@@ -160,10 +160,10 @@ builder.mutationType({
       resolve: () => (touched++, things),
     }),
     stuck: t.string({
-      resolve: (_, __, { signal, wires }) => {
-        announce(wires);
-        signal?.addEventListener('abort', () => wires.aborted.resolve());
-        return wires.aborted.promise.then(() => 'aborted');
+      resolve: (_, __, { signal, subscriptions }) => {
+        announce(subscriptions);
+        signal?.addEventListener('abort', () => subscriptions.aborted.resolve());
+        return subscriptions.aborted.promise.then(() => 'aborted');
       },
     }),
   }),
@@ -172,25 +172,25 @@ builder.subscriptionType({
   fields: (t) => ({
     ticks: t.int({
       args: { times: t.arg.int() },
-      subscribe: (_, { times }, { wires }) => openFeed(wires, times ?? null),
+      subscribe: (_, { times }, { subscriptions }) => openFeed(subscriptions, times ?? null),
       resolve: (value) => value as number,
     }),
     tick: t.field({
       type: Cat,
-      subscribe: (_, __, { wires }) => openFeed(wires, null),
+      subscribe: (_, __, { subscriptions }) => openFeed(subscriptions, null),
       resolve: (_value, _args, { seen }) => (seen.add('x'), things[1]),
     }),
     seen: t.int({
-      subscribe: (_, __, { wires }) => openFeed(wires, null),
+      subscribe: (_, __, { subscriptions }) => openFeed(subscriptions, null),
       resolve: (_value, _args, { seen }) => (seen.add(String(Math.random())), seen.size),
     }),
     text: t.string({
       args: { size: t.arg.int({ required: true }) },
-      subscribe: (_, __, { wires }) => openFeed(wires, null),
+      subscribe: (_, __, { subscriptions }) => openFeed(subscriptions, null),
       resolve: (value, { size }) => `${value as number}:${'x'.repeat(size)}`,
     }),
     boomEvents: t.int({
-      subscribe: (_, __, { wires }) => openFeed(wires, null),
+      subscribe: (_, __, { subscriptions }) => openFeed(subscriptions, null),
       resolve: () => {
         throw new Error(SECRET);
       },
@@ -208,25 +208,25 @@ builder.subscriptionType({
       resolve: () => 1,
     }),
     requester: t.string({
-      subscribe: (_, __, { wires }) => openFeed(wires, null),
+      subscribe: (_, __, { subscriptions }) => openFeed(subscriptions, null),
       resolve: (_value, _args, { requester }) => (requester?.kind === 'user' ? requester.userId : 'admin'),
     }),
   }),
 });
 
-function openFeed(wires: Feeds, times: number | null) {
-  const feed = createFeed<number>(() => wires.feeds.delete(feed));
-  wires.feeds.add(feed);
-  announce(wires);
+function openFeed(subscriptions: Feeds, times: number | null) {
+  const feed = createFeed<number>(() => subscriptions.feeds.delete(feed));
+  subscriptions.feeds.add(feed);
+  announce(subscriptions);
   for (let n = 1; n <= (times ?? 0); n++) feed.push(n);
   if (times !== null) feed.end();
   return toValues(feed);
 }
 
 /** Resolves `opened`: a resolver was reached. */
-function announce(wires: Feeds): void {
-  wires.opened.resolve();
-  wires.opened = Promise.withResolvers();
+function announce(subscriptions: Feeds): void {
+  subscriptions.opened.resolve();
+  subscriptions.opened = Promise.withResolvers();
 }
 
 /** The values of a feed, without the counts of missed events. */

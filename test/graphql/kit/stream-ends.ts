@@ -5,7 +5,7 @@ import { FakeClock } from '../../kit/clock.ts';
 
 /** A stream, seen from both ends. */
 export type Ends = {
-  readonly wire: SseStream;
+  readonly stream: SseStream;
   readonly res: ServerResponse;
   /** The relay's end. */
   readonly socket: Socket;
@@ -65,14 +65,14 @@ export async function streaming(): Promise<Streaming> {
         return write(chunk);
       };
       const host = { clock, direct, onClose: () => {} };
-      const wire = new SseStream(res, {
+      const stream = new SseStream(res, {
         host,
         options: { onClose: () => {}, expiresAt: null, lastChunk: null },
       });
       const until = async (part: string): Promise<void> => {
         while (!text.includes(part)) await new Promise<void>((done) => waiting.add(done));
       };
-      return { wire, res, socket, reader, writes: () => writes, text: () => text, until };
+      return { stream, res, socket, reader, writes: () => writes, text: () => text, until };
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

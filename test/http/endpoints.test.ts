@@ -15,16 +15,16 @@ const codeOf = (json: Record<string, unknown> | undefined): unknown => {
 const QUERY = postJson({ query: '{ __typename }' });
 
 describe('every handler', () => {
-  const doors: [string, string, Ask, RegExp][] = [
+  const endpoints: [string, string, Ask, RegExp][] = [
     ['REST', '/users', {}, /problem\+json/],
     ['metrics', '/metrics', {}, /problem\+json/],
     ['GraphQL', '/graphql', QUERY, /application\/json/],
     ['GraphQL streams', '/graphql/stream', { method: 'PUT' }, /application\/json/],
   ];
 
-  it.each(doors)(
+  it.each(endpoints)(
     '%s answers a bad token in its own form, with the required scheme',
-    async (_door, path, requested, type) => {
+    async (_endpoint, path, requested, type) => {
       const answer = await relay.ask(path, { ...requested, token: 'not.a.token' });
       expect(answer.status).toBe(401);
       expect(answer.headers['www-authenticate']).toBe('Bearer');
@@ -33,9 +33,9 @@ describe('every handler', () => {
     },
   );
 
-  it.each(doors.filter(([name]) => name !== 'GraphQL'))(
+  it.each(endpoints.filter(([name]) => name !== 'GraphQL'))(
     '%s answers a request without a token with 401',
-    async (_door, path, requested) => {
+    async (_endpoint, path, requested) => {
       const answer = await relay.ask(path, { ...requested, token: null });
       expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer']);
     },

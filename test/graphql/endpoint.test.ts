@@ -69,18 +69,18 @@ describe('the GraphQL endpoint', () => {
     'multipart/mixed, application/json;q=0.5',
     'text/event-stream, multipart/mixed, application/*',
   ])('answers queries and mutations in JSON where %j admits it, and streams subscriptions', async (accept) => {
-    await using door = await startGraphqlServer();
+    await using server = await startGraphqlServer();
     for (const query of ['{ hello }', 'mutation { touch }', '{']) {
-      const response = await post(door, { query }, { accept });
+      const response = await post(server, { query }, { accept });
       expect([query, response.headers.get('content-type')]).toEqual([query, expect.stringMatching(JSON_ANSWER)]);
       expect(await response.json()).toHaveProperty(query === '{' ? 'errors' : 'data');
     }
-    const byGet = await fetch(`${door.url}?query={hello}`, { headers: { accept, authorization } });
+    const byGet = await fetch(`${server.url}?query={hello}`, { headers: { accept, authorization } });
     expect(byGet.headers.get('content-type')).toMatch(JSON_ANSWER);
-    const refused = await post(door, { query: '{ hello }' }, { accept, authorization: '' });
+    const refused = await post(server, { query: '{ hello }' }, { accept, authorization: '' });
     expect([refused.status, refused.headers.get('content-type')]).toEqual([401, expect.stringMatching(JSON_ANSWER)]);
     if (!accept.startsWith('text/event-stream')) return;
-    const stream = await post(door, { query: 'subscription { ticks }' }, { accept });
+    const stream = await post(server, { query: 'subscription { ticks }' }, { accept });
     expect([stream.status, stream.headers.get('content-type')]).toEqual([200, expect.stringMatching('event-stream')]);
     await stream.body?.cancel();
   });
@@ -88,9 +88,9 @@ describe('the GraphQL endpoint', () => {
   it.each(['text/event-stream', 'text/event-stream, application/json;q=0', 'text/event-stream, text/plain'])(
     'streams every operation where %j admits no JSON',
     async (accept) => {
-      await using door = await startGraphqlServer();
+      await using server = await startGraphqlServer();
       for (const query of ['{ hello }', 'subscription { ticks }']) {
-        const response = await post(door, { query }, { accept });
+        const response = await post(server, { query }, { accept });
         expect(response.headers.get('content-type')).toMatch('event-stream');
         await response.body?.cancel();
       }
@@ -177,7 +177,7 @@ describe('the GraphQL endpoint', () => {
       const response = await post(server, { query: 'subscription { ticks }' }, { accept });
       expect([accept, response.status]).toEqual([accept, 406]);
     }
-    expect(server.wires.feeds.size).toBe(0);
+    expect(server.subscriptions.feeds.size).toBe(0);
   });
 
   it('does not reveal its internal HTTP extensions', async () => {

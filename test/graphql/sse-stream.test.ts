@@ -29,11 +29,11 @@ function numbers() {
     encoded,
     groups,
     push: (event: number) => push(event),
-    join(wire: SseStream, id: string | null = null) {
+    join(stream: SseStream, id: string | null = null) {
       const lifetime = { endWith() {}, close() {} };
       return groups.join(
         { shared: { key: 'k', listen, lifetime: lifetime }, encoder: () => encoder },
-        { stream: wire, id, onEnd: () => {} },
+        { stream, id, onEnd: () => {} },
       );
     },
   };
@@ -44,10 +44,10 @@ const seen = (text: string): [number, number][] =>
 describe('a stream', () => {
   it('writes ready chunks to its socket, past the response, and ends the body correctly', async () => {
     await using at = await streaming();
-    const { wire, writes, until, text, reader } = await at.open();
-    wire.send('a€😀');
-    wire.ping();
-    wire.end();
+    const { stream, writes, until, text, reader } = await at.open();
+    stream.send('a€😀');
+    stream.ping();
+    stream.end();
     await until('0\r\n\r\n');
     expect(bodyOf(text())).toBe(`:\n\n${Buffer.from('a€😀').toString('latin1')}:\n\n`);
     expect(writes()).toBe(0);
@@ -61,10 +61,10 @@ describe('a stream', () => {
     ['told to', { direct: false }],
   ])('leaves the framing to the response %s, with the same bytes', async (_, options) => {
     await using at = await streaming();
-    const { wire, writes, until, text } = await at.open(options);
-    wire.send('one');
-    wire.send('two');
-    wire.end();
+    const { stream, writes, until, text } = await at.open(options);
+    stream.send('one');
+    stream.send('two');
+    stream.end();
     await until('two');
     await until(text().includes('chunked') ? '0\r\n\r\n' : 'two');
     expect([bodyOf(text()), writes()]).toEqual([':\n\nonetwo', 3]);
@@ -76,22 +76,22 @@ describe('a stream', () => {
     const held = first.res;
     const second = at.open({ request: '' });
     first.reader.write(REQUEST);
-    const { wire, writes } = await second;
-    wire.send('late');
+    const { stream, writes } = await second;
+    stream.send('late');
     expect(writes()).toBe(2);
     await settle();
     expect(first.text()).not.toContain('late');
     held.end();
     await first.until('late');
     expect(first.text().split('HTTP/1.1 200')).toHaveLength(3);
-    wire.end();
+    stream.end();
     await first.until('late\r\n0\r\n\r\n');
   });
 
   it('notices that its reader left before it was opened', async () => {
     await using at = await streaming();
-    const { wire } = await at.open({ before: (socket) => void socket.destroy() });
-    await until(() => wire.closed);
+    const { stream } = await at.open({ before: (socket) => void socket.destroy() });
+    await until(() => stream.closed);
   });
 
   it('frees the request and the head, except what the access log reads', async () => {
@@ -109,8 +109,8 @@ describe('a member of a group that stops reading', () => {
       await using at = await streaming();
       const all = numbers();
       const [fast, slow] = [await at.open(), await at.open({ paused: true })];
-      all.join(fast.wire);
-      all.join(slow.wire, id);
+      all.join(fast.stream);
+      all.join(slow.stream, id);
       const most = 2 * SSE_MERGE_CHARS + 2 * PAD.length;
       let count = 0;
       for (; count < 600; count++) {
@@ -119,7 +119,7 @@ describe('a member of a group that stops reading', () => {
         expect(slow.socket.writableLength).toBeLessThan(most);
       }
       await fast.until(`<${count - 1}:0>`);
-      expect(slow.wire.blocked).toBe(true);
+      expect(slow.stream.blocked).toBe(true);
       expect(all.encoded).toHaveLength(count);
       slow.reader.resume();
       await slow.until(`<${count - 1}:0>`);
@@ -138,16 +138,16 @@ describe('a member of a group that stops reading', () => {
     await using at = await streaming();
     const all = numbers();
     const [fast, slow] = [await at.open(), await at.open({ paused: true })];
-    all.join(fast.wire);
-    const member = all.join(slow.wire);
-    for (let i = 0; !slow.wire.blocked; i++) {
+    all.join(fast.stream);
+    const member = all.join(slow.stream);
+    for (let i = 0; !slow.stream.blocked; i++) {
       all.push(i);
       await settle();
     }
     all.push(1_000_000);
     await settle();
     member.complete();
-    expect(slow.wire.closed).toBe(true);
+    expect(slow.stream.closed).toBe(true);
     slow.reader.resume();
     await slow.until('over');
     await fast.until('<1000000:0>');
@@ -158,15 +158,15 @@ describe('a member of a group that stops reading', () => {
   it('does not delay the other operations of its stream', async () => {
     await using at = await streaming();
     const [one, two] = [numbers(), numbers()];
-    const { wire, reader, until } = await at.open({ paused: true });
-    one.join(wire, 'one');
-    two.join(wire, 'two');
+    const { stream, reader, until } = await at.open({ paused: true });
+    one.join(stream, 'one');
+    two.join(stream, 'two');
     for (let i = 0; i < 400; i++) {
       one.push(i);
       two.push(i);
       if (i % 10 === 9) await settle();
     }
-    expect(wire.blocked).toBe(true);
+    expect(stream.blocked).toBe(true);
     reader.resume();
     await Promise.all([until('one=<399:0>'), until('two=<399:0>')]);
   });
