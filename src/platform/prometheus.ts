@@ -1,3 +1,4 @@
+/** The counters and gauges as prom-client exposes them. Loaded at the first request for metrics. */
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client';
 
 /** A counter as it is read for an exposition. `label`: the name of its label, if it has one. */

@@ -21,8 +21,8 @@ export type StoredReports = {
 };
 
 /**
- * How many commands have the time of their last large progress remembered. If one is forgotten early, it may have more
- * than one row a second.
+ * The most commands for which the time of the last large progress report is remembered. A command that is forgotten
+ * early may have more than one such row a second.
  */
 const REMEMBERED = 10_000;
 

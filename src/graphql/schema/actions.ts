@@ -1,3 +1,4 @@
+/** The field `actions`: what connected clients advertise. Nothing here permits an invocation. */
 import type { ActionAdvertisement, Connection } from '../../core/connections/connection.ts';
 import type { ActionSample, AdvertisedAction } from '../../core/core.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../../core/limits.ts';

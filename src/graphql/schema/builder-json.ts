@@ -1,3 +1,4 @@
+/** The scalar JSON: payloads pass through as text, so numbers and the order of members stay as they were sent. */
 import { GraphQLError, Kind, type GraphQLNamedInputType, type GraphQLNamedOutputType, type ValueNode } from 'graphql';
 import { checkedJson, RawJson, toJson, writeJson, type JsonText } from '../../core/json.ts';
 import { JSON_DEPTH } from '../../core/limits.ts';

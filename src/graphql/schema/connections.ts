@@ -1,3 +1,4 @@
+/** Connections: the type, its fields, the listing and the subscription. Access is decided in core. */
 import {
   connectionStatus,
   derivedChangeAt,

@@ -1,3 +1,4 @@
+/** The context of one GraphQL operation: who asks, and the loaders and the budget of bytes of this answer. */
 import { audit } from '../../core/audit.ts';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Core, HangUp } from '../../core/core.ts';

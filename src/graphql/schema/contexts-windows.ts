@@ -1,3 +1,4 @@
+/** Browser windows that clients report: the type and the listings. */
 import { windowStatus, type WindowStatus } from '../../core/contexts/context.ts';
 import type { CountedWindow } from '../../core/contexts/store.ts';
 import { builder } from './builder.ts';

@@ -1,3 +1,4 @@
+/** Execution contexts that clients report: the type, its filter and the listings. */
 import {
   contextStatus,
   type ContextStatus,

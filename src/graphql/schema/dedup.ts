@@ -1,3 +1,4 @@
+/** The counters of deduplication. They say nothing about execution. */
 import type { DedupBackend, DedupStats } from '../../core/dedup/store.ts';
 import { DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
 import { builder } from './builder.ts';

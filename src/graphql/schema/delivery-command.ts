@@ -1,3 +1,4 @@
+/** The case file of one command: its delivery, history, sightings and waits in one type, and its live updates. */
 import type { CommandUpdate } from '../../core/core.ts';
 import type { Command, Sighting } from '../../core/delivery/command.ts';
 import { notFound } from '../../core/errors.ts';

@@ -1,3 +1,4 @@
+/** The mutation by which an operator disconnects a client. Core checks the rights and acts. */
 import type { Disconnection } from '../../core/delivery/observation.ts';
 import { notFound } from '../../core/errors.ts';
 import { MAX_REASON } from '../../core/limits.ts';

@@ -1,3 +1,4 @@
+/** The operator’s view of delivery: summary, nodes, scopes and records. Reading changes nothing. */
 import { requireAdmin, type AdminPrincipal } from '../../core/auth/principal.ts';
 import type { DeliverySummaryView } from '../../core/delivery/observation.ts';
 import { DELIVERY_SAMPLE, NODE_GONE_MS } from '../../core/limits.ts';

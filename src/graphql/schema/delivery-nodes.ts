@@ -1,3 +1,4 @@
+/** The nodes of the deployment, as each last reported itself, and the mutation that drains one. */
 import type { NodeView } from '../../core/delivery/observation.ts';
 import { notFound } from '../../core/errors.ts';
 import { DRAIN_WITHIN_MS, NODE_LEASE_MS } from '../../core/limits.ts';

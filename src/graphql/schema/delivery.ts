@@ -1,3 +1,4 @@
+/** The record of a command’s delivery, with the enums that it uses. It holds no payload. */
 import type { Command, CommandCaller, ExecutionEvidence, Outcome, Stage } from '../../core/delivery/command.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';

@@ -1,3 +1,4 @@
+/** Enums of the schema made from the words that the wire and the store use. */
 import { builder } from './builder.ts';
 
 type Values<Word extends string> = Record<string, { readonly value: Word; readonly description: string }>;

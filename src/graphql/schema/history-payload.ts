@@ -1,3 +1,4 @@
+/** Loads payloads of messages for one request, within the bytes that one answer may fetch. */
 import DataLoader from 'dataloader';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Core } from '../../core/core.ts';

@@ -1,3 +1,4 @@
+/** The raw sample of history, for administrators of deployments that allow it. */
 import { notFound } from '../../core/errors.ts';
 import type { RawMessages } from '../../core/history/raw.ts';
 import { RAW_SAMPLE } from '../../core/limits.ts';

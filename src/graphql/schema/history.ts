@@ -1,3 +1,4 @@
+/** Streams and messages: the types, the listings and the redaction of payloads. */
 import { notFound } from '../../core/errors.ts';
 import {
   MESSAGE_KINDS,

@@ -1,3 +1,4 @@
+/** The mutation that ingests events of a client. Each message gets its own verdict. */
 import type { InputError } from '../../core/errors.ts';
 import type { IngestError, IngestMessage, IngestVerdict } from '../../core/ingest/api.ts';
 import { trustJson, type RawJson } from '../../core/json.ts';

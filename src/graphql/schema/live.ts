@@ -1,3 +1,4 @@
+/** Helpers of subscriptions: each event reads its nested fields anew. */
 import type { LiveEvent } from '../../core/live.ts';
 import type { Context } from './context.ts';
 

@@ -1,3 +1,4 @@
+/** Batches the reads of nested fields: one call of core for each kind and level, for one request. */
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ExecutionContext } from '../../core/contexts/context.ts';

@@ -1,3 +1,4 @@
+/** The interface Node, and how its types find the row of an id. */
 import { PURE } from '../writer/cache-hints.ts';
 import { builder } from './builder.ts';
 

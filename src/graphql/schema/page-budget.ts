@@ -1,3 +1,4 @@
+/** Bounds the bytes of one answer: lists end early, with a cursor, when the budget is used up. */
 import { CallboardError } from '../../core/errors.ts';
 import { completenessOf } from '../../core/cursor.ts';
 import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../core/limits.ts';

@@ -1,3 +1,4 @@
+/** Prints the schema as text, as schema.graphql holds it. */
 import { lexicographicSortSchema, printSchema } from 'graphql';
 import { schema } from './schema.ts';
 

@@ -1,3 +1,4 @@
+/** The type Refusal: why an invocation was not admitted, and by which layer. */
 import type { Invocation, RefusedBy } from '../../core/core.ts';
 import { CallboardError, CODES, type Code } from '../../core/errors.ts';
 import { builder } from './builder.ts';

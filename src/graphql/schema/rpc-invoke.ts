@@ -1,3 +1,4 @@
+/** The mutation `invokeAction` and its result. The order of the checks is core’s. */
 import type { CancelReceipt, Invocation } from '../../core/core.ts';
 import { notFound } from '../../core/errors.ts';
 import { endOf } from '../../core/rpc/ended.ts';

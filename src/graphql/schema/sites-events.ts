@@ -1,3 +1,4 @@
+/** Events of a site: the subscription of viewers, and the actions that they may invoke. */
 import { notFound } from '../../core/errors.ts';
 import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';

@@ -1,3 +1,4 @@
+/** The types of a site’s sessions and grants. A token is shown once, when it is made. */
 import { GRANTS_PER_SESSION } from '../../core/limits.ts';
 import type { SessionView } from '../../core/sites/api.ts';
 import type { Grant, SessionState, SiteSession } from '../../core/sites/session.ts';

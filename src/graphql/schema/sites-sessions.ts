@@ -1,3 +1,4 @@
+/** Sessions of sites: open, share, revoke, close, and tickets for event streams. */
 import { notFound } from '../../core/errors.ts';
 import { SESSION_TTL_SECONDS, TICKET_MS } from '../../core/limits.ts';
 import type { NewToken, OpenedSession } from '../../core/sites/api.ts';

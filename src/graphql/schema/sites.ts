@@ -1,3 +1,4 @@
+/** Cooperative sites: the type, the listings, and registration by their hosts. */
 import { notFound } from '../../core/errors.ts';
 import { SITES_PER_USER } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';

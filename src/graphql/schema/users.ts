@@ -1,3 +1,4 @@
+/** Users and the summary of one user, with everything that belongs to them as nested fields. */
 import type { UserView } from '../../core/core.ts';
 import { completenessOf } from '../../core/cursor.ts';
 import { thenDo, both } from '../../core/maybe-promise.ts';
