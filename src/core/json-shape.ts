@@ -1,3 +1,4 @@
+/** Builds the envelope of a request by a shape: values where the relay reads them, text elsewhere. */
 import {
   BRACE,
   BRACKET,

@@ -1,3 +1,4 @@
+/** Checks integers against their declared ranges. */
 import { invalid } from './errors.ts';
 
 type Range = { readonly default: number; readonly min: number; readonly max: number };

@@ -15,7 +15,7 @@ export type ItemRefusal = { readonly list: readonly string[]; readonly member: s
 
 const NEEDED = ['code', 'message'];
 
-/** Null when the document names none, or when the path does not fit; the reason has then been reported. */
+/** Null if the document names no such refusal, or if its path does not fit the document; a fault was then reported. */
 export function findItemRefusal(source: OperationSource, body: Body | null, report: ReportFault): ItemRefusal | null {
   const { itemRefusal, bodyAs } = source.directive;
   if (itemRefusal === null || body === null) return null;

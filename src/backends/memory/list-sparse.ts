@@ -1,3 +1,5 @@
+/** A queue whose items may leave in any order; chunks without items are reused. */
+
 /** Slots of a full chunk. */
 const CHUNK = 512;
 /** The queue is compacted once it has this many slots of removed items more than it has items left. */

@@ -1,3 +1,5 @@
+/** Packs times as small integers, because V8 keeps larger numbers in objects of their own. */
+
 /** Times of long-lived objects are kept relative to this. */
 const ORIGIN = Date.now();
 

@@ -1,3 +1,5 @@
+/** A doubly linked list whose items remember their places. */
+
 /** A value's place in a list. Its links belong to the list: use it only as the argument of `remove`. */
 export type ListItem<T> = {
   readonly value: T;

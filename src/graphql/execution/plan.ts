@@ -1,4 +1,4 @@
-/** Creates and keeps how the operations of a document are executed. */
+/** Compiles the operations of a document once, and caches the result. It executes nothing itself. */
 import { getOperationAST, type DocumentNode, type GraphQLSchema, type OperationDefinitionNode } from 'graphql';
 import { createVariablesReader, VariablesText, type GivenVariables } from '../variables/request-variables.ts';
 import { createJsonCaches, type JsonCaches } from '../writer/json-cache.ts';
