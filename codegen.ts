@@ -1,15 +1,10 @@
+/**
+ * The configuration of graphql-codegen: which typed documents and types are generated from schema.graphql, and where
+ * they are written.
+ */
 import type { CodegenConfig } from '@graphql-codegen/cli';
-import { schema } from './src/graphql/schema/schema.ts';
-
-/** Enums as REST writes them: each name of GraphQL with its wire word. Asked by shape, since codegen has a graphql module of its own. */
-function wireWords(): Record<string, Record<string, string>> {
-  const words: Record<string, Record<string, string>> = {};
-  for (const type of Object.values(schema.getTypeMap())) {
-    if (!('getValues' in type) || type.name.startsWith('__')) continue;
-    words[type.name] = Object.fromEntries(type.getValues().map(({ name, value }) => [name, String(value)]));
-  }
-  return words;
-}
+import { keepSent } from './scripts/codegen/sent-documents.ts';
+import { wireWords } from './scripts/codegen/wire-words.ts';
 
 /** `graphql-codegen` writes these files; with `--check` it only compares them with what it would write. */
 const config: CodegenConfig = {
@@ -37,6 +32,35 @@ const config: CodegenConfig = {
         documentMode: 'string',
         importExtension: '.ts',
       },
+    },
+    'src/generated/console.ts': {
+      documents: 'src/console/*.graphql',
+      plugins: ['typescript-operations', 'typed-document-node'],
+      config: {
+        scalars: { DateTime: 'string', JSON: 'unknown', ID: 'string' },
+        strictScalars: true,
+        useTypeImports: true,
+        documentMode: 'string',
+        importExtension: '.ts',
+      },
+    },
+    'src/generated/cli.ts': {
+      documents: ['src/rest/operations/*.graphql', 'src/cli/operator/documents/*.graphql'],
+      documentTransforms: [{ transform: keepSent }],
+      plugins: ['typescript-operations', 'typed-document-node'],
+      config: {
+        scalars: { DateTime: 'string', JSON: 'unknown', ID: 'string' },
+        strictScalars: true,
+        useTypeImports: true,
+        enumValues: wireWords(),
+        documentMode: 'string',
+        importExtension: '.ts',
+      },
+    },
+    'src/generated/cli-enums.ts': {
+      documents: ['src/rest/operations/*.graphql', 'src/cli/operator/documents/*.graphql'],
+      documentTransforms: [{ transform: keepSent }],
+      plugins: ['./scripts/codegen/enum-places.ts'],
     },
   },
 };

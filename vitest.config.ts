@@ -1,11 +1,15 @@
+/** How the tests run: once over memory in one process, and twice over Redis. */
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { INTEGRATION, NOT_SHARED, ONE_RELAY, TOPOLOGIES, type Topology } from './test/topologies.ts';
 
-/** As Node resolves them: with vite's own `development`, tests would load a second copy of graphql beside the one of its libraries. */
+/**
+ * The conditions that Node uses. With vite's own `development`, tests would load a second copy of graphql beside that
+ * of the libraries.
+ */
 const conditions = ['module', 'node'];
 const resolving = { resolve: { conditions }, ssr: { resolve: { conditions, externalConditions: conditions } } };
 
-/** Direct mode runs everything; the shared topologies run once more what opens whole relays. */
+/** Direct mode runs all tests. The shared topologies repeat the tests that open whole relays. */
 function project(topology: Topology): TestProjectInlineConfiguration {
   const files =
     topology === 'direct'
@@ -14,8 +18,8 @@ function project(topology: Topology): TestProjectInlineConfiguration {
           include: [...(topology === 'shared-one' ? ONE_RELAY : INTEGRATION)],
           exclude: NOT_SHARED.flatMap(({ files }) => files),
         };
-  // Hours of a clock that stands still are thousands of turns, each of which waits for Redis.
-  const testTimeout = topology === 'direct' ? 20_000 : 120_000;
+  // When a test advances its clock by hours, thousands of event-loop turns follow, and each waits for Redis.
+  const testTimeout = topology === 'direct' ? 60_000 : 120_000;
   const test = { name: topology, ...files, provide: { topology }, testTimeout, hookTimeout: 60_000 };
   return { ...resolving, test: { ...test, pool: 'forks' } };
 }
@@ -24,8 +28,9 @@ export default defineConfig({
   ...resolving,
   test: {
     projects: TOPOLOGIES.map(project),
-    globalSetup: ['test/kit/redis-global.ts'],
-    // Tests start servers and measure memory: processes. One more of them than the smallest machine has cores, since many wait for others.
+    globalSetup: ['test/kit/redis-global.ts', 'test/browser/kit/console-global.ts'],
+    // Tests start servers and measure memory, so each file has a process. There is one more than the smallest machine
+    // has cores, because many tests wait.
     pool: 'forks',
     maxWorkers: 3,
   },

@@ -13,6 +13,7 @@ const SUITES: Readonly<Record<string, () => Promise<(run: Run) => Promise<Report
   rpc: async () => (await import('./suites/rpc.ts')).rpc,
   durable: async () => (await import('./suites/durable.ts')).durable,
   memory: async () => (await import('./suites/memory.ts')).memory,
+  metrics: async () => (await import('./suites/metrics.ts')).metrics,
   growth: async () => (await import('./suites/growth.ts')).growth,
 };
 

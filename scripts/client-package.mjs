@@ -1,5 +1,6 @@
-// Writes the package `callboard-client` to dist-client/: the client libraries out of dist/, with nothing of the relay
-// and no dependencies. `npm pack ./dist-client` makes the tarball. Run `npm run build` first, which ends with this.
+// Writes the package `callboard-client` to dist-client/: the client libraries from dist/, with no part of the relay and
+// no dependencies. `npm pack ./dist-client` makes the tarball. Needs the files of `npm run build`, which runs this
+// script as its last step.
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +13,7 @@ const LIBRARIES = ['runtime', 'caller', 'host', 'site', 'admin'];
 /** The specifier of a static import, a re-export or an imported type. */
 const IMPORT = /(?:\bfrom |\bimport |\bimport\()['"]([^'"]+)['"]/g;
 
-/** The one type that declarations take from a dependency of the relay; the class that they declare has its own copy. */
+/** The only type that the declarations import from a package. The package gets its own copy of it. */
 const TYPED_DOCUMENT = "import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';";
 const OWN_TYPED_DOCUMENT =
   'interface DocumentTypeDecoration<Data, Variables> {\n    __apiType?: (variables: Variables) => Data;\n}';
@@ -55,7 +56,7 @@ const manifest = {
   bugs,
   type: 'module',
   sideEffects: false,
-  // What the libraries use: Promise.withResolvers, a global WebSocket, iterator helpers.
+  // The libraries use Promise.withResolvers, the global WebSocket and iterator helpers.
   engines: { node: '>=22' },
   exports: {
     ...Object.fromEntries(LIBRARIES.map((library) => [`./${library}`, moved(exports[`./${library}`])])),

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-// npm says nothing of its own about an old Node here (.npmrc).
+// npm itself says nothing about a Node that is too old (see .npmrc).
 const installer = /node\/v(\d+)[\d.]*/.exec(process.env['npm_config_user_agent'] ?? '');
 if (installer && Number(installer[1]) < 24) {
   process.stdout.write(
@@ -14,9 +14,13 @@ if (installer && Number(installer[1]) < 24) {
 }
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
-const needed = ['node_modules/vite', 'node_modules/typescript', 'node_modules/.bin/node', 'src/clients/build.ts'].map(
-  at,
-);
+const needed = [
+  'node_modules/vite',
+  'node_modules/typescript',
+  'node_modules/.bin/node',
+  'src/clients/build.ts',
+  'src/console/build.ts',
+].map(at);
 
 if (needed.every((path) => existsSync(path))) {
   const { status } = spawnSync(at('node_modules/.bin/node'), [at('scripts/build.mjs')], {

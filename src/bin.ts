@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+/** The entry point of the command `callboard`. Only this file reads the environment. */
 import module from 'node:module';
 import { join } from 'node:path';
 import { nodeFault } from './node-version.ts';
@@ -12,25 +13,31 @@ if (fault !== null) {
   process.stderr.write(`${fault}\n`);
   process.exit(1);
 }
-// In a checkout, Node strips the types of each file. The next start reads the result of this one instead.
+// In a checkout, Node strips the types of each file. The compile cache keeps the result for the next start.
 if (import.meta.filename.endsWith('.ts'))
   module.enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'callboard'));
 const { holdHeapGrowth } = await import('./cli/heap-growth.ts');
 holdHeapGrowth();
 const { main } = await import('./cli/main.ts');
 
-/** The exit code when a second signal ends a stop that hangs: that of a shell after SIGINT. */
+/** The exit code after a second signal has ended a shutdown that hangs: the one that shells use for SIGINT. */
 const INTERRUPTED = 130;
 
 function onStop(stop: () => void): void {
-  let asked = false;
+  let stopping = false;
   const handle = (): void => {
-    if (asked) process.exit(INTERRUPTED);
-    asked = true;
+    if (stopping) process.exit(INTERRUPTED);
+    stopping = true;
     stop();
   };
   process.on('SIGINT', handle);
   process.on('SIGTERM', handle);
+}
+
+async function ask(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  return lines.question(question).finally(() => lines.close());
 }
 
 process.exitCode = await main(process.argv.slice(2), {
@@ -38,4 +45,6 @@ process.exitCode = await main(process.argv.slice(2), {
   print: (text) => void process.stdout.write(text),
   complain: (text) => void process.stderr.write(text),
   onStop,
+  screen: process.stdout.isTTY,
+  ...(process.stdin.isTTY && process.stderr.isTTY && { ask }),
 });

@@ -1,9 +1,12 @@
 /** The options of an embedded relay, checked and completed with defaults. */
+import type { AuditConfig } from './config-audit.ts';
 import type { AuthConfig, Config } from './config.ts';
-import { RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
+import { MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { shareBounds, SPILL_IN_MEMORY, type GivenBounds } from './core/shares/bounds.ts';
 import { createShares, type Shares } from './core/shares/shares.ts';
+import type { ServerSettings } from './core/server.ts';
 import { checkRanges } from './settings-ranges.ts';
+import { VERSION } from './version.ts';
 
 /**
  * The settings of a relay. `readConfig` reads all of them from variables and flags; embedding programs set what they
@@ -15,6 +18,7 @@ export type Settings = Partial<
     | 'basePath'
     | 'redis'
     | 'nodeId'
+    | 'label'
     | 'policy'
     | 'retentionMs'
     | 'idempotencyWindowMs'
@@ -23,14 +27,20 @@ export type Settings = Partial<
     | 'unauthenticatedSockets'
     | 'inboundBytesPerSecond'
     | 'rawMessages'
+    | 'operatorConsole'
     | 'spillDir'
+    | 'reveal'
     | 'allowedOrigins'
     | 'trustProxy'
     | 'introspection'
     | 'fastPath'
+    | 'traceIds'
+    | 'tls'
   >
 > & {
   readonly auth: Partial<AuthConfig>;
+  /** How the audit is kept; absent members have their defaults. */
+  readonly audit?: Partial<AuditConfig> | undefined;
   /** The guarantee for one user and the total for all users, by share. */
   readonly shares?: GivenBounds;
   /** The total of the share `history_bytes`. */
@@ -47,7 +57,7 @@ export function sharesOf(settings: Settings): Shares {
   return createShares(shareBounds({ ...shares, history_bytes: history }, defaults));
 }
 
-/** The limits of history in direct mode; `bytes` only where the share has a total. */
+/** The limits of history in direct mode. `bytes` is set only if the share has a total. */
 export function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { bounds }: Shares) {
   const { total } = bounds.history_bytes;
   return {
@@ -57,5 +67,15 @@ export function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { 
   };
 }
 
-/** Nobody can authenticate. */
+/** What the relay reports about itself: its label and its limits. */
+export function serverSettings({ label = null, maxBodyBytes = MAX_BODY_BYTES }: Settings): ServerSettings {
+  return { version: VERSION, label, maxBodyBytes };
+}
+
+/** Where the built console is, and its label; null if it is switched off. */
+export function consoleOf({ operatorConsole = true, label = null }: Settings): { folder: URL; label: string } | null {
+  return operatorConsole ? { folder: new URL('../dist/console/', import.meta.url), label: label ?? '' } : null;
+}
+
+/** Credentials that let nobody in. */
 export const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issuer: null, audience: null };

@@ -2,12 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { createMemoryBackend } from './backends/memory/backend.ts';
-import { readTarget, secretsOf } from './backends/redis/target.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
-import { createMemorySpill } from './backends/spill/memory.ts';
-import { historyLimitsOf, NO_AUTH, sharesOf, type Settings } from './callboard-settings.ts';
-import type { Config, RedisConfig } from './config.ts';
-import { parseAdminToken } from './core/auth/admin-token.ts';
+import { auditOptions, auditStore, spillStore } from './callboard-stores.ts';
+import { consoleOf, historyLimitsOf, NO_AUTH, serverSettings, sharesOf, type Settings } from './callboard-settings.ts';
+import type { RedisConfig, TlsConfig } from './config.ts';
 import { defaultPolicy, type Policy } from './core/auth/policy.ts';
 import { compilePolicy } from './core/auth/rules.ts';
 import type { Authenticator } from './core/auth/principal.ts';
@@ -21,16 +19,17 @@ import { Cursors } from './core/cursor.ts';
 import type { SpillStore } from './core/history/spill.ts';
 import { DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { silentLog, type Log } from './core/log.ts';
-import type { Metrics } from './core/metrics.ts';
 import type { Shares } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
-import { createAuthenticator } from './http/auth.ts';
+import type { ReplacedCredentials } from './http/auth.ts';
+import { createCredentials } from './http/credentials.ts';
 import { withGrants } from './http/grants.ts';
-import { createHttpServer } from './http/server.ts';
+import { createHttpServer, type HttpServer } from './http/server.ts';
 import type { SignIn } from './http/sign-in.ts';
 import { systemClock } from './platform/clock.ts';
 import { createCrypto } from './platform/crypto.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
+import { createTracing, type TraceApi } from './platform/tracing.ts';
 import { VERSION } from './version.ts';
 
 export type { Settings } from './callboard-settings.ts';
@@ -47,6 +46,8 @@ export type CallboardOptions = {
   readonly policy?: Policy;
   /** Signs the GraphQL editor in with the code of a link; see `createSignIn`. */
   readonly signIn?: SignIn;
+  /** The `trace` object of `@opentelemetry/api`. Absent: the relay records no spans. */
+  readonly tracing?: TraceApi;
 };
 
 /** A relay in this process. */
@@ -58,11 +59,21 @@ export interface Callboard extends AsyncDisposable {
   readonly url: string | null;
   /** Starts the relay and resolves with its URL, once. Default: 127.0.0.1, a free port. `fd`: a listening socket to use. */
   listen(at?: { readonly host?: string; readonly port?: number; readonly fd?: number }): Promise<string>;
-  /** Makes the node not ready, admits no commands, gives those in flight at most `withinMs` (default 10 s) to end. */
+  /** Accepts these credentials, and those of the key set, from the next token on. Open links are not closed. */
+  replaceCredentials(credentials: ReplacedCredentials): void;
+  /**
+   * Serves this certificate to new connections. Throws if the relay was opened without TLS or if the texts do not fit
+   * together; then the certificate stays as it is.
+   */
+  replaceCertificate(tls: TlsConfig): void;
+  /**
+   * Marks the node as not ready, admits no more commands, and gives running commands at most `withinMs` milliseconds
+   * (default 10 000) to end.
+   */
   drain(withinMs?: number): Promise<void>;
   /**
-   * Drains within `withinMs` (default 0), answers waiting callers, closes links with `draining`, and closes everything.
-   * Idempotent.
+   * Drains for at most `withinMs` milliseconds (default 0), answers waiting callers, closes links with `draining`, and
+   * closes everything else. Idempotent.
    */
   close(options?: { readonly withinMs?: number }): Promise<void>;
 }
@@ -86,9 +97,15 @@ export function createCallboard(options: CallboardOptions): Callboard {
   // In direct mode cursors do not outlive the process, so a random key is enough.
   const crypto = createCrypto(randomBytes(32));
   const shares = sharesOf(config);
-  const meter = createMetrics();
+  const meter = createMetrics(() => clock.now());
   const backend =
-    options.backend ?? memoryBackend(config, { clock, log, metrics: meter, sha256: crypto.sha256, shares });
+    options.backend ??
+    createMemoryBackend({
+      ...{ clock, log, shares, metrics: meter, sha256: crypto.sha256 },
+      idempotencyWindowMs: config.idempotencyWindowMs,
+      history: historyLimitsOf(config, shares),
+      audit: auditStore(config, log),
+    });
   const spill = options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto, shares });
   return compose(options, { backend, spill, crypto, clock, shares, meter });
 }
@@ -125,7 +142,7 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   const crypto = createCrypto(cursorKey);
   const place =
     options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log, shares }));
-  return { backend, spill: place, crypto, clock, shares, meter: createMetrics() };
+  return { backend, spill: place, crypto, clock, shares, meter: createMetrics(() => clock.now()) };
 }
 
 const policyOf = ({ policy, config }: CallboardOptions): Policy =>
@@ -133,8 +150,8 @@ const policyOf = ({ policy, config }: CallboardOptions): Policy =>
 
 function compose(options: CallboardOptions, place: Place): Callboard {
   const { backend, spill, crypto, clock, shares, meter } = place;
-  const { config, log = silentLog } = options;
-  const { basePath = '' } = config;
+  const { config, log = silentLog, tracing } = options;
+  const { basePath = '', traceIds = false } = config;
   const core = createCore({
     nodeId: config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
     backend,
@@ -144,14 +161,19 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     policy: policyOf(options),
     log,
     metrics: meter,
+    tracing: createTracing(tracing, { version: VERSION, namesUsers: traceIds }),
     spill,
     shares,
     rawMessages: config.rawMessages ?? false,
+    audit: auditOptions(config, { crypto, log }),
+    reveal: config.reveal,
+    server: serverSettings(config),
   });
-  // Tokens expire by the wall clock, like the clock of their issuer, and not by the store's clock.
+  // Tokens expire by the system clock, as for their issuer, and not by the clock of the store.
   const wall = options.clock ?? systemClock;
-  const authenticator = withGrants(createAuthenticator({ ...NO_AUTH, ...config.auth, clock: wall }), core.sites);
-  const faces = createApp({
+  const credentials = createCredentials({ ...NO_AUTH, ...config.auth }, { clock: wall, tickets: backend.tickets });
+  const authenticator = withGrants(credentials.bearer, core.sites);
+  const app = createApp({
     core,
     authenticator,
     log,
@@ -166,24 +188,15 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     introspection: config.introspection ?? 'admin',
     fastPath: config.fastPath ?? true,
     clientFiles: new URL('../dist/clients/', import.meta.url),
-    ...{ version: VERSION, signIn: options.signIn },
+    operatorConsole: consoleOf(config),
+    metricsToken: credentials.metricsToken,
+    tickets: credentials.tickets,
+    version: VERSION,
+    signIn: options.signIn,
   });
-  return assemble({ core, backend, authenticator, faces, meter, basePath });
-}
-
-type SpillParts = { readonly clock: Clock; readonly log: Log; readonly crypto: Crypto; readonly shares: Shares };
-
-function spillStore(root: string | null, parts: SpillParts): SpillStore {
-  return root === null
-    ? createMemorySpill(parts.clock, parts.crypto, parts.shares)
-    : createDirectorySpill({ root, ...parts });
-}
-
-/** The values of a configuration that must never be logged or printed. */
-export function secretsIn({ auth, redis }: Pick<Config, 'auth' | 'redis'>): readonly string[] {
-  const tokens = auth.adminTokens.map((text) => parseAdminToken(text).token);
-  const own = auth.secret === null ? tokens : [...tokens, auth.secret];
-  return redis ? [...own, ...secretsOf(readTarget(redis.url))] : own;
+  const server = createHttpServer(app.requestHandler, { tls: config.tls ?? null });
+  const { replace: replaceCredentials } = credentials;
+  return assemble({ core, backend, authenticator, app, server, meter, basePath, replaceCredentials });
 }
 
 /** Removes expired payloads from a spill directory, without a relay. Returns their number. Other files stay. */
@@ -191,41 +204,27 @@ export async function cleanSpillDirectory(root: string, log: Log = silentLog): P
   return createDirectorySpill({ root, clock: systemClock, log }).clean();
 }
 
-type MemoryParts = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly sha256: (text: string) => string;
-  readonly shares: Shares;
-};
-
-function memoryBackend(config: Settings, parts: MemoryParts): Backend {
-  return createMemoryBackend({
-    ...parts,
-    idempotencyWindowMs: config.idempotencyWindowMs,
-    history: historyLimitsOf(config, parts.shares),
-  });
-}
-
 type Parts = {
   readonly core: Core;
   readonly backend: Backend;
   readonly authenticator: Authenticator;
-  readonly faces: App;
+  readonly app: App;
+  readonly server: HttpServer;
   readonly meter: Meter;
   readonly basePath: string;
-};
+} & Pick<Callboard, 'replaceCredentials'>;
 
-function assemble({ core, backend, authenticator, faces, meter, basePath }: Parts): Callboard {
-  const server = createHttpServer(faces.front);
+function assemble(parts: Parts): Callboard {
+  const { core, backend, authenticator, app, server, meter, basePath, replaceCredentials } = parts;
   let url: string | null = null;
   let closed: Promise<void> | null = null;
-  // Waiting callers are answered while their sockets are open. The backend closes last: closing links write to it.
+  // Waiting callers are answered while their sockets are still open. The backend is closed last, because closing links
+  // write to it.
   const end = async (withinMs: number): Promise<void> => {
     await core.drain(withinMs);
     await core.close();
     await setImmediate(); // The answers to callers are written before their links are closed.
-    await faces.close();
+    await app.close();
     await server.close();
     await backend.close();
     meter.close();
@@ -241,6 +240,8 @@ function assemble({ core, backend, authenticator, faces, meter, basePath }: Part
       url = (await server.listen({ host, port, fd })).url + basePath;
       return url;
     },
+    replaceCredentials,
+    replaceCertificate: (tls) => server.replaceCertificate(tls),
     drain: (withinMs = DRAIN_MS) => core.drain(withinMs),
     close: ({ withinMs = 0 } = {}) => (closed ??= end(withinMs)),
     [Symbol.asyncDispose]: () => callboard.close(),

@@ -1,11 +1,18 @@
-/** Which credentials a relay accepts, as its settings say. */
+/** The settings of credentials: which tokens a relay accepts. */
 import { randomBytes } from 'node:crypto';
+import { readTarget, secretsOf } from './backends/redis/target.ts';
+import { parseAdminToken } from './core/auth/admin-token.ts';
 import type { SettingValues } from './settings.ts';
 
 export type AuthConfig = {
-  /** Each is a bare token or `name=token`. */
+  /** Administrators' tokens. Each is a bare token or `name=token`. */
   readonly adminTokens: readonly string[];
+  /** The key that signs and verifies tokens (HS256); null: no signed tokens are accepted. */
   readonly secret: string | null;
+  /** The token that reads `/metrics` and nothing else; null: only administrators may read it. */
+  readonly metricsToken?: string | null;
+  /** A second key that verifies tokens while the secret is being replaced; null: none. */
+  readonly previousSecret?: string | null;
   readonly jwksUrl: string | null;
   readonly issuer: string | null;
   readonly audience: string | null;
@@ -13,15 +20,17 @@ export type AuthConfig = {
   readonly userClaim?: string | null;
   /** For tokens of `jwksUrl`: the claim with the scopes; default the first of `scope`, `scp` and `permissions`. */
   readonly scopeClaim?: string | null;
-  /** For tokens of `jwksUrl`: what the names of scopes begin with. */
+  /** For tokens of `jwksUrl`: the text with which the names of scopes begin there; default none. */
   readonly scopePrefix?: string;
 };
 
-/** `generated`: no credentials are configured, so they are made for this run. */
+/** The credentials of these settings. `generated`: none are configured, so they are generated for this run. */
 export function authOf(settings: SettingValues, generated: boolean): AuthConfig {
   return {
     adminTokens: generated ? [randomBytes(24).toString('base64url')] : settings.ADMIN_TOKEN,
-    secret: generated ? randomBytes(32).toString('base64url') : (settings.SECRET ?? null),
+    metricsToken: settings.METRICS_TOKEN ?? null,
+    secret: generated ? randomBytes(32).toString('base64url') : (settings.SECRET?.[0] ?? null),
+    previousSecret: settings.SECRET?.[1] ?? null,
     jwksUrl: settings.JWKS_URL ?? null,
     issuer: settings.ISSUER ?? null,
     audience: settings.AUDIENCE ?? null,
@@ -29,4 +38,22 @@ export function authOf(settings: SettingValues, generated: boolean): AuthConfig 
     scopeClaim: settings.SCOPE_CLAIM ?? null,
     scopePrefix: settings.SCOPE_PREFIX,
   };
+}
+
+/** The values of a configuration that must never be logged or printed. */
+export function secretsIn({
+  auth,
+  redis,
+  audit,
+}: {
+  readonly auth: AuthConfig;
+  readonly audit: { readonly key: string | null };
+  readonly redis: { readonly url: string } | null;
+}): readonly string[] {
+  const tokens = auth.adminTokens.map((text) => parseAdminToken(text).token);
+  const secrets = [auth.secret, auth.previousSecret, auth.metricsToken, audit.key].filter(
+    (secret) => typeof secret === 'string',
+  );
+  const own = [...tokens, ...secrets];
+  return redis ? [...own, ...secretsOf(readTarget(redis.url))] : own;
 }

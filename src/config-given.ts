@@ -7,7 +7,12 @@ import { PREFIX, SETTING_NAMES, SWITCHES, isSettingName, type SettingName } from
 export type Environment = Readonly<Record<string, string | undefined>>;
 /** The text of a setting, and the name of the variable or flag that gives it. */
 export type Given = { readonly text: string; readonly shownAs: string };
-type Read = { readonly given: ReadonlyMap<SettingName, Given>; readonly faults: InputError[] };
+type Read = {
+  readonly given: ReadonlyMap<SettingName, Given>;
+  /** The files that were read. */
+  readonly files: readonly string[];
+  readonly faults: InputError[];
+};
 
 /**
  * The texts of all settings in variables, files and flags, and the faults in them. Flags take precedence over variables.
@@ -15,6 +20,7 @@ type Read = { readonly given: ReadonlyMap<SettingName, Given>; readonly faults: 
  */
 export function collectGiven(env: Environment, argv: readonly string[]): Read {
   const given = new Map<SettingName, Given>();
+  const files: string[] = [];
   const faults: InputError[] = [];
   for (const name of SETTING_NAMES) {
     const text = env[PREFIX + name];
@@ -25,25 +31,30 @@ export function collectGiven(env: Environment, argv: readonly string[]): Read {
     if (path === undefined || path === '') continue;
     const shownAs = PREFIX + name + FILE_SUFFIX;
     if (given.has(name)) faults.push({ parameter: shownAs, detail: `is not allowed together with ${PREFIX + name}` });
-    else addFile(name, { path, shownAs }, { given, faults });
+    else addFile(name, { path, shownAs }, { given, files, faults });
   }
-  faults.push(...collectFlags(argv, given));
-  return { given, faults };
+  faults.push(...collectFlags(argv, given, files));
+  return { given, files, faults };
 }
 
-type Collected = { readonly given: Map<SettingName, Given>; readonly faults: InputError[] };
+type Collected = {
+  readonly given: Map<SettingName, Given>;
+  readonly files: string[];
+  readonly faults: InputError[];
+};
 
 function addFile(
   name: SettingName,
   { path, shownAs }: { readonly path: string; readonly shownAs: string },
-  { given, faults }: Collected,
+  { given, files, faults }: Collected,
 ): void {
+  files.push(path);
   const read = readSettingFile(path, shownAs);
   if ('text' in read) given.set(name, { text: read.text, shownAs });
   else faults.push(read);
 }
 
-function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): InputError[] {
+function collectFlags(argv: readonly string[], given: Map<SettingName, Given>, files: string[]): InputError[] {
   const faults: InputError[] = [];
   const options = Object.fromEntries([
     ...SETTING_NAMES.map((name) => [flagOf(name), { type: SWITCHES.has(name) ? 'boolean' : 'string' } as const]),
@@ -62,15 +73,15 @@ function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): 
     const text = token.value ?? flag.alone;
     if (text === undefined || text === '') faults.push({ parameter: shownAs, detail: 'needs a value' });
     else if (flag.off && token.value !== undefined) faults.push({ parameter: shownAs, detail: 'takes no value' });
-    else if (flag.file) addFile(flag.name, { path: text, shownAs }, { given, faults });
+    else if (flag.file) addFile(flag.name, { path: text, shownAs }, { given, files, faults });
     else given.set(flag.name, { text, shownAs });
   }
   return faults;
 }
 
 /**
- * The setting of a flag, and in `alone` the value that the flag has without a text: `--fast-path` and `--no-fast-path`
- * are one setting. Null: not a known flag.
+ * The setting that a flag sets. `alone`: the value that the flag has without a text, since `--fast-path` and
+ * `--no-fast-path` set the same setting. Null: the flag is unknown.
  */
 function readFlag(flag: string): ReadFlag | null {
   const off = flag.startsWith('no-');
@@ -87,7 +98,7 @@ type ReadFlag = {
   readonly name: SettingName;
   readonly alone?: string;
   readonly off: boolean;
-  /** The value is the path of a file that has the setting's text. */
+  /** Whether the value is the path of a file that has the setting's text. */
   readonly file?: boolean;
 };
 

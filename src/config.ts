@@ -1,42 +1,23 @@
 /** Reads and checks the configuration of a relay. */
-import { readFileSync } from 'node:fs';
+import { auditFaults, auditOf, type AuditConfig } from './config-audit.ts';
 import { authOf, type AuthConfig } from './config-auth.ts';
+import { tlsOf, type TlsConfig } from './config-tls.ts';
 import { collectGiven, type Environment, type Given } from './config-given.ts';
+import { redisOf, type RedisConfig } from './config-redis.ts';
 import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/admin-token.ts';
 import type { PolicyFile } from './core/auth/rules.ts';
 import { CallboardError, type InputError } from './core/errors.ts';
 import { shareBounds, type ShareBounds } from './core/shares/bounds.ts';
 import { parsePolicyFile } from './policy-file.ts';
-import {
-  DIRECT_ONLY,
-  JWKS_ONLY,
-  PREFIX,
-  SETTINGS,
-  SHARED_ONLY,
-  isSettingName,
-  type SettingName,
-  type SettingValues,
-} from './settings.ts';
-import { settingOfFile } from './settings-files.ts';
+import { PREFIX, SETTINGS, isSettingName, type SettingName, type SettingValues } from './settings.ts';
+import { readSettingFile } from './settings-files.ts';
+import { warningsOf } from './config-warnings.ts';
 import { boundsGiven, shareDefaults, shareFaults } from './settings-shares.ts';
 
-export type { AuthConfig } from './config-auth.ts';
+export { secretsIn, type AuthConfig } from './config-auth.ts';
+export type { TlsConfig } from './config-tls.ts';
 
-/** The Redis that the nodes of a deployment share. */
-export type RedisConfig = {
-  /** It may contain a password, so it must never be logged or printed. */
-  readonly url: string;
-  readonly partitions: number;
-  /**
-   * The declared durability of the store; null: use the durability that Redis reports, which must include writing to
-   * disk.
-   */
-  readonly durability: 'memory' | 'aof_everysec' | 'aof_always' | null;
-  readonly namespace: string;
-  readonly strictMigration: boolean;
-  /** Keys of an earlier system in the same Redis. */
-  readonly legacy: { readonly commandStream: string | null; readonly pending: string | null };
-};
+export type { RedisConfig } from './config-redis.ts';
 
 /** The checked configuration of a relay. Sizes are in bytes, times in milliseconds. */
 export type Config = {
@@ -44,14 +25,20 @@ export type Config = {
   readonly port: number;
   readonly basePath: string;
   readonly auth: AuthConfig;
+  /** The certificate and key; null: HTTP without TLS. */
+  readonly tls: TlsConfig | null;
+  /** The files whose texts are part of the configuration and may be replaced while the relay runs. */
+  readonly files: readonly string[];
   /**
    * Whether the credentials were generated for this run, because none are configured (loopback and direct mode only).
    * Print them for the user.
    */
   readonly generated: boolean;
-  /** Null: direct mode, with everything in this process. */
+  /** The shared Redis; null: direct mode, with everything in this process. */
   readonly redis: RedisConfig | null;
   readonly nodeId: string | null;
+  /** A name of the deployment for people, such as `staging`; null: it has none. */
+  readonly label: string | null;
   readonly policy: PolicyFile | null;
   readonly retentionMs: number;
   /** How long the relay remembers a command's id after the command ended, in milliseconds. */
@@ -66,8 +53,13 @@ export type Config = {
   readonly inboundBytesPerSecond: number;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
+  /** Whether the relay serves the console at `/console/`. */
+  readonly operatorConsole: boolean;
   /** The directory for large payloads; null: they are kept in memory, or in Redis in shared mode. */
   readonly spillDir: string | null;
+  readonly audit: AuditConfig;
+  /** How administrators may read payloads. */
+  readonly reveal: SettingValues['REVEAL'];
   readonly allowedOrigins: readonly string[];
   readonly trustProxy: boolean;
   readonly introspection: SettingValues['INTROSPECTION'];
@@ -76,6 +68,8 @@ export type Config = {
    * have the same bytes.
    */
   readonly fastPath: boolean;
+  /** Whether spans name users and clients, which are personal data. */
+  readonly traceIds: boolean;
   readonly logLevel: SettingValues['LOG_LEVEL'];
   /**
    * Sentences for the log about variables with the prefix that are not settings, and settings without effect in this
@@ -89,7 +83,7 @@ export type Config = {
  * as unset. Throws a single `invalid_argument` that names all faults.
  */
 export function readConfig(env: Environment, argv: readonly string[]): Config {
-  const { given, faults } = collectGiven(env, argv);
+  const { given, files, faults } = collectGiven(env, argv);
   const shownAs = (name: SettingName): string => given.get(name)?.shownAs ?? PREFIX + name;
   const texts = Object.fromEntries([...given].map(([name, { text }]) => [name, text]));
   const parsed = SETTINGS.safeParse(texts);
@@ -101,8 +95,10 @@ export function readConfig(env: Environment, argv: readonly string[]): Config {
   const overdrawn = shareFaults((name) => given.get(name)?.text, !given.has('SPILL_DIR') && !given.has('REDIS_URL'));
   for (const [name, detail] of overdrawn) faults.push({ parameter: shownAs(name), detail });
   const policy = readPolicy(given.get('POLICY_FILE'), faults);
+  const tls = tlsOf(given, faults);
   if (!parsed.success || faults.length > 0) throw configurationError(faults);
-  return toConfig(parsed.data, policy, warningsOf(env, given));
+  const paths = [...files, ...[given.get('TLS_CERT'), given.get('TLS_KEY')].flatMap((at) => (at ? [at.text] : []))];
+  return { ...toConfig(parsed.data, policy, warningsOf(env, given)), tls, files: paths };
 }
 
 /** Whether this host is reachable only from the machine itself. */
@@ -111,11 +107,11 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Faults in combinations of settings. Checked on the texts, independently of the schema, so that both kinds of fault
- * are reported together.
+ * Faults in combinations of settings. It checks the texts and not the parsed values, so that these faults are reported
+ * together with those of single settings.
  */
 function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: SettingName) => string): InputError[] {
-  const faults: InputError[] = [];
+  const faults: InputError[] = [...auditFaults(given, shownAs)];
   if (given.has('JWKS_URL')) {
     for (const name of ['ISSUER', 'AUDIENCE'] as const) {
       if (!given.has(name)) faults.push({ parameter: shownAs(name), detail: 'is required with JWKS_URL' });
@@ -127,6 +123,8 @@ function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: 
       detail: 'expected at least 16 characters in a token with a name',
     });
   }
+  if (adminTokensOf(given).some(({ token }) => token === given.get('METRICS_TOKEN')?.text))
+    faults.push({ parameter: shownAs('METRICS_TOKEN'), detail: 'must not be the token of an administrator' });
   const host = given.get('HOST')?.text ?? '127.0.0.1';
   const shared = given.has('REDIS_URL');
   if (shared && !hasCredentials(given)) {
@@ -158,38 +156,23 @@ function hasCredentials(given: ReadonlyMap<SettingName, Given>): boolean {
 
 function readPolicy(given: Given | undefined, faults: InputError[]): PolicyFile | null {
   if (!given) return null;
-  let text: string;
-  try {
-    text = readFileSync(given.text, 'utf8');
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    faults.push({ parameter: given.shownAs, detail: `the file cannot be read (${code})` });
+  const file = readSettingFile(given.text, given.shownAs);
+  if (!('text' in file)) {
+    faults.push(file);
     return null;
   }
-  const read = parsePolicyFile(text);
+  const read = parsePolicyFile(file.text);
   for (const fault of read.faults) {
     faults.push({ parameter: `${given.shownAs} ${fault.parameter}`.trim(), detail: fault.detail });
   }
   return read.policy;
 }
 
-function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Given>): string[] {
-  const shared = given.has('REDIS_URL');
-  const idle = (shared ? DIRECT_ONLY : SHARED_ONLY)
-    .filter((name) => given.has(name))
-    .map((name) => `${given.get(name)?.shownAs} has no effect ${shared ? 'with' : 'without'} ${PREFIX}REDIS_URL.`);
-  // Warnings and not faults, because container platforms add such variables by themselves: CALLBOARD_SERVICE_HOST for a
-  // service of this name.
-  const strange = Object.keys(env)
-    .filter((key) => key.startsWith(PREFIX) && !isSettingName(key.slice(PREFIX.length)))
-    .filter((key) => settingOfFile(key.slice(PREFIX.length)) === null)
-    .map((key) => `${key} is not a setting and was ignored.`);
-  const unread = given.has('JWKS_URL') ? [] : JWKS_ONLY.filter((name) => given.has(name));
-  const without = unread.map((name) => `${given.get(name)?.shownAs} has no effect without ${PREFIX}JWKS_URL.`);
-  return [...idle, ...without, ...strange];
-}
-
-function toConfig(settings: SettingValues, policy: PolicyFile | null, warnings: readonly string[]): Config {
+function toConfig(
+  settings: SettingValues,
+  policy: PolicyFile | null,
+  warnings: readonly string[],
+): Omit<Config, 'tls' | 'files'> {
   const generated = settings.ADMIN_TOKEN.length === 0 && !settings.SECRET && !settings.JWKS_URL;
   return {
     host: settings.HOST,
@@ -199,6 +182,7 @@ function toConfig(settings: SettingValues, policy: PolicyFile | null, warnings: 
     generated,
     redis: redisOf(settings),
     nodeId: settings.NODE_ID ?? null,
+    label: settings.LABEL ?? null,
     policy,
     retentionMs: settings.RETENTION_MS,
     idempotencyWindowMs: settings.IDEMPOTENCY_WINDOW_MS,
@@ -211,25 +195,17 @@ function toConfig(settings: SettingValues, policy: PolicyFile | null, warnings: 
     unauthenticatedSockets: settings.UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
     inboundBytesPerSecond: settings.INBOUND_BYTES_PER_SECOND,
     rawMessages: settings.RAW_MESSAGES,
+    operatorConsole: settings.CONSOLE,
     spillDir: settings.SPILL_DIR ?? null,
+    audit: auditOf(settings),
+    reveal: settings.REVEAL,
     allowedOrigins: settings.ALLOWED_ORIGINS,
     trustProxy: settings.TRUST_PROXY,
     introspection: settings.INTROSPECTION,
     fastPath: settings.FAST_PATH,
+    traceIds: settings.TRACE_IDS,
     logLevel: settings.LOG_LEVEL,
     warnings,
-  };
-}
-
-function redisOf(settings: SettingValues): RedisConfig | null {
-  if (settings.REDIS_URL === undefined) return null;
-  return {
-    url: settings.REDIS_URL,
-    partitions: settings.PARTITIONS,
-    durability: settings.DURABILITY ?? null,
-    namespace: settings.NAMESPACE,
-    strictMigration: settings.STRICT_MIGRATION,
-    legacy: { commandStream: settings.LEGACY_COMMAND_STREAM ?? null, pending: settings.LEGACY_PENDING ?? null },
   };
 }
 

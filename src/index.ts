@@ -24,4 +24,5 @@ export type { Core } from './core/core.ts';
 export type { SpillRead, SpillRef, SpillStore } from './core/history/spill.ts';
 export type { GivenBounds, ShareBound, ShareBounds, ShareName } from './core/shares/bounds.ts';
 export type { Log } from './core/log.ts';
+export type { TraceApi } from './platform/tracing.ts';
 export { VERSION } from './version.ts';

@@ -1,3 +1,5 @@
+/** Whether this version of Node can run callboard. Older versions of Node load it too. */
+
 /**
  * The oldest supported major version of Node. `scripts/require-node.cjs` and `engines` in package.json must have the
  * same.

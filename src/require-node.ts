@@ -1,8 +1,9 @@
+/** Refuses to load the package on a Node that is too old. */
 import { nodeFault } from './node-version.ts';
 
 /**
- * Imported first by the package's entry, so that an old Node fails with this sentence and not with a missing function
- * elsewhere.
+ * The package's entry imports this file first, so that an old Node fails with this sentence instead of a missing
+ * function.
  */
 const fault = nodeFault(process.versions.node);
 if (fault !== null) throw new Error(fault);

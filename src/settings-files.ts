@@ -1,3 +1,4 @@
+/** The settings whose text may be in a file. */
 import { readFileSync } from 'node:fs';
 import type { InputError } from './core/errors.ts';
 import type { SettingName } from './settings.ts';
@@ -6,17 +7,29 @@ import type { SettingName } from './settings.ts';
  * The settings that a file may contain: `SECRET_FILE` names the file that contains the text of `SECRET`. They are the
  * settings with credentials, which thereby stay out of the environment and of process lists.
  */
-export const FILE_SETTINGS: readonly SettingName[] = ['ADMIN_TOKEN', 'SECRET', 'REDIS_URL'];
+export const FILE_SETTINGS: readonly SettingName[] = [
+  'ADMIN_TOKEN',
+  'SECRET',
+  'METRICS_TOKEN',
+  'REDIS_URL',
+  'AUDIT_KEY',
+];
 
 /** The end of the name of a variable that names a file; the flag ends with `-file`. */
 export const FILE_SUFFIX = '_FILE';
 
-/** The setting whose text is in the file that `name` names, such as SECRET for `SECRET_FILE`; null if there is none. */
+/**
+ * The setting whose text is read from a file by the variable `name`, such as SECRET for `SECRET_FILE`; null if there is
+ * none.
+ */
 export function settingOfFile(name: string): SettingName | null {
   return FILE_SETTINGS.find((setting) => setting + FILE_SUFFIX === name) ?? null;
 }
 
-/** The text of a file without white space at its end; or what is wrong with the file. Never names its content. */
+/**
+ * The text of a file without white space at its end, or the reason why it cannot be used. The reason never quotes the
+ * file.
+ */
 export function readSettingFile(path: string, shownAs: string): { readonly text: string } | InputError {
   try {
     const text = readFileSync(path, 'utf8').trimEnd();

@@ -1,3 +1,4 @@
+/** The range of each numeric setting, for the command line and for embedded relays alike. */
 import { CallboardError, type InputError } from './core/errors.ts';
 import { TERMINAL_RANGE_MS } from './core/limits.ts';
 
@@ -15,6 +16,8 @@ export const RANGES = {
   streamMaxMessages: { min: 1, max: 10_000_000 },
   inboundBytesPerSecond: { min: 1024, max: 1024 * 1024 * MIB },
   unauthenticatedSockets: { min: 1, max: 10_000_000 },
+  auditDays: { min: 1, max: 3650 },
+  auditMaxRows: { min: 100, max: 1_000_000 },
   maxBodyBytes: { min: 1024, max: 64 * MIB },
 } as const satisfies Readonly<Record<string, Range>>;
 

@@ -14,6 +14,7 @@ import {
 const MIB = 1024 * 1024;
 /** The smallest bound of a share in bytes: a payload of the largest size must fit. */
 const MIN_BYTES = MIB;
+/** The largest values that a share accepts: 1 TiB, and a hundred million. */
 const MAX_BYTES = 1024 * 1024 * MIB;
 const MAX_COUNT = 100_000_000;
 

@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
 import {
+  AUDIT_KEEP_MS,
+  AUDIT_ROWS,
   MAX_BODY_BYTES,
   RETENTION_MS,
   STREAM_MESSAGES,
@@ -11,6 +13,8 @@ import {
 } from './core/limits.ts';
 import { RANGES, type Range } from './settings-ranges.ts';
 import { SHARE_ROWS, whole } from './settings-shares.ts';
+
+const DAY_MS = 24 * 3600_000;
 
 /** The prefix of all environment variables. The flag of the setting `MAX_BODY_BYTES` is `--max-body-bytes`. */
 export const PREFIX = 'CALLBOARD_';
@@ -44,8 +48,20 @@ export const SETTINGS = z.object({
     .default([]),
   SECRET: z
     .string()
-    .refine((text) => Buffer.byteLength(text) >= 32, 'expected at least 32 bytes')
+    .transform((text) => text.split(/\r?\n/))
+    .pipe(
+      z
+        .array(z.string().refine((secret) => Buffer.byteLength(secret) >= 32, 'expected at least 32 bytes'))
+        .max(2, 'expected at most two lines: the secret, and the one before it'),
+    )
     .optional(),
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters without spaces')
+    .refine((text) => text.length >= 32, 'expected at least 32 characters')
+    .optional(),
+  TLS_CERT: z.string().optional(),
+  TLS_KEY: z.string().optional(),
   JWKS_URL: url.optional(),
   ISSUER: z.string().optional(),
   AUDIENCE: z.string().optional(),
@@ -57,7 +73,20 @@ export const SETTINGS = z.object({
   DURABILITY: z.enum(['memory', 'aof_everysec', 'aof_always']).optional(),
   NAMESPACE: id.default('callboard'),
   NODE_ID: id.optional(),
+  LABEL: z
+    .string()
+    .regex(/^[^\u0000-\u001f\u007f]{1,40}$/, 'expected 1 to 40 characters without control characters')
+    .optional(),
+  CONSOLE: flag.default(true),
   RAW_MESSAGES: flag.default(false),
+  AUDIT_FILE: z.string().min(1).optional(),
+  AUDIT_KEY: z
+    .string()
+    .refine((text) => Buffer.byteLength(text) >= 32, 'expected at least 32 bytes')
+    .optional(),
+  AUDIT_DAYS: ranged(RANGES.auditDays).default(AUDIT_KEEP_MS / DAY_MS),
+  AUDIT_MAX_ROWS: ranged(RANGES.auditMaxRows).default(AUDIT_ROWS),
+  REVEAL: z.enum(['argument', 'mutation', 'off'], 'expected argument, mutation or off').default('argument'),
   POLICY_FILE: z.string().optional(),
   SPILL_DIR: z.string().optional(),
   RETENTION_MS: ranged(RANGES.retentionMs).default(RETENTION_MS),
@@ -82,6 +111,7 @@ export const SETTINGS = z.object({
   LEGACY_COMMAND_STREAM: z.string().optional(),
   LEGACY_PENDING: z.string().optional(),
   FAST_PATH: flag.default(true),
+  TRACE_IDS: flag.default(false),
   LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error', 'silent'], 'expected debug, info, warn, error or silent')
     .default('info'),
@@ -98,10 +128,12 @@ export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS.shape)
 
 /** Settings that take no value on the command line: `--trust-proxy`, and `--no-trust-proxy` for off. */
 export const SWITCHES: ReadonlySet<SettingName> = new Set([
+  'CONSOLE',
   'RAW_MESSAGES',
   'TRUST_PROXY',
   'STRICT_MIGRATION',
   'FAST_PATH',
+  'TRACE_IDS',
 ]);
 
 /** Settings that have an effect only with JWKS_URL. */
@@ -114,6 +146,7 @@ export const SHARED_ONLY: readonly SettingName[] = [
 ];
 /** Settings that have an effect only without REDIS_URL. */
 export const DIRECT_ONLY: readonly SettingName[] = [
+  'AUDIT_FILE',
   ...(['HISTORY_SHARE_BYTES', 'HISTORY_MAX_BYTES', 'RESULT_SHARE_BYTES', 'RESULT_MAX_BYTES'] as const),
   ...(['QUEUED_SHARE_BYTES', 'QUEUED_MAX_BYTES', 'MARKS_SHARE', 'MARKS_MAX'] as const),
   ...(['RECORDS_SHARE', 'RECORDS_MAX', 'DEDUP_SHARE', 'DEDUP_MAX'] as const),

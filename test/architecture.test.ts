@@ -1,4 +1,9 @@
+/**
+ * Checks the structure of the sources: which folder imports which, sizes of files, and what each kind of file must
+ * not contain.
+ */
 import { describe, expect, it } from 'vitest';
+import { filesWithoutFirstComment, hasFirstComment } from './architecture/first-comments.ts';
 import { findCycle, importsOf, listSource, readSource, type SourceFile } from './architecture/imports.ts';
 import { ROOMS, refusalOf, refusals, roomOf, strangeName } from './architecture/rules.ts';
 import { SHARED_NAMES, sharedTypeNames } from './architecture/type-names.ts';
@@ -59,6 +64,13 @@ describe('the sources', () => {
     expect(long).toEqual([]);
   });
 
+  it('begin with a comment that says what the file is for', () => {
+    expect(hasFirstComment("import a from 'a';\n\n/** The most rows. */\nconst ROWS = 5;\n")).toBe(false);
+    expect(hasFirstComment('/** The most rows. */\nconst ROWS = 5;\n')).toBe(false);
+    for (const folder of ['src', 'faults', 'bench', 'scripts'])
+      expect([folder, filesWithoutFirstComment(readSource(folder))]).toEqual([folder, []]);
+  });
+
   it('export by name only', () => {
     const defaults = files.filter(
       ({ path, text }) => !path.startsWith('generated/') && /^export default\b/m.test(text),
@@ -113,7 +125,7 @@ describe('the tests', () => {
   const tests = readSource('test');
 
   it('keep their helper files in a kit folder', () => {
-    const besides = ['run.ts', 'topologies.ts', 'architecture/', 'contract/'];
+    const besides = ['run.ts', 'topologies.ts', 'architecture/', 'contract/', 'interop/'];
     const strange = tests
       .map(({ path }) => path)
       .filter((path) => !path.endsWith('.test.ts') && !/(^|\/)kit\//.test(path))

@@ -1,3 +1,4 @@
+/** Files, links and sections that the documents name exist. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +11,7 @@ const GLOSSARY = 'docs/glossary.md';
 const read = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 const missing = (paths: readonly string[]): readonly string[] => paths.filter((path) => !existsSync(join(ROOT, path)));
 
-/** The paths of this repository that a page writes as code. Patterns such as `lua/<room>.lua` are no paths. */
+/** The repository paths that a page writes as code. Patterns such as `lua/<room>.lua` are not counted. */
 function codePaths(page: string): readonly string[] {
   return [...read(page).matchAll(/`((?:src|test|faults|bench|docs|scripts)\/[\w./-]*)`/g)].map(([, path = '']) => path);
 }
@@ -23,7 +24,7 @@ function linkedPaths(page: string): readonly string[] {
   return targets.filter((target) => !/^[a-z]+:/.test(target)).map((target) => join(dirname(page), target));
 }
 
-/** The links of a page to a section, as the page linked to and the fragment. */
+/** A page's links to a section, each as the page that it leads to and the fragment. */
 function linkedSections(page: string): readonly { readonly to: string; readonly fragment: string }[] {
   const links = [...read(page).matchAll(/\]\(([^)#\s:]*)#([^)]+)\)/g)];
   return links.map(([, target = '', fragment = '']) => ({
@@ -32,7 +33,7 @@ function linkedSections(page: string): readonly { readonly to: string; readonly 
   }));
 }
 
-/** The fragments of a page's headings, as GitHub makes them. */
+/** The fragments that GitHub makes of a page's headings. */
 function fragments(page: string): readonly string[] {
   const headings = [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
   return headings.map((heading) =>

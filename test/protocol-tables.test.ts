@@ -1,13 +1,15 @@
+/** The tables of PROTOCOL.md equal the sources. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { CODE_MEANINGS } from '../src/graphql/schema/refusal-meanings.ts';
 import { CLOSE } from '../src/protocol/close.ts';
 import { CLIENT_REFUSALS, CODES } from '../src/protocol/codes.ts';
 import { DOWN, UP } from '../src/protocol/frames.ts';
 
 const text = readFileSync(join(import.meta.dirname, '..', 'PROTOCOL.md'), 'utf8');
 
-/** The rows of the table that begins with these columns: their cells, without code marks. */
+/** The rows of the table with these columns: the text of their cells, without code marks. */
 function tableOf(...columns: readonly string[]): readonly (readonly string[])[] {
   const cellsOf = (line: string): string[] =>
     line
@@ -34,13 +36,18 @@ describe('the table of error codes', () => {
     expect(inText).toEqual(Object.entries(CODES));
   });
 
+  test('has the same meanings as the schema', () => {
+    const inText = rows.map(([code, , , , meaning]) => [code, meaning]);
+    expect(inText).toEqual(Object.entries(CODE_MEANINGS).map(([code, text]) => [code, text.replaceAll('’', "'")]));
+  });
+
   test('states for each code who sends it, whether a retry helps, and what it means', () => {
     for (const [code, status, from, again, meaning] of rows) {
       expect([code, ['request', 'end', 'client', 'host']]).toEqual([code, expect.arrayContaining([from])]);
       expect([code, ['no', 'later', 'new id', 'unsure']]).toEqual([code, expect.arrayContaining([again])]);
       expect([code, meaning]).toEqual([code, expect.stringMatching(/^.{10,}\.$/)]);
       // A code that proves that nothing ran is never marked as doubtful, and a code that a client reports occurs only
-      // inside an answer.
+      // inside of an answer.
       if (CLIENT_REFUSALS.some((refusal) => refusal === code)) expect([code, from, again]).not.toContain('unsure');
       if (from === 'client') expect([code, status]).toEqual([code, '200']);
     }

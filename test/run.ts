@@ -7,8 +7,8 @@ import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 
 /**
- * A program that tests start: the variable that names one, the default places, and its Debian package. Add a row for
- * another program.
+ * A program that tests start: the variable that names its path, the default paths, and its Debian package. Add a row
+ * for each further program.
  */
 type Need = { readonly variable: string; readonly places: readonly string[]; readonly debian: string };
 const NEEDS: readonly Need[] = [
@@ -28,7 +28,7 @@ const NEEDS: readonly Need[] = [
 
 const ROOT = join(import.meta.dirname, '..');
 const REPORT = join(ROOT, '.cache', 'test-report.json');
-/** Where a script finds the counts. */
+/** The file from which scripts read the counts. */
 const COUNT = join(ROOT, '.cache', 'test-count.txt');
 
 const write = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -60,7 +60,7 @@ function install(missing: readonly Need[]): void {
 
 type Suite = { readonly status: string; readonly assertionResults: readonly { readonly status: string }[] };
 
-/** A file that could not be loaded contains no test, and counts as a failed one. */
+/** A file that could not be loaded counts as one failed test. */
 function count(suites: readonly Suite[]): { readonly passed: number; readonly failed: number } {
   const of = (status: string): number =>
     suites.flatMap(({ assertionResults }) => assertionResults).filter((test) => test.status === status).length;

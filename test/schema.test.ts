@@ -1,3 +1,4 @@
+/** The schema: its committed text, its descriptions, and the rules for names and payloads. */
 import { readFileSync } from 'node:fs';
 import {
   getNamedType,
@@ -86,6 +87,8 @@ describe('the schema', () => {
   it('looks rows up by their natural keys, and each by its id', () => {
     expect(Object.keys(schema.getQueryType()?.getFields() ?? {}).sort()).toEqual([
       'actions',
+      'auditChain',
+      'auditEvents',
       'browserWindow',
       'browserWindowCount',
       'browserWindows',
@@ -97,13 +100,17 @@ describe('the schema', () => {
       'contexts',
       'dedup',
       'delivery',
+      'flapping',
       'messages',
       'node',
       'nodes',
       'pendingRpcCount',
       'pendingRpcCountByNode',
       'pendingRpcs',
+      'preflightInvocation',
       'rawMessages',
+      'series',
+      'server',
       'site',
       'siteSession',
       'sites',
@@ -163,6 +170,7 @@ describe('semantics of the interface, in the descriptions of their types', () =>
 describe('every listing', () => {
   it('is a Relay connection with rows, a next cursor and its completeness', () => {
     expect(pages.map(({ name }) => name).sort()).toEqual([
+      'AuditEventConnection',
       'BrowserWindowConnection',
       'CapacityScopeConnection',
       'ConnectionSnapshotConnection',

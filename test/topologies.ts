@@ -1,6 +1,8 @@
+/** The topologies in which tests run: direct, and shared with one or two relays. */
+
 /**
- * `direct`: one relay over memory. `shared-one`: one over Redis. `shared-two`: two over one Redis, one that is called
- * and one for clients.
+ * `direct`: one relay over memory. `shared-one`: one relay over Redis. `shared-two`: two relays over one Redis, of
+ * which one receives the calls and the other has the clients.
  */
 export type Topology = 'direct' | 'shared-one' | 'shared-two';
 const ALL: readonly Topology[] = ['direct', 'shared-one', 'shared-two'];
@@ -9,7 +11,7 @@ const ALL: readonly Topology[] = ['direct', 'shared-one', 'shared-two'];
 const chosen = process.env['CALLBOARD_TEST_TOPOLOGY']?.split(',') ?? ALL;
 export const TOPOLOGIES = ALL.filter((topology) => chosen.includes(topology));
 
-/** The tests of the interfaces, which open relays by the run's topology. */
+/** The tests of the interfaces. They open relays in the topology of the run. */
 export const INTEGRATION: readonly string[] = [
   ...['test/relay', 'test/gateway', 'test/graphql', 'test/rest', 'test/http', 'test/browser'].map(
     (folder) => `${folder}/*.test.ts`,
@@ -18,18 +20,23 @@ export const INTEGRATION: readonly string[] = [
 ];
 
 /**
- * The tests that run with one relay over Redis: those in which it matters that caller and client are on one node, which
- * then sends messages to itself. All others use the same acts and reads with two relays, and run there.
+ * The tests that also run with one relay over Redis, because it matters in them that caller and client are on the same
+ * node, which then sends messages to itself. The other tests run the same acts and reads with two relays.
  */
 export const ONE_RELAY: readonly string[] = [
   ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),
   ...['callers', 'commands', 'resume'].map((name) => `test/gateway/${name}.test.ts`),
   ...['delivery', 'relay'].map((name) => `test/graphql/${name}.test.ts`),
-  ...['test/http/life.test.ts', 'test/clients/with-relay.test.ts', 'test/clients/leaving-with-relay.test.ts'],
+  ...['test/http/health.test.ts', 'test/clients/with-relay.test.ts', 'test/clients/leaving-with-relay.test.ts'],
 ];
 
-/** Those that must run in direct mode only. */
+/** Tests that run in direct mode only. */
 export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
+  {
+    files: ['test/browser/console-pages.test.ts'],
+    reason:
+      'looks at each page for faults of layout and access, which no store changes; the other tests of the console run shared',
+  },
   {
     files: ['test/relay/observation.test.ts'],
     reason: 'puts rows into a memory backend by hand, as no relay would',
@@ -74,8 +81,8 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'tries documents of its own over answers that it makes itself',
   },
   {
-    files: ['test/rest/openapi.test.ts', 'test/rest/openapi-lint.test.ts'],
-    reason: 'reads the description, which is the same in every mode',
+    files: ['openapi', 'openapi-lint', 'openapi-bounds', 'openapi-answers'].map((name) => `test/rest/${name}.test.ts`),
+    reason: 'compares the description with checks that are the same in every mode',
   },
   {
     files: ['advertisement', 'encode', 'report-frames', 'write'].map((name) => `test/gateway/${name}.test.ts`),
@@ -86,9 +93,10 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'tries a function: no relay is opened',
   },
   {
-    files: ['test/http/light.test.ts', 'test/http/process.test.ts'],
+    files: ['test/http/loaded-modules.test.ts', 'test/http/process.test.ts'],
     reason: 'starts processes whose mode it chooses itself',
   },
   { files: ['test/http/key-set.test.ts'], reason: 'tries keys, which do not depend on the store' },
+  { files: ['test/browser/console-build.test.ts'], reason: 'builds files: no relay is opened' },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
 ];

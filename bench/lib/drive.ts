@@ -1,9 +1,14 @@
+/**
+ * Makes calls with a fixed number in flight and measures how long they take. The calls themselves come from the
+ * caller.
+ */
 import { z } from 'zod';
 import { quantile } from './numbers.ts';
 
 /** `calls`: how many to begin at most; by default as many as the time allows. */
 export const DRIVE = z.object({ inFlight: z.number(), ms: z.number(), calls: z.number().default(Infinity) });
 
+/** The newest latencies that are kept: the percentiles are computed from them. */
 const LATENCIES = 1_000_000;
 
 /**

@@ -40,7 +40,7 @@ export const LINK_CONTENDERS: readonly LinkContender[] = [
 
 type Place = {
   readonly clients: number;
-  /** Near: caller and clients have links to one relay. Far: to two. */
+  /** `near`: the caller and its clients have links to the same relay. `far`: they have links to two relays. */
   readonly way: 'near' | 'far';
   readonly ownIds?: boolean;
 };
@@ -68,7 +68,9 @@ function own(name: string, { clients, way, ownIds = false }: Place): LinkContend
   };
 }
 
-/** Callers and workers meet in Redis: it has no relay. The worker runs as many jobs at once as calls are in flight. */
+/**
+ * BullMQ has no relay: callers and workers meet in Redis. The worker runs as many jobs at once as calls are in flight.
+ */
 async function bullmq(stack: AsyncDisposableStack): Promise<LinkPath> {
   const redis = stack.use(await openRedis(REDIS_FOR_BULLMQ));
   const worker = stack.use(await startChild('loads/bullmq-worker.ts', { options: { port: redis.port } }));
@@ -81,7 +83,7 @@ async function bullmq(stack: AsyncDisposableStack): Promise<LinkPath> {
   };
 }
 
-/** Relay CPU is that of all relays; absent where there is none. */
+/** `relays`: the processes whose CPU is added up; absent for a path without a relay. */
 async function driven(
   caller: Child,
   relays: readonly Child[],

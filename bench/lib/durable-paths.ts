@@ -53,12 +53,12 @@ async function bullmq(stack: AsyncDisposableStack): Promise<RpcPath> {
 
 export const REDIS_FOR_BULLMQ = [...EVERYSEC, '--maxmemory-policy', 'noeviction'];
 
-/** The same path with what its Redis used for each call. */
+/** Adds to each measurement of a path what its Redis used for each call. */
 function withRedis(redis: BenchRedis, path: RpcPath): RpcPath {
   return { drive: (ms) => counted(redis, () => path.drive(ms)) };
 }
 
-/** What was measured, with what Redis used for each call of it. */
+/** Runs a measurement, and adds what Redis used for each of its calls. */
 export async function counted(redis: BenchRedis, measure: () => Promise<Sample>): Promise<Sample> {
   const before = await redis.usage();
   const sample = await measure();

@@ -1,7 +1,11 @@
+/**
+ * The event that the fan-out suites publish, and the GraphQL subscription that reads it. The relay and its peers use
+ * the same.
+ */
 import { z } from 'zod';
 
 /** The field names are those of the relay's `SiteEvent`, also for the peers. */
-export const FAN_EVENT = z.object({
+const FAN_EVENT = z.object({
   messageId: z.string(),
   name: z.string(),
   publishedAt: z.string(),

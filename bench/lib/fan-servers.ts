@@ -9,9 +9,9 @@ import { eventSourceStream, graphqlStream, openSite, streamRequest, type Viewer 
 export type FanServer = {
   readonly child: Child;
   readonly requests: readonly string[];
-  /** Hex, sent on each stream after its first data arrived. */
+  /** Hex of the bytes that the reader sends on each stream after its first data has arrived. */
   readonly answer: string;
-  readonly door: {
+  readonly endpoint: {
     readonly port: number;
     readonly path: string;
     readonly token: string;
@@ -39,7 +39,7 @@ export const FAN = {
 const PLAIN = 'GET /sse HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n\r\n';
 export const UPGRADE =
   'GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: bench\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
-/** Engine.io's "connect to the default namespace", as a masked WebSocket frame. */
+/** Socket.IO's packet that joins the default namespace, as a masked WebSocket frame (hex). */
 export const JOIN = '8182000000003430';
 
 export const FAN_CONTENDERS: readonly FanContender[] = [
@@ -68,8 +68,8 @@ function peer(kind: RowKind, name: string, { module, request, mode = '', answer 
       const child = stack.use(
         await startChild(`servers/${module}.ts`, { options: { mode }, execArgv: ['--expose-gc'] }),
       );
-      const door = { port: child.port, path: '/publish', token: 'none', form: 'plain' } as const;
-      return { child, requests: [request], answer, door };
+      const endpoint = { port: child.port, path: '/publish', token: 'none', form: 'plain' } as const;
+      return { child, requests: [request], answer, endpoint };
     },
   };
 }
@@ -82,8 +82,8 @@ function relay(name: string, requestOf: (viewer: Viewer) => string): FanContende
     async prepare(streams, stack) {
       const child = stack.use(await startRelay({}, { execArgv: ['--expose-gc'] }));
       const { ownerToken, viewers } = await openSite(child, streams, stack);
-      const door = { port: child.port, path: '/ingest', token: ownerToken, form: 'ingest' } as const;
-      return { child, requests: viewers.map(requestOf), answer: '', door };
+      const endpoint = { port: child.port, path: '/ingest', token: ownerToken, form: 'ingest' } as const;
+      return { child, requests: viewers.map(requestOf), answer: '', endpoint };
     },
   };
 }

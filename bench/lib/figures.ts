@@ -12,7 +12,7 @@ export function machine(): string {
 }
 
 /**
- * Replaces the text between a suite's markers. `how`: what the medians are taken over. Throws if the page has no such
+ * Replaces the text between a suite's markers. `how`: how the medians were taken. Throws if the page has no such
  * markers.
  */
 export async function writeSection(suite: string, { how, text }: { how: string; text: string }): Promise<void> {

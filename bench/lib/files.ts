@@ -1,3 +1,4 @@
+/** How many connections one process may open on this machine. */
 import { spawnSync } from 'node:child_process';
 
 /** Descriptors that a process needs besides its connections. */

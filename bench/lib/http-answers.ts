@@ -1,4 +1,6 @@
 /** Finds the ends of HTTP/1.1 responses in the bytes of one connection. */
+
+/** The end of the head of a response, and that of a chunked body. */
 const END = Buffer.from('\r\n\r\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 

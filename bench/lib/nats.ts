@@ -1,3 +1,4 @@
+/** Starts a NATS server to compare with, and measures its CPU time. */
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -5,7 +6,9 @@ import { freePort } from '../../test/kit/redis.ts';
 
 export type NatsServer = AsyncDisposable & { readonly port: number; cpu(): Promise<number> };
 
+/** One clock tick of /proc/<pid>/stat (100 per second on Linux), in microseconds. */
 const TICK_US = 10_000;
+/** Attempts to connect, 50 ms apart, until the server has started. */
 const TRIES = 100;
 
 /** The path of `nats-server` on this machine; throws if there is none. */

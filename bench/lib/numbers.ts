@@ -1,3 +1,5 @@
+/** The arithmetic of measurements: medians, ratios and quantiles. */
+
 /** Named measurements of one round. */
 export type Sample = Readonly<Record<string, number>>;
 

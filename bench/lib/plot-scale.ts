@@ -1,3 +1,5 @@
+/** The axes of a plot: where a value is drawn, and which values have labels. */
+
 /** One axis of a plot: the position of a value, and the values with labels. */
 export type Scale = {
   readonly ticks: readonly number[];
@@ -8,6 +10,7 @@ export type Scale = {
 const STEPS = [1, 2, 5] as const;
 /** Up to this many decades, the steps between decades have labels too. */
 const FEW_DECADES = 2;
+/** The number of steps into which a linear axis is divided, at most. */
 const LINEAR_TICKS = 5;
 
 /** From the step at or below the smallest value to the one at or above the largest. Values are above 0. */

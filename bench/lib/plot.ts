@@ -22,11 +22,12 @@ export type Plot = {
   readonly lines: readonly PlotLine[];
 };
 
+/** The width of a plot, in SVG units. */
 const WIDTH = 720;
 const [LEFT, RIGHT, BOTTOM, TOP] = [76, 36, 56, 44];
 const [INNER_HEIGHT, LEGEND_ROW, LEGEND_COLUMNS] = [260, 20, 2];
 
-/** Colours that colour-blind readers can distinguish, each with its own mark. */
+/** Colours that colour-blind readers can distinguish. Each has a mark of its own. */
 const INKS = [
   { light: '#0067a6', dark: '#5ab4f0' },
   { light: '#c24e00', dark: '#ff9d57' },

@@ -24,7 +24,7 @@ function rowsOf({ columns, rows }: Table): string[][] {
   ]);
 }
 
-/** Each of the relay's rows as a multiple of every limit and peer, by the table's column. */
+/** For each limit and peer: the relay's value as a multiple of it, by the column that the table compares. */
 function comparison({ by, rows, columns }: Table): string {
   const others = rows.filter(({ kind, values }) => kind !== 'own' && values);
   const own = rows.filter(({ kind, values }) => kind === 'own' && values);

@@ -27,7 +27,9 @@ export type ChildOptions = {
 const ENTRY = fileURLToPath(new URL('child.ts', import.meta.url));
 const SAID = z.object({ port: z.number().default(0), note: z.string().default('') });
 const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number() });
-const ANSWER = z.object({ id: z.number(), answer: z.unknown(), error: z.string().optional() });
+/** An answer, or the error of the request. */
+const ANSWER = z.object({ id: z.number(), answer: z.unknown().optional(), error: z.string().optional() });
+/** How long a process may take to say that it is ready. */
 const START_MS = 60_000;
 /** Longer than any request takes: a hanging process fails its row and not the whole run. */
 const ANSWER_MS = 90_000;

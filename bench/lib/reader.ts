@@ -31,8 +31,11 @@ export interface Reader extends AsyncDisposable {
   quiet(): Promise<void>;
 }
 
+/** Without any event for this long, the streams have stalled and the measurement fails. */
 const STALL_MS = 8_000;
+/** Streams count as quiet when nothing has arrived for this long. */
 const QUIET_MS = 120;
+/** How long all streams together may take until each has received its first event. */
 const OPEN_MS = 60_000;
 
 /** The command that runs the reader, and whether it is the C program. */

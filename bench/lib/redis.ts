@@ -1,3 +1,4 @@
+/** Starts a Redis that writes to disk, for one benchmark. */
 import { Redis } from 'ioredis';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 
@@ -14,7 +15,10 @@ export type BenchRedis = AsyncDisposable & {
 export type RedisUsage = {
   /** Microseconds, user and system. */
   readonly cpu: number;
-  /** Commands, those of scripts and functions too. The calls of scripts themselves and INFO are left out. */
+  /**
+   * Commands that Redis ran, including those inside scripts and functions. The script calls themselves and INFO are not
+   * counted.
+   */
   readonly commands: number;
   /** Bytes of its append-only log. */
   readonly log: number;
@@ -22,13 +26,13 @@ export type RedisUsage = {
   readonly data: number;
 };
 
-/** The log is never rewritten, so that its growth is what was written to it. */
+/** The log is never rewritten, so its growth is the amount that was written. */
 export const EVERYSEC = [
   ...['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'],
   ...['--auto-aof-rewrite-percentage', '0'],
 ] as const;
 
-/** What carries other commands, and what the benchmark itself asks. */
+/** Commands that only run other commands, and commands that the benchmark itself sends. */
 const NOT_COUNTED = /^(eval|evalsha|fcall|info|config|hello|client)\b/;
 
 export async function openRedis(args: readonly string[] = EVERYSEC): Promise<BenchRedis> {

@@ -1,6 +1,7 @@
+/** The types of a benchmark's results: tables, goals and notes. Computes and prints nothing by itself. */
 import type { Sample } from './numbers.ts';
 
-/** `limit`: the best possible result here. `own`: this relay, over one of its interfaces. */
+/** `limit`: the best possible result on this machine. `own`: this relay, over one of its interfaces. */
 export type RowKind = 'limit' | 'peer' | 'own';
 
 /** `values` by column; null if it could not run, and `note` says why. */
@@ -11,7 +12,7 @@ export type Row = {
   readonly note: string;
 };
 
-/** Larger values are worse, unless `more` is set. */
+/** Larger values are worse unless `more` is set. */
 export type Column = { readonly key: string; readonly label: string; readonly more?: boolean };
 
 export type Table = {

@@ -5,7 +5,9 @@ import type { Row, RowKind } from './report.ts';
 /** How much time a run may take. */
 export type Pace = { readonly rounds: number; readonly warmMs: number; readonly timedMs: number };
 
+/** The pace of a full run: three rounds, each with its own warm-up. */
 export const PACE: Pace = { rounds: 3, warmMs: 4000, timedMs: 1200 };
+/** The pace of `--quick`, which only shows that each benchmark runs. */
 export const QUICK: Pace = { rounds: 1, warmMs: 300, timedMs: 500 };
 
 /** The options of a suite's run. */

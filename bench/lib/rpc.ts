@@ -4,6 +4,7 @@ import { z } from 'zod';
 
 export const USER = 'u1';
 export const ACTION = 'echo';
+/** Unfinished calls at any time: as many as two clients may have. */
 export const IN_FLIGHT = 64;
 /** JSON of 200 bytes. */
 export const PAYLOAD = { text: 'p'.repeat(189) } as const;

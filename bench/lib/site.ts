@@ -10,6 +10,7 @@ export type Site = { readonly ownerToken: string; readonly viewers: readonly Vie
 /** The relay's bounds: sessions of one site, and streams of one grant. */
 const SESSIONS = 1000;
 const STREAMS_PER_GRANT = 10;
+/** Sessions that are opened at the same time. */
 const AT_ONCE = 25;
 
 /** A connected host, its site, and enough sessions for this many streams, if possible one for each. */

@@ -5,6 +5,7 @@ import { z } from 'zod';
 export const USERS = { u100: 100, u10: 10 } as const;
 export type UserName = keyof typeof USERS;
 export const USER_NAMES: readonly UserName[] = ['u100', 'u10'];
+/** The actions that each client advertises. */
 export const ACTIONS = 3;
 
 export const SUMMARY = `query UserSummary($id: ID!) {

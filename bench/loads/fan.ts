@@ -6,8 +6,8 @@ import { fanEvent, type FanEvent } from '../lib/fan-event.ts';
 import { createAnswerReader } from '../lib/http-answers.ts';
 import { openReader, type Reader } from '../lib/reader.ts';
 
-/** The endpoint for events. `form`: how they are encoded there. */
-const DOOR = z.object({ port: z.number(), path: z.string(), token: z.string(), form: z.enum(['ingest', 'plain']) });
+/** The endpoint that takes events. `form`: how events are encoded there. */
+const ENDPOINT = z.object({ port: z.number(), path: z.string(), token: z.string(), form: z.enum(['ingest', 'plain']) });
 const OPEN = z.object({
   command: z.array(z.string()),
   port: z.number(),
@@ -15,8 +15,8 @@ const OPEN = z.object({
   requests: z.array(z.string()),
   answer: z.string(),
   marker: z.string(),
-  door: DOOR,
-  /** The expected bytes of one event on the wire. */
+  endpoint: ENDPOINT,
+  /** The number of bytes that one event is expected to take on the wire. */
   wireBytes: z.number(),
 });
 const PHASE = z.object({ name: z.string(), window: z.number(), batch: z.number(), ms: z.number() });
@@ -26,13 +26,18 @@ export const OPENED = z.object({ wireBytes: z.number(), sample: z.string() });
 export const PHASE_RUN = z.object({ frames: z.number(), ms: z.number(), lost: z.number() });
 
 /**
- * A publisher continues when this share of its events has arrived, so that a few slow streams do not stop the others.
+ * A publisher continues when this share of its events has arrived, so that a few slow streams do not delay the rest.
  */
 const ENOUGH = 0.97;
 
-type DoorAt = z.infer<typeof DOOR>;
-type Opened = { readonly reader: Reader; readonly door: DoorAt; readonly streams: number; readonly chars: number };
-type Door = Disposable & { publish(events: readonly FanEvent[]): Promise<void> };
+type EndpointAt = z.infer<typeof ENDPOINT>;
+type Opened = {
+  readonly reader: Reader;
+  readonly endpoint: EndpointAt;
+  readonly streams: number;
+  readonly chars: number;
+};
+type Publisher = Disposable & { publish(events: readonly FanEvent[]): Promise<void> };
 
 let published = 0;
 const next = (chars: number): FanEvent => fanEvent(published++, chars);
@@ -65,31 +70,34 @@ function missing(name: string): never {
   throw new Error(`Nothing was opened for ${name}.`);
 }
 
+/** The characters of the first sample's text; the text is then adjusted until an event has the wanted bytes. */
 const FIRST_CHARS = 100;
+/** How many samples are taken; the shortest one counts. */
 const SAMPLES = 3;
+/** How long to wait for the rest of what a stream sends at once. */
 const SETTLE_MS = 100;
 
-async function open({ command, door: at, wireBytes, ...options }: z.infer<typeof OPEN>) {
+async function open({ command, endpoint: at, wireBytes, ...options }: z.infer<typeof OPEN>) {
   const first = await sampleOf(at, FIRST_CHARS, options);
   const chars = Math.max(1, FIRST_CHARS + wireBytes - first.length);
   const sample = await sampleOf(at, chars, options);
   const reader = await openReader(command, options);
-  const one = { reader, door: at, streams: options.streams, chars };
+  const one = { reader, endpoint: at, streams: options.streams, chars };
   return { one, said: { wireBytes: sample.length, sample } };
 }
 
 async function run(
-  { reader, door: at, streams, chars }: Opened,
+  { reader, endpoint: at, streams, chars }: Opened,
   { window, batch, ms }: Omit<z.infer<typeof PHASE>, 'name'>,
 ) {
   await reader.quiet();
   // Opened for each run, because servers close connections that were idle during the other runs.
-  using door = openDoor(at);
+  using publisher = openPublisher(at);
   const base = reader.events;
   const began = performance.now();
   let sent = 0;
   do {
-    await door.publish(Array.from({ length: batch }, () => next(chars)));
+    await publisher.publish(Array.from({ length: batch }, () => next(chars)));
     sent += batch;
     await reader.until(base + streams * ENOUGH * Math.max(0, sent - (window - 1) * batch));
   } while (performance.now() - began < ms);
@@ -102,16 +110,16 @@ async function run(
 }
 
 /** Posts over one kept connection and resolves with the answer. */
-function openDoor({ port, path, token, form }: DoorAt): Door {
+function openPublisher({ port, path, token, form }: EndpointAt): Publisher {
   let waiting: PromiseWithResolvers<void> | null = null;
   const read = createAnswerReader((_, status) => {
     if (status === 200) waiting?.resolve();
-    else waiting?.reject(new Error(`The door for events answered ${status}.`));
+    else waiting?.reject(new Error(`The endpoint for events answered ${status}.`));
   });
   const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true });
   socket.on('data', (bytes: Buffer) => read(bytes, bytes.length));
   socket.on('error', (error) => waiting?.reject(error));
-  socket.on('close', () => waiting?.reject(new Error('The door for events closed its connection.')));
+  socket.on('close', () => waiting?.reject(new Error('The endpoint for events closed its connection.')));
   return {
     publish(events) {
       waiting = Promise.withResolvers();
@@ -133,11 +141,11 @@ function ingested({ messageId, name, data }: FanEvent): object {
 type Stream = Pick<z.infer<typeof OPEN>, 'port' | 'requests' | 'answer' | 'marker'>;
 
 /** The shortest text in which one stream receives one event: pings in between would make it longer. */
-async function sampleOf(at: DoorAt, chars: number, { port, requests, answer, marker }: Stream): Promise<string> {
+async function sampleOf(at: EndpointAt, chars: number, { port, requests, answer, marker }: Stream): Promise<string> {
   const texts: string[] = [];
   let text = '';
   let told: (() => void) | null = null;
-  using door = openDoor(at);
+  using publisher = openPublisher(at);
   const socket = connect({ port, host: '127.0.0.1' });
   const until = async (done: () => boolean): Promise<void> => {
     while (!done()) await new Promise<void>((resolve) => (told = resolve));
@@ -153,7 +161,7 @@ async function sampleOf(at: DoorAt, chars: number, { port, requests, answer, mar
   await sleep(SETTLE_MS);
   for (let i = 0; i < SAMPLES; i++) {
     text = '';
-    await door.publish([next(chars)]);
+    await publisher.publish([next(chars)]);
     await until(() => text.includes(marker));
     texts.push(text);
   }

@@ -7,6 +7,7 @@ const FILL = z.object({ port: z.number(), token: z.string(), event: z.unknown(),
 
 /** The most events that one request may contain. */
 const BATCH = 100;
+/** Requests that are sent at the same time. */
 const LANES = 4;
 
 export async function start(): Promise<Started> {

@@ -22,6 +22,7 @@ export type HttpRun = z.infer<typeof HTTP_RUN>;
 
 const ONCE = RUN.pick({ port: true, requests: true });
 
+/** The first latencies of a run that are kept: the percentiles are computed from them. */
 const LATENCIES = 400_000;
 
 export async function start(): Promise<Started> {

@@ -1,3 +1,4 @@
+/** A peer of the query suite: Apollo Server with the shared schema. */
 import { ApolloServer } from '@apollo/server';
 import { startStandaloneServer } from '@apollo/server/standalone';
 import type { Started } from '../lib/child.ts';

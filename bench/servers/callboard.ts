@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { openCallboard, secretsIn, type Callboard } from '../../src/callboard.ts';
-import { readConfig } from '../../src/config.ts';
+import { openCallboard, type Callboard } from '../../src/callboard.ts';
+import { readConfig, secretsIn } from '../../src/config.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import type { Log } from '../../src/core/log.ts';
 import { systemClock } from '../../src/platform/clock.ts';
@@ -22,7 +22,7 @@ export async function start(given: unknown): Promise<Started> {
   const { env, kept } = OPTIONS.parse(given ?? {});
   const config = readConfig({ ...env, CALLBOARD_PORT: '0' }, []);
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config), sink: { write() {} } });
-  const callboard = await openCallboard({ config, log, ...(!kept && { backend: forgetful(log) }) });
+  const callboard = await openCallboard({ config, log, ...(!kept && { backend: withoutJsonCache(log) }) });
   const url = await callboard.listen({ host: config.host, port: config.port });
   const inert = config.warnings.find((text) => text.includes('FAST_PATH'));
   return { port: Number(new URL(url).port), note: inert ?? '', acts: { close: () => closed(callboard) } };
@@ -34,7 +34,7 @@ async function closed(callboard: Callboard): Promise<null> {
 }
 
 /** A memory backend that claims to be shared, so that entities that were read may change at any time. */
-function forgetful(log: Log): Backend {
+function withoutJsonCache(log: Log): Backend {
   const { sha256 } = createCrypto('');
   const memory = createMemoryBackend({ clock: systemClock, log, sha256 });
   return { ...memory, capabilities: { ...memory.capabilities, shared: true } };

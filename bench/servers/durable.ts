@@ -11,6 +11,7 @@ import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';
 
 const OPTIONS = z.object({ mode: z.enum(['naive', 'auto']), redis: z.string() });
+/** How long Redis keeps the rows of a call: longer than a measurement lasts. */
 const KEPT_SECONDS = 60;
 
 type Step = readonly [command: string, ...args: (string | number)[]];

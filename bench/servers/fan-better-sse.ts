@@ -1,8 +1,9 @@
+/** A peer of the fan-out suite: better-sse, one channel with a session for each reader. */
 import { createChannel, createSession } from 'better-sse';
 import type { Started } from '../lib/child.ts';
 import type { FanEvent } from '../lib/fan-event.ts';
 import { listen } from '../lib/listen.ts';
-import { publishes } from './fan-door.ts';
+import { publishes } from './fan-publish.ts';
 
 export async function start(): Promise<Started> {
   const channel = createChannel();

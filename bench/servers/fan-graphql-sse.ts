@@ -1,7 +1,8 @@
+/** A peer of the fan-out suite: graphql-sse over node:http. */
 import { createHandler } from 'graphql-sse/lib/use/http';
 import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';
-import { publishes } from './fan-door.ts';
+import { publishes } from './fan-publish.ts';
 import { fanSchema } from './fan-schema.ts';
 
 export async function start(): Promise<Started> {

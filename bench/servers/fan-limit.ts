@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
 import type { FanEvent } from '../lib/fan-event.ts';
 import { listen } from '../lib/listen.ts';
-import { publishes } from './fan-door.ts';
+import { publishes } from './fan-publish.ts';
 
 const OPTIONS = z.object({ mode: z.enum(['', 'merged']).default('') });
 

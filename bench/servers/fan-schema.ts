@@ -1,3 +1,4 @@
+/** The GraphQL schema of the fan-out peers, with a publisher for its subscription. */
 import { createPubSub, createSchema } from 'graphql-yoga';
 import type { FanEvent } from '../lib/fan-event.ts';
 

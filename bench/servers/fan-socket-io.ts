@@ -1,9 +1,10 @@
+/** A peer of the fan-out suite: Socket.IO, which broadcasts over WebSocket only. */
 import { createServer } from 'node:http';
 import { Server } from 'socket.io';
 import type { Started } from '../lib/child.ts';
 import type { FanEvent } from '../lib/fan-event.ts';
 import { listen } from '../lib/listen.ts';
-import { publishes } from './fan-door.ts';
+import { publishes } from './fan-publish.ts';
 
 /** Longer than any run: the readers answer no pings. */
 const NEVER_MS = 600_000;

@@ -1,7 +1,8 @@
+/** A peer of the fan-out suite: graphql-yoga with its own event streams. */
 import { createYoga } from 'graphql-yoga';
 import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';
-import { publishes } from './fan-door.ts';
+import { publishes } from './fan-publish.ts';
 import { fanSchema } from './fan-schema.ts';
 
 export async function start(): Promise<Started> {

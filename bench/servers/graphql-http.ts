@@ -1,3 +1,4 @@
+/** A peer of the query suite: graphql-http over node:http. */
 import { createHandler } from 'graphql-http/lib/use/http';
 import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';

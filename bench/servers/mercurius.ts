@@ -1,3 +1,4 @@
+/** A peer of the query suite: mercurius on fastify, with its JIT compiler. */
 import fastify from 'fastify';
 import mercurius from 'mercurius';
 import type { Started } from '../lib/child.ts';

@@ -11,7 +11,7 @@ import { corked, splitLine } from '../lib/rpc.ts';
 
 const OPTIONS = z.object({ mode: z.enum(['', 'lines', 'echo']).default('') });
 
-/** A relay, defined by what it does with its sockets. */
+/** What a simple relay does with each new socket of a client and of a caller. */
 type Relay = {
   client(socket: WebSocket): void;
   caller(socket: WebSocket): void;

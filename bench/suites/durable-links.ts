@@ -36,7 +36,7 @@ export async function measureLinks(run: Run, columns: readonly Column[]): Promis
   return tables;
 }
 
-/** What a call on record may cost beside BullMQ's job, and what it may write. */
+/** The goals for a recorded call: its cost compared with a BullMQ job, and the bytes that it may write. */
 export function linkGoals(tables: LinkTables): Goal[] {
   const at = (inFlight: number, name: string, column: string): number | null => {
     const found = tables.find((one) => one.inFlight === inFlight);

@@ -9,12 +9,16 @@ import { ratio, valueOf, type Column, type Goal, type Report, type Table } from 
 import { alternate, Results, type Run } from '../lib/rounds.ts';
 import { OPENED, PHASE_RUN } from '../loads/fan.ts';
 
-/** The bytes of an event on the wire, with and around its chunk: 234 and 6. */
+/** The bytes of an event on the wire: 234 of the event and 6 of its chunk. */
 const WIRE_BYTES = 240;
+/** The streams of the whole comparison, and below, those of the comparison with fewer contenders. */
 const STREAMS = 1000;
 const MANY = 5000;
-/** There are three timed phases, and each waits until its streams are silent. */
-const SHORTER = 0.7;
+/**
+ * The time of each phase as a share of the usual time, because there are three timed phases and each also waits until
+ * its streams are silent.
+ */
+const PACE_FACTOR = 0.7;
 
 /** `window`: how many publishes may be unanswered. `batch`: events per publish. */
 const PHASES = [
@@ -75,10 +79,10 @@ export async function measureStreams(run: Run, { streams, contenders, phases, co
   for (const phase of phases) {
     run.say(`fanout: ${phase.label}, ${streams} streams`);
     const of = new Results();
-    // The servers stay warm: the phases run the same code.
+    // The servers are warmed up once, because all phases run the same code.
     if (phase === phases[0])
       await alternate(ready, { rounds: 1, results: new Results() }, measure(run.pace.warmMs, phase));
-    await alternate(ready, { rounds: run.pace.rounds, results: of }, measure(run.pace.timedMs * SHORTER, phase));
+    await alternate(ready, { rounds: run.pace.rounds, results: of }, measure(run.pace.timedMs * PACE_FACTOR, phase));
     for (const { name } of ready) {
       const { values, note } = of.row({ name, kind: 'peer' });
       if (values) sizes.set(name, { ...sizes.get(name), ...values });
@@ -110,7 +114,7 @@ async function opened(
   { name, server }: Ready,
   { streams, command }: { streams: number; command: readonly string[] },
 ) {
-  const { child, requests, answer, door } = server;
+  const { child, requests, answer, endpoint } = server;
   const before = await child.memory();
   const options = {
     name,
@@ -120,7 +124,7 @@ async function opened(
     requests,
     answer,
     marker: MARKER,
-    door,
+    endpoint,
     wireBytes: WIRE_BYTES,
   };
   const { wireBytes, sample } = await load.ask('open', options, OPENED);

@@ -7,9 +7,9 @@ import type { Results } from '../lib/rounds.ts';
 export const BY_PAGE = 1.5;
 
 /** The suffix of the key of a cost in Redis, after the key of the same cost in the relay. */
-export const OF_REDIS = '.redis';
+const OF_REDIS = '.redis';
 
-/** `bound`: the factor by which the cost may grow from the first to the last size; null if growth is not judged. */
+/** `bound`: the factor by which the cost may grow from the first to the last size; null if its growth is not judged. */
 export type Curve = { readonly key: string; readonly label: string; readonly bound: number | null };
 
 /** One measured axis; its rows are sizes. `file`: the name of its plot. */
@@ -23,7 +23,7 @@ export type Axis = {
   readonly sizes: readonly number[];
   readonly curves: readonly Curve[];
   readonly rows: readonly Row[];
-  /** Shown in the table only: a rate, for example, is not a cost. */
+  /** Columns that are shown in the table only, because they are not costs (a rate, for example). */
   readonly beside?: readonly Omit<Curve, 'bound'>[];
 };
 

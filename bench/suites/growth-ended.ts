@@ -1,4 +1,4 @@
-/** What ended commands take in Redis: the memory of each part of a growing number of them. */
+/** The memory that ended commands take in Redis, for growing numbers of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { userToken } from '../lib/callboard.ts';
 import { startChild, type Child } from '../lib/processes.ts';
@@ -8,13 +8,17 @@ import { CALLS, USER, type End } from '../lib/rpc.ts';
 import { BY_PAGE, nameOf, rowsOf, type Axis } from './growth-axis.ts';
 import { openPlace } from './growth-places.ts';
 
-/** Ended commands in all. The streams of both clients are full before the first size, so that each part adds alike. */
+/**
+ * The total numbers of ended commands. Both clients' streams are full before the first size, so that each further
+ * command adds the same amount.
+ */
 const SIZES = [10_000, 20_000, 40_000];
 const QUICK_SIZES = [1_000, 2_000];
+/** Unfinished calls at any time: as many as two clients may have. */
 const IN_FLIGHT = 64;
-/** Shorter than a benchmark's process has for an answer. */
+/** The time for one batch of calls. It must be shorter than the time within which a benchmark process must answer. */
 const PART_MS = 60_000;
-/** In which Redis frees what was unlinked and the relay sweeps. */
+/** Time for Redis to free unlinked keys, and for the relay to remove what has expired. */
 const SETTLE_MS = 1_500;
 const MEGABYTE = 1e6;
 
@@ -29,7 +33,8 @@ export async function byEnded(run: Run): Promise<Axis> {
   const caller = stack.use(await startChild('loads/rpc-caller.ts', { options: end }));
   const results = new Results();
   let ended = 0;
-  // What does not depend on the number, such as scripts and connections, is there before the first part.
+  // Calls before the first measurement create what does not depend on the number of commands, such as scripts and
+  // connections.
   ended += await callUntil(caller, { ended, size: (sizes[0] ?? 0) / 2 });
   for (const size of sizes) {
     const before = { ended, ...(await settled(redis)) };
@@ -60,7 +65,7 @@ async function settled(redis: BenchRedis): Promise<{ readonly data: number }> {
   return redis.usage();
 }
 
-/** Calls until so many commands have ended in all; answers how many more that were. */
+/** Calls until this many commands have ended in total. Returns how many more have ended. */
 async function callUntil(caller: Child, { ended, size }: { ended: number; size: number }): Promise<number> {
   let more = 0;
   while (ended + more < size) {

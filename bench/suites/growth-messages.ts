@@ -15,6 +15,7 @@ import {
   type Place,
 } from './growth-places.ts';
 
+/** The rows of the measured pages. */
 const PAGE = 50;
 const OWNER = 'owner';
 const SUFFIX = 'board/log';
@@ -26,10 +27,10 @@ const EVENT = {
   payload: { name: 'board_changed', data: 'x'.repeat(64) },
 } as const;
 
-/** History bounds that retain everything. */
-const ROOM = { CALLBOARD_STREAM_MAX_MESSAGES: '5000000', CALLBOARD_HISTORY_MAX_BYTES: String(8 * 2 ** 30) };
+/** Settings with which no message is dropped. */
+const KEEP_EVERYTHING = { CALLBOARD_STREAM_MAX_MESSAGES: '5000000', CALLBOARD_HISTORY_MAX_BYTES: String(8 * 2 ** 30) };
 const HEAP = ['--max-old-space-size=6144'];
-/** How many messages one fill request ingests, well within the time that a request may take. */
+/** How many messages one fill request ingests: few enough to finish within the time of a request. */
 const PART = 100_000;
 
 const PAGE_QUERY = `query Page($stream: String!, $first: Int!, $after: String, $afterTime: DateTime) {
@@ -68,7 +69,10 @@ export async function byMessages(run: Run, backing: Backing): Promise<Axis> {
 }
 
 async function fill(stack: AsyncDisposableStack, size: number, backing: Backing): Promise<Place> {
-  const env = backing === 'redis' ? { CALLBOARD_STREAM_MAX_MESSAGES: ROOM.CALLBOARD_STREAM_MAX_MESSAGES } : ROOM;
+  const env =
+    backing === 'redis'
+      ? { CALLBOARD_STREAM_MAX_MESSAGES: KEEP_EVERYTHING.CALLBOARD_STREAM_MAX_MESSAGES }
+      : KEEP_EVERYTHING;
   const { relay, redis } = await openPlace(stack, { backing, env, execArgv: HEAP });
   const token = await userToken(OWNER, 'host', 'invoke');
   const filler = stack.use(await startChild('loads/growth-fill.ts'));

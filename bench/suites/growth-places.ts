@@ -21,8 +21,9 @@ export type Place = {
   readonly ops: readonly Op[];
 };
 
-/** There are many sizes and operations to time. */
-const SHORTER = 0.5;
+/** The time of each measurement as a share of the usual time, because there are many sizes and operations. */
+const PACE_FACTOR = 0.5;
+/** Kept-alive HTTP connections of the load. */
 const CONNECTIONS = 32;
 
 export type OpenOptions = {
@@ -31,7 +32,7 @@ export type OpenOptions = {
   readonly execArgv?: readonly string[];
 };
 
-/** A relay, with a Redis of its own if requested. */
+/** Starts a relay, with a Redis of its own if requested. */
 export async function openPlace(
   stack: AsyncDisposableStack,
   { backing, env = {}, execArgv = [] }: OpenOptions,
@@ -71,7 +72,7 @@ export async function timePlaces(run: Run, places: readonly Place[], results: Re
   const found = new Map<string, Sample>();
   for (const key of places[0]?.ops.map((op) => op.key) ?? []) {
     const of = new Results();
-    const measure = (ms: number) => (place: Place) => timed(load, place, { key, ms: ms * SHORTER });
+    const measure = (ms: number) => (place: Place) => timed(load, place, { key, ms: ms * PACE_FACTOR });
     await alternate(places, { rounds: 1, results: of }, (place) => checked(load, place, key));
     const warm = new Results();
     await alternate(places, { rounds: 1, results: warm }, measure(run.pace.warmMs));

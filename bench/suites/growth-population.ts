@@ -19,9 +19,11 @@ import {
   type Place,
 } from './growth-places.ts';
 
+/** The rows of the measured pages, and the connections of the user that is read. */
 const PAGE = 50;
 /** The links that one client process holds. */
 const LINKS_PER_HOLDER = 5_000;
+/** The connections of each user other than the one that is read. */
 const USER_LINKS = 10;
 /** The number of users for each size of the connections axis. */
 const SPREAD = 10_000;
@@ -174,6 +176,7 @@ async function opsOf(relay: Relay, token: string, { links, users }: Population):
 
 const PAGE_INFO = z.object({ pageInfo: z.object({ endCursor: z.string() }) });
 const LISTED = z.object({ data: z.record(z.string(), PAGE_INFO) });
+/** The page size with which the middle of a listing is reached: the largest that the relay allows. */
 const FAR = 1000;
 
 /** The cursor after this many rows of a listing. */

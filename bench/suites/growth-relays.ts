@@ -11,12 +11,15 @@ import { HTTP_RUN } from '../loads/http.ts';
 import { BY_PAGE, nameOf, rowsOf, type Axis, type Curve } from './growth-axis.ts';
 import { makePlaces, postRequest } from './growth-places.ts';
 
+/** Unfinished calls at any time, over all relays. */
 const IN_FLIGHT = 48;
-const SHORTER = 0.6;
-/** Users whose clients are called, over the partitions. */
+/** The time of each measurement as a share of the usual time. */
+const PACE_FACTOR = 0.6;
+/** How many users own the called clients. Their keys are spread over the partitions. */
 const USERS = 6;
+/** The setting CALLBOARD_PARTITIONS: it divides evenly among one and three masters. */
 const PARTITIONS = 6;
-/** Times the CPU of one relay that the relays may take together for a call. */
+/** How many times the CPU of one relay all relays together may need for a call. */
 const RELAYS_BOUND = 1.3;
 
 /** CPU of all the Redis processes so far, in microseconds. */
@@ -66,7 +69,7 @@ export async function byMasters(run: Run): Promise<Axis> {
 
 type Found = Pick<Axis, 'file' | 'title' | 'xLabel' | 'sizes'> & { readonly results: Results };
 
-/** The costs of calls between relays are shown, because they are the purpose of this axis. */
+/** Calls between relays are shown in the table, because they are what this suite measures. */
 function axis({ results, ...of }: Found): Axis {
   const near: readonly Curve[] = [
     { key: 'near', label: 'client of the same relay, relays', bound: RELAYS_BOUND },
@@ -125,7 +128,7 @@ async function timeAll(run: Run, groups: readonly Group[], { results, ways }: Ti
   const load = stack.use(await startChild('loads/http.ts'));
   const measure = (ms: number) => async (one: Group) => {
     let sample: Sample = {};
-    for (const way of ways) sample = { ...sample, ...(await timed(load, one, { way, ms: ms * SHORTER })) };
+    for (const way of ways) sample = { ...sample, ...(await timed(load, one, { way, ms: ms * PACE_FACTOR })) };
     return sample;
   };
   await alternate(groups, { rounds: 1, results: new Results() }, measure(run.pace.warmMs));

@@ -11,9 +11,11 @@ import { OPENED, PHASE_RUN } from '../loads/fan.ts';
 import { BY_PAGE, nameOf, rowsOf, type Axis } from './growth-axis.ts';
 import { makePlaces } from './growth-places.ts';
 
+/** The bytes of an event on the wire: 234 of the event and 6 of its chunk. */
 const WIRE_BYTES = 240;
 const SIZES = [10, 100, 1_000, 5_000];
-const SHORTER = 0.5;
+/** The time of each measurement as a share of the usual time. */
+const PACE_FACTOR = 0.5;
 /** Events are published one at a time, so that each is written separately; ten at once would share their writes. */
 const PHASES = [
   { key: 'one', label: 'one event at a time', window: 1, batch: 1 },
@@ -36,8 +38,8 @@ export async function byStreams(run: Run): Promise<Axis> {
   });
   run.say('growth: publishing to them');
   const measure = (ms: number) => (place: { readonly name: string; readonly relay: Relay }) => timed(load, place, ms);
-  await alternate(places, { rounds: 1, results: new Results() }, measure(run.pace.warmMs * SHORTER));
-  await alternate(places, { rounds: run.pace.rounds, results }, measure(run.pace.timedMs * SHORTER));
+  await alternate(places, { rounds: 1, results: new Results() }, measure(run.pace.warmMs * PACE_FACTOR));
+  await alternate(places, { rounds: run.pace.rounds, results }, measure(run.pace.timedMs * PACE_FACTOR));
   return {
     file: 'subscribers',
     title: 'More subscribers of siteEvents',
@@ -60,8 +62,8 @@ type Opening = {
 
 async function openStreams(stack: AsyncDisposableStack, { load, relay, streams, command }: Opening): Promise<void> {
   const { ownerToken, viewers } = await openSite(relay, streams, stack);
-  const door = { port: relay.port, path: '/ingest', token: ownerToken, form: 'ingest' };
-  const options = { name: nameOf(streams), command, port: relay.port, streams, door };
+  const endpoint = { port: relay.port, path: '/ingest', token: ownerToken, form: 'ingest' };
+  const options = { name: nameOf(streams), command, port: relay.port, streams, endpoint };
   const requests = viewers.map(graphqlStream);
   const { sample } = await load.ask(
     'open',

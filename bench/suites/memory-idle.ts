@@ -13,6 +13,7 @@ import { Results, type Run } from '../lib/rounds.ts';
 
 export const AT_REST = 'callboard serve, at rest';
 const PROGRAM = fileURLToPath(new URL('../../dist/bin.js', import.meta.url));
+/** How long the relay runs without requests before its memory is read. */
 const REST_MS = 5_000;
 const LINE = z.object({ url: z.string() });
 
@@ -59,7 +60,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
   throw new Error('it ended without a word');
 }
 
-/** As Linux has it; elsewhere this row cannot run. */
+/** Reads the memory from Linux; on another system this row cannot run. */
 async function residentMegabytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return (Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024) / 1e6;

@@ -10,6 +10,7 @@ import { Results, type Run } from '../lib/rounds.ts';
 import { measureStreams } from './fanout.ts';
 import { AT_REST, idleRelay } from './memory-idle.ts';
 
+/** The links and streams that the servers hold, and the users that they belong to. */
 const LINKS = 10_000;
 const STREAMS = 5_000;
 const USERS = 100;

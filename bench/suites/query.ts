@@ -12,6 +12,7 @@ import { alternate, Results, type Run } from '../lib/rounds.ts';
 import { action, ACTIONS, ANSWER, SUMMARY, USER_NAMES, USERS, type User, type UserName } from '../lib/summary.ts';
 import { HTTP_RUN } from '../loads/http.ts';
 
+/** Kept-alive HTTP connections of the load. */
 const CONNECTIONS = 32;
 
 /** One contender, and its request. */
@@ -43,7 +44,7 @@ export const OWN = {
   slow: 'callboard --no-fast-path',
   rest: 'callboard REST GET',
 } as const;
-/** Such requests are always answered by Yoga, never by the fast path. */
+/** An Accept header with which requests are always answered by Yoga, never by the fast path. */
 const BY_YOGA = 'application/json, */*;q=0.1';
 const OWN_USER = "callboard, a user's token";
 const OWN_ROWS = [OWN.fast, OWN_USER, OWN.warm, OWN.cold, OWN.slow, OWN.rest].map((name) => ({

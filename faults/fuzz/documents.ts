@@ -1,3 +1,4 @@
+/** Makes hostile GraphQL documents from a seed. Sends nothing. */
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { randomQuery } from '../../test/graphql/kit/random.ts';
 import { readRestDocuments } from '../../test/relay/kit/rest-documents.ts';
@@ -14,13 +15,16 @@ export type DocumentInput = {
   readonly mutates: boolean;
 };
 
-/** The JSON text of the request. A `mark` makes it a document that the relay has not read before, at the same cost. */
+/**
+ * The JSON text of the request. `mark` changes the document so that the relay has not seen it before; its cost stays
+ * the same.
+ */
 export function bodyOf({ query, rest }: DocumentInput, mark = ''): string {
   return `{"query":${JSON.stringify(mark === '' ? query : `${query}\n# ${mark}`)}${rest}}`;
 }
 
 const KIB = 1024;
-/** With a document beside it within the bound of a body. */
+/** The most characters of a document that leave room for the rest of the body. */
 const MOST = 900 * KIB;
 const CORPUS = readRestDocuments().map(({ text }) => text);
 const USER_STREAM = 'user-0/clients/desk';
@@ -62,7 +66,7 @@ export function documentInput(seed: number, index: number): DocumentInput {
   return { who: requester(draw), query, rest: `,"variables":${variables}${odd}`, mutates: /\bmutation\b/.test(query) };
 }
 
-/** Most are allowed to ask, so that most documents are executed. */
+/** Usually a requester who has the required permission, so that most documents are executed. */
 function requester(draw: Draw): string {
   if (draw.chance(0.7)) return 'admin';
   return draw.chance(0.7) ? someUser(draw) : draw.pick(['nobody', 'wrong']);
@@ -101,7 +105,10 @@ function filterText(draw: Draw): string {
 
 const KNOWN_ARGUMENTS = { clientId: KNOWN.client, commandId: KNOWN.command, siteId: KNOWN.site, action: KNOWN.action };
 
-/** Variables by the names that the operation declares, as JSON text; some of them hostile, some that it does not declare. */
+/**
+ * JSON text with values for the variables that the operation declares, some of them hostile, and some that it does not
+ * declare.
+ */
 function variablesOf(draw: Draw, text: string): string {
   const declared = [...(text.slice(0, text.indexOf('{')).matchAll(/\$(\w+): ([\w!\[\]]+)/g) ?? [])];
   const members = declared
@@ -126,7 +133,7 @@ function valueOf(draw: Draw, name: string, type: string): string {
   return JSON.stringify(likelyText(draw, known[name] ?? hostileText(draw)));
 }
 
-/** The members that inputs of mutations have, and others. */
+/** JSON text with members that inputs of mutations have, and with others. */
 function inputText(draw: Draw): string {
   const members = [
     `"userId":${JSON.stringify(likelyText(draw, someUser(draw)))}`,

@@ -1,3 +1,4 @@
+/** Sends the inputs of one kind to a relay and finds those that cost too much or break it. */
 import type { Input, Kind, KindName } from './kinds.ts';
 import { FAST_CLOCK, type Target } from './target.ts';
 
@@ -5,9 +6,11 @@ import { FAST_CLOCK, type Target } from './target.ts';
 export const TURN_MS = 100;
 /** An input counts as hung if the relay does not answer its own process for this long. */
 const SILENT_MS = 20_000;
+/** Inputs of one batch, after which the relay is checked. */
 const BATCH = 48;
+/** Inputs of a batch that are sent at the same time. */
 const LANES = 12;
-/** Of the stepped clock, after each batch of a kind whose clock stands still. */
+/** How far the stepped clock is moved after each batch of a kind whose clock stands still. */
 const STEP_MS = 1_000;
 
 export type Finding = {
@@ -91,10 +94,10 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
     if (kind.clock === 'fast') await target.relay.run(FAST_CLOCK);
   };
 
-  /** Whether this input alone is the cause. */
+  /** Whether this input alone causes the problem. */
   const alone = async (input: Input): Promise<boolean> => {
     await look();
-    // The relay's cache of known documents must not hide the cost of reading one.
+    // `mark` keeps the relay's cache of documents from hiding the cost of reading one.
     const mark = `again ${again++}`;
     await sendPhases([input], (one) => send(one, mark), target);
     const seen = await look();
@@ -113,7 +116,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
     if (!(await alone(input))) return false;
     if (findings.length > before) return true;
     const first = worst.ms;
-    // A garbage collection falls into one turn, and not into the same one twice.
+    // A garbage collection delays one turn, but not the same turn twice, so the input is sent again.
     if (!(await alone(input))) return false;
     costly++;
     find(input, `a turn took ${Math.round(first)} ms of the main thread`);

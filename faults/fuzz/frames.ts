@@ -1,3 +1,4 @@
+/** Makes hostile links, frame by frame, from a seed. Sends nothing. */
 import { UP } from '../../src/protocol/frames.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
 import { jsonText, objectText } from './json-text.ts';
@@ -13,13 +14,13 @@ export type FrameSession = {
 };
 
 /**
- * Frames of one session, its hello included: so few that no rate limit ends the session before its last frame was read.
+ * The number of frames of a session, its hello included: too few to exceed a rate limit before the last frame is read.
  */
 export const SESSION_FRAMES = 20;
 /** The fifth bad frame in a minute closes a link. */
 const WILD_FRAMES = 4;
 const MIB = 1024 * 1024;
-/** With its header just within the bound of a frame. */
+/** The most bytes of a payload that leave room for the frame's header. */
 const PAYLOAD_MAX = MIB - 20_000;
 const TYPES = Object.keys(UP).filter((type) => type !== 'hello');
 const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'];
@@ -35,7 +36,7 @@ export function frameSession(seed: number, index: number, token: (user: string) 
   return { user, hello, frames, end: draw.chance(0.9) ? 'close' : 'terminate' };
 }
 
-/** Nineteen of twenty are valid, so that the following ones are read. */
+/** Nineteen of twenty hellos are valid, so that the frames after them are read. */
 function makeHello(draw: Draw, token: string): string {
   const isClient = draw.chance(0.7);
   const client = isClient && {
@@ -54,7 +55,7 @@ function advertisement(draw: Draw): string {
   return `{"metadata":${jsonText(draw, 15_000)},"actions":[${actions.join(',')}]}`;
 }
 
-/** A frame whose header is right by its table, with hostile values where the table lets any text through. */
+/** A frame whose header fits the table of frames, with hostile values where the table permits any text. */
 function knownFrame(draw: Draw, token: string): string {
   const type = draw.pick(TYPES);
   const header = headerOf(draw, type, token);

@@ -1,3 +1,4 @@
+/** Runs the fuzzer: sends inputs of each kind to a relay, and judges the answers, the event loop and the heap. */
 import { heapVerdict, settledMemory } from './heap.ts';
 import { runKind, type Finding, type KindReport } from './engine.ts';
 import { KIND_NAMES, kindOf, type KindName } from './kinds.ts';
@@ -15,7 +16,7 @@ export type FuzzOptions = {
   readonly source?: string | undefined;
   /** Inputs of each kind that are sent before the heap is measured; 0: the heap is not judged. */
   readonly warmUp: number;
-  /** See `RunOptions`. */
+  /** See `RunOptions.turnMs`. */
   readonly turnMs?: number;
   readonly onFinding?: (finding: Finding) => void;
   readonly onReport?: (report: KindReport) => void;
@@ -27,7 +28,7 @@ export type FuzzReport = {
   readonly green: boolean;
 };
 
-/** Warm-up inputs use another seed, so that a run judges only its own. */
+/** The warm-up uses another seed, so that its inputs are not those of the judged run. */
 const WARM_SEED = 0x5eed;
 
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
@@ -54,7 +55,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
     kinds.push(report);
     onReport(report);
   }
-  // A restarted relay has a new heap, and the inputs that ended it are findings already.
+  // The heap is compared only if the relay was not restarted; inputs that ended it are findings already.
   const heap = start && target.relay.pid === pid ? heapVerdict(start, await settledMemory(target)) : null;
   const green = kinds.every(({ findings }) => findings.length === 0) && (heap?.good ?? true);
   return { kinds, heap, green };

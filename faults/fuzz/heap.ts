@@ -1,3 +1,4 @@
+/** Judges whether a relay's heap returns to its size once everything that it retains has expired. */
 import { passTime } from '../lib/pass-time.ts';
 import type { Memory } from '../lib/relay.ts';
 import type { Target } from './target.ts';
@@ -5,7 +6,7 @@ import type { Target } from './target.ts';
 /** Longer than the relay keeps anything: the hour of ended commands and the retention of the relays under test. */
 const KEPT_MS = 2 * 3_600_000;
 /** The factor by which the heap may exceed its size at the start. */
-export const HEAP_GROWTH = 0.2;
+const HEAP_GROWTH = 0.2;
 
 /** Moves the clock beyond every retention time, then collects and measures. */
 export async function settledMemory({ relay }: Target): Promise<Memory> {

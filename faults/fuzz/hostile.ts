@@ -1,3 +1,4 @@
+/** Hostile values from which inputs are made: texts, numbers, ids and JSON. */
 import type { Draw } from './random.ts';
 
 /** Names that the planted users, clients and commands have, so that hostile values sometimes match. */
@@ -47,7 +48,7 @@ const FIXED: readonly string[] = [
   ],
 ];
 
-/** Long texts for which an expression or a normalization that is not linear would need long. */
+/** Long texts that take a very long time if an expression or a normalization needs more than linear time. */
 const GROWING: readonly ((n: number) => string)[] = [
   (n) => `a@${'.'.repeat(n)}@`,
   (n) => `a@${'a.'.repeat(n >> 1)}`,
@@ -75,14 +76,14 @@ export function hostileText(draw: Draw, max = 64 * KIB): string {
   return draw.pick(GROWING)(draw.size(draw.chance(0.1) ? max : Math.min(max, 300)));
 }
 
-export function randomChars(draw: Draw, length: number): string {
+function randomChars(draw: Draw, length: number): string {
   let text = '';
   for (let i = 0; i < length; i++)
     text += String.fromCharCode(draw.chance(0.8) ? draw.int(0x20, 0x7e) : draw.int(0, 0xffff));
   return text;
 }
 
-/** A text that is usually valid for its place: a known name, or one that exists only at times. */
+/** A text that is usually valid in this place: a known name, or one that exists only sometimes. */
 export function likelyText(draw: Draw, known: string): string {
   if (draw.chance(0.75)) return known;
   return draw.chance(0.5) ? `${known}-${draw.int(0, 99)}` : hostileText(draw);

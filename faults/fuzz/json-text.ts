@@ -1,3 +1,4 @@
+/** Makes random JSON texts with the numbers, names and nesting that parsers get wrong. */
 import { hostileText } from './hostile.ts';
 import type { Draw } from './random.ts';
 

@@ -7,12 +7,6 @@ export type Answer = { readonly status: number; readonly text: string };
 const PROBLEM = z.object({ code: z.string() });
 const INSIDE = z.object({ error: z.object({ code: z.string() }) });
 const ERRORS = z.object({ errors: z.array(z.object({ extensions: z.object({ code: z.string() }) })).min(1) });
-/** GraphQL's own codes for a document that it cannot read or that does not determine one operation. */
-const OF_GRAPHQL: ReadonlySet<string> = new Set([
-  'GRAPHQL_PARSE_FAILED',
-  'GRAPHQL_VALIDATION_FAILED',
-  'OPERATION_RESOLUTION_FAILURE',
-]);
 const TRACE = /\bat [\w.<>]+ \((?:file|node):|node:internal|\/src\/\w+\/[\w-]+\.ts/;
 
 /**
@@ -25,7 +19,7 @@ export function problemOf({ status, text }: Answer): string | null {
   const codes = codesOf(status, text);
   if (text.startsWith('{"errors"') && codes.length === 0) return `${status} with an error without a code`;
   if (codes.includes('internal')) return `${status} with the code internal`;
-  const strange = codes.find((code) => !isCode(code) && !OF_GRAPHQL.has(code));
+  const strange = codes.find((code) => !isCode(code));
   if (strange !== undefined) return `${status} with a code that is not in the table: ${strange}`;
   if (status < 400) return null;
   if (codes.length === 0) return `${status} without a code`;

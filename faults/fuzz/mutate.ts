@@ -1,3 +1,4 @@
+/** Damages a valid text at random: cuts, repeats and replaces parts of it, and inserts tokens. */
 import { hostileText } from './hostile.ts';
 import type { Draw } from './random.ts';
 

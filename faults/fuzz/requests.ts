@@ -1,3 +1,4 @@
+/** Makes hostile HTTP requests from a seed, byte by byte. Sends nothing. */
 import { readRestDocuments } from '../../test/relay/kit/rest-documents.ts';
 import { bodyOf as documentBody, documentInput } from './documents.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
@@ -12,7 +13,7 @@ import { Draw } from './random.ts';
 export type RequestInput = { readonly bytes: Buffer; readonly whole: boolean; readonly method: string };
 
 const MIB = 1024 * 1024;
-/** With what stands beside them within the bound of a body. */
+/** The most bytes of params that leave room for the rest of the body. */
 const PARAMS_MAX = MIB - 150_000;
 const OWN = [
   'GET /healthz',
@@ -108,7 +109,8 @@ export function requestInput(seed: number, index: number, token: Tokens): Reques
   const head = [
     `${method} ${targetOf(draw, template)} HTTP/1.1`,
     'Host: 127.0.0.1',
-    // The limits on bad tokens count by address, so a run must not be refused because of earlier inputs.
+    // The limits on bad tokens count by address. Each request gets another address, so that no earlier input causes a
+    // refusal.
     `X-Forwarded-For: 10.${draw.int(0, 255)}.${draw.int(0, 255)}.${draw.int(0, 255)}`,
     ...authorization(draw, token),
     ...(body === '' ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),

@@ -1,6 +1,8 @@
+/** Sends one GraphQL document to the relay under test. It judges nothing. */
 import { request, type Agent } from 'node:http';
 import type { Answer } from './judge.ts';
 
+/** How long the relay may take to answer: longer than its own bound for a document. */
 const ANSWER_MS = 30_000;
 
 export type DocumentSender = { readonly agent: Agent; readonly token: string; readonly address: string };

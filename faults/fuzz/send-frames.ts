@@ -1,3 +1,4 @@
+/** Sends frames over one link of the relay under test, from its opening to its end. */
 import { WebSocket } from 'ws';
 import { isCode } from '../../src/protocol/codes.ts';
 import { SUBPROTOCOL } from '../../src/protocol/frame.ts';
@@ -6,9 +7,13 @@ import type { FrameSession } from './frames.ts';
 
 /** How long a link may take from its opening to its end. */
 const SESSION_MS = 20_000;
+/** The close code that says that the relay failed, which no input may cause. */
 const INTERNAL = 4490;
 
-/** Plays a session on its own link. Resolves with the relay's faults when the link is closed. */
+/**
+ * Sends the frames of a session over a link of its own. Resolves when the link is closed, with the faults that were
+ * found.
+ */
 export function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession): Promise<readonly string[]> {
   const { promise, resolve } = Promise.withResolvers<readonly string[]>();
   const problems: string[] = [];
@@ -32,7 +37,7 @@ export function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession
     else if (frame.type === 'refused' && (!isCode(frame.code) || frame.code === 'internal'))
       problems.push(`refused with the code ${frame.code}: ${frame.message}`);
     else if (frame.type === 'bye' && frame.code === INTERNAL) problems.push(`closed with 4490: ${frame.reason}`);
-    // Frames after a refused hello are still sent, as a careless peer would.
+    // The frames are sent even if the hello was refused, as a careless peer would do.
     begin();
   });
   socket.on('error', (error) => void (begun || problems.push(`the link broke before its welcome: ${error.message}`)));

@@ -1,9 +1,11 @@
+/** Sends the bytes of one HTTP request to the relay under test, valid or not, and reads what comes back. */
 import { connect } from 'node:net';
 import type { Answer } from './judge.ts';
 import type { RequestInput } from './requests.ts';
 
+/** How long the relay may take to answer. */
 const ANSWER_MS = 20_000;
-/** The bytes of an answer that are kept; a longer answer is not a refusal. */
+/** How many bytes of an answer are kept. Longer answers are no refusals and are not judged by their text. */
 const KEPT = 256 * 1024;
 
 export type RawAnswers = {
@@ -31,7 +33,7 @@ export function sendRequest(url: string, { bytes, whole, method }: RequestInput)
     size += chunk.length;
   });
   socket.on('end', () => socket.destroy());
-  // A relay that stops reading may reset the connection; its answer is what arrived before.
+  // A relay that stops reading may reset the connection. What arrived before is its answer.
   socket.on('error', () => {});
   socket.on('close', () => {
     clearTimeout(late);

@@ -1,31 +1,35 @@
+/** The relay that the fuzzer sends its inputs to, with users, clients and commands prepared. */
 import { Agent } from 'node:http';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { ADMIN_TOKEN, startRelay, type Relay } from '../lib/relay.ts';
 import { KNOWN } from './hostile.ts';
 
 const MIB = 1024 * 1024;
-/** Limits of the relays under test: rows and commands must expire within the time of a run. */
+/** Limits of the relays under test, so that rows and commands expire within the time of a run. */
 const RETENTION_MS = 3_600_000;
-export const RELAY_CONFIG = { historyMaxBytes: 64 * MIB, retentionMs: RETENTION_MS, rawMessages: true };
-/** Times real time while frames and requests are sent, so that what waits for seconds costs milliseconds. */
+const RELAY_CONFIG = { historyMaxBytes: 64 * MIB, retentionMs: RETENTION_MS, rawMessages: true };
+/**
+ * How many times faster than real time the clock runs while frames and requests are sent, so that waits of seconds take
+ * milliseconds.
+ */
 export const FAST_CLOCK = 20;
 
 /** The relay under test with users, clients and commands, restarted when an input ended it. */
 export interface Target extends AsyncDisposable {
   readonly relay: Relay;
-  /** The token of `admin`, of a user, of nobody (empty) or of an unknown user. */
+  /** The token of `admin`, of a user by name, of a user that does not exist, or '' for none. */
   token(who: string): string;
   readonly agent: Agent;
   /** Starts another relay in place of the current one, which may be dead or stuck. */
   restart(): Promise<void>;
-  /** Closes the planted links, so that only retained data is left. */
+  /** Closes the links of the prepared clients, so that only retained data is left. */
   leave(): Promise<void>;
 }
 
 export type TargetOptions = { readonly source?: string | undefined };
 
 export async function openTarget({ source }: TargetOptions): Promise<Target> {
-  const options = { secondFront: true, config: RELAY_CONFIG, ...(source !== undefined && { source }) };
+  const options = { secondServer: true, config: RELAY_CONFIG, ...(source !== undefined && { source }) };
   let relay = await startRelay(options);
   let tokens = await tokensOf(relay);
   let agent = newAgent();

@@ -1,3 +1,4 @@
+/** Starts a child process of the hostile runs and sends it requests. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { z } from 'zod';
 
@@ -22,11 +23,14 @@ const MESSAGE = z.object({
   answer: z.unknown().optional(),
   error: z.string().optional(),
 });
+/** How long a child process may take to say that it is ready. */
 const START_MS = 60_000;
+/** How long a child process may take to answer, unless the question names another bound. */
 const ANSWER_MS = 60_000;
+/** The characters of its standard error that the error of an ended child shows. */
 const STDERR_CHARS = 4_000;
 
-/** The running child processes: none outlives this process, however it ends. */
+/** The child processes that run. They are killed when this process exits, for whatever reason. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 

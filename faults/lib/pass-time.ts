@@ -1,8 +1,9 @@
+/** Moves the clock of a relay under test forward in steps, so that hours pass in seconds. */
 import type { Relay } from './relay.ts';
 
 /** Shorter than the silence after which a link is closed, so that open links survive. */
 const STEP_MS = 10_000;
-/** For the answers to pings. */
+/** Time for the answers to pings. */
 const PAUSE_MS = 2;
 
 /** Moves the stepped clock of a relay on by `ms`, slowly enough for its links to answer. */

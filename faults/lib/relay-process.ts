@@ -1,12 +1,12 @@
 /**
- * A relay in direct mode, embedded in a process that can be asked for what its main thread and its heap did, and whose clock can be moved.
- * Arguments: the options as JSON (`relay.ts`). Needs --expose-gc.
+ * A relay in direct mode in a process of its own. The parent can move its clock, and read what its event loop, its heap
+ * and its log did. Arguments: the options as JSON (`relay.ts`). Needs --expose-gc.
  */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { serveActs } from './acts.ts';
-import { openSecondFront } from './second-front.ts';
+import { openSecondServer } from './second-server.ts';
 import { SteppedClock } from './stepped-clock.ts';
 import { createTurnMeter } from './turns.ts';
 import { RELAY_OPTIONS } from './relay.ts';
@@ -18,7 +18,7 @@ const { createLog }: typeof import('../../src/platform/log.ts') = await import(a
 
 const clock = options.clock === 'real' ? undefined : new SteppedClock(options.startAt);
 const errors: string[] = [];
-/** The log's errors name what was masked, so they are findings by themselves. */
+/** Errors in the log include those that are hidden from answers, so each one is a finding. */
 const log = createLog({ level: 'error', secrets: [], sink: { write: (line) => void errors.push(line) } });
 const callboard = createCallboard({
   config: { auth: { adminTokens: [options.adminToken], secret: options.secret }, trustProxy: true, ...options.config },
@@ -26,7 +26,7 @@ const callboard = createCallboard({
   ...(clock && { clock }),
 });
 const url = await callboard.listen();
-const second = options.secondFront && clock ? await openSecondFront(at, { callboard, clock }) : null;
+const second = options.secondServer && clock ? await openSecondServer(at, { callboard, clock }) : null;
 const meter = createTurnMeter();
 
 async function collect(): Promise<void> {
@@ -38,7 +38,7 @@ async function collect(): Promise<void> {
 
 serveActs({
   at: () => ({ url, secondUrl: second?.url ?? null }),
-  /** What was logged as an error is handed out once. */
+  /** Each logged error is returned once. */
   turns: () => ({ ...meter.take(), errors: errors.splice(0) }),
   async advance(given) {
     const { ms } = z.object({ ms: z.number() }).parse(given);
@@ -48,6 +48,11 @@ serveActs({
   run(given) {
     clock?.run(z.object({ factor: z.number() }).parse(given).factor);
     return null;
+  },
+  /** Milliseconds of CPU, user and system, since the process started. */
+  cpu() {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
   },
   async memory() {
     await collect();

@@ -1,3 +1,4 @@
+/** Starts a relay in a child process whose clock, memory and event loop the hostile runs can control and measure. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -10,6 +11,7 @@ const SOURCE = join(import.meta.dirname, '..', '..', 'src');
 const ENTRY = fileURLToPath(new URL('relay-process.ts', import.meta.url));
 /** The day at which the stepped clock starts, so that a seed has the same meaning every day. */
 const START = Date.UTC(2026, 0, 1);
+/** How long tokens are valid: longer than any run, also under a clock that runs fast. */
 const TOKEN_SECONDS = 400 * 24 * 3600;
 
 /** The options with which the process of a relay is started. */
@@ -22,7 +24,7 @@ export const RELAY_OPTIONS = z.object({
   clock: z.enum(['real', 'stepped']),
   startAt: z.number(),
   /** Whether to open a second HTTP server without the fast path. */
-  secondFront: z.boolean(),
+  secondServer: z.boolean(),
   /** Settings of the relay, as `openCallboard` takes them. */
   config: z.record(z.string(), z.unknown()),
 });
@@ -39,7 +41,7 @@ const TURNS = z.object({
 const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number(), arrayBuffers: z.number() });
 export type Memory = z.infer<typeof MEMORY>;
 
-/** A relay in a separate process that reports what its main thread and its heap did. */
+/** A relay in a separate process that measures its main thread and its heap. */
 export interface Relay extends AsyncDisposable {
   readonly pid: number;
   readonly url: string;
@@ -57,12 +59,14 @@ export interface Relay extends AsyncDisposable {
   advance(ms: number): Promise<void>;
   /** Lets the stepped clock run at a multiple of real time; 0 stops it. */
   run(factor: number): Promise<void>;
+  /** Milliseconds of CPU, user and system, since its process started. */
+  cpuMs(): Promise<number>;
   /** Runs the garbage collector first. */
   memory(): Promise<Memory>;
   token(user: string, scopes?: readonly string[]): Promise<string>;
 }
 
-/** Collections and moves of hours take longer than other requests. */
+/** The time limit of requests that collect garbage or move the clock by hours. */
 const LONG_MS = 300_000;
 
 export async function startRelay(given: Partial<RelayOptions> = {}): Promise<Relay> {
@@ -72,7 +76,7 @@ export async function startRelay(given: Partial<RelayOptions> = {}): Promise<Rel
     secret: SECRET,
     clock: 'stepped',
     startAt: START,
-    secondFront: false,
+    secondServer: false,
     config: {},
     ...given,
   };
@@ -90,6 +94,7 @@ export async function startRelay(given: Partial<RelayOptions> = {}): Promise<Rel
     turns: (withinMs) => child.ask('turns', null, TURNS, withinMs),
     advance: (ms) => told(child, 'advance', { ms }),
     run: (factor) => told(child, 'run', { factor }),
+    cpuMs: () => child.ask('cpu', null, z.number()),
     memory: () => child.ask('memory', null, MEMORY, LONG_MS),
     token: (user, scopes = ['connect', 'invoke', 'host']) =>
       signToken({ secret: options.secret, user, scopes, ttlSeconds: TOKEN_SECONDS, now }),

@@ -1,3 +1,4 @@
+/** The clock of a relay under test: it runs faster than real time, stands still, or moves when it is told to. */
 import type { Cancel, Clock } from '../../src/core/clock.ts';
 
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; cancelled: boolean };
@@ -46,7 +47,7 @@ export class SteppedClock implements Clock {
     this.#ticker = setInterval(() => {
       if (busy) return;
       const now = performance.now();
-      // Whole milliseconds, as of a wall clock.
+      // Whole milliseconds, as a system clock returns.
       const ms = Math.floor((now - last) * factor);
       last += ms / factor;
       busy = true;
@@ -77,7 +78,7 @@ export class SteppedClock implements Clock {
     return () => void (timer.cancelled = true);
   }
 
-  /** After those with the same time. */
+  /** Places the timer after those with the same time. */
   #insert(timer: Timer): void {
     let low = 0;
     let high = this.#timers.length;
@@ -90,4 +91,5 @@ export class SteppedClock implements Clock {
   }
 }
 
+/** Real time between two steps of the clock. */
 const STEP_MS = 20;

@@ -1,3 +1,4 @@
+/** Measures the CPU that single turns of the event loop take. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** What the event loop did since the last `take`. */
@@ -10,15 +11,17 @@ export type Turns = {
 };
 
 export type TurnMeter = {
-  /** Answers what was measured and begins anew. */
+  /** Returns what was measured since the last call, and starts again at zero. */
   take(): Turns;
 };
 
+/** How often the delay of the event loop is sampled. */
 const DELAY_RESOLUTION_MS = 10;
 
 /**
- * Measures CPU of the main thread (`process.threadCpuUsage`, so what other processes do does not count) for each turn of the event loop. An unref'd
- * immediate runs once in each turn and keeps nothing awake. A turn may hold several inputs that arrived together, and collections of the heap.
+ * Measures the CPU of the main thread (`process.threadCpuUsage`) in each turn of the event loop. Other processes do not
+ * affect it. An immediate runs once in each turn; it is unreferenced, so it does not keep the process alive. A turn may
+ * hold several inputs that arrived together, and garbage collections.
  */
 export function createTurnMeter(): TurnMeter {
   const delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });

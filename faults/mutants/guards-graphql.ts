@@ -1,6 +1,6 @@
 import type { GuardMutant } from './mutant.ts';
 
-/** Guards of GraphQL that are left out. */
+/** The guard mutants of GraphQL: each leaves out one check of documents, variables or answers. */
 export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'no-cost-bound',

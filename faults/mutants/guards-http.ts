@@ -1,6 +1,6 @@
 import type { GuardMutant } from './mutant.ts';
 
-/** Guards of requests, users, tokens and sockets that are left out. */
+/** The guard mutants of HTTP: each leaves out one check of requests, users, tokens or sockets. */
 export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'body-length-late',

@@ -1,6 +1,6 @@
 import type { GuardMutant } from './mutant.ts';
 
-/** Guards of JSON that are left out. */
+/** The guard mutants of JSON: each leaves out one check of JSON text. */
 export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'object-depth-unbounded',

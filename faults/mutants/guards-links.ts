@@ -1,6 +1,6 @@
 import type { GuardMutant } from './mutant.ts';
 
-/** Guards of links that are left out. */
+/** The guard mutants of links: each leaves out one check of frames or links. */
 export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'no-frame-rate',
@@ -8,7 +8,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     file: 'gateway/rate.ts',
     find: 'if (this.#tokens >= 1) {',
     replace: 'if (this.#tokens >= -1e9) {',
-    judge: { test: 'test/gateway/conduct.test.ts' },
+    judge: { test: 'test/gateway/frame-limits.test.ts' },
   },
   {
     name: 'no-bad-frames',
@@ -16,7 +16,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     file: 'gateway/rate.ts',
     find: 'return this.#times.length >= BAD_FRAMES;',
     replace: 'return this.#times.length >= BAD_FRAMES * 1e6;',
-    judge: { test: 'test/gateway/conduct.test.ts' },
+    judge: { test: 'test/gateway/frame-limits.test.ts' },
   },
   {
     name: 'no-byte-rate',

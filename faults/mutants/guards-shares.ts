@@ -1,6 +1,6 @@
 import type { GuardMutant } from './mutant.ts';
 
-/** Guards of shares that are left out. */
+/** The guard mutants of shares: each leaves out one bound on what a user may hold. */
 export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'shares-off',

@@ -1,6 +1,6 @@
 import type { GuardMutant } from './mutant.ts';
 
-/** Guards of what is stored that are left out. */
+/** The guard mutants of stored data: each leaves out one check of history, commands or payloads. */
 export const STORED_GUARDS: readonly GuardMutant[] = [
   {
     name: 'marks-dropped',
@@ -37,8 +37,8 @@ export const STORED_GUARDS: readonly GuardMutant[] = [
   {
     name: 'mark-room-unchecked',
     says: 'an id that a caller chose is admitted without room for its mark',
-    file: 'backends/memory/commands.ts',
-    find: 'return request.chosenId ? acts.ledger.refuseChosen(client, request.commandId) : null;',
+    file: 'backends/memory/commands-admission.ts',
+    find: 'return question.chosenId ? ledger.refuseChosen(client, question.commandId) : null;',
     replace: 'return null;',
     judge: { test: 'test/backends/ended-shares.test.ts' },
   },

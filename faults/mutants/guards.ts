@@ -2,11 +2,12 @@ import { GRAPHQL_GUARDS } from './guards-graphql.ts';
 import { HTTP_GUARDS } from './guards-http.ts';
 import { JSON_GUARDS } from './guards-json.ts';
 import { LINKS_GUARDS } from './guards-links.ts';
+import { REDIS_GUARDS } from './guards-redis.ts';
 import { SHARES_GUARDS } from './guards-shares.ts';
 import { STORED_GUARDS } from './guards-stored.ts';
 import type { GuardMutant } from './mutant.ts';
 
-/** Every guard that `npm run mutants` leaves out. */
+/** All guard mutants, which `npm run mutants` plants one after the other. */
 export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...GRAPHQL_GUARDS,
   ...JSON_GUARDS,
@@ -14,4 +15,5 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...LINKS_GUARDS,
   ...SHARES_GUARDS,
   ...STORED_GUARDS,
+  ...REDIS_GUARDS,
 ];

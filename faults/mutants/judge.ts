@@ -1,3 +1,4 @@
+/** Runs the judge of a guard mutant on a copy of the sources, and says whether it noticed the missing guard. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync } from 'node:fs';
@@ -21,6 +22,7 @@ const FOR_TESTS = [
   'docs',
   'scripts',
 ];
+/** The seed of the fuzzer's inputs, the same for every mutant. */
 const SEED = 1;
 const TEST = z.object({ status: z.string(), fullName: z.string() });
 const REPORT = z.object({ testResults: z.array(z.object({ assertionResults: z.array(TEST) })) });
@@ -49,8 +51,8 @@ async function judgeWith(
 }
 
 /**
- * The failures of the judging tests on unchanged sources, as text; null if all pass. A judge that fails without a
- * mistake proves nothing.
+ * The failures of the judging tests on unchanged sources, as text; null if all pass. A test that also fails without a
+ * mutant proves nothing.
  */
 export async function failsUnharmed(mutants: readonly GuardMutant[], source?: string): Promise<string | null> {
   const files = [...new Set(mutants.flatMap(({ judge }) => ('test' in judge ? [judge.test] : [])))];

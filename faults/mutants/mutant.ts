@@ -1,8 +1,8 @@
 import type { Plant } from '../outages/mutants/mutant.ts';
 
 /**
- * What must notice a mistake: a test file that then fails (`test`), or a run of one of these programs that ends with a
- * finding: hostile inputs (`fuzz`: the kind and how many) or an attack beside an honest user (`neighbours`).
+ * What must notice a missing guard: a test file that fails (`test`), or a run of one of these programs that ends with a
+ * finding: hostile inputs (`fuzz`, with their kind and number) or an attack beside an honest user (`neighbours`).
  */
 export type Judge =
   | { readonly test: string }

@@ -1,9 +1,9 @@
 /**
- * `npm run mutants`: leaves out one guard after the other, in a copy of the sources, and says what noticed. Each must be caught, and the
- * tests that judge must pass in a copy without a mistake.
+ * `npm run mutants`: leaves out one guard after the other in a copy of the sources, and prints what noticed it. Each
+ * missing guard must be noticed, and the judging tests must pass on a copy without a mutant.
  *
- *     npm run mutants -- --only no-frame-rate,codes-masked
- *     npm run mutants -- --source <folder>       the guards are left out of a copy of that `src`, and judged by the tests beside it
+ * npm run mutants -- --only no-frame-rate,codes-masked
+ * npm run mutants -- --source <folder>       uses a copy of that `src`, judged by the tests beside it
  */
 import { parseArgs } from 'node:util';
 import { GUARD_MUTANTS } from './guards.ts';

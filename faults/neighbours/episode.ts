@@ -1,3 +1,7 @@
+/**
+ * Runs one attack beside an honest user, on relays and a Redis of its own, and collects what the honest user
+ * measured.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +13,7 @@ import { startRelay, type Relay } from '../outages/processes/relays.ts';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 import { startChild } from '../lib/child.ts';
 import { attackOf } from './attacks/attacks.ts';
-import { DEEDS, PHASE, WHOLENESS } from './figures.ts';
+import { OPERATION_COUNTS, PHASE, WHOLENESS } from './figures.ts';
 import type { Site } from './site.ts';
 import type { Episode } from './verdict.ts';
 
@@ -25,10 +29,11 @@ export type EpisodeOptions = {
   readonly env?: Readonly<Record<string, string>>;
 };
 
+/** How often the memory of the relays is read. */
 const MEMORY_MS = 250;
-/** A phase lasts until its last call ends, whose wait may be the longest possible. */
+/** The longest time that a phase may take beyond its length: its last call may wait that long. */
 const REST_MS = 60_000;
-/** The check repeats each command. */
+/** The time limit of the check, which repeats each command. */
 const CHECK_MS = 600_000;
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
@@ -53,12 +58,12 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     await using hostile = await startChild(file('hostile.ts'), { args: [JSON.stringify(site), name] });
     await hostile.ask('begin', null, z.null());
     const beside = await phase('beside', seconds);
-    const deeds = await hostile.ask('end', null, DEEDS);
+    const operations = await hostile.ask('end', null, OPERATION_COUNTS);
     const peaks = memory.stop();
     await hostile[Symbol.asyncDispose]();
     const wholeness = await honest.ask('whole', null, WHOLENESS, CHECK_MS);
     const ended = relays.filter(({ proc }) => !proc.alive).map(({ name, proc }) => `${name}: ${proc.complaint()}`);
-    return { attack: name, mode, alone, beside, wholeness, operations: deeds, memory: peaks, ended };
+    return { attack: name, mode, alone, beside, wholeness, operations, memory: peaks, ended };
   } finally {
     for (const { proc } of relays) await proc.kill();
     await redis?.stop();

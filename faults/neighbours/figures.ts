@@ -1,3 +1,4 @@
+/** The forms of what the processes of an episode measure and count. */
 import { z } from 'zod';
 
 /** What the honest user observed in one phase. Times in milliseconds. */
@@ -17,16 +18,18 @@ export type Phase = z.infer<typeof PHASE>;
 /** What was left of the honest user's data after the attack. */
 export const WHOLENESS = z.object({
   ids: z.number(),
-  /** Ids that ran again when repeated, or were not answered by the recorded outcome. */
+  /**
+   * Command ids that ran again when they were repeated, or were answered with another outcome than the recorded one.
+   */
   idsBroken: z.array(z.string()),
   /** Commands whose retained rows are incomplete. */
   rowsMissing: z.array(z.string()),
 });
 export type Wholeness = z.infer<typeof WHOLENESS>;
 
-/** The hostile user's actions, by name; an attack without actions proves nothing. */
-export const DEEDS = z.record(z.string(), z.number());
-export type Deeds = z.infer<typeof DEEDS>;
+/** The number of the hostile user's actions, by name. An attack without actions proves nothing. */
+export const OPERATION_COUNTS = z.record(z.string(), z.number());
+export type OperationCounts = z.infer<typeof OPERATION_COUNTS>;
 
 export function percentile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);

@@ -9,14 +9,17 @@ import { serveActs } from '../lib/acts.ts';
 import { percentile, type Phase, type Wholeness } from './figures.ts';
 import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, relayUrl, SITE } from './site.ts';
 
+/** Calls per second of the honest user. */
 const CALLS_A_SECOND = 10;
-/** Each tenth call has more data than a history row itself may hold. */
+/** One of this many calls has more data than a history row holds. */
 const LARGE_EACH = 10;
+/** The bytes of the arguments of large calls and of all others. */
 const LARGE_BYTES = 20 * 1024;
 const SMALL_BYTES = 200;
+/** The time that a call, and a read of the operator, may take. */
 const RESPOND_MS = 10_000;
 const READ_MS = 10_000;
-/** An operator's answer must not grow with one user's advertisements. */
+/** The most bytes of an operator's answer, which must not grow with one user's advertisements. */
 const READ_BYTES = 32 * 1024 * 1024;
 const READS = ['/healthz', '/metrics', '/users?limit=10', '/actions', '/connections?limit=1000'];
 
@@ -78,7 +81,7 @@ async function call(caller: Caller, commandId: string, n: number): Promise<strin
   }
 }
 
-/** On its own connection, so that it fails if the relay accepts no more of them. */
+/** Uses a connection of its own, so that it fails when the relay accepts no more connections. */
 async function read(path: string): Promise<string | null> {
   const { promise, resolve, reject } = Promise.withResolvers<string | null>();
   const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -136,7 +139,7 @@ async function rowsOf(commandId: string): Promise<number> {
   return items.length;
 }
 
-/** Records how many rows each command of a phase has. */
+/** Records how many history rows each command of a phase has. */
 async function note(): Promise<null> {
   for (const id of called.keys()) rows.set(id, await rowsOf(id));
   return null;
@@ -158,8 +161,8 @@ async function repeat(commandId: string, params: object): Promise<string | null>
 }
 
 /**
- * Repeats every id and looks for every recorded row. A repeat must be answered by the recorded outcome, with or without
- * its result.
+ * Repeats each command by its id, and reads each recorded row. A repeated command must be answered with the recorded
+ * outcome, with or without its result.
  */
 async function whole(): Promise<Wholeness> {
   const idsBroken: string[] = [];

@@ -5,27 +5,28 @@ import { serveActs } from '../lib/acts.ts';
 import { attackOf } from './attacks/attacks.ts';
 import { SITE } from './site.ts';
 
+/** The niceness of hostile processes: the relay and the honest user get the CPU before them. */
 const HOSTILE_NICE = 15;
-// It must use up the relay, not the cores on which the honest user is measured.
+// A lower priority, so that the attack uses up the relay and not the cores on which the honest user is measured.
 setPriority(HOSTILE_NICE);
 const site = SITE.parse(JSON.parse(process.argv[2] ?? ''));
 const attack = attackOf(process.argv[3] ?? '');
-const deeds: Record<string, number> = {};
+const operations: Record<string, number> = {};
 const over = new AbortController();
 setMaxListeners(0, over.signal);
 // An attacker expects that the relay cuts its sockets.
-process.on('uncaughtException', () => (deeds['broken'] = (deeds['broken'] ?? 0) + 1));
-process.on('unhandledRejection', () => (deeds['broken'] = (deeds['broken'] ?? 0) + 1));
+process.on('uncaughtException', () => (operations['broken'] = (operations['broken'] ?? 0) + 1));
+process.on('unhandledRejection', () => (operations['broken'] = (operations['broken'] ?? 0) + 1));
 
 serveActs({
   begin() {
-    const count = (name: string, by = 1): void => void (deeds[name] = (deeds[name] ?? 0) + by);
+    const count = (name: string, by = 1): void => void (operations[name] = (operations[name] ?? 0) + by);
     void attack.run({ site, signal: over.signal, count });
     return null;
   },
-  /** Reports its actions; its resources are held until the process ends. */
+  /** Returns the counts of its actions. Its resources are held until the process ends. */
   end() {
     over.abort();
-    return deeds;
+    return operations;
   },
 });

@@ -1,11 +1,12 @@
 /**
- * `npm run neighbours`: a hostile user against relays in processes of their own, and an honest user beside it, who must not notice.
+ * `npm run neighbours`: attacks of a hostile user on relays in processes of their own. An honest user beside it must
+ * not notice them.
  *
- *     npm run neighbours                                       each attack for a minute, in both modes
- *     npm run neighbours -- --attack large-results,bad-tokens --mode direct --seconds 10
- *     npm run neighbours -- --source <folder>                  the relays run from there instead of from src
+ * npm run neighbours                                       each attack for a minute, in both modes
+ * npm run neighbours -- --attack large-results,bad-tokens --mode direct --seconds 10
+ * npm run neighbours -- --source <folder>                  the relays run from there instead of from src
  *
- * Prints a table in Markdown, which stands in docs/neighbours.md.
+ * Prints a table in Markdown for docs/neighbours.md.
  */
 import { parseArgs } from 'node:util';
 import { ATTACKS, attackOf } from './attacks/attacks.ts';

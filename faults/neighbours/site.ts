@@ -1,8 +1,9 @@
+/** The addresses, users and tokens of an episode. */
 import { z } from 'zod';
 import { signToken } from '../../src/http/token.ts';
 import { ADMIN_TOKEN, SECRET } from '../outages/processes/relays.ts';
 
-/** The addresses of an episode's relays: the same one twice in direct mode. */
+/** The addresses of the relays of an episode. In direct mode both are the same relay. */
 export const SITE = z.object({
   /** The relays that receive requests. */
   urls: z.array(z.string()).min(1),
@@ -13,10 +14,11 @@ export const HONEST = 'honest';
 export const HOSTILE = 'hostile';
 export { ADMIN_TOKEN };
 
+/** How long tokens are valid: longer than any episode. */
 const TOKEN_SECONDS = 7_200;
 let signed = 0;
 
-/** A new token on each call: each is signed with another second of expiry. */
+/** Signs a new token. Each call returns another text, because each token expires a second later than the one before. */
 export function freshToken(user: string): Promise<string> {
   const ttlSeconds = TOKEN_SECONDS + (signed++ % TOKEN_SECONDS);
   return signToken({ secret: SECRET, user, scopes: ['connect', 'invoke', 'host'], ttlSeconds, now: Date.now() });

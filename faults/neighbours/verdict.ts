@@ -1,5 +1,6 @@
+/** Judges one attack: whether the honest user was harmed, and whether the relay's memory kept its bound. */
 import { SHARE_BOUNDS } from '../../src/core/shares/bounds.ts';
-import type { Deeds, Phase, Wholeness } from './figures.ts';
+import type { OperationCounts, Phase, Wholeness } from './figures.ts';
 
 /** The result of one attack in one mode. Times in milliseconds, memory in bytes. */
 export type Episode = {
@@ -8,7 +9,7 @@ export type Episode = {
   readonly alone: Phase;
   readonly beside: Phase;
   readonly wholeness: Wholeness;
-  readonly operations: Deeds;
+  readonly operations: OperationCounts;
   /** For each relay: resident memory before the attack, and its maximum. */
   readonly memory: readonly { readonly base: number; readonly peak: number }[];
   /** Relays whose processes ended, each with the last lines of its stderr. */
@@ -21,11 +22,13 @@ const MIB = 1024 * 1024;
  * without a directory.
  */
 const SPILLED_IN_MEMORY = 128 * MIB;
+/** The memory of the mark of one ended command. */
 const MARK_BYTES = 50;
 /** The memory of an idle link, with its socket and its row. */
 const LINK_BYTES = 24 * 1024;
 /** Memory beyond the counted bytes: object headers, and garbage. */
 const SLACK = 1.3;
+/** The honest user's p99 may be this long, or P99_TIMES as long as without the attack, whichever is more. */
 const P99_MS = 100;
 const P99_TIMES = 5;
 
@@ -41,10 +44,11 @@ export function p99Bound(alone: number): number {
 }
 
 /**
- * The promises that the relay broke; empty if none. `timing`: whether the p99 is judged, which a busy machine forbids.
+ * The promises that the relay broke; empty if it kept all. `timing` false: the p99 is not judged, because the machine
+ * is busy.
  */
 export function faultsOf(episode: Episode, { timing }: { readonly timing: boolean }): readonly string[] {
-  const { alone, beside, wholeness, operations: deeds, memory, ended } = episode;
+  const { alone, beside, wholeness, operations, memory, ended } = episode;
   const faults = [
     ...ended.map((reason) => `a relay ended: ${reason}`),
     ...listed('calls did not end as they should', beside.wrong),
@@ -58,7 +62,8 @@ export function faultsOf(episode: Episode, { timing }: { readonly timing: boolea
     const most = base + SLACK * totalOfShares();
     if (peak > most) faults.push(`${mib(peak)} MiB resident, at most ${mib(most)}`);
   }
-  if (Object.values(deeds).every((count) => count === 0)) faults.push('the attack did nothing, so this proves nothing');
+  if (Object.values(operations).every((count) => count === 0))
+    faults.push('the attack did nothing, so this proves nothing');
   if (beside.calls === 0 || wholeness.ids === 0) faults.push('the honest user did nothing, so this proves nothing');
   return faults;
 }
@@ -88,7 +93,7 @@ const COLUMNS = [
 /** A Markdown table, with a row for each episode. */
 export function tableOf(episodes: readonly Episode[], timing: { readonly timing: boolean }): string {
   const rows = episodes.map((episode) => {
-    const { attack, mode, alone, beside, wholeness, operations: deeds, memory } = episode;
+    const { attack, mode, alone, beside, wholeness, operations, memory } = episode;
     return [
       attack,
       mode,
@@ -99,7 +104,7 @@ export function tableOf(episodes: readonly Episode[], timing: { readonly timing:
       `${wholeness.ids - wholeness.idsBroken.length} of ${wholeness.ids}`,
       wholeness.rowsMissing.length === 0 ? 'all' : `${wholeness.rowsMissing.length} lost some`,
       memory.map(({ base, peak }) => `${mib(base)} to ${mib(peak)} MiB`).join(', '),
-      Object.entries(deeds)
+      Object.entries(operations)
         .map(([name, count]) => `${count} ${name}`)
         .join(', '),
       faultsOf(episode, timing).length === 0 ? 'holds' : '**fails**',

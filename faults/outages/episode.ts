@@ -1,3 +1,4 @@
+/** Runs one plan: starts its processes, lets faults happen under load, waits for quiet, and judges the logs. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,25 +35,33 @@ export type Episode = {
   readonly folder: string;
 };
 
-/** How long a fault takes beyond its hold, approximately: a lease and a start, or a failover. */
-const MENDS_MS: Partial<Record<FaultKind, number>> = {
+/**
+ * How long a fault takes beyond the time for which it is held, in milliseconds: about a lease and a start, or a
+ * failover.
+ */
+const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-kill': 10_000,
   'relay-drain': 5_000,
   'relay-twin': 3_000,
   'relay-swap': 25_000,
   'redis-failover': 10_000,
 };
-/** A relay that is not listed among the nodes. */
-const UNHEARD = { waiters: -1, unfinished: -1 } as const;
+/** The report of a relay that is not among the listed nodes. */
+const UNLISTED = { waiters: -1, unfinished: -1 } as const;
+/** How often the memory and the sockets of the processes are recorded. */
 const SAMPLE_MS = 1_000;
+/** The time between two reads of the records of commands under load. */
 const COUNT_MS = 1_500;
-/** With more records than this, not all of them are read repeatedly. */
+/** If there are more records than this, only some of them are read repeatedly. */
 const COUNTED_MAX = 2_000;
+/** How long the last waits may take to end once no calls are made. */
 const QUIET_MS = 60_000;
+/** How long relays may take to close the sockets of clients that have left. */
 const LEAVE_MS = 20_000;
+/** How long calls are made after the last fault is healed. */
 const AFTERMATH_MS = 5_000;
 
-/** One run of a plan: load under faults, quiet, the last reading, shutdown, judgement. */
+/** Runs one plan: load under faults, a quiet time, the last reading, the shutdown, and the judgement. */
 export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const { plan, seed, faults } = options;
   const folder = mkdtempSync(join(tmpdir(), `callboard-faults-${plan.name}-`));
@@ -77,11 +86,11 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   return { report, faults: done, seconds: (performance.now() - from) / 1000, folder };
 }
 
-/** So slow that the load outlasts the schedule: a fault without load shows nothing. */
+/** The rate at which the load outlasts the schedule, because a fault without load shows nothing. */
 function paceOf({ commands, perSecond }: EpisodeOptions, schedule: readonly Fault[]): number {
   const last = schedule.at(-1);
   if (!last) return perSecond;
-  const mending = schedule.reduce((sum, { kind }) => sum + (MENDS_MS[kind] ?? 0), 0);
+  const mending = schedule.reduce((sum, { kind }) => sum + (EXTRA_FAULT_MS[kind] ?? 0), 0);
   const seconds = (last.atMs + last.holdMs + mending + AFTERMATH_MS) / 1000;
   return Math.min(perSecond, commands / seconds);
 }
@@ -120,7 +129,7 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
   await until(async () => (await reader.waiting()) === 0, QUIET_MS);
 }
 
-/** Reads under load and faults; a failed read is repeated the next time. */
+/** Reads under load and faults again and again. A read that fails is made up for by the next one. */
 function countAgain(reader: Reader): AsyncDisposable {
   let ended = false;
   const counting = (async () => {
@@ -137,7 +146,7 @@ function countAgain(reader: Reader): AsyncDisposable {
   };
 }
 
-/** Reads everything that the judge needs twice: records may no longer change. */
+/** Reads everything that the judge needs, twice, because records may no longer change. */
 async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<void> {
   await reader.records();
   log.write({ event: 'phase', phase: 'read' });
@@ -150,10 +159,10 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
   for (const { proc, name, baseline } of world.relays) {
     await until(async () => socketsOf(proc.pid) <= baseline, LEAVE_MS);
     const sockets = socketsOf(proc.pid);
-    // A relay reports this with its heartbeat.
+    // A relay reports this number with its heartbeat, so it takes a while to reach zero.
     await until(async () => isIdle(await reader.node(name)), LEAVE_MS);
     const node = await reader.node(name);
-    log.write({ event: 'idle', of: name, ...(node ?? UNHEARD), sockets, baseline });
+    log.write({ event: 'idle', of: name, ...(node ?? UNLISTED), sockets, baseline });
   }
 }
 

@@ -1,9 +1,9 @@
-/** One run of one plan. */
-export type GateRun = {
+/** One run of one plan before a release. */
+export type ReleaseRun = {
   readonly plan: string;
   readonly seed: number;
   readonly commands: number;
-  /** Default: the plan's own number. */
+  /** The number of faults; by default the plan's. */
   readonly faults?: number;
   /**
    * The highest number of commands per second: three relays, the store, the clients and the callers share two cores.
@@ -11,14 +11,15 @@ export type GateRun = {
   readonly rate: number;
 };
 
+/** Commands per second. */
 const RATE = 120;
 /** With spilled payloads, two cores can handle about 100 per second. */
 const LARGE_RATE = 60;
 const SEEDS = [11, 12, 13];
-/** The number of commands of each plan that is run once per seed, and of each that is run once. */
+/** The number of commands of the plans that run once for each seed, and of those that run only once. */
 const REPEATED = { F2: 4_000, F3: 4_000, F3a: 4_000, F4: 3_000, F5: 3_000, F6: 3_000, F7: 3_000, F8: 4_000 };
 const ONCE = { F12: 4_000, F13: 4_000, F14: 4_000, F15: 3_000, F17: 3_000, F19: 4_000, sentinel: 2_000 };
-/** One fault takes most of the run: a process is stopped for 30 s, or waits for a sentinel. */
+/** Plans whose single fault takes most of the run: a process is stopped for 30 s, or a failover is awaited. */
 const ONE_FAULT: readonly string[] = ['F6', 'F7', 'sentinel'];
 
 const repeated = Object.entries(REPEATED).flatMap(([plan, commands]) =>
@@ -32,10 +33,10 @@ const once = Object.entries(ONCE).map(([plan, commands]) => ({
 }));
 
 /**
- * The runs of a release, in order: many kills of relays, each other plan of the store and of relays three times, the
- * rest once.
+ * The runs before a release, in order: many kills of relays, then the other plans of the store and of relays three
+ * times each, and the rest once.
  */
-export const GATE: readonly GateRun[] = [
+export const RELEASE_RUNS: readonly ReleaseRun[] = [
   { plan: 'F1', seed: 21, commands: 50_000, faults: 20, rate: 330 },
   ...[...repeated, ...once].map((run) => (ONE_FAULT.includes(run.plan) ? { ...run, faults: 1 } : run)),
 ];

@@ -1,15 +1,16 @@
 /**
- * `npm run faults`: three relays over one Redis, honest clients and a driver, under seeded faults; prints what became of every command.
+ * `npm run faults`: three relays over one Redis with honest clients and callers, under faults drawn from a seed. Prints
+ * what became of every command.
  *
- *     npm run faults -- --plan F1,F3 --commands 50000 --kills 20 --rate 500 --seed 1
- *     npm run faults -- --gate               what a release goes through: each plan at its size, one after the other
- *     npm run faults -- --direct             one relay without Redis, without faults
- *     npm run faults -- --mutants [--only a,b]  seeded mistakes, each of which must be caught
- *     npm run faults -- --source <folder>    the relays run from there instead of from src
+ * npm run faults -- --plan F1,F3 --commands 50000 --kills 20 --rate 500 --seed 1
+ * npm run faults -- --gate               the runs before a release: each plan at its size, one after the other
+ * npm run faults -- --direct             one relay without Redis, without faults
+ * npm run faults -- --mutants [--only a,b]  planted mistakes, each of which must be caught
+ * npm run faults -- --source <folder>    the relays run from there instead of from src
  */
 import { parseArgs } from 'node:util';
 import { runEpisode, type Episode, type EpisodeOptions } from './episode.ts';
-import { GATE, type GateRun } from './release-runs.ts';
+import { RELEASE_RUNS, type ReleaseRun } from './release-runs.ts';
 import type { Mutant } from './mutants/mutant.ts';
 import { MUTANTS } from './mutants/mutants.ts';
 import { plantMutant } from './mutants/plant.ts';
@@ -34,13 +35,13 @@ const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
 const direct = values.direct;
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 
-function optionsOf({ plan: name, seed, commands, rate, faults }: GateRun): EpisodeOptions {
+function optionsOf({ plan: name, seed, commands, rate, faults }: ReleaseRun): EpisodeOptions {
   const plan = planOf(name);
   return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, source: values.source };
 }
 
 /** The plan with the options of the command line. */
-function asked(plan: string): GateRun {
+function asked(plan: string): ReleaseRun {
   const faults = values.kills === undefined ? {} : { faults: Number(values.kills) };
   return { plan, seed, commands: Number(values.commands), rate: Number(values.rate), ...faults };
 }
@@ -53,7 +54,7 @@ function line(cells: readonly unknown[]): string {
   return cells.map((cell, index) => String(cell).padStart(WIDTHS[index] ?? 8)).join(' ');
 }
 
-function tell({ plan, seed }: GateRun, { report, faults, seconds, folder }: Episode): void {
+function tell({ plan, seed }: ReleaseRun, { report, faults, seconds, folder }: Episode): void {
   const { counts, outcomes, says, green } = report;
   const ends = [outcomes['completed'], outcomes['cancelled'], outcomes['expired'], outcomes['outcome_unknown']];
   const told = [counts.recovered, counts.refused, counts.late, counts.lost, counts.duplicates];
@@ -76,7 +77,7 @@ function tell({ plan, seed }: GateRun, { report, faults, seconds, folder }: Epis
 }
 
 async function runPlans(): Promise<boolean> {
-  const runs = values.gate ? GATE : (values.plan ?? 'F0').split(',').map(asked);
+  const runs = values.gate ? RELEASE_RUNS : (values.plan ?? 'F0').split(',').map(asked);
   if (direct) write('direct mode');
   write(line(HEAD.split(' ')));
   let reds = 0;

@@ -1,3 +1,4 @@
+/** Starts the processes of a fault run: Redis, relays, clients and callers. */
 import { join } from 'node:path';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 import { startRedisSentinel, type RedisSentinel } from '../../test/kit/redis-sentinel.ts';
@@ -33,7 +34,7 @@ export type World = AsyncDisposable & {
   /** The address of the Redis that is written to now; null in direct mode. */
   storeUrl(): Promise<string | null>;
   /** Each relay's proxy to Redis, in their order; empty in direct mode, and under a sentinel. */
-  readonly ways: readonly Proxy[];
+  readonly redisProxies: readonly Proxy[];
   /** The folder of large payloads; null if the plan has none. */
   readonly spill: SpillFolder | null;
 };
@@ -49,26 +50,27 @@ export type WorldOptions = {
 const NAMES = ['north', 'east', 'west'];
 const USERS = ['ann', 'ben', 'cleo', 'dan', 'eve', 'fay'];
 const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
+/** The processes among which the clients are spread. */
 const CLIENT_PROCESSES = 2;
 
 /**
- * By default, V8 collects promoted garbage the later the more memory a machine has, so a process's memory would not
- * show what it needs: with payloads of 24 KiB there were 150 MiB of garbage. About 60 MiB of a relay's heap outlive a
- * collection when Redis holds the records.
+ * The old space of a relay, in MiB. By default V8 collects promoted garbage the later the more memory a machine has, so
+ * the memory of the process would not show what it needs: with payloads of 24 KiB there were 150 MiB of garbage. About
+ * 60 MiB of a relay's heap survive a collection when Redis holds the records.
  */
 const HEAP_MIB = 256;
 
 export async function startWorld({ folder, direct, plan, commands, source }: WorldOptions): Promise<World> {
   await using ends = new AsyncDisposableStack();
   const { redis, sentinel } = direct ? NO_STORE : await startStore(ends, plan);
-  // Of params and of result each.
+  // Room for the params and the result of each command.
   const spill = plan.bytes > 0 ? ends.use(makeSpillFolder(2 * commands * plan.bytes)) : null;
   const relays: Relay[] = [];
-  const ways: Proxy[] = [];
+  const redisProxies: Proxy[] = [];
   for (const name of direct ? NAMES.slice(0, 1) : NAMES) {
-    const way = redis && ends.use(await startProxy(() => [redis.port]));
-    if (way) ways.push(way);
-    const redisUrl = way ? `redis://127.0.0.1:${way.port}` : addressOf(sentinel);
+    const proxy = redis && ends.use(await startProxy(() => [redis.port]));
+    if (proxy) redisProxies.push(proxy);
+    const redisUrl = proxy ? `redis://127.0.0.1:${proxy.port}` : addressOf(sentinel);
     const env: Record<string, string> = {
       ...(redisUrl !== null && { CALLBOARD_DURABILITY: plan.durability }),
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
@@ -89,7 +91,19 @@ export async function startWorld({ folder, direct, plan, commands, source }: Wor
   const storeUrl = async (): Promise<string | null> =>
     sentinel ? `redis://127.0.0.1:${await sentinel.master()}` : (redis?.url ?? null);
   const stop = (): Promise<void> => all.disposeAsync();
-  return { folder, relays, who, clients, front, redis, sentinel, storeUrl, ways, spill, [Symbol.asyncDispose]: stop };
+  return {
+    folder,
+    relays,
+    who,
+    clients,
+    front,
+    redis,
+    sentinel,
+    storeUrl,
+    redisProxies,
+    spill,
+    [Symbol.asyncDispose]: stop,
+  };
 }
 
 type StoreServers = Pick<World, 'redis' | 'sentinel'>;
@@ -106,7 +120,7 @@ async function startStore(ends: AsyncDisposableStack, plan: Plan): Promise<Store
   return { redis: null, sentinel };
 }
 
-/** In case the run fails at this point. */
+/** Kills the process if the run fails before it is registered for disposal. */
 function onExit(ends: AsyncDisposableStack, kill: () => void): void {
   process.once('exit', kill);
   ends.defer(() => void process.off('exit', kill));

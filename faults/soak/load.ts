@@ -1,3 +1,4 @@
+/** The steady load of a soak run: clients, callers, subscriptions and reads at a fixed rate. */
 import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import type { Relay } from '../lib/relay.ts';
@@ -7,26 +8,33 @@ export interface Load extends AsyncDisposable {
   /** Requests whose connection broke. The caller sends them again by default. */
   readonly resent: number;
   readonly wrong: readonly string[];
-  /** Adds to `wrong`, unless it is full. */
+  /** Records a problem, unless there are too many already. */
   note(problem: string): void;
-  /** Begins no more calls, and resolves when those begun have ended. */
+  /** Starts no more calls, and resolves when all started calls have ended. */
   finish(): Promise<void>;
   /** Makes this many calls, some of them concurrently, and resolves when all have ended. */
   make(count: number): Promise<void>;
 }
 
+/** The users, each with one client. */
 const USERS = 10;
+/** How often the load begins the calls that are due. */
 const TICK_MS = 10;
-/** Of each hundred calls, this many have more data than a history row holds, and this many use HTTP. */
+/** Of each hundred calls, LARGE have more data than a history row holds, and OVER_HTTP use HTTP. */
 const LARGE = 2;
 const OVER_HTTP = 10;
+/** The bytes of the arguments of large calls and of all others. */
 const LARGE_BYTES = 20 * 1024;
 const SMALL_BYTES = 200;
+/** The first wrong calls, which the report shows. */
 const KEPT_WRONG = 20;
+/** Calls that are made at the same time during the warm-up. */
 const LANES = 20;
+/** The causes of an error that the report shows, one within the other. */
 const CAUSES = 5;
+/** Unfinished calls, at most; beyond, the load waits. */
 const OPEN_MAX = 2_000;
-/** Times are those of the relay's clock, which runs fast. */
+/** By the relay's clock, which runs fast. Milliseconds. */
 const RESPOND_MS = 300_000;
 
 /** Clients and callers of ten users; calls start at `rate` per second, independently of earlier ones. */

@@ -1,6 +1,7 @@
 /**
- * `npm run soak -- --minutes 60 --rate 300`: a relay in direct mode under a steady load, and its heap after collections each minute. What is
- * kept for an hour by default is kept for five minutes (`--hour-seconds`), so that it is given up many times over. Prints a table in Markdown.
+ * `npm run soak -- --minutes 60 --rate 300`: runs a relay in direct mode under a steady load, and samples its heap each
+ * minute after garbage collection. Data that is kept for an hour by default is kept for five minutes
+ * (`--hour-seconds`), so that it expires many times during a run. Prints a table in Markdown.
  */
 import { parseArgs } from 'node:util';
 import { judgeSlope, WARM_UP_MINUTES, type Sample } from './slope.ts';
@@ -20,7 +21,10 @@ const { values } = parseArgs({
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
 
-/** The most requests that may be repeated. A few are normal: a connection may end just as its next request is sent. */
+/**
+ * The share of requests that may be repeated, in thousandths. A few are normal: a connection may close just as its next
+ * request is sent.
+ */
 const RESENT_PER_THOUSAND = 0.1;
 
 function row({ minute, calls, heapBytes, rssBytes, worstTurnMs, stalledMs }: Sample): string {

@@ -1,4 +1,6 @@
-/** One sample of the relay's heap after garbage collection. */
+/** Finds by samples whether the heap keeps growing. */
+
+/** One sample of the relay's heap, after garbage collection. Sizes in bytes. */
 export type Sample = {
   readonly minute: number;
   readonly heapBytes: number;
@@ -9,12 +11,12 @@ export type Sample = {
   readonly stalledMs: number;
 };
 
-/** Minutes that are not judged, because caches and the records of the idempotency window fill. */
+/** The first minutes are not judged, because caches and the records of the idempotency window fill up. */
 export const WARM_UP_MINUTES = 10;
-/** The part of the heap at the end of the warm-up by which it may grow until the end, along the best-fitting line. */
-export const GROWTH_PART = 0.05;
+/** The growth that is permitted after the warm-up, as a share of the heap at its end, along the best-fitting line. */
+const GROWTH_PART = 0.05;
 /** Less growth than this is noise of the garbage collector. */
-export const NOISE_BYTES = 3 * 1024 * 1024;
+const NOISE_BYTES = 3 * 1024 * 1024;
 
 export type Judged = {
   readonly flat: boolean;

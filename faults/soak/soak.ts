@@ -1,3 +1,4 @@
+/** Runs a relay under steady load and samples its heap, to find memory that is never freed. */
 import { passTime } from '../lib/pass-time.ts';
 import { startRelay, type Relay } from '../lib/relay.ts';
 import { openLoad, type Load } from './load.ts';
@@ -5,13 +6,13 @@ import type { Sample } from './slope.ts';
 
 export type SoakOptions = {
   readonly minutes: number;
-  /** Calls a second of real time. */
+  /** Calls per second of real time. */
   readonly rate: number;
   /** Minutes between two samples of the heap. */
   readonly everyMinutes: number;
   /**
-   * How long ended commands, their results and retained history are kept, in milliseconds; by default an hour in a
-   * deployment, less here.
+   * How long ended commands, their results and history are kept, in milliseconds. A deployment keeps them for an hour
+   * by default; these runs keep them for less.
    */
   readonly hourMs: number;
   readonly source?: string | undefined;
@@ -47,7 +48,7 @@ export async function soak({ minutes, rate, everyMinutes, hourMs, source, onSamp
     samples.push(sample);
     onSample?.(sample);
   }
-  // Calls that are under way count too, and closing their callers would fail them.
+  // Calls that are in progress are finished first, because closing their callers would fail them.
   await load.finish();
   return ended(load, samples);
 }
@@ -70,8 +71,8 @@ export type RoundsOptions = {
 };
 
 /**
- * A smaller version for any machine: this many calls, then more than an hour of the relay's clock at once, then a heap
- * sample, repeatedly. A round counts as a minute.
+ * A smaller version for any machine. Each round makes this many calls, moves the relay's clock by more than an hour,
+ * and samples the heap. A round counts as a minute.
  */
 export async function soakRounds({ rounds, callsOfRound, source }: RoundsOptions): Promise<Soaked> {
   const config = { retentionMs: HOUR_MS, historyMaxBytes: 64 * MIB };

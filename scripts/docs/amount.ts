@@ -1,3 +1,5 @@
+/** Writes a number of a setting or limit with its unit, as the documentation shows it. */
+
 const UNITS = {
   ms: [
     [24 * 3600_000, 'd'],

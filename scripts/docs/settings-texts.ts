@@ -1,3 +1,4 @@
+/** The sentence about each setting in docs/settings.md. */
 import { SETTINGS_OF_SHARE } from '../../src/settings-shares.ts';
 import type { SettingName } from '../../src/settings.ts';
 
@@ -11,21 +12,36 @@ export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnS
     BASE_PATH: 'the path under which everything is served, such as `/callboard`',
     ALLOWED_ORIGINS: 'origins of pages that may use the relay besides its own, comma-separated and exact',
     TRUST_PROXY: 'take the forwarded headers of a proxy in front',
+    TLS_CERT:
+      'a file with the certificate and its chain (PEM), if the relay itself speaks TLS; read again when it changes',
+    TLS_KEY: 'the file with its key (PEM)',
     NODE_ID: 'the name of this node, unique in a deployment',
+    CONSOLE: 'serves the console, a page for operators and users, at `/console/`',
+    LABEL: 'a name of the deployment for people, such as `staging`; tools show it',
     LOG_LEVEL: 'the least level of the lines on standard error',
   },
   Credentials: {
     ADMIN_TOKEN:
       'tokens of administrators, comma-separated; `name=token` (16 characters or more) puts the name into logs',
-    SECRET: 'signs and checks tokens of users (HS256); at least 32 bytes',
+    SECRET:
+      'signs and checks tokens of users (HS256); at least 32 bytes; a second line is [the secret before it](tokens.md#replace-a-secret)',
+    METRICS_TOKEN: 'reads `/metrics` and nothing else, for Prometheus; at least 32 characters',
     JWKS_URL: 'the published keys of an identity provider; ISSUER and AUDIENCE are then required',
     ISSUER: 'the `iss` that every JWT must have',
     AUDIENCE: 'the `aud` that every JWT must have',
     USER_CLAIM: 'for tokens of JWKS_URL: the claim that names the user ([tokens](tokens.md))',
     SCOPE_CLAIM: 'for tokens of JWKS_URL: the only claim with scopes',
     SCOPE_PREFIX: 'for tokens of JWKS_URL: what the names of scopes begin with',
+    AUDIT_FILE:
+      'the file of [the audit](security.md#audit) in direct mode; needs AUDIT_KEY or SECRET; without it the audit is kept in memory',
+    AUDIT_KEY: 'signs the rows of the audit; at least 32 bytes; without it a key is derived from SECRET',
+    AUDIT_DAYS: 'days that a row of the audit is kept',
+    AUDIT_MAX_ROWS: 'rows of the audit that are kept; 100,000 take about 40 MB of memory in direct mode',
+    REVEAL:
+      'how administrators read payloads: `argument` (by arguments of listings, too), `mutation` (by `revealPayload` alone, with a reason) or `off`',
     POLICY_FILE: 'a file of rules and capacities ([security](security.md#policy))',
     INTROSPECTION: 'who may read the GraphQL schema from the relay',
+    TRACE_IDS: 'lets [spans](tracing.md) name users and clients, which are personal data',
     RAW_MESSAGES: 'lets administrators read the raw sample of history',
   },
   'What is kept': {

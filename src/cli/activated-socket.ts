@@ -1,3 +1,4 @@
+/** Finds the listening socket that a service manager such as systemd passes to the process. */
 import { UsageError } from './io.ts';
 
 /** The first file descriptor that a service manager passes (sd_listen_fds). */

@@ -1,3 +1,4 @@
+/** Separates the flags of a command from those that are settings of the relay. */
 import { UsageError } from './io.ts';
 
 export type Split = { readonly own: ReadonlyMap<string, string>; readonly rest: readonly string[] };

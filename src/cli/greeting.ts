@@ -1,4 +1,4 @@
-/** What `callboard serve` prints when it listens. */
+/** What `callboard serve` prints when it begins to listen. */
 import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
 import { TRIAL_USER, type Credentials } from './trial.ts';
@@ -10,9 +10,11 @@ export type Started = {
   readonly credentials: Credentials | null;
   /** The code that signs the editor in, once; null: it asks for a token. */
   readonly code: string | null;
+  /** The code that signs the console in, once; null: it asks for a token. */
+  readonly consoleCode: string | null;
 };
 
-/** One line of JSON for programs. */
+/** One line of JSON, for programs that start a relay. */
 export function jsonLine({ url, credentials }: Started): string {
   const generated = credentials && {
     admin_token: credentials.adminToken,
@@ -24,12 +26,15 @@ export function jsonLine({ url, credentials }: Started): string {
 
 /** Text for a person: what to open, and commands that work as they are pasted. */
 export function greeting(started: Started): string {
-  const { url, mode, nodeId, credentials, code } = started;
+  const { url, mode, nodeId, credentials, code, consoleCode } = started;
   const editor = code === null ? `${url}/graphql` : `${url}/graphql#code=${code}`;
+  const page = consoleCode === null ? `${url}/console/` : `${url}/console/#code=${consoleCode}`;
   const once = code === null ? '' : ' (signed in, once, within 10 minutes)';
   return `callboard is listening at ${url} (${mode} mode, node ${nodeId})
+  console         ${page}${once}
   overview        ${url}/
   GraphQL editor  ${editor}${once}
+  REST reference  ${url}/reference
 ${credentials ? trial(url, credentials) : configured(url)}`;
 }
 

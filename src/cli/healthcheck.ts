@@ -1,31 +1,51 @@
+/** The command `callboard healthcheck`. */
+import { once } from 'node:events';
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { text } from 'node:stream/consumers';
 import { readConfig } from '../config.ts';
 import { splitFlags } from './flags.ts';
 import { UsageError, type Io } from './io.ts';
 
+/** The default of `--within`, in milliseconds. */
 const WITHIN_MS = 3_000;
 
 /**
- * Asks `/readyz` of the relay that has these settings (host, port, base path) on this machine, and prints its answer.
- * For the health checks of containers, whose images have no curl. Throws if the relay is not ready, or does not answer
+ * Requests `/readyz` of the relay with these settings (host, port, base path) on this machine, and prints the answer.
+ * Made for health checks of containers whose images have no curl. Throws if the relay is not ready, or does not answer
  * within 3 s (`--within`).
  */
 export async function healthcheck(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--within'] });
   const within = Number(own.get('--within') ?? WITHIN_MS);
   if (!Number.isInteger(within) || within < 1) throw new UsageError('--within: expected milliseconds');
-  const { host, port, basePath } = readConfig(io.env, rest);
-  const url = `http://${reachable(host)}:${port}${basePath}/readyz`;
-  const answer = await fetch(url, { signal: AbortSignal.timeout(within) }).catch((error: unknown) => {
-    throw new HealthError(`${url} does not answer (${reasonOf(error)})`);
-  });
-  const body = (await answer.text()).trim();
-  if (!answer.ok) throw new HealthError(`${url} answers ${answer.status}: ${body}`);
+  const { host, port, basePath, tls } = readConfig(io.env, rest);
+  const url = `${tls ? 'https' : 'http'}://${reachable(host)}:${port}${basePath}/readyz`;
+  const { status, body } = await ask(url, within);
+  if (status !== 200) throw new HealthError(`${url} answers ${status}: ${body}`);
   io.print(`${body}\n`);
 }
 
 /** The relay is not ready. The process exits with code 1. */
 export class HealthError extends Error {
   override readonly name = 'HealthError';
+}
+
+/**
+ * The certificate is not verified: it names the relay's public host, and this request stays on the machine and carries
+ * no secret.
+ */
+async function ask(url: string, within: number): Promise<{ readonly status: number; readonly body: string }> {
+  const signal = AbortSignal.timeout(within);
+  const open = url.startsWith('https:') ? https.get : http.get;
+  try {
+    const request = open(url, { agent: false, signal, rejectUnauthorized: false });
+    const [answer]: IncomingMessage[] = await once(request, 'response', { signal });
+    if (!answer) throw new Error('no response');
+    return { status: answer.statusCode ?? 0, body: (await text(answer)).trim() };
+  } catch (error) {
+    throw new HealthError(`${url} does not answer (${signal.aborted ? `within ${within} ms` : reasonOf(error)})`);
+  }
 }
 
 /** A host that listens on all addresses is reached over loopback. */

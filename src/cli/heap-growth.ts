@@ -2,14 +2,14 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Keeps the space of new objects at its first size. Nearly everything that a start creates stays, so V8 would grow that
- * space again and again: 30 MB that an idle relay does not use.
+ * Keeps V8's space of new objects at its first size. Nearly everything that a start creates is kept, so V8 would
+ * enlarge that space again and again, by 30 MB that an idle relay does not use.
  */
 export function holdHeapGrowth(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
-/** Lets the space of new objects grow again, as traffic needs it. 2 is V8's default. */
+/** Lets the space of new objects grow again, because traffic needs it. The factor 2 is V8's default. */
 export function allowHeapGrowth(): void {
   setFlagsFromString('--semi-space-growth-factor=2');
 }

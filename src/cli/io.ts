@@ -1,3 +1,6 @@
+/** What commands of the command line may use of the process. A command uses nothing else of it. */
+import type { Clock } from '../clients/link/clock.ts';
+
 /** The parts of the process that a command may use; provided by bin.ts, or by tests. */
 export type Io = {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -7,6 +10,12 @@ export type Io = {
   readonly complain: (text: string) => void;
   /** Registers a callback for the first stop signal; the second signal ends the process at once. */
   readonly onStop: (stop: () => void) => void;
+  /** The clock of the operators' commands. By default that of the system. */
+  readonly clock?: Clock;
+  /** True: standard output is a terminal, whose screen may be cleared. */
+  readonly screen?: boolean;
+  /** Asks a person and resolves with the line that was typed. Absent: nobody can be asked. */
+  readonly ask?: (question: string) => Promise<string>;
 };
 
 /** Wrong usage of the command line. The process exits with code 2. */

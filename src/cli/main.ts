@@ -3,6 +3,7 @@ import { CallboardError } from '../core/errors.ts';
 import { VERSION } from '../version.ts';
 import { helpText } from './help.ts';
 import { EXIT, UsageError, type Io } from './io.ts';
+import { NOUNS } from './operator/nouns.ts';
 
 type Run = (argv: readonly string[], io: Io) => Promise<void>;
 
@@ -10,15 +11,25 @@ type Run = (argv: readonly string[], io: Io) => Promise<void>;
 const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   serve: async () => (await import('./serve.ts')).serve,
   demo: async () => (await import('./demo.ts')).demo,
+  console: async () => (await import('./console.ts')).consoleLink,
   token: async () => (await import('./token.ts')).token,
   'spill-clean': async () => (await import('./spill-clean.ts')).spillClean,
   healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
+  audit: async () => (await import('./audit.ts')).audit,
   schema: async () => (await import('./schema.ts')).schema,
 };
 
-/** Runs one command to its end and returns the exit code: 0, 1 on failure, 2 for wrong usage. Never throws. */
+/** Words that a shell's completion proposes beside the verbs of operators. */
+const OTHERS = [...Object.keys(COMMANDS), 'help', 'version'];
+
+/**
+ * Runs one command to its end and returns the exit code: 0, 1 on failure, 2 for wrong usage. The operator's commands
+ * have further codes. Never throws.
+ */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name = 'help', ...rest] = argv;
+  if (isOperators(argv)) return (await import('./operator/app.ts')).runOperator(argv, io);
+  if (name === '__complete') return complete(rest, io);
   if (name === 'help' || rest.includes('--help') || name === '--help' || name === '-h') return print(io, helpText());
   if (name === '--version' || name === 'version') return print(io, `${VERSION}\n`);
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
@@ -31,6 +42,20 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     return report(error, io);
   }
+}
+
+/** `audit verify` reads the settings of a relay; all else about the audit asks a relay. */
+function isOperators([noun = '', verb]: readonly string[]): boolean {
+  return Object.hasOwn(NOUNS, noun) && !(noun === 'audit' && verb === 'verify');
+}
+
+/** Prints what may follow these words, one proposal a line. The scripts of `callboard completion` run it. */
+async function complete(words: readonly string[], io: Io): Promise<number> {
+  const { completions } = await import('./operator/app.ts');
+  const found = await completions(words, io);
+  const [first = ''] = words;
+  const others = words.length <= 1 ? OTHERS.filter((name) => name.startsWith(first)) : [];
+  return print(io, [...found, ...others].map((proposal) => `${proposal}\n`).join(''));
 }
 
 function print(io: Io, text: string): number {
@@ -47,7 +72,7 @@ function report(error: unknown, io: Io): number {
     io.complain(`callboard cannot start: ${error.message} (${reasonOf(error.cause)})\n`);
     return EXIT.failed;
   }
-  if (error instanceof Error && error.name === 'HealthError') {
+  if (error instanceof Error && (error.name === 'HealthError' || error.name === 'AuditError')) {
     io.complain(`${error.message}\n`);
     return EXIT.failed;
   }

@@ -1,14 +1,17 @@
 /** The command `callboard serve`. */
-import { openCallboard, secretsIn, type Callboard } from '../callboard.ts';
-import { readConfig, type Config } from '../config.ts';
+import { openCallboard, type Callboard } from '../callboard.ts';
+import { readConfig, secretsIn, type Config } from '../config.ts';
 import { DRAIN_MS } from '../core/limits.ts';
 import { createSignIn } from '../http/sign-in.ts';
+import { systemClock } from '../platform/clock.ts';
 import { createLog } from '../platform/log.ts';
 import { activatedSocket } from './activated-socket.ts';
 import { splitFlags } from './flags.ts';
 import { greeting, jsonLine } from './greeting.ts';
 import { allowHeapGrowth } from './heap-growth.ts';
 import type { Io } from './io.ts';
+import { reloadOnChange } from './reload.ts';
+import { openTraceExport } from './trace-export.ts';
 import { trialCredentials } from './trial.ts';
 
 /** Runs a relay until the first stop signal, then drains and closes it. */
@@ -17,19 +20,27 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const config = readConfig(io.env, rest);
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config) });
   for (const warning of config.warnings) log.warn({}, warning);
+  // The warning is left out for a trial run with generated credentials, which keeps nothing anyway.
+  if (config.redis === null && !config.audit.file && !config.generated)
+    log.warn({}, 'the audit is kept in memory and is lost when the relay ends: set AUDIT_FILE to keep it');
   const credentials = config.generated ? await trialCredentials(config) : null;
   const signIn = credentials && createSignIn(credentials.adminToken);
-  const callboard = await openCallboard({ config, log, ...(signIn && { signIn }) });
+  const traces = await openTraceExport(io.env, log);
+  const tracing = traces && { tracing: traces.api };
+  const callboard = await openCallboard({ config, log, ...(signIn && { signIn }), ...tracing });
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   io.onStop(resolve);
+  const stopReload = reloadOnChange(config, { callboard, env: io.env, argv: rest, clock: systemClock, log });
   const url = await listen(callboard, config, activatedSocket(io.env, process.pid));
   const { mode, nodeId } = callboard.core;
-  const started = { url, mode, nodeId, credentials, code: signIn?.code ?? null };
+  const started = { url, mode, nodeId, credentials, code: signIn?.code ?? null, consoleCode: signIn?.issue() ?? null };
   io.print(own.has('--json') ? jsonLine(started) : greeting(started));
   allowHeapGrowth();
   await stopped;
+  stopReload();
   log.info({}, 'stopping');
   await callboard.close({ withinMs: DRAIN_MS });
+  await traces?.close();
   log.info({}, 'stopped');
 }
 

@@ -1,3 +1,4 @@
+/** The command `callboard token`: prints a signed token. */
 import { readConfig } from '../config.ts';
 import { canonicalUser } from '../core/ids.ts';
 import { signToken } from '../http/token.ts';
@@ -5,6 +6,7 @@ import { splitFlags } from './flags.ts';
 import { UsageError, type Io } from './io.ts';
 
 const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'admin'];
+/** The default and the largest `--ttl`, in seconds: an hour and ten years. */
 const TTL_DEFAULT = 3600;
 const TTL_MAX = 10 * 365 * 24 * 3600;
 

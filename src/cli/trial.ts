@@ -1,8 +1,10 @@
+/** The credentials to print for a relay that was started without any. */
 import type { Config } from '../config.ts';
 import { signToken } from '../http/token.ts';
 
 /** The user of the generated trial token. */
 export const TRIAL_USER = 'demo';
+/** How long the printed token is valid: a day. */
 const TRIAL_SECONDS = 24 * 3600;
 
 /** Generated credentials of one run: the admin token, the secret, and a token of TRIAL_USER for one day. */

@@ -1,5 +1,8 @@
 /** What a backend consists of: one port for each kind of state. Types only. */
+import type { AuditStore } from './audit/store.ts';
+import type { TicketStore } from './auth/ticket-store.ts';
 import type { Bus } from './bus.ts';
+import type { ReconnectStore } from './connections/reconnects.ts';
 import type { ConnectionStore } from './connections/store.ts';
 import type { ContextStore } from './contexts/store.ts';
 import type { DedupStore } from './dedup/store.ts';
@@ -13,7 +16,7 @@ import type { SessionStore, SiteStore } from './sites/store.ts';
 
 /** The differences between backends that the interface allows, as data, so that answers can report them. */
 export type Capabilities = {
-  /** Several processes share one deployment. */
+  /** Whether several processes share one deployment. */
   readonly shared: boolean;
   readonly exactDedupCounters: boolean;
   readonly cheapStreamSummaries: boolean;
@@ -23,6 +26,7 @@ export type Capabilities = {
 export interface Backend {
   readonly capabilities: Capabilities;
   readonly connections: ConnectionStore;
+  readonly reconnects: ReconnectStore;
   readonly contexts: ContextStore;
   readonly commands: CommandStore;
   readonly waiters: WaiterStore;
@@ -32,6 +36,8 @@ export interface Backend {
   readonly dedup: DedupStore;
   readonly sites: SiteStore;
   readonly sessions: SessionStore;
+  readonly audit: AuditStore;
+  readonly tickets: TicketStore;
   readonly bus: Bus;
   /** Resolves if the store is reachable and accepts writes; throws `store_unavailable` or `store_full` otherwise. */
   ready(): MaybePromise<void>;

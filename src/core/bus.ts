@@ -1,6 +1,7 @@
 /** The port for live hints: publish and subscribe, at most once. Nothing may depend on the arrival of a hint. */
 import type { Cancel } from './clock.ts';
 import type { Connection, DisconnectCause } from './connections/connection.ts';
+import type { CommandEvent, Listening } from './delivery/command-event.ts';
 import type { CommandKey } from './ids.ts';
 import type { JsonText } from './json.ts';
 import type { SiteEvent } from './sites/site.ts';
@@ -22,6 +23,10 @@ export type CommandHint = { readonly key: CommandKey; readonly progress: JsonTex
 export type Topics = {
   connections: ConnectionEvent;
   [command: `command:${string}`]: CommandHint;
+  /** Events of commands for one filter; the topic ends with the key of the filter. */
+  [feed: `events:${string}`]: CommandEvent;
+  /** The events of one site. The topic ends with the site's `siteKeyText`. */
+  listening: Listening;
   /** The events of one site; the topic ends with its `siteKeyText`. */
   [site: `site:${string}`]: SiteEvent;
   /** A hint that a session or one of its grants ended. Listeners read the session again. */

@@ -1,3 +1,5 @@
+/** A Map and a Set whose memory stays bounded although their entries come and go with every command. */
+
 /**
  * How many items are deleted before the inner table is renewed. Tables with more items wait until as many were deleted
  * as are left, so that copying costs amortised constant time.
@@ -47,7 +49,7 @@ export class ChurnMap<K, V> {
   }
 
   *[Symbol.iterator](): Generator<[K, V]> {
-    // An iterator of the inner Map sees later changes only while that Map is in use, so it is not renewed meanwhile.
+    // An iterator of the inner Map sees later changes only while that Map is in use, so it is not renewed during an iteration.
     this.#readers++;
     try {
       yield* this.#entries;
@@ -70,7 +72,7 @@ export class ChurnMap<K, V> {
   }
 }
 
-/** The same for a Set. */
+/** Like ChurnMap, for a Set. */
 export class ChurnSet<T> {
   readonly #items = new ChurnMap<T, T>();
 

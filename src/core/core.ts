@@ -3,11 +3,13 @@
  * the requester may not do, and bound their answers. Methods "for nested fields" rely on the authorization of the
  * parent.
  */
+import type { Audits } from './audit/api.ts';
 import type { Requester, UserPrincipal } from './auth/principal.ts';
 import type { Capabilities } from './backend.ts';
 import type { ConnectionEvent } from './bus.ts';
+import type { Connections } from './connections/api.ts';
 import type { Clock } from './clock.ts';
-import type { ActionAdvertisement, ClientType, Connection, ConnectionStatus } from './connections/connection.ts';
+import type { ActionAdvertisement, ClientType, Connection } from './connections/connection.ts';
 import type { Contexts } from './contexts/api.ts';
 import type { Completeness, Page, Summary } from './page.ts';
 import type { PageArgs } from './cursor.ts';
@@ -21,7 +23,9 @@ import type { TerminalError } from './history/message.ts';
 import type { ClientKey, CommandKey } from './ids.ts';
 import type { Ingest } from './ingest/api.ts';
 import type { JsonText } from './json.ts';
-import type { Subscription } from './live.ts';
+import type { SharedSubscription, Subscription } from './live.ts';
+import type { CommandEvent } from './delivery/command-event.ts';
+import type { CommandEventQuery } from './delivery/command-events-listen.ts';
 import type {
   AwaitRequest,
   CancelReceipt,
@@ -31,24 +35,35 @@ import type {
   PendingRpc,
   PendingRpcAlert,
 } from './rpc/call.ts';
+import type { Reveals } from './reveal/api.ts';
+import type { Preflight } from './rpc/preflight-result.ts';
 import type { MaybePromise } from './maybe-promise.ts';
+import type { ServerInfo } from './server.ts';
+import type { SeriesApi } from './metrics/series.ts';
 import type { Shares } from './shares/shares.ts';
 import type { SiteRegistry, SiteSessions, SiteView } from './sites/api.ts';
 import type { SiteKey } from './sites/site.ts';
+import type { Users } from './users/api.ts';
 
 export type { Requester } from './auth/principal.ts';
 export type { Summary } from './page.ts';
+export type { Users, UserView } from './users/api.ts';
 
 export interface Core {
   readonly nodeId: string;
   readonly mode: 'direct' | 'shared';
   readonly capabilities: Capabilities;
   readonly clock: Clock;
+  readonly server: ServerInfo;
   /**
    * The idempotency window, in milliseconds: how long after its end a command's id is remembered, so that it does not
    * run again.
    */
   readonly idempotencyWindowMs: number;
+  /** Reads the audit of administrators' acts. */
+  readonly audit: Audits;
+  /** The only way in which administrators read payloads. */
+  readonly reveals: Reveals;
   readonly users: Users;
   readonly connections: Connections;
   readonly actions: Actions;
@@ -58,6 +73,8 @@ export interface Core {
   readonly dedup: Dedup;
   readonly ingest: Ingest;
   readonly delivery: Deliveries;
+  /** What the nodes counted and measured over time. */
+  readonly series: SeriesApi;
   readonly links: Links;
   readonly sites: Sites;
   /** The resources that each user holds in this process. */
@@ -72,53 +89,8 @@ export interface Core {
   ready(): MaybePromise<void>;
 }
 
-// --- users -----------------------------------------------------------------------------------------------------------
-export type UserView = {
-  readonly id: string;
-  readonly connectionCount: number;
-  readonly streamCount: number;
-  readonly completeness: Completeness;
-};
-
-export interface Users {
-  /** Admin only. The users that have a connection or a stream, in order of user id. */
-  list(requester: Requester, page: PageArgs): Promise<Page<UserView>>;
-  /**
-   * For an administrator or the user itself. Null for an administrator if nothing is known of the user; null also for a
-   * foreign user.
-   */
-  get(requester: Requester, userId: string): MaybePromise<UserView | null>;
-  /** As `get`, for several users, in order. One round trip. */
-  many(requester: Requester, userIds: readonly string[]): MaybePromise<readonly (UserView | null)[]>;
-}
-
 // --- connections and actions -----------------------------------------------------------------------------------------
-export type ConnectionQuery = {
-  readonly userId?: string | null | undefined;
-  readonly nodeId?: string | null | undefined;
-  readonly status?: ConnectionStatus | null | undefined;
-};
-export interface Connections {
-  list(requester: Requester, query: ConnectionQuery, page: PageArgs): Promise<Page<Connection>>;
-  /** Null: absent or foreign. */
-  get(requester: Requester, key: ClientKey): Promise<Connection | null>;
-  /**
-   * For nested fields, after the parent was authorized. One answer per key, in order; null where there is no row. One
-   * round trip.
-   */
-  many(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
-  /**
-   * For nested fields, after the parent was authorized: for each user the page that `list` gives for `{ userId }`.
-   * `requester` only binds the cursors.
-   */
-  ofUsers(
-    requester: Requester,
-    userIds: readonly string[],
-    first: number,
-  ): MaybePromise<readonly Summary<Connection>[]>;
-  /** Live changes from now on, of one user or (`userId` null, admin) of all users. */
-  events(requester: Requester, userId: string | null): Subscription<ConnectionEvent>;
-}
+export type * from './connections/api.ts';
 
 export type AdvertisedAction = ClientKey & { readonly instanceId: string; readonly action: ActionAdvertisement };
 export type ActionSample = {
@@ -143,9 +115,23 @@ export interface Rpc {
    * not authorized, and for invalid input.
    */
   invoke(requester: Requester, request: InvokeRequest): Promise<Invocation>;
-  /** Null: absent or foreign. */
+  /**
+   * What `invoke` would answer now, layer by layer. Admits, reserves, writes and counts nothing. Throws where the
+   * requester may not invoke at all, and `not_found` for another user.
+   */
+  preflight(requester: Requester, request: InvokeRequest): Promise<Preflight>;
+  /** Null if there is no such command, or if it belongs to another user. */
   await(requester: Requester, request: AwaitRequest): Promise<Invocation | null>;
-  cancel(requester: Requester, key: CommandKey, reason: string | null): Promise<CancelReceipt | null>;
+  /**
+   * `requestId`: the id of the request, for the audit row that is written if an administrator cancels a command of
+   * another requester.
+   */
+  cancel(
+    requester: Requester,
+    key: CommandKey,
+    reason: string | null,
+    requestId?: string | null,
+  ): Promise<CancelReceipt | null>;
   pending(requester: Requester, query: PendingQuery, page: PageArgs): Promise<Page<PendingRpc>>;
   count(requester: Requester, query: PendingQuery): Promise<Counted & { readonly completeness: Completeness }>;
   countByNode(
@@ -177,6 +163,9 @@ export interface Rpc {
   alerts(requester: Requester, olderThanMs: number, userId: string | null): Subscription<PendingRpcAlert>;
 }
 
+/** Live commands: `inFlight` are dispatched and have not ended, `queued` wait for dispatch. */
+export type CommandLoad = { readonly inFlight: number; readonly queued: number };
+
 export type CommandUpdate = {
   readonly command: Command;
   readonly progress: JsonText | null;
@@ -185,17 +174,22 @@ export type CommandUpdate = {
 
 /** Commands and their live updates, the state of delivery, and the actions of an operator. */
 export interface Deliveries extends DeliveryObservation, OperatorActions {
-  /** Null: absent or foreign. */
+  /** Null if there is no such command, or if it belongs to another user. */
   command(requester: Requester, key: CommandKey): Promise<Command | null>;
   many(keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]>;
-  /**
-   * The recorded result. This method does not authorize: its caller has checked that the requester may see payloads.
-   */
+  /** The recorded result. This method does not authorize: its caller has. */
   result(key: CommandKey): MaybePromise<JsonText | null>;
-  /** Emits the current state first and ends after the terminal one. Null: absent or foreign. */
+  /**
+   * Emits the current state first, and ends after the terminal one. Null if there is no such command, or if it belongs
+   * to another user.
+   */
   updates(requester: Requester, key: CommandKey): Promise<Subscription<CommandUpdate> | null>;
-  /** The client's live commands: `inFlight` are dispatched and have not ended, `queued` wait for dispatch. */
-  load(key: ClientKey): { readonly inFlight: number; readonly queued: number };
+  /** Events of commands, live, that a requester may see. See `commandEvents`. */
+  events(requester: Requester, query: CommandEventQuery): SharedSubscription<CommandEvent>;
+  /** The client's live commands. */
+  load(key: ClientKey): CommandLoad;
+  /** The live commands of all clients that are connected to this node. */
+  nodeLoad(): CommandLoad;
 }
 
 // --- history ---------------------------------------------------------------------------------------------------------
@@ -213,7 +207,7 @@ export interface Sites extends SiteRegistry, SiteSessions {
   /**
    * Runs an allowed action on the session's host, as the session's owner, with the ids of session and site added to the
    * params. Checks run in this order: the requester, the input, the site's rules, the session's state, then those of
-   * any command. Null: absent or foreign.
+   * any command. Null if there is no such session, or if it belongs to another user.
    */
   invoke(requester: Requester, sessionId: string, request: SiteInvokeRequest): Promise<Invocation | null>;
 }

@@ -3,7 +3,16 @@ import type { Crypto } from './crypto.ts';
 import { fail, invalid } from './errors.ts';
 import { canonicalJson } from './json.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts';
-import type { Completeness, ObservedSource, Page, PageCursors, PageRequest, Position, Scan } from './page.ts';
+import {
+  SCAN_BUDGET,
+  type Completeness,
+  type ObservedSource,
+  type Page,
+  type PageCursors,
+  type PageRequest,
+  type Position,
+  type Scan,
+} from './page.ts';
 
 /** The paging arguments of a request: `first` is 1 to 1000 (default 100), `after` an opaque cursor. */
 export type PageArgs = { readonly first?: number | null | undefined; readonly after?: string | null | undefined };
@@ -61,7 +70,9 @@ export class Cursors {
     source: Omit<ObservedSource, 'complete' | 'observed' | 'limit' | 'reason'>,
     view: (row: T) => U,
   ): Page<U> {
-    const own: ObservedSource = { ...source, complete: true, observed: scan.rows.length, limit: null, reason: null };
+    const whole = { complete: true, limit: null, reason: null } as const;
+    const cut = { complete: false, limit: SCAN_BUDGET, reason: 'limit_reached' } as const;
+    const own: ObservedSource = { ...source, observed: scan.rows.length, ...(scan.cut ? cut : whole) };
     return {
       nodes: scan.rows.map(({ row }) => view(row)),
       cursors: this.#cursorsOf(listing, scan),
@@ -71,7 +82,7 @@ export class Cursors {
   }
 
   /**
-   * As `page`, for the first rows of a listing. `nodes` is the given array itself, and positions are computed on
+   * Like `page`, for the first rows of a listing. `nodes` is the given array itself, and positions are computed on
    * demand. The same array must always be given with the same listing name and filter; only the requester may differ
    * (end cursors are cached by array and requester).
    */

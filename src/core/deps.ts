@@ -1,13 +1,18 @@
+import type { AuditTrail } from './audit/trail.ts';
 import type { Policy } from './auth/policy.ts';
 import type { Backend } from './backend.ts';
 import type { Clock } from './clock.ts';
 import type { Crypto } from './crypto.ts';
 import type { Cursors } from './cursor.ts';
+import type { CommandEvents } from './delivery/command-events.ts';
 import type { SpillStore } from './history/spill.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import type { ServerSettings } from './server.ts';
+import type { RevealMode } from './reveal/api.ts';
 import type { ReadTurns } from './shares/read-turns.ts';
 import type { Shares } from './shares/shares.ts';
+import type { Tracing } from './tracing.ts';
 
 /** The dependencies that the parts of core share. */
 export type Deps = {
@@ -19,12 +24,21 @@ export type Deps = {
   readonly policy: Policy;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Null: no spans are recorded, and commands cost nothing for it. */
+  readonly tracing: Tracing | null;
   /** The store of payloads that are too large for a history message. */
   readonly spill: SpillStore;
   /** The resources that each user holds in this process. */
   readonly shares: Shares;
-  /** Which large reads of the store run now, and which wait. */
+  /** Lets users take turns with large reads of the store. */
   readonly readTurns: ReadTurns;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
+  /** Records what administrators do before it is done. */
+  readonly audit: AuditTrail;
+  /** How administrators may read payloads. */
+  readonly reveal: RevealMode;
+  readonly server: ServerSettings;
+  /** The live feeds of what happens to commands. */
+  readonly events: CommandEvents;
 };

@@ -15,7 +15,7 @@ export type ErrorDetails = {
   readonly command?: { readonly userId: string; readonly clientId: string; readonly commandId: string };
   /** The share that the user has used up (`share_exceeded`), or the share whose total is used up (`store_full`). */
   readonly share?: string;
-  /** What an operator must mend before the node is ready. Names only, never a value. */
+  /** What an operator must repair before the node is ready. Names only, never a value. */
   readonly reason?: string;
   /** The HTTP status if it differs from the code's own (`invalid_user` of a token: 401). */
   readonly status?: number;

@@ -2,12 +2,21 @@
 import { fail, invalid } from './errors.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS, USER_GIVEN_CHARS, USER_MAX_CHARS } from './limits.ts';
 
-/** Ids of clients, instances, commands, sites, windows, contexts and tasks. */
-const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
-/** Names of actions and events. */
-const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+/** Ids of clients, instances, commands, sites, windows, contexts and tasks: the pattern without its anchors. */
+export const ID_PATTERN = '[A-Za-z0-9_.:@~-]{1,128}';
+/** Names of actions and events: the pattern without its anchors. */
+export const NAME_PATTERN = '[A-Za-z][A-Za-z0-9_.:-]{0,127}';
+/** The characters that no user id and no trace id holds, as they stand inside the brackets of a pattern. */
+export const CONTROL_CHARS = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029';
+const ID = new RegExp(`^${ID_PATTERN}$`);
+const NAME = new RegExp(`^${NAME_PATTERN}$`);
+const CONTROL = new RegExp(`[${CONTROL_CHARS}]`);
 const SPACE = /\s/;
+
+/** Whether the text has at most this many characters. A character is a Unicode code point, as in JSON Schema. */
+export function hasAtMost(text: string, most: number): boolean {
+  return text.length <= most || (text.length <= 2 * most && [...text].length <= most);
+}
 
 export function isId(text: string): boolean {
   return ID.test(text);
@@ -23,7 +32,7 @@ export function id(parameter: string, text: string): string {
 }
 
 export function isTrace(text: string): boolean {
-  return text.length <= TRACE_MAX_CHARS && !CONTROL.test(text);
+  return hasAtMost(text, TRACE_MAX_CHARS) && !CONTROL.test(text);
 }
 
 /** The id of a trace or a span from another tracing system. Throws `invalid_argument` naming the parameter. */
@@ -47,7 +56,7 @@ export function suffixSegments(text: string): readonly string[] | null {
   return segments.length <= STREAM_SUFFIX_SEGMENTS ? segments : null;
 }
 
-/** Users that are in canonical form for sure: ASCII without `/`, space and control characters, and in lower case. */
+/** Users that are certainly in canonical form: ASCII without `/`, spaces and control characters, in lower case. */
 const PLAIN_USER = /^[a-z0-9_.:@~+-]{1,128}$/;
 
 const USER_FORM = 'A user is 1 to 128 characters without control characters and without "/".';
@@ -65,7 +74,7 @@ export function canonicalUser(text: string): string {
   const user = isEmail(tidy) ? tidy.toLowerCase().normalize('NFC') : tidy;
   const bad =
     user.length === 0 ||
-    user.length > USER_MAX_CHARS ||
+    !hasAtMost(user, USER_MAX_CHARS) ||
     user.includes('/') ||
     CONTROL.test(user) ||
     !user.isWellFormed();

@@ -35,7 +35,7 @@ class Canonical {
     if (first === BRACE) return this.#object();
     if (first === BRACKET) return this.#array();
     const text = this.#take(endOfScalar(this.#json, this.#at));
-    // A digit or a minus sign sorts before every letter, so anything later is `true`, `false` or `null`.
+    // A digit or a minus sign sorts before every letter, so any other scalar is `true`, `false` or `null`.
     return first > NINE ? text : canonicalNumber(text);
   }
 

@@ -13,10 +13,10 @@ import { nameOf } from '../protocol/json.ts';
 import { countParts, ownSlice, RawJson, trustJson, type JsonText } from './json.ts';
 
 /**
- * How to build the value of a JSON text: as JSON.parse does (`plain`), as a RawJson that keeps the text (`text`; null
- * for the text `null`), not at all (`skipped`), or as a list or an object whose parts have shapes of their own. A value
- * that is not a list is built with the item's shape of a list shape. A value that is not an object is built as `plain`
- * for an object shape.
+ * How to build the value of a JSON text. `plain`: as JSON.parse does. `text`: as a RawJson that keeps the text; null
+ * for the text `null`. `skipped`: not at all. Or as a list or an object whose parts have shapes of their own. For a
+ * list shape, a value that is not a list is built with the shape of an item. For an object shape, a value that is not
+ * an object is built as `plain`.
  */
 export type Shape = 'plain' | 'text' | 'skipped' | ListShape | ObjectShape;
 export type ListShape = { readonly item: Shape };

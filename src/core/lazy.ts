@@ -29,7 +29,7 @@ export class LazySet<T> {
   }
 }
 
-/** The same for a Map. */
+/** Like LazySet, for a Map. */
 export class LazyMap<K, V> {
   #items: ChurnMap<K, V> | null = null;
 

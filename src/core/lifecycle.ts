@@ -1,3 +1,4 @@
+/** Starts core, drains it and closes it, in the order in which its rooms depend on each other. */
 import type { Cancel } from './clock.ts';
 import { createStaleWatch } from './connections/watch.ts';
 import type { Core } from './core.ts';
@@ -6,9 +7,11 @@ import type { Dispatcher } from './delivery/dispatcher.ts';
 import { drainLinks, endWaits } from './delivery/drain.ts';
 import { startLoops, type LoopParts } from './delivery/loops.ts';
 import { handleNodeLoss } from './delivery/node-loss.ts';
+import type { NodeQuestions } from './delivery/node-questions.ts';
 import type { StoreRetryQueue } from './delivery/store-retry-queue.ts';
 import type { Deps } from './deps.ts';
 import { fail } from './errors.ts';
+import type { Series } from './metrics/series.ts';
 import type { Correlator } from './rpc/correlator.ts';
 import { reattachWaits } from './rpc/reattach.ts';
 import { releaseWaits } from './rpc/release.ts';
@@ -20,13 +23,15 @@ export type LifecycleParts = {
   readonly dispatcher: Dispatcher;
   readonly acts: DeliveryActs;
   readonly outbox: StoreRetryQueue;
+  readonly questions: NodeQuestions;
+  readonly series: Pick<Series, 'start'>;
 };
 
 /** Starts, drains and closes a node. Nothing runs before `start`. */
 export type Lifecycle = Pick<Core, 'start' | 'drain' | 'close' | 'ready'> & { readonly isDraining: () => boolean };
 
 export function createLifecycle(parts: LifecycleParts): Lifecycle {
-  const { deps, correlator, dispatcher, acts, outbox } = parts;
+  const { deps, correlator, dispatcher, acts, outbox, series } = parts;
   const { backend } = deps;
   let draining = false;
   let cancels: Cancel[] = [];
@@ -38,7 +43,8 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
   return {
     isDraining,
     async start() {
-      cancels = [await startLoops(loopsOf(parts, { drain, isDraining })), createStaleWatch(deps).start()];
+      const loops = await startLoops(loopsOf(parts, { drain, isDraining }));
+      cancels = [loops, createStaleWatch(deps).start(), series.start(), () => deps.events.close()];
     },
     drain,
     async close() {
@@ -57,12 +63,13 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
 }
 
 function loopsOf(parts: LifecycleParts, { drain, isDraining }: Pick<Lifecycle, 'drain' | 'isDraining'>): LoopParts {
-  const { deps, correlator, dispatcher, acts } = parts;
+  const { deps, correlator, dispatcher, acts, questions } = parts;
   const reattach = (): Promise<void> => reattachWaits({ deps, correlator });
   return {
     deps,
     dispatcher,
     acts,
+    questions,
     isDraining,
     onDrain(withinMs) {
       drain(withinMs).catch((error: unknown) => deps.log.error({ err: error }, 'draining failed'));

@@ -2,7 +2,7 @@
 import { JSON_DEPTH } from '../protocol/json-scan.ts';
 
 // --- subscriptions ---------------------------------------------------------------------------------------------------
-/** Events that the queue of a subscription holds (documented: 100); a full queue drops its oldest event. */
+/** The most events in the queue of a subscription (documented: 100). A full queue drops its oldest event. */
 export const SUBSCRIPTION_QUEUE = 100;
 export const SSE_PER_PRINCIPAL = 10;
 export const SSE_PER_ADMIN = 200;
@@ -13,8 +13,8 @@ export const SSE_PING_MS = 20_000;
 export const QUERY_DEPTH = 12;
 export const QUERY_TOKENS = 4000;
 /**
- * Nested braces, brackets and parentheses of a document, in selections and argument values alike. As deep as JSON may
- * be.
+ * The most levels of nested braces, brackets and parentheses in a document, in selections and argument values alike. As
+ * many as JSON may have.
  */
 export const QUERY_NESTING = JSON_DEPTH;
 export const QUERY_ALIASES = 100;
@@ -22,19 +22,22 @@ export const QUERY_ROOT_FIELDS = 10;
 export const QUERY_DIRECTIVES = 50;
 export const QUERY_OPERATIONS = 50;
 export const QUERY_FRAGMENTS = 50;
-/** Steps of comparing fields of the same name that are merged. Each spread of a fragment counts. */
+/** The most steps of comparing fields of the same name that are merged. Each spread of a fragment counts. */
 export const QUERY_MERGES = 10_000;
-/** Characters of a document, checked before it is parsed. Large values belong in variables. */
+/** The most characters of a document, checked before it is parsed. Large values belong in variables. */
 export const QUERY_CHARS = 64 * 1024;
-/** Ids that `nodes` takes. */
+/** The most ids that `nodes` accepts. */
 export const NODE_IDS = 100;
-/** The longest id of a node: that of a message, whose user and stream suffix are as long as they may be. */
+/**
+ * The most characters of the id of a node. The longest is that of a message whose user and stream suffix are as long as
+ * possible.
+ */
 export const NODE_ID_CHARS = 4096;
-/** Errors that validation reports for one document at most. */
+/** The most errors that validation reports for one document. */
 export const QUERY_FAULTS = 10;
 /**
- * Requests without a token: characters of a document that is parsed, the same where introspection is open, bytes of the
- * body, and the token bucket of an address (requests per second, size of the bucket).
+ * Bounds of requests without a token: the characters of a document that is parsed, the same where introspection is open
+ * to all, the bytes of the body, and the token bucket of an address (requests per second, size of the bucket).
  */
 export const ANONYMOUS_QUERY_CHARS = 256;
 export const ANONYMOUS_INTROSPECTION_CHARS = 4 * 1024;
@@ -44,22 +47,22 @@ export const ANONYMOUS_BURST = 300;
 export const QUERY_COST_USER = 20_000;
 export const QUERY_COST_ADMIN = 500_000;
 export const QUERY_MS = 10_000;
-/** Parsed and compiled documents that are cached, and the longest document (in characters) that is cached. */
+/** How many parsed and compiled documents are cached, and the most characters of one of them. */
 export const QUERY_CACHE = 500;
 export const QUERY_CACHE_CHARS = 16 * 1024;
-/** A reserved single-connection stream that is not opened within this time is dropped. */
+/** A reserved single-connection stream is dropped if it is not opened within this time. */
 export const SSE_RESERVATION_MS = 30_000;
 /**
  * The events of one tick are written as one chunk of up to about this many characters. Node buffers the same amount for
  * a socket before it reports back-pressure, so a slow reader costs at most twice this in its socket, besides its queue.
  */
 export const SSE_MERGE_CHARS = 64 * 1024;
-/** An event stream whose reader takes nothing for this long is closed. */
+/** An event stream is closed when its reader has taken nothing for this long. */
 export const SSE_STALL_MS = 5 * SSE_PING_MS;
 
 /**
- * Reads of pages that the store may answer at once, and how many of them may be one requester's. A page may take
- * PAGE_READ_BYTES, so 40 MiB are on their way at most.
+ * The most reads of pages that the store may answer at the same time, and the most of one requester. A page may take
+ * PAGE_READ_BYTES, so at most 40 MiB are in transit.
  */
 export const READ_TURNS = { atOnce: 8, perHolder: 2 } as const;
 /**
@@ -67,3 +70,6 @@ export const READ_TURNS = { atOnce: 8, perHolder: 2 } as const;
  * take, so that such an answer is cut by its own budget.
  */
 export const PAGE_READ_BYTES = 5 * 1024 * 1024;
+
+/** The minimum age of the waits that a listing of pending RPCs shows. */
+export const MIN_AGE_MS = { default: 0, min: 0, max: 86_400_000 } as const;

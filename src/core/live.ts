@@ -47,7 +47,7 @@ export type SharedSubscription<T> = {
 export type Feed<T> = {
   readonly subscription: Subscription<T>;
   push(event: T): void;
-  /** Ends the sequence after the queued events were read. */
+  /** Ends the sequence after its queued events have been read. */
   end(): void;
   /** Drops the queued events and ends the sequence with an error. */
   fail(error: unknown): void;
@@ -120,4 +120,15 @@ export function createFeed<T>(onEnd: () => void, bound: number = SUBSCRIPTION_QU
       wake();
     },
   };
+}
+
+/** A subscription of one requester's own to a shared sequence. */
+export function subscribeTo<T>({ listen, lifetime }: SharedSubscription<T>): Subscription<T> {
+  const feed = createFeed<T>(() => {
+    stop();
+    lifetime.close();
+  });
+  const stop = listen(feed.push);
+  lifetime.endWith(feed);
+  return feed.subscription;
 }

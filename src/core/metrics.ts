@@ -1,7 +1,10 @@
 /**
- * Counters as a port. Cardinality is low by construction: a name from this list and at most one label from a closed
- * set. The values are the help texts of the metrics. `delivery.nodes` shows a selection of each node's `snapshot`.
+ * The list of all metrics, and the port through which the relay counts and measures. Cardinality is low by
+ * construction: a name from these lists and at most one label from a closed set. The values are the help texts.
  */
+import type { NodeReading, ReadingQuery } from './metrics/reading.ts';
+
+/** What is counted. `delivery.nodes` shows a selection of each node's `snapshot`. */
 export const COUNTERS = {
   commands_admitted: 'Commands admitted.',
   commands_refused: 'Invocations refused before admission, by code.',
@@ -25,21 +28,139 @@ export const COUNTERS = {
   links_opened: 'Client links opened, by kind.',
   links_closed: 'Client links closed, by cause.',
   frames_refused: 'Frames refused, by code.',
-  requests: 'HTTP requests and upgrades, by kind of interface.',
+  requests:
+    'HTTP requests and upgrades, by the part of the relay that answered: `graphql`, `rest`, `events`, `builtin` (other fixed paths), `preflight` (of CORS) or `none`.',
   inbound_limited: 'Times a user was slowed or refused for sending more bytes per second than allowed, by transport.',
   sockets_refused: 'Connections refused because too many are open without a valid token, by exceeded bound.',
   unread_cut: 'Connections closed because their user left more bytes unread than the share allows.',
   sockets_cut: 'Connections closed because their peer read nothing of a pending answer.',
   tokens_refused: 'Tokens and tickets refused, by reason.',
   errors_masked: 'Unexpected errors reported to the requester as `internal`.',
+  audit_failures:
+    'Rows of the audit that could not be written. The act of such a row was refused, or its outcome is missing.',
 } as const;
 
+/** Durations, measured in milliseconds and shown in seconds. */
+export const HISTOGRAMS = {
+  command_seconds: 'Time from the admission of a command to its end, by outcome.',
+  dispatch_seconds: 'Time that a command spent in the queue of its client’s link, from queued to dispatched.',
+  ack_seconds: 'Time from the dispatch of a command to the acknowledgement of its client.',
+  client_rtt_seconds: 'Time from a ping on a link to the pong of its peer.',
+  http_seconds:
+    'Time from the arrival of an HTTP request to the end of its response, by route. Event streams are left out.',
+} as const;
+
+/** State that is computed when metrics are read and, of SAMPLED_GAUGES, every five seconds; never otherwise. */
+export const GAUGES = {
+  ready: 'Whether this node takes new links and commands, as `/readyz` says: 1, or 0 if not.',
+  nodes:
+    'Nodes of the deployment, by state: `live`, or `stale` for some 30 s after the lease of a node ended without its stop.',
+  links: 'Open links of clients and callers, also those that are not welcomed yet.',
+  client_links: 'Open links of clients on this node, by client type.',
+  caller_links: 'Open links of callers on this node.',
+  commands_queued: 'Commands queued for the client links of this node.',
+  commands_in_flight: 'Commands that were dispatched on the client links of this node and have not ended.',
+  waiters: 'Pending RPCs of the deployment: waits of callers for a command.',
+  oldest_wait_seconds: 'Age of the oldest pending RPC of the deployment; 0 if there is none.',
+  reservations:
+    'Live commands of the deployment by admission scope: the 20 scopes of the policy with the most, and `other` for the rest, such as the scopes of single users.',
+  reservations_limit: 'Capacity of the admission scopes that `reservations` names, under the policy of this node.',
+  reservations_fullest_ratio:
+    'Highest fraction of its capacity that any admission scope has in use, also that of a user.',
+  share_used: 'Amount of each share that all users together hold, in bytes or as a count.',
+  share_limit: 'Limit of each share for all users together; shares without a total have no value.',
+  share_users_over: 'Number of users who hold more than their guarantee of each share.',
+  unauthenticated_sockets: 'Open sockets without a valid token.',
+} as const;
+
+/**
+ * The gauges that are also recorded by time, with the value of the node at the end of each slot, and how those of
+ * several nodes are combined. Of the slots of one step, `sum` shows the last one, and `max` the highest.
+ */
+export const SAMPLED_GAUGES = {
+  client_links: 'sum',
+  caller_links: 'sum',
+  commands_queued: 'sum',
+  commands_in_flight: 'sum',
+  waiters: 'sum',
+  oldest_wait_seconds: 'max',
+} as const satisfies Partial<Record<GaugeName, 'sum' | 'max'>>;
+
+export type SampledGaugeName = keyof typeof SAMPLED_GAUGES;
 export type CounterName = keyof typeof COUNTERS;
+export type HistogramName = keyof typeof HISTOGRAMS;
+export type GaugeName = keyof typeof GAUGES;
+export type MetricName = CounterName | HistogramName | GaugeName;
+
+export const COUNTER_NAMES: readonly CounterName[] = namesOf(COUNTERS);
+export const HISTOGRAM_NAMES: readonly HistogramName[] = namesOf(HISTOGRAMS);
+export const GAUGE_NAMES: readonly GaugeName[] = namesOf(GAUGES);
+export const SAMPLED_GAUGE_NAMES: readonly SampledGaugeName[] = namesOf(SAMPLED_GAUGES);
+
+/** The name of each metric's label. Metrics that are not listed have no label. */
+export const LABELS: Readonly<Partial<Record<MetricName, string>>> = {
+  commands_refused: 'code',
+  commands_ended: 'outcome',
+  node_losses: 'cause',
+  messages_ingested: 'verdict',
+  context_reports: 'outcome',
+  links_opened: 'kind',
+  links_closed: 'cause',
+  frames_refused: 'code',
+  results_given_up: 'reason',
+  requests: 'handler',
+  inbound_limited: 'transport',
+  sockets_refused: 'bound',
+  tokens_refused: 'reason',
+  command_seconds: 'outcome',
+  http_seconds: 'route',
+  nodes: 'state',
+  client_links: 'client_type',
+  reservations: 'scope',
+  reservations_limit: 'scope',
+  share_used: 'share',
+  share_limit: 'share',
+  share_users_over: 'share',
+};
+
+/** The command that a measured duration belongs to, so that a reader of the metrics finds an example. */
+export type MeasuredCommand = {
+  readonly commandId: string;
+  readonly traceId: string | null;
+  readonly traceFlags: string | null;
+  /** As the record of the command has it. */
+  readonly callSpan: string | null;
+};
+
+/** Pairs of label value and number; the label is null if the gauge has none. Whole numbers, durations in milliseconds. */
+export type SampleReader = () => Iterable<readonly [string | null, number]>;
 
 export interface Metrics {
   count(name: CounterName, label?: string): void;
-  /** Values since the node started, by counter name, followed by `:label` if the counter has one. */
+  /** Adds one duration. A negative one, which differing clocks of nodes can cause, counts as zero. */
+  observe(name: HistogramName, ms: number, label?: string, of?: MeasuredCommand): void;
+  /** Sets how a sampled gauge is read: at the end of each slot, and when the series of this node are read. */
+  sample(name: SampledGaugeName, read: SampleReader): void;
+  /** Values of the counters since the node started, by name, followed by `:label` if the counter has one. */
   snapshot(): ReadonlyMap<string, number>;
+  /**
+   * Closes the time slot that the last call opened if `now` (epoch milliseconds) is beyond it. What was counted and
+   * measured since then belongs to that slot, and the sampled gauges are read as its end.
+   */
+  closeSlot(now: number): void;
+  /** What this node recorded in a window of time, including the open slot. */
+  read(query: ReadingQuery, now: number): NodeReading;
 }
 
-export const silentMetrics: Metrics = { count() {}, snapshot: () => new Map() };
+export const silentMetrics: Metrics = {
+  count() {},
+  observe() {},
+  sample() {},
+  snapshot: () => new Map(),
+  closeSlot() {},
+  read: ({ points }) => ({ known: '0'.repeat(points), rows: [] }),
+};
+
+function namesOf<Name extends string>(helps: Readonly<Record<Name, string>>): readonly Name[] {
+  return Object.keys(helps) as Name[];
+}

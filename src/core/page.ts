@@ -7,7 +7,7 @@
 export type Position = readonly string[];
 
 export type PageRequest = {
-  /** 1 to 1000. */
+  /** The most rows of the page, 1 to 1000. */
   readonly first: number;
   /** Exclusive; null starts at the first row. */
   readonly after: Position | null;
@@ -15,7 +15,19 @@ export type PageRequest = {
 
 export type IncompleteReason = 'limit_reached' | 'node_silent' | 'store_unavailable' | 'evicted' | 'not_supported';
 export type EvidenceSource =
-  'connections' | 'streams' | 'pending_rpcs' | 'actions' | 'messages' | 'delivery' | 'contexts' | 'windows' | 'sites';
+  | (
+      | 'connections'
+      | 'streams'
+      | 'pending_rpcs'
+      | 'actions'
+      | 'messages'
+      | 'delivery'
+      | 'contexts'
+      | 'windows'
+      | 'sites'
+      | 'audit'
+    )
+  | 'metrics';
 
 /** What one source contributed to an answer, and why something is missing. */
 export type ObservedSource = {
@@ -26,7 +38,7 @@ export type ObservedSource = {
   readonly observed: number;
   readonly limit: number | null;
   readonly reason: IncompleteReason | null;
-  /** Epoch milliseconds. */
+  /** When the source was read, in epoch milliseconds. */
   readonly asOf: number;
 };
 
@@ -42,6 +54,8 @@ export type Scan<T> = {
   readonly next: Position | null;
   /** What this answer misses: silent nodes, evicted rows. Empty if nothing is missing. */
   readonly gaps: readonly ObservedSource[];
+  /** True if the page ended before it was full because SCAN_BUDGET rows had been read. */
+  readonly cut?: boolean;
 };
 
 /** The opaque cursors of a page. Each is made on demand, since signing costs more than most rows do. */
@@ -98,7 +112,8 @@ export function scanSorted<T>(
   let scanned = 0;
   let last: Position | null = null;
   for (const row of rows) {
-    if (found.length === request.first || scanned === SCAN_BUDGET) return { rows: found, next: last, gaps: [] };
+    if (found.length === request.first) return { rows: found, next: last, gaps: [] };
+    if (scanned === SCAN_BUDGET) return { rows: found, next: last, gaps: [], cut: true };
     scanned++;
     const at = position(row);
     last = at;

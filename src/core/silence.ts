@@ -5,7 +5,10 @@ import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import type { EvidenceSource, ObservedSource, Scan } from './page.ts';
 
 const NONE: readonly ObservedSource[] = [];
-/** How long the list of silent nodes is cached: far less than the time after which a node is silent. */
+/**
+ * How long the list of silent nodes is cached, in milliseconds: far less than the time after which a node counts as
+ * silent.
+ */
 const CACHE_MS = 250;
 
 type SilenceDeps = Pick<Deps, 'backend' | 'clock'>;
@@ -15,9 +18,9 @@ type CachedNodes = { readonly at: number; nodes: MaybePromise<readonly string[]>
 const cache = new WeakMap<NodeStore, CachedNodes>();
 
 /**
- * The gaps of an answer that silent nodes cause: one source for each silent node, with `observed` 0, since the rows of
- * a silent node show the state that it last reported. `nodeId` selects one node; null: all. Empty while no node is
- * silent. The answer is at most LOOK_MS old. Throws as the store does.
+ * The gaps of an answer that silent nodes cause: one source for each silent node, with `observed` 0, because the rows
+ * of a silent node show the state that it last reported. `nodeId` selects one node; null: all. Empty while no node is
+ * silent. The answer is at most CACHE_MS old. Throws as the store does.
  */
 export function silentSources(
   { backend, clock }: SilenceDeps,

@@ -27,9 +27,10 @@ const ARGS = [
   '--disable-sync',
   '--disable-breakpad',
   '--disable-dev-shm-usage',
-  // The browser ends when this pipe closes, so it cannot outlive the demo, even after a crash.
+  // The browser ends when this pipe closes, so it cannot outlive the demo, not even after a crash.
   '--remote-debugging-pipe',
 ];
+/** How long the browser may take to end before it is killed. */
 const EXIT_MS = 3_000;
 
 /** The first Chromium on the path or in the usual folders; null when there is none. */

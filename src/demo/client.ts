@@ -7,6 +7,7 @@ import { pauseAt, roughly, type Pause } from './pause.ts';
 import type { DemoPlace } from './place.ts';
 import { roleOf, type Role } from './roles.ts';
 
+/** About how long a bad network holds, a sleepy client is awake and asleep, and a clumsy one runs until it falls. */
 const NETWORK_LASTS_MS = 14_000;
 const AWAKE_MS = 16_000;
 const ASLEEP_MS = 7_000;
@@ -43,7 +44,7 @@ function connect({ member, start, role }: Part): Runtime {
     ...(habit === 'drops' && { WebSocket: flakySocket(() => roughly(NETWORK_LASTS_MS) / start.tempo) }),
     onStatus(status) {
       if (status.state === 'connected') send({ type: 'connected' });
-      // The relay closed the link permanently, for example because another instance replaced this one.
+      // The relay has closed the link for good, for example because another instance has replaced this one.
       else if (status.state === 'closed' && status.reason !== 'client_closed') void leave();
     },
   });
@@ -111,7 +112,7 @@ process.on('message', (message) => {
     tokenWaiters = [];
   }
 });
-// The demo has ended.
+// The demo has ended, so this process ends too.
 process.on('disconnect', () => void leave());
 // Ctrl-C reaches the whole process group. This process ignores it, because the demo stops each client itself.
 process.on('SIGINT', () => {});

@@ -1,8 +1,8 @@
 /** Starts the demo: a relay, its clients, their traffic, the web page and the task board. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openCallboard, secretsIn } from '../callboard.ts';
-import { readConfig, type Config } from '../config.ts';
+import { openCallboard } from '../callboard.ts';
+import { readConfig, secretsIn, type Config } from '../config.ts';
 import type { Log } from '../core/log.ts';
 import { createSignIn } from '../http/sign-in.ts';
 import { signToken } from '../http/token.ts';
@@ -34,12 +34,17 @@ export type DemoOptions = {
 
 /** Default scenes per second, slow enough to read along. */
 export const PACE = 2;
+/**
+ * How often, at pace 1, the demo prints its status, replaces a client by a new instance, and adds a task to the board.
+ */
 const STATUS_MS = 10_000;
 const DEPLOY_MS = 30_000;
 const BOARD_TASK_MS = 20_000;
-/** How long the demo waits for its clients before the first call. Milliseconds. */
-const CURTAIN_MS = 5_000;
+/** How long the demo waits for its clients before it makes the first call, in milliseconds. */
+const CLIENTS_WAIT_MS = 5_000;
+/** How long commands may finish when the demo ends. */
 const DRAIN_MS = 2_000;
+/** How long the tokens of demo clients are valid; clients renew them. */
 const TOKEN_SECONDS = 3600;
 
 /**
@@ -72,9 +77,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const watched = boardPages.find(({ name }) => name === 'all');
   if (page.kind === 'browser' && watched)
     parts.use(new Keeper(() => startBrowser(page.program, `${watched.url}#auto`)));
-  print(greeting(relay, { page, board: boardPages, code: signIn.code }));
+  print(greeting(relay, { page, board: boardPages, code: signIn.code, consoleCode: signIn.issue() }));
   const connected = Promise.all(clients.map(({ current }) => current.connected));
-  await Promise.race([connected, stopped, sleep(CURTAIN_MS, undefined, { ref: false })]);
+  await Promise.race([connected, stopped, sleep(CLIENTS_WAIT_MS, undefined, { ref: false })]);
   parts.use(startTraffic({ ...stage, pace }));
   const statusLoop = new AbortController();
   parts.defer(() => statusLoop.abort());
@@ -94,7 +99,8 @@ function demoConfig(config: Config): DemoConfig {
   const adminToken = config.generated ? (config.auth.adminTokens[0] ?? made) : made;
   const secret = config.auth.secret ?? randomBytes(32).toString('base64url');
   const adminTokens = [...new Set([...config.auth.adminTokens, adminToken])];
-  return { ...config, auth: { ...config.auth, adminTokens, secret }, adminToken, secret };
+  // The pages of the demo speak to the relay without TLS.
+  return { ...config, tls: null, auth: { ...config.auth, adminTokens, secret }, adminToken, secret };
 }
 
 function tokensOf({ secret, auth }: DemoConfig): Relay['token'] {

@@ -14,14 +14,21 @@ const NESTED =
   '{ users { nodes { userId connections { nodes { clientId status actions { items { name summary } } } } workers { idle { contextId } assigned { contextId taskId } } browserWindows { nodes { windowId draining busyCount } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
 const EVENTS = 'subscription { connectionEvents { change cause at connection { userId clientId instanceId } } }';
 
-/** What the demo has to show. `code` signs the GraphQL editor in, once. */
-export type Shown = { readonly page: PagePlan; readonly board: readonly BoardPage[]; readonly code: string };
+/** What the demo has to show. `code` signs the GraphQL editor in, once; `consoleCode` the console. */
+export type Shown = {
+  readonly page: PagePlan;
+  readonly board: readonly BoardPage[];
+  readonly code: string;
+  readonly consoleCode: string;
+};
 
 /** The text that the demo prints after its clients have been started. */
-export function greeting({ url, adminToken }: Relay, { page, board, code }: Shown): string {
+export function greeting({ url, adminToken }: Relay, { page, board, code, consoleCode }: Shown): string {
   return `callboard demo: a relay and its clients, kept busy until you stop it (Ctrl-C).
 
-  open         ${url}/         overview
+  open         ${url}/console/#code=${consoleCode}
+                 the console (signed in, once, within 10 minutes): watch the calls
+               ${url}/         overview
                ${url}/graphql#code=${code}
                  the GraphQL editor (signed in, once, within 10 minutes)
   admin token  ${adminToken}

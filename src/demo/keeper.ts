@@ -12,6 +12,7 @@ const systemClock: KeeperClock = {
   sleep: (ms, signal) => sleep(ms, undefined, { signal }),
 };
 
+/** The first and the longest pause before an ended client is started again. */
 const BACKOFF_BASE_MS = 500;
 const BACKOFF_CAP_MS = 30_000;
 /** A run that lasted this long resets the backoff. */

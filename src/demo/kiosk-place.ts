@@ -3,6 +3,7 @@ import { roughly, type Pause } from './pause.ts';
 import { windowOf, type DemoPlace } from './place.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
+/** About how often the kiosk's page gets a new tab. */
 const RENEW_EVERY_MS = 20_000;
 /** How long a window without tasks stays open. */
 const LINGER_MS = 3_000;
@@ -19,7 +20,8 @@ export function kioskPlace(pool: WorkerPool): DemoPlace {
 }
 
 /**
- * Replaces one window of workers after the other: drains it and opens a new one, as one does with leaking processes.
+ * Replaces the windows of workers one after the other: drains a window and opens a new one, as programs do whose
+ * processes leak memory.
  */
 export async function renewDesks(pool: WorkerPool, pause: Pause, signal: AbortSignal): Promise<never> {
   for (;;) {

@@ -1,3 +1,4 @@
+/** Pauses of the demo, which are shorter at a faster pace. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Waits `ms` milliseconds divided by the demo's tempo. Rejects with an AbortError as soon as the signal is aborted. */

@@ -1,3 +1,4 @@
+/** The contexts and windows that a demo client reports, and how they change. */
 import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.ts';
 
 /** The current contexts and windows of a client, for its report. */

@@ -21,10 +21,11 @@ export type ClientProcessOptions = {
 /** `connected` resolves after the client's first `welcome`; it may never resolve. */
 export type ClientRun = SupervisedRun & { readonly connected: Promise<void> };
 
-/** The extension is that of this file: TypeScript in the development tree, JavaScript in the package. */
+/** The program has the extension of this file: `.ts` in a checkout, `.js` in the package. */
 const PROGRAM = new URL(`./client${extname(import.meta.filename)}`, import.meta.url);
 /** How long a process may take to exit before it is killed. Milliseconds. */
 const EXIT_MS = 3_000;
+/** The characters of its standard error that the error of an ended process shows. */
 const STDERR_CHARS = 4_000;
 
 /** Starts one client of the cast in a separate process. */

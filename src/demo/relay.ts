@@ -1,3 +1,5 @@
+/** What the parts of the demo know of the relay: its address and its tokens. */
+
 type Scope = 'connect' | 'invoke' | 'host';
 
 /** The relay as the parts of the demo use it: an address and credentials, as for any outside program. */

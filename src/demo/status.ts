@@ -1,3 +1,4 @@
+/** Prints the state of the demo's relay from time to time. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdmin } from '../clients/admin/index.ts';
 import type { Relay } from './relay.ts';
@@ -56,7 +57,7 @@ type Now = {
 };
 
 /** The status line. `metrics` is the exposition in Prometheus' text format. */
-export function statusLine(now: Now, metrics: string): string {
+function statusLine(now: Now, metrics: string): string {
   const ended = OUTCOMES.map((outcome) => {
     const count = total(metrics, `callboard_commands_ended_total{outcome="${outcome}"}`);
     return `${count} ${outcome.replaceAll('_', ' ')}`;

@@ -9,6 +9,8 @@ import { invalid, notFound, notFoundError } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { CALLER_UNANSWERED } from '../core/limits.ts';
 import { endOf } from '../core/rpc/ended.ts';
+import { traceFlagsIn, traceStateIn } from '../core/trace-context.ts';
+import { traceOf } from './trace-members.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import type { FrameLimits } from './frame-limits.ts';
 import { payloadOf } from './payload.ts';
@@ -123,6 +125,8 @@ export class Callers {
       respondWithinMs: frame.respond_within_ms,
       traceId: frame.trace_id,
       parentSpanId: frame.parent_span_id,
+      traceFlags: traceFlagsIn(frame.trace_flags),
+      traceState: traceStateIn(frame.trace_state),
       signal: asking.signal,
       // A request for the first stage only does not listen for later stages.
       onAdmitted: frame.stages === 'first' ? sendStage : undefined,
@@ -138,11 +142,14 @@ export class Callers {
       ...keyOf(frame, requester),
       waitFor: frame.wait_for,
       withinMs: frame.within_ms,
+      ...traceOf(frame),
       signal: asking.signal,
       onAdmitted: frame.stages === 'first' ? sendStage : undefined,
       onStage: frame.stages === 'first' ? undefined : sendStage,
     };
-    this.#answerWith(frame, core.rpc.await(requester, request), asking, sendStage);
+    const awaited = core.rpc.await(requester, request);
+    const shown = requester.kind === 'admin' ? recorded(core, requester, awaited) : awaited;
+    this.#answerWith(frame, shown, asking, sendStage);
   }
 
   #cancel(frame: Cancel, requester: Principal, { signal, fail }: Asking): void {
@@ -157,14 +164,17 @@ export class Callers {
       .catch(fail);
   }
 
-  /** Answers once the wait is over. One reaction for both outcomes, because each further promise costs every call. */
+  /**
+   * Answers once the wait is over. One reaction handles both outcomes, because each further promise would cost every
+   * call.
+   */
   #answerWith(
     frame: Invoke | Await,
-    asked: Promise<Invocation | null>,
+    waiting: Promise<Invocation | null>,
     { signal, fail }: Asking,
     sendStage: OnStage | undefined,
   ): void {
-    asked.then((invocation) => {
+    waiting.then((invocation) => {
       if (invocation === null) return fail(notFoundError());
       try {
         this.#answered(frame.ref, signal);
@@ -199,6 +209,24 @@ export class Callers {
     } as const;
     writer.send(header, result);
   }
+}
+
+/**
+ * Records in the audit that an administrator who awaits another user's call reads its result, before the result is
+ * answered.
+ */
+async function recorded(
+  core: Core,
+  requester: Principal,
+  awaited: Promise<Invocation | null>,
+): Promise<Invocation | null> {
+  const invocation = await awaited;
+  if (!invocation || !('command' in invocation) || invocation.result === null) return invocation;
+  const { command } = invocation;
+  const { userId, clientId, commandId } = command;
+  if (!core.reveals.ownsCall(requester, command))
+    await core.reveals.read(requester, { userId, clientId, commandId }, null);
+  return invocation;
 }
 
 /** Sends each stage once, or only the first, as the request's `stages` says. Undefined: the request has no `stages`. */

@@ -3,6 +3,7 @@ import type { Command } from '../core/delivery/command.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { ClientLink } from '../core/delivery/link.ts';
 import type { JsonText } from '../core/json.ts';
+import type { TraceFields } from '../core/trace-context.ts';
 import { reasonOfCause } from './close.ts';
 import type { Reports } from './reports.ts';
 import type { FrameWriter } from './frame-writer.ts';
@@ -24,9 +25,10 @@ export class SocketLink implements ClientLink {
     this.#owner = owner;
   }
 
-  sendCommand(command: Command, params: JsonText | null, remainingMs: number): void {
+  sendCommand(command: Command, params: JsonText | null, remainingMs: number, trace: TraceFields | null): void {
     this.#reports.expect(command);
-    const { commandId, action, traceId, parentSpanId } = command;
+    const { commandId, action } = command;
+    const { traceId, parentSpanId, traceFlags, traceState } = trace ?? command;
     const header = {
       type: 'command',
       command_id: commandId,
@@ -34,6 +36,8 @@ export class SocketLink implements ClientLink {
       remaining_ms: Math.max(0, Math.floor(remainingMs)),
       trace_id: traceId ?? undefined,
       parent_span_id: parentSpanId ?? undefined,
+      trace_flags: traceFlags ?? undefined,
+      trace_state: traceState ?? undefined,
     } as const;
     this.#writer.send(header, params);
   }

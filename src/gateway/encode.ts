@@ -1,4 +1,4 @@
-/** Encodes text frames as WebSocket bytes (RFC 6455), many frames in one buffer. */
+/** Encodes text frames as WebSocket messages (RFC 6455), many of them in one buffer. */
 import { Buffer } from 'node:buffer';
 
 /** RFC 6455, 5.2: the first byte of a final text frame. Frames of a server are not masked. */
@@ -28,7 +28,9 @@ export function encodeFrames(parts: FrameParts): Buffer {
   return encodeAscii(parts) ?? encodeAny(parts);
 }
 
-/** Null if a text has characters beyond ASCII: then lengths in bytes are not those in characters. */
+/**
+ * Encodes frames of ASCII text, whose lengths in bytes and characters are equal; null if there are other characters.
+ */
 function encodeAscii(parts: FrameParts): Buffer | null {
   let total = 0;
   for (let i = 0; i < parts.length; i += 2) {
@@ -88,7 +90,7 @@ function headLength(length: number): number {
   return length <= SHORT ? 2 : length <= MEDIUM ? 4 : 10;
 }
 
-/** Returns the offset at which the message begins. */
+/** Writes the head of a message. Returns the offset at which its payload begins. */
 function writeHead(bytes: Buffer, start: number, length: number): number {
   bytes[start] = FINAL_TEXT;
   if (length <= SHORT) bytes[start + 1] = length;

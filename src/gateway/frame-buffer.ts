@@ -31,7 +31,7 @@ export class FrameBuffer implements Flushable {
   readonly #ws: WebSocket;
   readonly #socket: Duplex;
   readonly #turnEnd: TurnEnd;
-  /** As `FrameParts`. */
+  /** The waiting frames, as `FrameParts`; null if there are none. */
   #parts: (string | null)[] | null = null;
   #chars = 0;
 

@@ -1,13 +1,13 @@
 /** Limits how many frames a peer may send, and refuses malformed ones. Does not handle frames. */
 import type { Clock } from '../core/clock.ts';
-import { FRAME_BURST, FRAME_RATE, IN_FLIGHT } from '../core/limits.ts';
+import { FRAME_BURST, FRAME_RATE, HEADER_CHARS, IN_FLIGHT } from '../core/limits.ts';
 import { BadFrames, Bucket, type Allowance } from './rate.ts';
 import type { OffendingFrame } from './refusal.ts';
 import type { FrameWriter } from './frame-writer.ts';
 
 const UNSOLICITED: Allowance = { perSecond: FRAME_RATE, burst: FRAME_BURST };
 /**
- * Each of the IN_FLIGHT commands gets the allowance of a whole link, and no more, so a runaway handler floods nobody.
+ * Each of the IN_FLIGHT commands gets the allowance of a whole link, and no more, so a runaway handler cannot flood other links.
  */
 const PROGRESS: Allowance = { perSecond: FRAME_RATE * IN_FLIGHT, burst: FRAME_BURST * IN_FLIGHT };
 
@@ -18,7 +18,7 @@ const PROGRESS: Allowance = { perSecond: FRAME_RATE * IN_FLIGHT, burst: FRAME_BU
 export class FrameLimits {
   readonly #writer: FrameWriter;
   readonly #clock: Clock;
-  /** Each is created with the first frame that it counts: most links are idle, and a new bucket is full. */
+  /** The counters are created with the first frame that they count: most links are idle, and a new bucket is full. */
   #bad: BadFrames | null = null;
   #countUnsolicited: Bucket | null = null;
   #countProgress: Bucket | null = null;
@@ -57,4 +57,10 @@ export class FrameLimits {
     if (taken === 'flood') this.#writer.close('rate_limited');
     return false;
   }
+}
+
+/** Whether the first line of a frame is longer than HEADER_CHARS. */
+export function isHeaderTooLong(text: string): boolean {
+  const cut = text.indexOf('\n');
+  return (cut < 0 ? text.length : cut) > HEADER_CHARS;
 }

@@ -12,8 +12,8 @@ import { Callers, type CallerFrame } from './callers.ts';
 import type { FrameLimits } from './frame-limits.ts';
 import { readReport } from './contexts.ts';
 import { readAdvertisement } from './hello.ts';
-import { admit, type HelloFrame, type LinkKind, type Handshake } from './handshake.ts';
-import type { GatewayParts } from './parts.ts';
+import { admit, type HelloFrame, type LinkRole, type Handshake } from './handshake.ts';
+import type { GatewayParts, LinkPeer } from './parts.ts';
 import { BadPayload } from './payload.ts';
 import { aboutFrame, refusalOf, type OffendingFrame } from './refusal.ts';
 import type { ReportFrame, Reports } from './reports.ts';
@@ -44,7 +44,7 @@ export class FrameRouter {
   /** Created with the first request: most client links never send one. */
   #callers: Callers | null = null;
   readonly #session: LinkSession | null;
-  readonly #kind: LinkKind;
+  readonly #kind: LinkRole;
   readonly #holdings: Holdings;
   #principal: Principal;
   readonly #openedAt: number;
@@ -66,6 +66,10 @@ export class FrameRouter {
   get expired(): boolean {
     const { expiresAt } = this.#principal;
     return expiresAt !== null && this.#parts.clock.now() >= expiresAt;
+  }
+
+  get peer(): LinkPeer {
+    return this.#session?.result.connection.clientType ?? 'caller';
   }
 
   take(frame: Exclude<UpFrame, HelloFrame>): void {

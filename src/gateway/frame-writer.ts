@@ -90,7 +90,7 @@ export class FrameWriter {
     this.#ws.close(CLOSE[reason].code, reason);
   }
 
-  /** The socket is gone. */
+  /** Called when the socket is gone: nothing more can be sent. */
   lost(): void {
     this.#open = false;
   }

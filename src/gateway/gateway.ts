@@ -17,7 +17,7 @@ import { offersSubprotocol, rejectUpgrade, type UpgradeRefusal } from './reject-
 import { Link } from './link.ts';
 import { foreignOrigin, originAllowed, type OriginRule } from '../web/origin-rule.ts';
 import { createTurnEnd } from './frame-buffer.ts';
-import type { GatewayParts, OpenLink } from './parts.ts';
+import type { GatewayParts, LinkPeer, OpenLink } from './parts.ts';
 import { BEAT_MS } from './heartbeat.ts';
 import { createSocketServer } from './socket.ts';
 
@@ -51,6 +51,8 @@ export interface Gateway {
   closeAll(reason: CloseReason, options?: CloseAllOptions): Promise<void>;
   /** The number of open sockets, welcomed or not. */
   readonly size: number;
+  /** The number of welcomed links, by who is at the other end. */
+  peers(): ReadonlyMap<LinkPeer, number>;
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
@@ -112,6 +114,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     get size() {
       return links.size;
+    },
+    peers() {
+      const counts = new Map<LinkPeer, number>();
+      for (const { peer } of links) if (peer !== null) counts.set(peer, (counts.get(peer) ?? 0) + 1);
+      return counts;
     },
   };
 }

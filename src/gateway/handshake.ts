@@ -13,11 +13,12 @@ import { DEAD_MS, IN_FLIGHT, MAX_FRAME_BYTES, PING_MS } from '../core/limits.ts'
 import type { ByteRates } from '../core/shares/byte-rate.ts';
 import { holderOf } from '../core/shares/holders.ts';
 import type { Holdings } from '../core/shares/shares.ts';
+import { FRAMES_PER_MESSAGE } from '../protocol/frame.ts';
 import type { DownHeader, UpFrame } from '../protocol/frames.ts';
 import { readAdvertisement } from './hello.ts';
 
 export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
-export type LinkKind = 'client' | 'caller';
+export type LinkRole = 'client' | 'caller';
 
 /** `session` is null for a link without a client id. `holdings` counts the link; the link releases it when it ends. */
 export type Handshake = {
@@ -81,7 +82,7 @@ function claimLink({ shares }: Core, principal: Principal): Holdings {
   return holdings;
 }
 
-export function kindOf(hello: HelloFrame): LinkKind {
+export function kindOf(hello: HelloFrame): LinkRole {
   return hello.client_id === undefined ? 'caller' : 'client';
 }
 
@@ -89,7 +90,7 @@ export function kindOf(hello: HelloFrame): LinkKind {
  * A client needs a user's token with the scope `connect`. A caller needs the scope `invoke` or an administrator's
  * token.
  */
-export function admit(principal: Principal | null, kind: LinkKind): Principal {
+export function admit(principal: Principal | null, kind: LinkRole): Principal {
   const requester = requirePrincipal(principal);
   return kind === 'client' ? requireUser(requester, 'connect') : requireScope(requester, 'invoke');
 }
@@ -107,6 +108,7 @@ function welcomeOf(core: Core, principal: Principal, session: LinkSession | null
     ping_ms: PING_MS,
     dead_ms: DEAD_MS,
     max_frame_bytes: MAX_FRAME_BYTES,
+    frames_per_message: FRAMES_PER_MESSAGE,
     in_flight: IN_FLIGHT,
     idempotency_window_ms: core.idempotencyWindowMs,
     token_expires_at: principal.expiresAt ?? undefined,

@@ -1,5 +1,7 @@
 /** Decides when one link must be pinged, or closed because it is silent or does not read. Has no timer. */
+import type { Clock } from '../core/clock.ts';
 import { BACK_PRESSURE_MS, DEAD_MS, PING_MS } from '../core/limits.ts';
+import type { Metrics } from '../core/metrics.ts';
 import type { CloseReason } from '../protocol/close.ts';
 
 /**
@@ -20,6 +22,8 @@ export class Heartbeat {
   #lastFrameBeat: number;
   #touched: number | null = null;
   #behindSince: number | null = null;
+  /** When the ping was sent that is not answered yet, in milliseconds. */
+  #pingedAt: number | null = null;
 
   constructor(beat: number) {
     this.#firstBeat = beat;
@@ -34,6 +38,16 @@ export class Heartbeat {
     const first = this.#touched !== beat;
     this.#touched = beat;
     return first;
+  }
+
+  pinged(at: number): void {
+    this.#pingedAt = at;
+  }
+
+  /** Measures the time since the ping that this pong answers, if there was one. */
+  ponged({ clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics }): void {
+    if (this.#pingedAt !== null) metrics.observe('client_rtt_seconds', clock.now() - this.#pingedAt);
+    this.#pingedAt = null;
   }
 
   due(beat: number, behind: boolean): HeartbeatAction {

@@ -1,5 +1,5 @@
 /** Parses the payload of `hello` and `actions`: the metadata and actions that a client advertises. */
-import type { ActionAdvertisement } from '../core/connections/connection.ts';
+import type { ActionAdvertisement, ActionEffects, ActionGuards } from '../core/connections/connection.ts';
 import { invalid } from '../core/errors.ts';
 import { name as actionName } from '../core/ids.ts';
 import { checkedJson, isArrayText, isObjectText, itemsOf, utf8Length, type JsonText } from '../core/json.ts';
@@ -40,6 +40,8 @@ function readAction(where: string, item: JsonText): ActionAdvertisement {
   if (utf8Length(item) > ACTION_BYTES) invalid(where, `at most ${ACTION_BYTES} bytes per action`);
   const members = objectOf(where, item);
   const text = (member: string): string | null => textIn(`${where}.${member}`, memberIn(members, member));
+  const guards = readFlags(`${where}.guards`, memberIn(members, 'guards'), GUARDS);
+  const effects = readFlags(`${where}.effects`, memberIn(members, 'effects'), EFFECTS);
   return {
     name: actionName(`${where}.name`, text('name') ?? invalid(`${where}.name`, 'required')),
     summary: text('summary'),
@@ -48,7 +50,33 @@ function readAction(where: string, item: JsonText): ActionAdvertisement {
     checksArguments: flagIn(`${where}.checks_arguments`, memberIn(members, 'checks_arguments')),
     schema: readSchema(`${where}.schema`, memberIn(members, 'schema')),
     metadata: memberIn(members, 'metadata'),
+    ...(guards && { guards }),
+    ...(effects && { effects }),
   };
+}
+
+/** The names of flags on the wire, by their names in core. */
+type FlagNames<T> = { readonly [Name in keyof T]: string };
+const GUARDS: FlagNames<ActionGuards> = { approval: 'approval', lease: 'lease' };
+const EFFECTS: FlagNames<ActionEffects> = {
+  readOnly: 'read_only',
+  destructive: 'destructive',
+  idempotent: 'idempotent',
+  openWorld: 'open_world',
+};
+
+/** The flags of an object; null if it is absent. Other members are ignored. */
+function readFlags<T>(
+  where: string,
+  json: JsonText | null,
+  names: FlagNames<T>,
+): { readonly [Name in keyof T]: boolean | null } | null {
+  if (json === null) return null;
+  const members = objectOf(where, json);
+  const flags: Partial<Record<keyof T, boolean | null>> = {};
+  for (const name of Object.keys(names) as (keyof T)[])
+    flags[name] = flagIn(`${where}.${names[name]}`, memberIn(members, names[name]));
+  return flags as { readonly [Name in keyof T]: boolean | null };
 }
 
 /** A JSON Schema is an object, `true` or `false`. The relay does not check that it is a valid schema. */

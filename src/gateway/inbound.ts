@@ -1,7 +1,8 @@
 /** Limits the bytes that a user's links may send, by pausing the sockets. */
+import type { Principal } from '../core/auth/principal.ts';
 import type { Cancel, Clock } from '../core/clock.ts';
 import type { Metrics } from '../core/metrics.ts';
-import type { HeldRate } from '../core/shares/byte-rate.ts';
+import type { ByteRates, HeldRate } from '../core/shares/byte-rate.ts';
 
 /** The reading side of a link's socket. */
 export type Readable = { pause(): void; resume(): void };
@@ -13,6 +14,19 @@ export type InboundOptions = {
   readonly metrics: Metrics;
 };
 
+type InboundParts = Pick<InboundOptions, 'clock' | 'metrics'> & { readonly inbound: ByteRates };
+
+/** Holds a welcomed link to the rate of its user; null for an administrator, who is not limited. */
+export function limitInbound(
+  principal: Principal,
+  socket: Readable,
+  { inbound, clock, metrics }: InboundParts,
+): Inbound | null {
+  return principal.kind === 'user'
+    ? new Inbound({ held: inbound.hold(principal.userId), socket, clock, metrics })
+    : null;
+}
+
 /**
  * Holds a link to its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
  * back pressure on the connection slows the peer and no frame is lost. Frames that were read before the pause are still
@@ -23,7 +37,7 @@ export class Inbound {
   readonly #options: InboundOptions;
   #cancel: Cancel | null = null;
   #over = false;
-  /** The bytes of the last frame. */
+  /** The size of the last frame, in bytes. */
   #last = 0;
   /** Bytes that were charged in advance for the next frame. */
   #reserved = 0;

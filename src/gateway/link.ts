@@ -1,19 +1,19 @@
 /** One WebSocket from upgrade to end: timers, phases and the order of events. Frames are handled in frame-router.ts. */
 import type { Duplex } from 'node:stream';
 import type { RawData } from 'ws';
-import type { Principal } from '../core/auth/principal.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import { HEADER_CHARS, HELLO_MS } from '../core/limits.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import { isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
 import { SocketLink, type SocketLinkOwner } from './client-link.ts';
 import { causeOfReason, reasonOfRefusal } from './close.ts';
-import { FrameLimits } from './frame-limits.ts';
+import { FrameLimits, isHeaderTooLong } from './frame-limits.ts';
 import { FrameRouter } from './frame-router.ts';
-import { Inbound } from './inbound.ts';
+import { limitInbound, type Inbound } from './inbound.ts';
 import { openLink, type HelloFrame, type Handshake } from './handshake.ts';
-import type { GatewayParts, OpenLink } from './parts.ts';
+import type { GatewayParts, LinkPeer, OpenLink } from './parts.ts';
 import { Heartbeat } from './heartbeat.ts';
+import { framesIn } from './message-frames.ts';
 import { aboutFrame, refusalOf, type OffendingFrame } from './refusal.ts';
 import { Reports } from './reports.ts';
 import type { LinkSocket, SocketHandler } from './socket.ts';
@@ -33,7 +33,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   readonly #ws: LinkSocket;
   /** The byte rate of the user; null before `welcome` and for an administrator. */
   #inbound: Inbound | null = null;
-  /** Bytes that were received and are charged to nobody yet, because the user is not known before `hello` is checked. */
+  /** Bytes that were received and are not charged to a user yet, because the user is not known before `hello` is checked. */
   #uncharged = 0;
   readonly #writer: FrameWriter;
   readonly #limits: FrameLimits;
@@ -81,12 +81,23 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     this.#drained();
   }
 
+  /** Who is at the other end; null before `welcome`. */
+  get peer(): LinkPeer | null {
+    return this.#router?.peer ?? null;
+  }
+
   message(data: RawData, isBinary: boolean): void {
-    const bytes = Buffer.isBuffer(data) ? data.length : data.toString().length;
-    if (this.#inbound) this.#inbound.charge(bytes);
-    else this.#uncharged += bytes;
+    const message = Buffer.isBuffer(data) ? data : Buffer.from(data.toString());
+    if (this.#inbound) this.#inbound.charge(message.length);
+    else this.#uncharged += message.length;
+    if (isBinary) this.#receiveFrame('', true);
+    else for (const text of framesIn(message)) this.#receiveFrame(text, false);
+  }
+
+  /** Handles one frame, and answers what fails, so that a frame does not affect those that follow it. */
+  #receiveFrame(text: string, isBinary: boolean): void {
     try {
-      this.#receive(data.toString(), isBinary);
+      this.#receive(text, isBinary);
     } catch (error) {
       this.#writer.refuse(refusalOf(error, this.#parts), {});
     }
@@ -133,7 +144,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     const router = this.#router;
     if (this.#heartbeat.frameArrived(this.#parts.beat())) router?.touch();
     if (isBinary) this.#refuseBadFrame('binary frames are not part of this protocol', {});
-    else if (headerLength(text) > HEADER_CHARS)
+    else if (isHeaderTooLong(text))
       this.#refuseBadFrame(`the first line is longer than ${HEADER_CHARS} characters`, {});
     else {
       const frame = parseUp(text);
@@ -144,7 +155,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
 
   #receiveLate(text: string, isBinary: boolean): void {
     const router = this.#router;
-    if (isBinary || !router || !TAKES_LATE_ENDS.has(this.#end) || headerLength(text) > HEADER_CHARS) return;
+    if (isBinary || !router || !TAKES_LATE_ENDS.has(this.#end) || isHeaderTooLong(text)) return;
     const frame = parseUp(text);
     if (!isFault(frame)) router.takeLate(frame);
   }
@@ -153,8 +164,10 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     if (frame.type === 'hello') {
       if (this.#phase === 'hello') this.#open(frame);
       else this.#refuseBadFrame('hello may be sent only once', aboutFrame(frame));
-    } else if (router) router.take(frame);
-    else this.#refuseBadFrame('only hello may be sent before welcome', aboutFrame(frame));
+    } else if (router) {
+      if (frame.type === 'pong') this.#heartbeat.ponged(this.#parts);
+      router.take(frame);
+    } else this.#refuseBadFrame('only hello may be sent before welcome', aboutFrame(frame));
   }
 
   /** Before `hello` is accepted, one bad frame closes the link. */
@@ -183,18 +196,12 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     if (this.#end !== null) return router.end(this.#end);
     for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
     this.#parts.onWelcome(this.#socket, opened.principal);
-    this.#inbound = this.#limit(opened.principal);
+    this.#inbound = limitInbound(opened.principal, this.#ws, this.#parts);
     this.#inbound?.charge(this.#uncharged);
     this.#writer.send(opened.welcome);
     opened.session?.begin();
     this.#pending = null;
     return undefined;
-  }
-
-  #limit(principal: Principal): Inbound | null {
-    if (principal.kind !== 'user') return null;
-    const { clock, metrics, inbound } = this.#parts;
-    return new Inbound({ held: inbound.hold(principal.userId), socket: this.#ws, clock, metrics });
   }
 
   #refused(error: unknown): void {
@@ -226,7 +233,9 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
 
   #ping(): void {
     // No frame is sent before `welcome`.
-    if (this.#router) this.#writer.send({ type: 'ping' });
+    if (!this.#router) return;
+    this.#writer.send({ type: 'ping' });
+    this.#heartbeat.pinged(this.#parts.clock.now());
   }
 
   #drained(): void {
@@ -238,9 +247,4 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   get #router(): FrameRouter | null {
     return typeof this.#phase === 'string' ? null : this.#phase;
   }
-}
-
-function headerLength(text: string): number {
-  const cut = text.indexOf('\n');
-  return cut < 0 ? text.length : cut;
 }

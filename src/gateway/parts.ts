@@ -2,6 +2,7 @@
 import type { Duplex } from 'node:stream';
 import type { Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
+import type { ClientType } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
@@ -9,8 +10,13 @@ import type { ByteRates } from '../core/shares/byte-rate.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import type { TurnEnd } from './frame-buffer.ts';
 
+/** Who is at the other end of a link: a client of this type, or a caller. */
+export type LinkPeer = ClientType | 'caller';
+
 /** An open link, as the gateway uses it. */
 export interface OpenLink {
+  /** Null before `welcome`. */
+  readonly peer: LinkPeer | null;
   /** Sends `bye` and closes. */
   close(reason: CloseReason): void;
   /** Called once per gateway beat (BEAT_MS). */

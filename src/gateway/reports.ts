@@ -1,4 +1,4 @@
-/** Handles what clients report about their commands, and recognizes reports that nobody expects. */
+/** Handles what clients report about their commands, and recognizes unexpected reports. */
 import { ChurnMap } from '../core/churn.ts';
 import type { Command } from '../core/delivery/command.ts';
 import type { FinishResult } from '../core/delivery/commands.ts';

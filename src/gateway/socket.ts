@@ -39,7 +39,7 @@ export class LinkSocket extends WebSocket {
   }
 
   override close(code?: number, data?: string | Buffer): void {
-    // Only `ws` itself closes with a code and without data: when its receiver fails.
+    // `ws` itself closes with a code and without data only when its receiver fails.
     const reason = data === undefined ? REASON_OF_FAULT.get(code) : undefined;
     if (reason === undefined) {
       // `ws` calls this as soon as it reads the peer's close frame, which may be seconds before the socket is gone.

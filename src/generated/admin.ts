@@ -23,7 +23,7 @@ export type CancelCommandInput = {
   clientId: string;
   /** The command’s id. */
   commandId: string;
-  /** The reason, for the record and the client: at most 256 characters. */
+  /** The reason, for the record and the client: at most 256 characters. Omitted: none. */
   reason?: string | null | undefined;
   /** The id of the user that the target client belongs to. */
   userId: string;
@@ -94,10 +94,20 @@ export type CountsFrom =
 
 /** Which commands to list. A command must match every member that is given. */
 export type DeliveryFilter = {
+  /** Only commands that invoke this action. */
+  action?: string | null | undefined;
   /** Only commands admitted after this time, exclusive. */
   admittedAfter?: string | null | undefined;
+  /** Only commands admitted before this time, exclusive. */
+  admittedBefore?: string | null | undefined;
   /** Only commands for this client. */
   clientId?: string | null | undefined;
+  /** Only commands whose client was a program of this kind at admission. */
+  clientType?: ClientType | null | undefined;
+  /** Only commands that ended with an error of this code, at most 64 characters. */
+  code?: string | null | undefined;
+  /** Only with all of these labels, each `key=value`: at most 8, each at most 256 characters. Labels are the texts, numbers and booleans at the top level of a client’s metadata and in its member `labels`. The labels are those of the client’s connection now: commands of a client without one never match. */
+  labels?: Array<string> | null | undefined;
   /** Only commands whose target’s link is or was on this node. */
   nodeId?: string | null | undefined;
   /** Only commands with this outcome. Refused together with a stage other than TERMINAL. */
@@ -140,6 +150,8 @@ export type DisconnectState =
 export type EvidenceSource =
   /** The advertisements of connected clients. */
   | 'ACTIONS'
+  /** The audit of what administrators did. */
+  | 'AUDIT'
   /** The registry of connections. */
   | 'CONNECTIONS'
   /** The reported execution contexts. */
@@ -148,6 +160,8 @@ export type EvidenceSource =
   | 'DELIVERY'
   /** The retained messages. */
   | 'MESSAGES'
+  /** What the nodes counted and measured. */
+  | 'METRICS'
   /** The callers that still wait. */
   | 'PENDING_RPCS'
   /** The registered sites. */
@@ -202,6 +216,12 @@ export type MessageKind =
   | 'EVENT'
   /** An end was reported after the command had ended, or by another instance than the command’s own. It is evidence and resolves nothing. */
   | 'LATE_RESULT'
+  /** A client link ended, and no newer link of the client had taken over. Only in the stream `<user>/links`. */
+  | 'LINK_CLOSED'
+  /** A client link opened. Only in the stream `<user>/links`. */
+  | 'LINK_OPENED'
+  /** A newer link of the same client took over from a link that was up. Only in the stream `<user>/links`. */
+  | 'LINK_REPLACED'
   /** A client reported progress. At most one such row per second is kept for a command. */
   | 'PROGRESS'
   /** A client reported a result. */
@@ -264,7 +284,7 @@ export type PendingRpcFilter = {
   checkInstance?: string | null | undefined;
   /** Only waits whose target is this client. */
   clientId?: string | null | undefined;
-  /** Only waits that are at least this old, in milliseconds. */
+  /** Only waits that are at least this old, 0 to 86400000 milliseconds. */
   minAgeMs?: number | null | undefined;
   /** Only waits whose target’s link is on this node. */
   nodeId?: string | null | undefined;
@@ -274,103 +294,111 @@ export type PendingRpcFilter = {
 
 /** The error codes of the relay. REST, GraphQL and links use the same codes. */
 export type RefusalCode =
-  /** `action_not_advertised`, HTTP status 404. */
+  /** `action_not_advertised`, HTTP status 404. The client is connected and does not advertise this action. */
   | 'ACTION_NOT_ADVERTISED'
-  /** `approval_denied`, HTTP status 200. */
+  /** `approval_denied`, HTTP status 200. Refused: the command was not approved. */
   | 'APPROVAL_DENIED'
-  /** `arguments_invalid`, HTTP status 200. */
+  /** `arguments_invalid`, HTTP status 200. Refused: the params do not match the action’s schema. */
   | 'ARGUMENTS_INVALID'
-  /** `cancelled`, HTTP status 200. */
+  /** `audit_unavailable`, HTTP status 503. The audit cannot be written, so what an administrator asked for was not done. */
+  | 'AUDIT_UNAVAILABLE'
+  /** `cancelled`, HTTP status 200. The reason in history of a command that was cancelled before it was dispatched. No answer carries it as an error. */
   | 'CANCELLED'
-  /** `capacity_exceeded`, HTTP status 429. */
+  /** `capacity_exceeded`, HTTP status 429. A limit is reached: live commands of the scope, waits on the command, rows of a listing. */
   | 'CAPACITY_EXCEEDED'
-  /** `client_denied`, HTTP status 200. */
+  /** `client_denied`, HTTP status 200. Refused: the client’s authorizer does not allow it, or the client takes no more commands. */
   | 'CLIENT_DENIED'
-  /** `client_timeout`, HTTP status 200. */
+  /** `client_timeout`, HTTP status 200. The handler was stopped: it took longer than the client allows, or its deadline passed by the client’s clock. */
   | 'CLIENT_TIMEOUT'
-  /** `command_conflict`, HTTP status 409. */
+  /** `command_conflict`, HTTP status 409. The command id is in use for another action, other params or another instance. */
   | 'COMMAND_CONFLICT'
-  /** `connect_timeout`, HTTP status 504. */
+  /** `connect_timeout`, HTTP status 504. `expired`: the client did not connect in time. */
   | 'CONNECT_TIMEOUT'
-  /** `draining`, HTTP status 503. */
+  /** `draining`, HTTP status 503. This node shuts down and admits nothing new. */
   | 'DRAINING'
-  /** `forbidden`, HTTP status 403. */
+  /** `forbidden`, HTTP status 403. The token does not allow this. */
   | 'FORBIDDEN'
-  /** `handler_failed`, HTTP status 200. */
+  /** `graphql_parse_failed`, HTTP status 400. The text is not a GraphQL document. */
+  | 'GRAPHQL_PARSE_FAILED'
+  /** `graphql_validation_failed`, HTTP status 400. The GraphQL document does not fit the schema. */
+  | 'GRAPHQL_VALIDATION_FAILED'
+  /** `handler_failed`, HTTP status 200. The handler failed. */
   | 'HANDLER_FAILED'
-  /** `instance_mismatch`, HTTP status 409. */
+  /** `instance_mismatch`, HTTP status 409. Another instance of the client is connected than the one named. */
   | 'INSTANCE_MISMATCH'
-  /** `instance_replaced`, HTTP status 504. */
+  /** `instance_replaced`, HTTP status 504. Another instance of the client took over. `outcome_unknown` where the command had been dispatched, else `expired`. */
   | 'INSTANCE_REPLACED'
-  /** `internal`, HTTP status 500. */
+  /** `internal`, HTTP status 500. An error of the relay; the message has the id under which it is logged. */
   | 'INTERNAL'
-  /** `invalid_argument`, HTTP status 400. */
+  /** `invalid_argument`, HTTP status 400. A parameter, member or frame is missing or wrong; the message names it. */
   | 'INVALID_ARGUMENT'
-  /** `invalid_cursor`, HTTP status 400. */
+  /** `invalid_cursor`, HTTP status 400. The cursor does not belong to this listing, filter or user. Begin again without one. */
   | 'INVALID_CURSOR'
-  /** `invalid_user`, HTTP status 400. */
+  /** `invalid_user`, HTTP status 400. A user id is not valid. 401 where it is the subject of the token. */
   | 'INVALID_USER'
-  /** `lease_busy`, HTTP status 200. */
+  /** `lease_busy`, HTTP status 200. Refused: the action runs one command at a time, and one is running. */
   | 'LEASE_BUSY'
-  /** `method_not_allowed`, HTTP status 405. */
+  /** `method_not_allowed`, HTTP status 405. The path does not take this HTTP method. */
   | 'METHOD_NOT_ALLOWED'
-  /** `node_lost`, HTTP status 504. */
+  /** `node_lost`, HTTP status 504. The node that held the link stopped. `outcome_unknown` where the command had been dispatched, else `expired`. */
   | 'NODE_LOST'
-  /** `not_acceptable`, HTTP status 406. */
+  /** `not_acceptable`, HTTP status 406. The answer has no form that `accept` allows. */
   | 'NOT_ACCEPTABLE'
-  /** `not_connected`, HTTP status 409. */
+  /** `not_connected`, HTTP status 409. The client is not connected, or is closing; the call allows no time to connect. */
   | 'NOT_CONNECTED'
-  /** `not_found`, HTTP status 404. */
+  /** `not_found`, HTTP status 404. It does not exist, or the token may not know of it. */
   | 'NOT_FOUND'
-  /** `payload_too_large`, HTTP status 413. */
+  /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
   | 'PAYLOAD_TOO_LARGE'
-  /** `policy_denied`, HTTP status 403. */
+  /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
+  | 'PERSISTED_QUERY_NOT_SUPPORTED'
+  /** `policy_denied`, HTTP status 403. A rule of the relay’s policy refuses this call; the message names the rule. */
   | 'POLICY_DENIED'
-  /** `queue_full`, HTTP status 429. */
+  /** `queue_full`, HTTP status 429. 1000 commands wait for this client. */
   | 'QUEUE_FULL'
-  /** `queue_timeout`, HTTP status 504. */
+  /** `queue_timeout`, HTTP status 504. `expired`: the client was connected, but the command was not dispatched before its deadline. */
   | 'QUEUE_TIMEOUT'
-  /** `rate_limited`, HTTP status 429. */
+  /** `rate_limited`, HTTP status 429. Too many requests or frames, or too many bad tokens. */
   | 'RATE_LIMITED'
-  /** `raw_history_disabled`, HTTP status 403. */
+  /** `raw_history_disabled`, HTTP status 403. The relay runs without the raw sample of history. */
   | 'RAW_HISTORY_DISABLED'
-  /** `reserved_parameter`, HTTP status 400. */
+  /** `reserved_parameter`, HTTP status 400. The params have a member whose name begins with `__cooperative_site_`. */
   | 'RESERVED_PARAMETER'
-  /** `reserved_stream`, HTTP status 400. */
+  /** `reserved_stream`, HTTP status 400. Only links write the streams below `clients/` and the stream `links`. */
   | 'RESERVED_STREAM'
-  /** `response_timeout`, HTTP status 504. */
+  /** `response_timeout`, HTTP status 504. `outcome_unknown`: dispatched, and no end was reported before the deadline. */
   | 'RESPONSE_TIMEOUT'
-  /** `result_expired`, HTTP status 200. */
+  /** `result_expired`, HTTP status 200. The command ended as its outcome says; its result is no longer retained. */
   | 'RESULT_EXPIRED'
-  /** `result_unavailable`, HTTP status 200. */
+  /** `result_unavailable`, HTTP status 200. The command ran to its end, and its result cannot be had any more. */
   | 'RESULT_UNAVAILABLE'
-  /** `runtime_disconnected`, HTTP status 503. */
+  /** `runtime_disconnected`, HTTP status 503. The host’s runtime has no link to the relay. */
   | 'RUNTIME_DISCONNECTED'
-  /** `session_inactive`, HTTP status 409. */
+  /** `session_inactive`, HTTP status 409. The site session is over, or suspended while its host is away. */
   | 'SESSION_INACTIVE'
-  /** `share_exceeded`, HTTP status 429. */
+  /** `share_exceeded`, HTTP status 429. The user has more than their guaranteed share of something that is scarce now; `share` names it. */
   | 'SHARE_EXCEEDED'
-  /** `site_action_denied`, HTTP status 403. */
+  /** `site_action_denied`, HTTP status 403. The site or the grant does not allow this action. */
   | 'SITE_ACTION_DENIED'
-  /** `site_capability_denied`, HTTP status 403. */
+  /** `site_capability_denied`, HTTP status 403. The site does not allow invoking actions, or sharing. */
   | 'SITE_CAPABILITY_DENIED'
-  /** `site_mode_denied`, HTTP status 403. */
+  /** `site_mode_denied`, HTTP status 403. The site is not a cooperative one. */
   | 'SITE_MODE_DENIED'
-  /** `stale_instance`, HTTP status 409. */
+  /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one. */
   | 'STALE_INSTANCE'
-  /** `store_full`, HTTP status 503. */
+  /** `store_full`, HTTP status 503. A total of the whole relay is used up; `share` names which. */
   | 'STORE_FULL'
-  /** `store_lost`, HTTP status 504. */
+  /** `store_lost`, HTTP status 504. The store lost records, so nothing is proven about the command. */
   | 'STORE_LOST'
-  /** `store_unavailable`, HTTP status 503. */
+  /** `store_unavailable`, HTTP status 503. The store does not answer. */
   | 'STORE_UNAVAILABLE'
-  /** `too_complex`, HTTP status 400. */
+  /** `too_complex`, HTTP status 400. The GraphQL document costs more than is allowed. */
   | 'TOO_COMPLEX'
-  /** `unauthenticated`, HTTP status 401. */
+  /** `unauthenticated`, HTTP status 401. The token is missing, wrong or expired. Another token may help. */
   | 'UNAUTHENTICATED'
-  /** `unknown_action`, HTTP status 200. */
+  /** `unknown_action`, HTTP status 200. Refused: the client has no such action. */
   | 'UNKNOWN_ACTION'
-  /** `unsupported_media_type`, HTTP status 415. */
+  /** `unsupported_media_type`, HTTP status 415. The body is not JSON by its `content-type`. */
   | 'UNSUPPORTED_MEDIA_TYPE';
 
 /** How far a command has come. */

@@ -2,32 +2,42 @@
 import { performance } from 'node:perf_hooks';
 import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { Log } from '../core/log.ts';
+import type { Metrics } from '../core/metrics.ts';
+import { traceContextOf, traceLogFields, type TraceLogFields } from '../core/trace-context.ts';
 import { emptyNotes, type RequestNotes } from '../web/request-notes.ts';
 import type { RequestInfo } from './request-info.ts';
 
 /** Paths that health checks and scrapers poll; their requests are logged at the level debug. */
 const PROBES: ReadonlySet<string | null> = new Set(['/healthz', '/readyz', '/metrics']);
+/** The characters of a path that a line shows. */
 const PATH_MAX = 512;
+
+export type AccessLogParts = { readonly log: Log; readonly metrics: Pick<Metrics, 'observe'> };
 
 /** `requester` is set once the request is authenticated; the handlers fill in the notes. */
 export type AccessEntry = RequestNotes & { requester: Principal | null };
 
 /**
  * Writes one access log line when the response closes (for a stream: when it ends), with the command id, its outcome
- * and an error code if there are any. The line has no headers and no query, because a query may contain a ticket.
+ * and an error code if there are any, and measures the request by its route. The line has no headers and no query,
+ * because a query may contain a ticket.
  */
-export function logAccess(info: RequestInfo, log: Log): AccessEntry {
-  const access: AccessEntry = { requester: null, ...emptyNotes() };
+export function logAccess(info: RequestInfo, { log, metrics }: AccessLogParts): AccessEntry {
+  const access: AccessEntry = { requester: null, ...emptyNotes(info.id) };
   const started = performance.now();
-  // Destructured here: a stream may be open for days, and the closure would keep the rest of the request info alive.
-  const { id, method, path, address, response } = info;
+  // Destructured here, because a stream may be open for days and the closure would keep the rest of the request info
+  // alive.
+  const { id, method, path, address, request, response } = info;
+  access.trace = traceContextOf(request.headers) ?? null;
   response.on('close', () => {
+    const ms = performance.now() - started;
+    if (access.route !== null) metrics.observe('http_seconds', ms, access.route);
     const fields = {
       id,
       method,
       path: path?.slice(0, PATH_MAX) ?? null,
       status: response.headersSent ? response.statusCode : null,
-      ms: Math.round(performance.now() - started),
+      ms: Math.round(ms),
       address,
       requester: access.requester === null ? null : subjectOf(access.requester),
       ...notesIn(access),
@@ -38,11 +48,19 @@ export function logAccess(info: RequestInfo, log: Log): AccessEntry {
   return access;
 }
 
-/** The notes that are not null. */
-function notesIn({ commandId, outcome, code }: RequestNotes): Partial<RequestNotes> {
+/**
+ * The name in the metrics for a request to a fixed path. The start page, the client files and others share one name.
+ */
+export function fixedRouteOf(path: string | null): string {
+  return path !== null && PROBES.has(path) ? path : 'other';
+}
+
+/** The notes for the log line that are not null. */
+function notesIn({ commandId, outcome, code, trace }: RequestNotes): Partial<RequestNotes> & TraceLogFields {
   return {
     ...(commandId !== null && { commandId }),
     ...(outcome !== null && { outcome }),
     ...(code !== null && { code }),
+    ...traceLogFields(trace),
   };
 }

@@ -1,10 +1,11 @@
-/** Bounds what GraphQL takes without a token: the rate per address and the size of bodies. It authenticates nobody. */
+/** Bounds what GraphQL takes without a token: the rate per address and the size of bodies. It does not authenticate. */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../core/errors.ts';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
 import { createTtlCache } from './ttl-cache.ts';
 
+/** At most this many addresses are remembered; beyond, the oldest is forgotten. */
 const ADDRESSES = 10_000;
 
 /** Limits GraphQL requests without a token, by address. */
@@ -20,7 +21,7 @@ export type AnonymousRate = {
  * Keeps one token bucket per address, for at most 10 000 addresses: beyond that it drops the least recently counted.
  */
 export function createAnonymousRate(clock: Clock): AnonymousRate {
-  // After this time without requests a bucket is full again, so it may be dropped.
+  // After this long without requests a bucket is full again, so it may be dropped.
   const ms = Math.ceil((ANONYMOUS_BURST / ANONYMOUS_RATE) * 1000);
   const buckets = createTtlCache<{ readonly tokens: number; readonly at: number }>({ clock, size: ADDRESSES, ms });
   return {
@@ -37,13 +38,13 @@ export function createAnonymousRate(clock: Clock): AnonymousRate {
   };
 }
 
-/** What GraphQL takes without a token. */
+/** Bounds what GraphQL accepts without a token. */
 export type AnonymousGate = {
   /** The largest body that is read. */
   readonly bodyBytes: number;
   /**
-   * Throws `rate_limited` as `AnonymousRate`, and `unauthenticated` where the announced body is one that only a token
-   * would have let in.
+   * Throws `rate_limited` as `AnonymousRate` does, and `unauthenticated` if the announced body is larger than is
+   * accepted without a token.
    */
   admit(request: IncomingMessage, address: string): void;
 };

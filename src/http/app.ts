@@ -25,9 +25,15 @@ import type { Meter } from '../platform/metrics.ts';
 import { createRestHandler, type RestHandler } from '../rest/handler.ts';
 import { createAuthenticateRequest } from './authenticate-request.ts';
 import type { BearerAuthenticator } from './auth.ts';
+import { BUILTIN_DESCRIPTIONS } from './builtin-descriptions.ts';
+import { MetricsToken } from './metrics-token.ts';
+import { meterNode } from './node-gauges.ts';
+import { requireReady } from './readiness.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
 import { meterShares } from './share-gauges.ts';
+import type { ConsoleOptions } from './console.ts';
 import type { SignIn } from './sign-in.ts';
+import type { TicketDesk } from './sign-in-tickets.ts';
 import { SITE_EVENTS_DESCRIPTION } from './site-events-description.ts';
 import { createSiteEvents } from './site-events.ts';
 import { Sockets } from './sockets.ts';
@@ -46,8 +52,14 @@ export type AppOptions = {
   readonly origins: OriginRule;
   readonly introspection: Introspection;
   readonly clientFiles: URL;
-  /** Signs one page on this machine in with a code. Absent: no page can. */
+  /** The token that reads `/metrics` and nothing else. */
+  readonly metricsToken?: MetricsToken;
+  /** Signs one page on this machine in by a code; absent: pages cannot be signed in this way. */
   readonly signIn?: SignIn | undefined;
+  /** Exchanges sign-in tickets for tokens; absent: no ticket is accepted. */
+  readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
+  /** The console for operators. Absent: it is switched off. */
+  readonly operatorConsole?: Omit<ConsoleOptions, 'basePath'> | null;
   /** The most open sockets of one address without a valid token; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
   readonly unauthenticatedSockets?: number | undefined;
   /**
@@ -56,21 +68,21 @@ export type AppOptions = {
   readonly inboundBytesPerSecond?: number | undefined;
   readonly version: string;
   /**
-   * Enables the fast path: known documents skip work, and what is the same for many subscribers is produced once.
-   * Default true. Responses have the same bytes either way.
+   * Whether the fast path is used: known documents skip work, and what is the same for many subscribers is produced
+   * once. Default true. The responses have the same bytes either way.
    */
   readonly fastPath?: boolean;
 };
 
 /** The request handlers of one relay: HTTP, GraphQL, REST and links. */
 export type App = {
-  readonly front: RequestHandler;
+  readonly requestHandler: RequestHandler;
   /** Closes links with `draining` and ends streams. Resolves when they are gone, or after two seconds. */
   close(): Promise<void>;
 };
 
 /** How long `close` waits, in milliseconds: a peer that does not answer the close must not delay the process. */
-const GOODBYE_MS = 2_000;
+const CLOSE_WAIT_MS = 2_000;
 
 export function createApp(options: AppOptions): App {
   const { core, log, meter, clock, basePath, origins, fastPath = true } = options;
@@ -98,14 +110,15 @@ export function createApp(options: AppOptions): App {
     if (socket instanceof Socket) sockets.authenticated(socket);
   };
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, ...origins });
-  meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
-  meter.gauge('waiters', 'Pending RPCs: waits of callers for a command.', () => countWaiters(core));
+  const ready = (): Promise<void> => requireReady([core, options.authenticator]);
+  meterNode(meter, { core, ready, gateway, sockets });
   meterShares(meter, core.shares);
   const authenticate = createAuthenticateRequest(authenticator, sockets);
   const siteEvents = createSiteEvents({ core, log, streams, authenticate, guard, sockets, fastPath });
   const rest = createRest(options);
-  const front = createRequestHandler({
+  const requestHandler = createRequestHandler({
     ...options,
+    metricsToken: options.metricsToken ?? new MetricsToken(),
     authenticate,
     graphql,
     rest,
@@ -115,15 +128,14 @@ export function createApp(options: AppOptions): App {
     inbound,
     unread,
   });
-  meter.gauge('unauthenticated_sockets', 'Open sockets without a valid token.', () => sockets.unauthenticated);
   return {
-    front,
+    requestHandler,
     async close() {
       sockets.close();
       unread.close();
       const gone = Promise.all([gateway.closeAll('draining'), graphql.close()]);
       streams.close();
-      await Promise.race([gone, new Promise<void>((late) => clock.after(GOODBYE_MS, late))]);
+      await Promise.race([gone, new Promise<void>((late) => clock.after(CLOSE_WAIT_MS, late))]);
     },
   };
 }
@@ -133,19 +145,14 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Ap
     schema: restSchema,
     plans: createPlans(restSchema, { fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
-    contextOf: (request) => createContext({ core, log, ...request }),
+    contextOf: (request) => createContext({ core, ...request }),
     basePath,
     version,
-    besides: [SITE_EVENTS_DESCRIPTION],
+    besides: [SITE_EVENTS_DESCRIPTION, ...BUILTIN_DESCRIPTIONS],
   });
 }
 
 /** Unauthenticated sockets may use at most half of the process' file descriptors. */
 function unauthenticatedSockets(): number {
   return Math.min(UNAUTHENTICATED_SOCKETS, Math.floor((descriptorLimit() ?? Infinity) / 2));
-}
-
-async function countWaiters(core: Core): Promise<number> {
-  const { count } = await core.rpc.count({ kind: 'admin', name: 'metrics', expiresAt: null }, {});
-  return count;
 }

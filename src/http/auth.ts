@@ -1,7 +1,7 @@
 /** Authenticates bearer tokens: configured administrator tokens and JWTs. It must not log a token. */
 import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
-import type { JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
+import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
 import { parseAdminToken } from '../core/auth/admin-token.ts';
 import type { AdminPrincipal, Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
@@ -16,6 +16,8 @@ export type AuthOptions = {
   readonly adminTokens: readonly string[];
   /** The key for HS256, and for no other algorithm. Null: HS256 tokens are refused. */
   readonly secret: string | null;
+  /** A second key for HS256 while the secret is being replaced; null: none. */
+  readonly previousSecret?: string | null;
   /** URL of a key set for asymmetric algorithms, and for no others; requires `issuer` and `audience`. */
   readonly jwksUrl: string | null;
   /** If set, every JWT must have this issuer and audience, whichever key signed it. */
@@ -30,13 +32,22 @@ export type AuthOptions = {
   readonly clock: Clock;
 };
 
+/** The credentials that can be replaced while the relay runs. */
+export type ReplacedCredentials = Pick<AuthOptions, 'adminTokens' | 'secret' | 'previousSecret'> & {
+  /** The token that reads `/metrics` and nothing else; null: only administrators may read it. */
+  readonly metricsToken?: string | null;
+};
+
 export interface BearerAuthenticator extends Authenticator {
   /**
    * The principal of a configured token, or of a token that was verified within the last minute and has not expired;
    * null otherwise. Does no costly verification.
    */
   recall(token: string): MaybePromise<Principal | null>;
-  /** Throws `store_unavailable` with `reason` if tokens cannot be verified for want of keys. Absent: always ready. */
+  /**
+   * Throws `store_unavailable` with `reason` while no token can be verified because keys are missing. Absent: always
+   * ready.
+   */
   ready?(): MaybePromise<void>;
 }
 
@@ -53,32 +64,44 @@ const ASYMMETRIC = [
   'EdDSA',
   'Ed25519',
 ];
+/** Longer tokens are refused without being decoded. */
 const TOKEN_MAX_CHARS = 8192;
 /** How long a verified token is cached, in milliseconds; never beyond its own expiry. */
-const BELIEVED_MS = 60_000;
-const BELIEVED_TOKENS = 10_000;
+const VERIFIED_CACHE_MS = 60_000;
+const VERIFIED_CACHE_SIZE = 10_000;
 
 type KeySource = {
   readonly algorithms: string[];
-  readonly key: Uint8Array | JWTVerifyGetKey;
+  /** The keys of this source. A token must be signed with one of them. */
+  readonly keys: readonly (Uint8Array | JWTVerifyGetKey)[];
   readonly claims: ClaimRules;
 };
+
+/** An authenticator whose credentials can be replaced. */
+export interface ReplaceableAuthenticator extends BearerAuthenticator {
+  /** From the next token on, only the given credentials and the key set are accepted. Open links are not closed. */
+  replace(credentials: ReplacedCredentials): void;
+}
 
 /**
  * Implements core's Authenticator with configured administrator tokens and JWTs. Configured tokens are compared first,
  * in constant time. Throws `store_unavailable` when the key set is needed and cannot be fetched.
  */
-export function createAuthenticator(options: AuthOptions): BearerAuthenticator {
-  const believed = createTtlCache<Principal>({ clock: options.clock, size: BELIEVED_TOKENS, ms: BELIEVED_MS });
-  const admin = createAdminCheck(options.adminTokens);
+export function createAuthenticator(options: AuthOptions): ReplaceableAuthenticator {
+  const verifiedTokens = createTtlCache<Principal>({
+    clock: options.clock,
+    size: VERIFIED_CACHE_SIZE,
+    ms: VERIFIED_CACHE_MS,
+  });
+  let admin = createAdminCheck(options.adminTokens);
   const keySet = options.jwksUrl === null ? null : createKeySet(options.jwksUrl, options.clock);
-  const sources = keySources(options, keySet);
+  let sources = keySources(options, keySet);
   const recall = (token: string): Principal | null => {
     if (token.length > TOKEN_MAX_CHARS) return null;
-    const known = believedOf(believed, token, options.clock);
+    const known = verifiedOf(verifiedTokens, token, options.clock);
     if (known) return known;
     const principal = admin(token);
-    if (principal) believed.set(hash('sha256', token, 'base64'), principal);
+    if (principal) verifiedTokens.set(hash('sha256', token, 'base64'), principal);
     return principal;
   };
   return {
@@ -88,16 +111,23 @@ export function createAuthenticator(options: AuthOptions): BearerAuthenticator {
       if (token.length > TOKEN_MAX_CHARS) badToken('malformed', 'The token is too long.');
       const known = recall(token);
       if (known) return known;
-      const principal = await verifyJwt(token, sources, options);
-      believed.set(hash('sha256', token, 'base64'), principal);
+      const verifiedBy = sources;
+      const principal = await verifyJwt(token, verifiedBy, options);
+      // The result is not cached if the keys were replaced during the verification.
+      if (verifiedBy === sources) verifiedTokens.set(hash('sha256', token, 'base64'), principal);
       return principal;
     },
     ready: () => keySet?.ready(),
+    replace(credentials) {
+      admin = createAdminCheck(credentials.adminTokens);
+      sources = keySources({ ...options, ...credentials }, keySet);
+      verifiedTokens.clear();
+    },
   };
 }
 
-function believedOf(believed: TtlCache<Principal>, token: string, clock: Clock): Principal | null {
-  const principal = believed.get(hash('sha256', token, 'base64'));
+function verifiedOf(verifiedTokens: TtlCache<Principal>, token: string, clock: Clock): Principal | null {
+  const principal = verifiedTokens.get(hash('sha256', token, 'base64'));
   if (!principal) return null;
   return principal.expiresAt !== null && principal.expiresAt <= clock.now() ? null : principal;
 }
@@ -124,16 +154,16 @@ function digest(text: string): Buffer {
 }
 
 function keySources(options: AuthOptions, keySet: KeySet | null): readonly KeySource[] {
-  const { secret, userClaim, scopeClaim, scopePrefix } = options;
+  const { secret, previousSecret = null, userClaim, scopeClaim, scopePrefix } = options;
   const sources: KeySource[] = [];
-  if (secret !== null)
-    sources.push({ algorithms: ['HS256'], key: new TextEncoder().encode(secret), claims: DEFAULT_CLAIMS });
+  const keys = [secret, previousSecret].filter((text) => text !== null).map((text) => new TextEncoder().encode(text));
+  if (keys.length > 0) sources.push({ algorithms: ['HS256'], keys, claims: DEFAULT_CLAIMS });
   const claims: ClaimRules = {
     user: userClaim ?? DEFAULT_CLAIMS.user,
     scopes: scopeClaim ? [scopeClaim] : DEFAULT_CLAIMS.scopes,
     prefix: scopePrefix ?? DEFAULT_CLAIMS.prefix,
   };
-  if (keySet !== null) sources.push({ algorithms: ASYMMETRIC, key: keySet.key, claims });
+  if (keySet !== null) sources.push({ algorithms: ASYMMETRIC, keys: [keySet.key], claims });
   return sources;
 }
 
@@ -150,13 +180,26 @@ async function verifyJwt(token: string, sources: readonly KeySource[], options: 
     ...(options.audience !== null && { audience: options.audience }),
   };
   try {
-    const { key, claims } = source;
-    const verified =
-      typeof key === 'function' ? await jwtVerify(token, key, rules) : await jwtVerify(token, key, rules);
-    return principalOf(verified.payload, claims);
+    return principalOf(await payloadOf(token, source.keys, rules), source.claims);
   } catch (error) {
     throw refusalOf(error);
   }
+}
+
+/** The payload of a token that one of the keys verifies. Throws what the last key throws. */
+async function payloadOf(token: string, keys: KeySource['keys'], rules: JWTVerifyOptions): Promise<JWTPayload> {
+  let fault: unknown;
+  for (const key of keys) {
+    try {
+      const verified =
+        typeof key === 'function' ? await jwtVerify(token, key, rules) : await jwtVerify(token, key, rules);
+      return verified.payload;
+    } catch (error) {
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+      fault = error;
+    }
+  }
+  throw fault;
 }
 
 function algorithmOf(token: string): string {

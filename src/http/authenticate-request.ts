@@ -30,7 +30,8 @@ export function createAuthenticateRequest(
   };
 }
 
-function bearerOf({ headers }: IncomingMessage): string | null {
+/** The bearer token of a request; null if it has none. Throws `unauthenticated` for any other authorization. */
+export function bearerOf({ headers }: IncomingMessage): string | null {
   const { authorization } = headers;
   if (authorization === undefined) return null;
   const [, token] = /^bearer +([^\s]+)$/i.exec(authorization) ?? [];

@@ -11,8 +11,8 @@ export type BuiltinRoute = {
    */
   readonly authentication: 'open' | 'bearer' | 'by-route';
   readonly methods: readonly string[];
-  /** The value of the label `door` under which its requests are counted; `house` stands for every fixed path. */
-  readonly label: 'house' | 'events';
+  /** The value of the label `handler` under which its requests are counted: `builtin` for every fixed path. */
+  readonly label: 'builtin' | 'events';
   /** `access.requester` is set for `bearer`; a route that authenticates sets it. */
   handle(info: RequestInfo, access: AccessEntry): MaybePromise<void>;
 };

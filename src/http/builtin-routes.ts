@@ -1,55 +1,106 @@
 /** The routes outside GraphQL and REST: health, metrics, OpenAPI, pages and client files. */
-import { requireAdmin, type Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
 import type { Core } from '../core/core.ts';
-import type { Meter } from '../platform/metrics.ts';
+import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
+import type { OpenApiDocument } from '../rest/openapi/document.ts';
+import { PackedText, sendPacked } from '../web/packed-text.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { welcomePage } from './page.ts';
 import type { BuiltinRoute } from './builtin-route.ts';
+import { createConsole, isConsole, type ConsoleOptions } from './console.ts';
+import { createMetricsRoute, type MetricsRouteOptions } from './metrics-route.ts';
 import { createSignInRoute, type SignIn } from './sign-in.ts';
+import type { TicketDesk } from './sign-in-tickets.ts';
 import { CLIENT_FILES, createClientFiles } from './static.ts';
+import { requireReady } from './readiness.ts';
 import type { RequestInfo } from './request-info.ts';
 
-export type BuiltinRoutesOptions = {
+export type BuiltinRoutesOptions = MetricsRouteOptions & {
   readonly core: Pick<Core, 'ready'>;
   readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
-  readonly meter: Pick<Meter, 'expose'>;
-  /** Returns the OpenAPI document. Called at the first request for it. */
-  readonly openapi: () => unknown;
+  /** Creates the OpenAPI document. Called at the first request for it. */
+  readonly openapi: () => Promise<OpenApiDocument>;
   readonly basePath: string;
   /** The directory with the browser builds of the client libraries. */
   readonly clientFiles: URL;
-  /** Signs one page on this machine in. Absent: pages ask for a token. */
+  /** Signs one page on this machine in by a code; absent: pages ask for a token. */
   readonly signIn?: SignIn | undefined;
+  /** Signs operators in with tickets. Absent: no ticket is accepted. */
+  readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
+  /** The console for operators. Absent: it is switched off. */
+  readonly operatorConsole?: Omit<ConsoleOptions, 'basePath'> | null;
 };
 
 const READING = ['GET', 'HEAD'];
 
 /** The built-in routes with a fixed path. None of them changes what is stored. */
 export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<string, BuiltinRoute> {
-  const { core, authenticator, meter, openapi, basePath, clientFiles, signIn } = options;
+  const { core, authenticator, openapi, basePath, clientFiles, signIn, tickets, operatorConsole = null } = options;
   const client = createClientFiles(clientFiles);
-  const page = welcomePage(basePath);
-  let document: string | null = null;
+  const welcome = welcomePage(basePath, operatorConsole !== null);
+  const reference = once(async () => {
+    const { referencePage } = await import('./reference-page.ts');
+    const { html, policy } = referencePage(await openapi(), basePath);
+    return { text: new PackedText(html), policy };
+  });
+  const openapiText = once(async () => new PackedText(JSON.stringify(await openapi())));
   const routes: [string, BuiltinRoute][] = [
-    ['/', open((info) => sendPage(info, page))],
+    ['/', open((info) => sendPage(info, welcome))],
     ['/healthz', open((info) => send(info, 200, '{"status":"ok"}'))],
     ['/readyz', open((info) => sendReadiness(info, [core, authenticator]))],
-    ['/openapi.json', open((info) => send(info, 200, (document ??= JSON.stringify(openapi()))))],
-    ['/metrics', bearer((info, { requester }) => sendMetrics(info, requester, meter))],
+    ['/reference', open((info) => thenDo(reference(), (page) => sendReference(info, page)))],
+    ['/openapi.json', open((info) => thenDo(openapiText(), (text) => sendText(info, text, JSON_TYPE)))],
+    ['/metrics', createMetricsRoute(options)],
     ['/connect', bearer(refuseWithoutUpgrade)],
-    ...(signIn ? [['/sign-in', createSignInRoute(signIn)] satisfies [string, BuiltinRoute]] : []),
+    ...(signIn || tickets
+      ? [['/sign-in', createSignInRoute({ signIn, tickets })] satisfies [string, BuiltinRoute]]
+      : []),
     ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((info) => client(info, name))]),
   ];
   return new Map(routes);
 }
 
+/** Finds the route of a path of the console; undefined for other paths, and if the console is switched off. */
+export function createConsoleRoute({
+  operatorConsole = null,
+  basePath,
+}: Pick<BuiltinRoutesOptions, 'operatorConsole' | 'basePath'>): (path: string) => BuiltinRoute | undefined {
+  const page = operatorConsole && createConsole({ ...operatorConsole, basePath });
+  return (path) => (page && isConsole(path) ? page : undefined);
+}
+
 function open(handle: BuiltinRoute['handle']): BuiltinRoute {
-  return { authentication: 'open', methods: READING, label: 'house', handle };
+  return { authentication: 'open', methods: READING, label: 'builtin', handle };
 }
 
 function bearer(handle: BuiltinRoute['handle']): BuiltinRoute {
-  return { authentication: 'bearer', methods: READING, label: 'house', handle };
+  return { authentication: 'bearer', methods: READING, label: 'builtin', handle };
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+type Reference = { readonly text: PackedText; readonly policy: string };
+
+function sendReference(info: RequestInfo, { text, policy }: Reference): MaybePromise<void> {
+  return sendText(info, text, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy });
+}
+
+function sendText({ request, response }: RequestInfo, text: PackedText, headers: Readonly<Record<string, string>>) {
+  return sendPacked(request, response, { text, headers });
+}
+
+/** Creates the value at the first call, and returns it from then on. A failure is not kept. */
+function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
+  let made: MaybePromise<T> | null = null;
+  const begin = async (): Promise<T> => {
+    try {
+      return (made = await make());
+    } catch (error) {
+      made = null;
+      throw error;
+    }
+  };
+  return () => (made ??= begin());
 }
 
 function send({ response }: RequestInfo, status: number, json: string): void {
@@ -64,12 +115,12 @@ function sendPage({ response }: RequestInfo, { html, policy }: ReturnType<typeof
 }
 
 /**
- * Load balancers read the status; the body names the error code, the exhausted share and what an operator must mend, if
- * known.
+ * Answers with a status for load balancers. The body names the error code, the share that is used up, and what an
+ * operator must repair, if that is known.
  */
 async function sendReadiness(info: RequestInfo, parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
   try {
-    for (const part of parts) await part.ready?.();
+    await requireReady(parts);
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
     info.response.setHeader('retry-after', '1');
@@ -77,17 +128,6 @@ async function sendReadiness(info: RequestInfo, parts: readonly Partial<Pick<Cor
     return send(info, 503, JSON.stringify({ status: 'not_ready', code: error.code, share, reason }));
   }
   send(info, 200, '{"status":"ready"}');
-}
-
-async function sendMetrics(
-  info: RequestInfo,
-  requester: Principal | null,
-  meter: Pick<Meter, 'expose'>,
-): Promise<void> {
-  requireAdmin(requester);
-  const { contentType, text } = await meter.expose();
-  info.response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
-  info.response.end(text);
 }
 
 function refuseWithoutUpgrade({ response }: RequestInfo): void {

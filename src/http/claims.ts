@@ -1,4 +1,4 @@
-/** What the claims of a verified token say: who asks, and what they may do. */
+/** Reads the claims of a verified token: who the requester is, and what it may do. */
 import type { JWTPayload } from 'jose';
 import type { Principal, Scope } from '../core/auth/principal.ts';
 import { fail } from '../core/errors.ts';
@@ -8,9 +8,9 @@ import { isCanonicalUser } from '../core/ids.ts';
 export type ClaimRules = {
   /** The claim with the user's id. `email` counts only with `email_verified: true`. */
   readonly user: string;
-  /** The claims that may hold the scopes. The first one that is present counts alone. */
+  /** The claims that may hold the scopes. Only the first one that is present counts. */
   readonly scopes: readonly string[];
-  /** What the names of the relay's scopes begin with, such as `callboard:`. Names without it are ignored. */
+  /** The text with which the names of the relay's scopes begin, such as `callboard:`. Other names are ignored. */
   readonly prefix: string;
 };
 
@@ -22,9 +22,9 @@ export const TOLERANCE_SECONDS = 30;
 const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host']);
 
 /**
- * The principal of these claims, which hold `exp` and the user's claim. It expires when the token is refused, so
- * `TOLERANCE_SECONDS` after `exp`. Throws `invalid_user` (401) if the user is not canonical, and `unauthenticated` if
- * the email address is not verified.
+ * The principal of these claims, which must include `exp` and the user's claim. It expires `TOLERANCE_SECONDS` after
+ * `exp`, when the relay refuses the token. Throws `invalid_user` (401) if the user is not canonical, and
+ * `unauthenticated` if the email address is not verified.
  */
 export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
   const user = claims[rules.user];

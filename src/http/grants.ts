@@ -7,18 +7,17 @@ import type { BearerAuthenticator } from './auth.ts';
 
 /**
  * Also accepts grant tokens. Core looks them up each time, so a revoked grant is refused at once. `recall` accepts them
- * too, because the look-up costs no more than a recently verified token does.
+ * too, because a look-up is as cheap as recalling a verified token.
  */
 export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'holder'>): BearerAuthenticator {
   return {
     ready: () => bearer.ready?.(),
-    recall: (token) =>
-      isGrantToken(token) ? orElse(() => sites.holder(token), nobodyWhereUnknown) : bearer.recall(token),
+    recall: (token) => (isGrantToken(token) ? orElse(() => sites.holder(token), nullIfUnknown) : bearer.recall(token)),
     authenticate: (token) => (token !== null && isGrantToken(token) ? sites.holder(token) : bearer.authenticate(token)),
   };
 }
 
-function nobodyWhereUnknown(error: unknown): null {
+function nullIfUnknown(error: unknown): null {
   if (error instanceof CallboardError && error.code === 'unauthenticated') return null;
   throw error;
 }

@@ -13,14 +13,15 @@ export type KeySet = {
   ready(): Promise<void>;
 };
 
-/** Keys older than this are fetched again. */
+/** Keys that are older than this are fetched again. Milliseconds. */
 const FRESH_MS = 600_000;
-/** While they cannot be fetched again, they are used until they are this old. */
+/** The age up to which keys are used while they cannot be fetched again. Milliseconds. */
 const USABLE_MS = 3600_000;
-/** A token with an unknown key leads to a fetch, unless the last one was less than this ago. */
+/** A token with an unknown key causes a fetch, unless the last fetch was less than this long ago. Milliseconds. */
 const UNKNOWN_KEY_MS = 5_000;
-/** A fetch that failed is not repeated sooner. */
+/** How long a failed fetch is not repeated, in milliseconds. */
 const RETRY_MS = 1_000;
+/** How long the identity provider may take to send its keys. */
 const FETCH_MS = 5_000;
 
 type Keys = { readonly find: JWTVerifyGetKey; readonly fetchedAt: number };
@@ -91,7 +92,7 @@ function unreachable(error: unknown): CallboardError {
   });
 }
 
-/** Without the address, which may hold a secret. */
+/** An error as text, without the address, which may hold a secret. */
 function shortly(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown reason';
   const { cause } = error;

@@ -4,8 +4,21 @@ import { foreignOrigin, originAllowed, type OriginRule } from '../web/origin-rul
 import type { RequestInfo } from './request-info.ts';
 
 const METHODS = 'GET, HEAD, POST, PUT, DELETE';
-const REQUEST_HEADERS =
-  'authorization, content-type, accept, last-event-id, x-callboard-csrf, x-graphql-event-stream-token';
+/** The relay's own headers, those of W3C Trace Context, and those that Apollo's clients add. */
+const REQUEST_HEADERS = [
+  'authorization',
+  'content-type',
+  'accept',
+  'last-event-id',
+  'x-callboard-csrf',
+  'x-graphql-event-stream-token',
+  'traceparent',
+  'tracestate',
+  'apollographql-client-name',
+  'apollographql-client-version',
+  'apollo-require-preflight',
+  'x-apollo-operation-name',
+].join(', ');
 const EXPOSED = 'retry-after, www-authenticate, x-request-id';
 
 /** Adds CORS headers for allowed origins. Returns true if the request was a preflight, which is then answered. */

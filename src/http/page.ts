@@ -5,9 +5,11 @@ const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3r
 code{font-size:.95em}dt{margin-top:.75rem}dd{margin-left:1.5rem;opacity:.8}`;
 
 type Entry = { readonly path: string; readonly says: string; readonly open: boolean };
+const CONSOLE: Entry = { path: '/console/', says: 'the console: clients, calls and nodes, live', open: true };
 const ENTRIES: readonly Entry[] = [
   { path: '/graphql', says: 'GraphQL endpoint; shows an editor in a browser', open: true },
   { path: '/graphql/stream', says: 'GraphQL subscriptions, in both modes of graphql-sse', open: false },
+  { path: '/reference', says: 'REST reference, made from the OpenAPI description', open: true },
   { path: '/openapi.json', says: 'OpenAPI description of the REST routes', open: true },
   { path: '/connect', says: 'WebSocket for clients and callers, subprotocol callboard.v1', open: false },
   { path: '/clients/runtime.js', says: 'the client library for browsers', open: true },
@@ -19,8 +21,8 @@ const ENTRIES: readonly Entry[] = [
 ];
 
 /** The page at `/`, which lists the relay's paths. It needs no script and loads nothing from other origins. */
-export function welcomePage(basePath: string): { readonly html: string; readonly policy: string } {
-  const rows = ENTRIES.map((entry) => row(entry, basePath)).join('\n');
+export function welcomePage(basePath: string, hasConsole: boolean): { readonly html: string; readonly policy: string } {
+  const rows = [...(hasConsole ? [CONSOLE] : []), ...ENTRIES].map((entry) => row(entry, basePath)).join('\n');
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>callboard</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>${STYLE}</style></head>

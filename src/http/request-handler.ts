@@ -20,7 +20,7 @@ import { createReply, type HttpReply } from '../web/reply.ts';
 import { GRAPHQL_PATH } from '../graphql/http/request.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { RestHandler } from '../rest/handler.ts';
-import { logAccess, type AccessEntry } from './access-log.ts';
+import { fixedRouteOf, logAccess, type AccessEntry } from './access-log.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import type { AuthenticateRequest } from './authenticate-request.ts';
 import { createAnonymousGate } from './anonymous-rate.ts';
@@ -28,16 +28,19 @@ import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
 import { createBrokenAnswers, type ParseError } from './broken.ts';
 import { admitBody, rateOf } from './inbound.ts';
 import type { BuiltinRoute } from './builtin-route.ts';
-import { createBuiltinRoutes } from './builtin-routes.ts';
+import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './builtin-routes.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
+import type { MetricsToken } from './metrics-token.ts';
 import { isGraphql, isReading, NO_TUNNELS, refuseExpectation, requireHost, requireMethod } from './request-form.ts';
-import type { SignIn } from './sign-in.ts';
 import { isSiteEvents } from './site-events.ts';
 import type { Sockets } from './sockets.ts';
 import type { UnreadBytes } from './unread.ts';
 import { pathOf, requestInfoOf, type RequestInfo } from './request-info.ts';
 
-export type RequestHandlerOptions = {
+export type RequestHandlerOptions = Pick<
+  BuiltinRoutesOptions,
+  'clientFiles' | 'signIn' | 'tickets' | 'operatorConsole'
+> & {
   readonly core: Core;
   readonly log: Log;
   readonly meter: Meter;
@@ -57,27 +60,28 @@ export type RequestHandlerOptions = {
   /** The inbound byte rates of users. */
   readonly inbound: ByteRates;
   readonly origins: OriginRule;
-  readonly clientFiles: URL;
-  readonly signIn?: SignIn | undefined;
+  readonly metricsToken: Pick<MetricsToken, 'accepts'>;
 };
 
 /** Handles the events of the HTTP server. No method throws, whatever the input. */
 export type RequestHandler = {
   connection(socket: Socket): void;
+  /** Called when the TLS handshake of an accepted socket is complete; its requests arrive over `secured`. */
+  secured(socket: Socket, secured: Socket): void;
   request(request: IncomingMessage, response: ServerResponse): void;
-  /** A request with an `Expect` header that is not `100-continue`. */
+  /** Handles a request with an `Expect` header that is not `100-continue`. */
   expectation(request: IncomingMessage, response: ServerResponse): void;
-  /** A CONNECT request. */
+  /** Handles a CONNECT request. */
   tunnel(request: IncomingMessage, socket: Duplex): void;
-  /** Input that is not a valid request. */
+  /** Handles input that is not a valid request. */
   broken(error: ParseError, socket: Duplex): void;
   /** Whether the upgrade is a WebSocket for the gateway; any other Upgrade header is ignored, as RFC 9110 allows. */
   shouldUpgrade(request: IncomingMessage): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
 
-/** The values of the label `door` of the metric `callboard_requests_total`. */
-type RouteLabel = 'graphql' | 'rest' | 'events' | 'house' | 'preflight' | 'none';
+/** The values of the label `handler` of the metric `callboard_requests_total`. */
+type RouteLabel = 'graphql' | 'rest' | 'events' | 'builtin' | 'preflight' | 'none';
 
 export function createRequestHandler(options: RequestHandlerOptions): RequestHandler {
   const { log, meter, clock, basePath, origins, sockets, unread } = options;
@@ -89,7 +93,7 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
       basePath,
       trustProxy: origins.trustProxy,
     });
-    const access = logAccess(info, log);
+    const access = logAccess(info, { log, metrics: meter });
     unread.serves(request.socket, access);
     const refused = (error: CallboardError): void => {
       access.code = error.code;
@@ -118,6 +122,10 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
       sockets.accepted(socket);
       if (!socket.destroyed) unread.accepted(socket);
     },
+    secured(socket, secured) {
+      sockets.secured(socket, secured);
+      unread.accepted(secured);
+    },
     request: (request, response) => answer(request, response, route),
     expectation: (request, response) => answer(request, response, refuseExpectation),
     tunnel: (_request, socket) => rejectUpgrade(socket, NO_TUNNELS, clock),
@@ -142,15 +150,16 @@ type Router = (info: RequestInfo, exchange: Exchange) => MaybePromise<RouteLabel
 
 function createRouter(options: RequestHandlerOptions): Router {
   const { authenticate, siteEvents, origins } = options;
-  const builtin = createBuiltinRoutes({ ...options, openapi: () => options.rest.openapi });
+  const operatorConsole = createConsoleRoute(options);
+  const builtin = createBuiltinRoutes({ ...options, openapi: () => options.rest.openapi() });
   const routeOf = (path: string): BuiltinRoute | undefined =>
-    builtin.get(path) ?? (isSiteEvents(path) ? siteEvents : undefined);
+    builtin.get(path) ?? operatorConsole(path) ?? (isSiteEvents(path) ? siteEvents : undefined);
   const answer = createApiRouter(options);
   return (info, exchange) => {
     const { request, path } = info;
     requireHost(info);
     const route = path === null ? undefined : routeOf(path);
-    // These responses need the default headers now; all others send them together with the response (`reply.json`).
+    // Only these responses need the default headers now; others send them together with the response (`reply.json`).
     if (route || request.headers.origin !== undefined) exchange.reply.open();
     if (crossOrigin(info, origins)) return 'preflight';
     if (path === null) notFound();
@@ -168,6 +177,7 @@ function createRouter(options: RequestHandlerOptions): Router {
 }
 
 function answerBuiltin(route: BuiltinRoute, info: RequestInfo, { access }: Exchange): MaybePromise<RouteLabel> {
+  if (route.label === 'builtin') access.route = fixedRouteOf(info.path);
   return thenDo(route.handle(info, access), () => route.label);
 }
 
@@ -189,6 +199,7 @@ function createApiRouter({ core, graphql, rest, maxBodyBytes, inbound, meter }: 
   const toGraphql: Router = (info, { access, reply }) => {
     const { request, response } = info;
     const { requester } = access;
+    access.route = GRAPHQL_PATH;
     if (!requester && !wantsPage(request)) anonymous.admit(request, networkOf(info.address));
     return thenDo(read(info, requester, readGraphqlBody), (body) =>
       thenDo(graphql.handle(request, response, { requester, body, reply, notes: access }), () => 'graphql'),
@@ -232,7 +243,7 @@ function refuse(
   if (error.details.retryAfterMs !== undefined) {
     response.setHeader('retry-after', String(Math.max(1, Math.ceil(error.details.retryAfterMs / 1000))));
   }
-  // The next request on this connection would start only after the rest of the body, which is not worth reading.
+  // The next request on this connection would follow the rest of the body, which is not worth reading.
   if (!request.complete) response.setHeader('connection', 'close');
   if (isGraphql(path)) graphql.refuse(response, error);
   else rest.refuse(response, error);

@@ -1,7 +1,8 @@
 /** The HTTP server of Node: timeouts, keep-alive and shutdown. It knows no route. */
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { RequestHandler } from './request-handler.ts';
+import { createTlsServer, replaceCertificate, type Certificate } from './tls-server.ts';
 
 const HEADERS_MS = 10_000;
 /** The timeout for receiving a whole request, in milliseconds; responses and streams may take longer. */
@@ -9,6 +10,7 @@ const REQUEST_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
 const KEEP_ALIVE_BUFFER_MS = 1_000;
 const CHECK_MS = 5_000;
+/** The most headers of a request; Node.js ignores the rest. */
 const HEADERS_MAX = 100;
 /** How long responses in progress may take after the server starts to close, in milliseconds. */
 const CLOSE_MS = 1_000;
@@ -21,11 +23,20 @@ export type HttpServer = {
   listen(at: {
     readonly host: string;
     readonly port: number;
-    /** A listening socket that the process was started with; host and port then only name it in the URL. */
+    /** A listening socket that the process was started with. Host and port are then used only in the URL. */
     readonly fd?: number | undefined;
   }): Promise<{ readonly url: string; readonly port: number }>;
   /** Accepts no more connections, gives responses in progress one second, then closes their connections. Idempotent. */
   close(): Promise<void>;
+  /** Serves this certificate to new connections. Throws if the server has no TLS or the texts do not fit together. */
+  replaceCertificate(certificate: Certificate): void;
+};
+
+export type HttpServerOptions = {
+  readonly keepAliveMs?: number;
+  readonly bufferMs?: number;
+  /** The certificate; null (the default): the server does not use TLS. */
+  readonly tls?: Certificate | null;
 };
 
 /**
@@ -33,30 +44,32 @@ export type HttpServer = {
  * `bufferMs` more, which is not announced. Milliseconds; defaults 10 s and 1 s.
  */
 export function createHttpServer(
-  front: RequestHandler,
-  { keepAliveMs = KEEP_ALIVE_MS, bufferMs = KEEP_ALIVE_BUFFER_MS } = {},
+  handler: RequestHandler,
+  { keepAliveMs = KEEP_ALIVE_MS, bufferMs = KEEP_ALIVE_BUFFER_MS, tls = null }: HttpServerOptions = {},
 ): HttpServer {
-  const server = createServer(
-    {
-      headersTimeout: HEADERS_MS,
-      requestTimeout: REQUEST_MS,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveTimeoutBuffer: bufferMs,
-      connectionsCheckingInterval: CHECK_MS,
-      shouldUpgradeCallback: front.shouldUpgrade,
-      // `requireHost` checks the header instead, so the refusal has a body.
-      requireHostHeader: false,
-    },
-    front.request,
-  );
+  const options: ServerOptions = {
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveTimeoutBuffer: bufferMs,
+    connectionsCheckingInterval: CHECK_MS,
+    shouldUpgradeCallback: handler.shouldUpgrade,
+    // `requireHost` checks the header instead, so the refusal has a body.
+    requireHostHeader: false,
+  };
+  const server = tls ? createTlsServer(handler, tls, options) : createServer(options, handler.request);
   server.maxHeadersCount = HEADERS_MAX;
-  server.on('connection', front.connection);
-  server.on('upgrade', front.upgrade);
-  server.on('checkExpectation', front.expectation);
-  server.on('connect', front.tunnel);
-  server.on('clientError', front.broken);
+  server.on('connection', handler.connection);
+  server.on('upgrade', handler.upgrade);
+  server.on('checkExpectation', handler.expectation);
+  server.on('connect', handler.tunnel);
+  server.on('clientError', handler.broken);
   server.on('timeout', closeUnlessUsed);
-  return { listen: (at) => listen(server, at), close: () => close(server) };
+  return {
+    listen: (at) => listen(server, at, tls ? 'https' : 'http'),
+    close: () => close(server),
+    replaceCertificate: (certificate) => replaceCertificate(server, certificate),
+  };
 }
 
 /**
@@ -70,7 +83,7 @@ function closeUnlessUsed(socket: Socket): void {
   });
 }
 
-async function listen(server: Server, { host, port, fd }: Parameters<HttpServer['listen']>[0]) {
+async function listen(server: Server, { host, port, fd }: Parameters<HttpServer['listen']>[0], scheme: string) {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     const at = fd === undefined ? { port, host: host.replace(/^\[(.*)\]$/, '$1') } : { fd };
@@ -81,7 +94,8 @@ async function listen(server: Server, { host, port, fd }: Parameters<HttpServer[
   });
   const address = server.address();
   const bound = isAddress(address) ? address.port : port;
-  return { url: `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${bound}`, port: bound };
+  const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+  return { url: `${scheme}://${name}:${bound}`, port: bound };
 }
 
 function isAddress(address: AddressInfo | string | null): address is AddressInfo {

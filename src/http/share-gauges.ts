@@ -7,23 +7,23 @@ import type { Meter } from '../platform/metrics.ts';
  * Registers gauges for each share of this process: the amount in use, the total, and the users over their guarantee.
  */
 export function meterShares(meter: Pick<Meter, 'gauges'>, shares: Shares): void {
-  const each = (read: (share: ShareName) => number | null) => ({
-    label: 'share',
-    *read(): Generator<readonly [string, number]> {
+  const each = (read: (share: ShareName) => number | null) =>
+    function* (): Generator<readonly [string, number]> {
       for (const share of SHARE_NAMES) {
         const value = read(share);
         if (value !== null) yield [share, value];
       }
-    },
-  });
-  const used = each((share) => shares.used(share));
-  meter.gauges('share_used', 'Amount of each share that all users together hold, in bytes or as a count.', used);
-  const totals = each((share) => shares.bounds[share].total);
+    };
   meter.gauges(
-    'share_total',
-    'Limit of each share for all users together; shares without a total have no value.',
-    totals,
+    'share_used',
+    each((share) => shares.used(share)),
   );
-  const over = each((share) => [...shares.over(share)].length);
-  meter.gauges('share_users_over', 'Number of users who hold more than their guarantee of each share.', over);
+  meter.gauges(
+    'share_limit',
+    each((share) => shares.bounds[share].total),
+  );
+  meter.gauges(
+    'share_users_over',
+    each((share) => [...shares.over(share)].length),
+  );
 }

@@ -1,4 +1,4 @@
-/** A link that signs one page on this machine in, once, so that nobody has to copy a token into it. */
+/** A link that signs one page on this machine in, once, so that a person need not copy a token into it. */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import { CallboardError, fail } from '../core/errors.ts';
@@ -8,45 +8,64 @@ import { systemClock } from '../platform/clock.ts';
 import { parseBody, readBody } from './body.ts';
 import type { BuiltinRoute } from './builtin-route.ts';
 import type { RequestInfo } from './request-info.ts';
+import type { TicketDesk } from './sign-in-tickets.ts';
 
+/** The largest body: it has only the code of the link. */
 const BODY_BYTES = 1024;
 
 export type SignIn = {
-  /** The code of the link. It belongs into the fragment of a URL, which browsers do not send. */
+  /** The code of the link. It is put into the fragment of a URL, which browsers do not send. */
   readonly code: string;
-  /** The token for this code, the first time within SIGN_IN_MS; null for any other code and at any other time. */
+  /** Creates another code, for the link of another page. */
+  issue(): string;
+  /** The token for a code, the first time within SIGN_IN_MS; null for any other code and at any other time. */
   redeem(code: string): string | null;
 };
 
-/** Creates the code with which a page gets `token`. */
+/** Creates codes with which a page gets `token`. */
 export function createSignIn(token: string, clock: Pick<Clock, 'now'> = systemClock): SignIn {
-  const code = randomBytes(24).toString('base64url');
-  const until = clock.now() + SIGN_IN_MS;
-  let used = false;
+  const codes = new Map<string, number>();
+  const issue = (): string => {
+    const code = randomBytes(24).toString('base64url');
+    codes.set(code, clock.now() + SIGN_IN_MS);
+    return code;
+  };
   return {
-    code,
+    code: issue(),
+    issue,
     redeem(given) {
-      if (used || clock.now() >= until || !timingSafeEqual(digest(given), digest(code))) return null;
-      used = true;
-      return token;
+      let found: string | null = null;
+      for (const [code, until] of codes)
+        if (timingSafeEqual(digest(given), digest(code)) && clock.now() < until) found = code;
+      if (found !== null) codes.delete(found);
+      return found === null ? null : token;
     },
   };
 }
 
+/** The ways in which codes are exchanged for tokens: codes of this process, and tickets of any node. */
+export type SignInWays = {
+  readonly signIn?: SignIn | undefined;
+  readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
+};
+
 /**
- * `POST /sign-in` with `{"code"}` answers `{"token"}` to a peer on this machine, and 401 if the code is wrong, used or
- * too old. Requests through a proxy are refused, since every peer of a proxy would appear to be on its machine.
+ * `POST /sign-in` with `{"code"}` answers `{"token"}`, or 401 if the code is wrong, used or too old. A code of this
+ * process is accepted from a peer on this machine only, and never through a proxy, where every peer would seem to be on
+ * the proxy's machine. A ticket is signed, so it is accepted from anywhere.
  */
-export function createSignInRoute(signIn: SignIn): BuiltinRoute {
+export function createSignInRoute({ signIn, tickets }: SignInWays): BuiltinRoute {
   return {
     authentication: 'by-route',
     methods: ['POST'],
-    label: 'house',
+    label: 'builtin',
     handle(info) {
-      if (!isLocal(info)) fail('forbidden', 'A page can be signed in only on the machine of the relay.');
       const code = readBody(info.request, BODY_BYTES, { parse: codeOf });
-      return thenDo(code, (given) => {
-        const token = given === undefined ? null : signIn.redeem(given);
+      return thenDo(code, async (given = '') => {
+        const isTicket = given.includes('.');
+        if (!isTicket && !isLocal(info))
+          fail('forbidden', 'This link signs a page in only on the machine of the relay.');
+        const token = isTicket ? ((await tickets?.redeem(given)) ?? null) : (signIn?.redeem(given) ?? null);
         if (token === null) throw new CallboardError('unauthenticated', 'The link was used already, or is too old.');
         const text = JSON.stringify({ token });
         info.response.writeHead(200, {

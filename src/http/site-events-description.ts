@@ -1,6 +1,6 @@
 /** The OpenAPI description of the site event stream. The route itself is in site-events.ts. */
 import { ACCESS_WORDS } from '../rest/access.ts';
-import type { Described } from '../rest/openapi.ts';
+import type { Described } from '../rest/openapi/described.ts';
 
 /**
  * The OpenAPI description of `GET /site-sessions/{session_id}/events`, written by hand because this stream has no REST
@@ -35,7 +35,7 @@ export const SITE_EVENTS_DESCRIPTION: Described = {
       '204': { description: 'The session has ended; an `EventSource` does not reconnect.' },
     },
   },
-  problems: ['400', '401', '403', '404', '429', 'default'],
+  problems: ['400', '401', '403', '404', '429', '500', '503'],
   securitySchemes: {
     ticket: {
       type: 'apiKey',

@@ -10,7 +10,7 @@ import { isEventStream } from '../web/sse-stream.ts';
 import { takenBytes } from './socket-progress.ts';
 
 /** How often stalled readers are looked for, in milliseconds. */
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 /** The rate of log lines about refused sockets; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 1, burst: 5 };
 
@@ -57,7 +57,7 @@ export class Sockets {
   constructor(options: SocketsOptions) {
     this.#options = options;
     this.#lines = new Bucket(options.clock, LINES);
-    this.#stop = options.clock.every(LOOK_MS, () => this.#cutStalled());
+    this.#stop = options.clock.every(CHECK_MS, () => this.#cutStalled());
     const forget = (socket: Socket): void => this.#forget(socket);
     this.#onClose = function () {
       forget(this);
@@ -83,6 +83,18 @@ export class Sockets {
     this.#inAll++;
     this.#open.set(socket, { address, authenticated: false, upgraded: false, taken: 0, stalledSince: null });
     socket.on('close', this.#onClose);
+  }
+
+  /**
+   * Called when TLS is established: `secured`, which speaks TLS over an accepted socket, takes the place of that
+   * socket.
+   */
+  secured(socket: Socket, secured: Socket): void {
+    const watched = this.#open.get(socket);
+    if (!watched) return;
+    this.#unwatch(socket);
+    this.#open.set(secured, watched);
+    secured.on('close', this.#onClose);
   }
 
   /**

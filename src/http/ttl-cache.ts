@@ -5,7 +5,12 @@ import type { Clock } from '../core/clock.ts';
  * A bounded TTL cache: an entry expires `ms` milliseconds after it was set, and the oldest is evicted beyond `size`
  * entries.
  */
-export type TtlCache<T> = { get(key: string): T | undefined; set(key: string, value: T): void; readonly size: number };
+export type TtlCache<T> = {
+  get(key: string): T | undefined;
+  set(key: string, value: T): void;
+  clear(): void;
+  readonly size: number;
+};
 
 export function createTtlCache<T>({ clock, size, ms }: { clock: Clock; size: number; ms: number }): TtlCache<T> {
   const entries = new Map<string, { readonly value: T; readonly until: number }>();
@@ -24,6 +29,7 @@ export function createTtlCache<T>({ clock, size, ms }: { clock: Clock; size: num
       const oldest = entries.keys().next();
       if (!oldest.done) entries.delete(oldest.value);
     },
+    clear: () => entries.clear(),
     get size() {
       return entries.size;
     },

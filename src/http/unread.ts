@@ -8,6 +8,7 @@ import { BORROWED_PART } from '../core/shares/bounds.ts';
 import { holderOf } from '../core/shares/holders.ts';
 import { SHARE_MESSAGE, type Holdings, type Shares } from '../core/shares/shares.ts';
 
+/** How often the unread bytes of all sockets are counted. */
 const SAMPLE_MS = 1_000;
 /** Responses smaller than this are counted by the samples only. */
 const LARGE_BYTES = 64 * 1024;
@@ -47,7 +48,7 @@ export class UnreadBytes {
   readonly #stop: Cancel;
   /** One listener for all sockets, so an idle link holds none of its own. */
   readonly #onClose: (this: Writable) => void;
-  /** In bytes. Above it, users over their guarantee lose sockets and are refused. */
+  /** The number of unread bytes from which users over their guarantee lose sockets and are refused. */
   readonly #short: number;
 
   constructor(options: UnreadOptions) {

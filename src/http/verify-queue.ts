@@ -7,6 +7,7 @@ const RUNNING = 2;
  * Bounds of the queue: verifications that wait for one address (0.1 s of work at 10 000 per second), and addresses.
  */
 const WAITING_PER_ADDRESS = 1_000;
+/** The most addresses with waiting tokens; beyond, a new one is refused. */
 const ADDRESSES = 10_000;
 
 type Job = { readonly start: () => void };
@@ -30,7 +31,7 @@ export class VerifyQueue {
     }
   }
 
-  /** The number of waiting verifications. */
+  /** The number of verifications that wait. */
   get size(): number {
     return this.#waiting.values().reduce((sum, jobs) => sum + jobs.length, 0);
   }

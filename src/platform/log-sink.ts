@@ -1,7 +1,8 @@
+/** Writes log lines to standard error without blocking the process. */
 import { writeSync } from 'node:fs';
 
 const STDERR = 2;
-/** The most characters that wait for a reader of standard error that is behind; further lines are dropped. */
+/** The most characters that wait while the reader of standard error is slow. Further lines are dropped. */
 const WAITING_CHARS = 1024 * 1024;
 /** How soon a write to a full pipe is tried again, in milliseconds. */
 const RETRY_MS = 20;
@@ -47,7 +48,7 @@ function toStderr(bytes: Uint8Array): number {
   return writeSync(STDERR, bytes);
 }
 
-/** Standard error is a pipe that is not blocking, and it is full. */
+/** Whether standard error is a non-blocking pipe that is full. */
 function isFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
 }

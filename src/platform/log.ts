@@ -1,4 +1,4 @@
-/** Implements core's Log: one line of JSON an entry. Secrets and user data are redacted here. */
+/** Implements core's Log. Writes one line of JSON for each entry, with secrets and user data redacted. */
 import type { Log } from '../core/log.ts';
 import { createStderrSink, type Sink } from './log-sink.ts';
 import { createScrubber } from './scrub.ts';
@@ -12,6 +12,12 @@ export type LogOptions = {
   readonly sink?: Sink;
 };
 
+/** Core's Log, which can learn texts that it must redact. */
+export type RedactingLog = Log & {
+  /** Also redacts these texts, in every later line. */
+  redact(secrets: readonly string[]): void;
+};
+
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
 
 type Method = Exclude<LogLevel, 'silent'>;
@@ -20,7 +26,7 @@ type Method = Exclude<LogLevel, 'silent'>;
  * Implements core's Log with one JSON line per entry: `level`, `time`, the fields, `msg`. Credentials and payloads are
  * redacted.
  */
-export function createLog({ level, secrets = [], sink = createStderrSink() }: LogOptions): Log {
+export function createLog({ level, secrets = [], sink = createStderrSink() }: LogOptions): RedactingLog {
   const scrub = createScrubber(secrets);
   const stamp = createStamp();
   const least = LEVELS.indexOf(level);
@@ -33,7 +39,8 @@ export function createLog({ level, secrets = [], sink = createStderrSink() }: Lo
       sink.write(`${head}${stamp()}",${members}${comma}"msg":${JSON.stringify(scrub.text(message))}}\n`);
     };
   };
-  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  const redact = (more: readonly string[]): void => scrub.add(more);
+  return { redact, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
 /** The current time in ISO format. Everything but the milliseconds is formatted once a second. */

@@ -1,91 +1,82 @@
-/** Implements core's Metrics in the text format of Prometheus. */
-import type { Registry } from 'prom-client';
-import { COUNTERS, type CounterName, type Metrics } from '../core/metrics.ts';
-import type { CounterSource, GaugeSource } from './prometheus.ts';
-
-/** The name of each counter's label. Counters that are not listed have no label. */
-const LABELS: Partial<Record<CounterName, string>> = {
-  commands_refused: 'code',
-  commands_ended: 'outcome',
-  context_reports: 'outcome',
-  links_opened: 'kind',
-  links_closed: 'cause',
-  frames_refused: 'code',
-  results_given_up: 'reason',
-  requests: 'door',
-  inbound_limited: 'way',
-  sockets_refused: 'bound',
-  tokens_refused: 'reason',
-};
-/** Label values come from closed sets. As a safeguard, values beyond this number are counted as `other`. */
-const LABELS_MAX = 64;
+/** Implements core's Metrics with numbers in memory, and shows them to Prometheus. */
+import { COUNTER_NAMES, HISTOGRAM_NAMES, SAMPLED_GAUGE_NAMES, type GaugeName, type Metrics } from '../core/metrics.ts';
+import { Counts } from './counts.ts';
+import { Exemplars } from './exemplars.ts';
+import { Gauges } from './gauges.ts';
+import type { Exposition, GaugeReader, MetricsFormat } from './prometheus.ts';
+import { Recorder } from './recorder.ts';
 
 export type Meter = Metrics & {
-  /** Adds a gauge that is read for each exposition. If `read` throws or rejects, the gauge keeps its last value. */
-  gauge(name: string, help: string, read: () => number | Promise<number>): void;
   /**
-   * Adds a gauge with one label, whose values come from a closed set. `read` yields pairs of label value and number.
+   * Sets how a gauge is read, which happens for each exposition and at no other time. If `read` throws or rejects, the
+   * gauge keeps its last value.
    */
-  gauges(name: string, help: string, of: { readonly label: string; read(): Iterable<readonly [string, number]> }): void;
-  /** All metrics in the Prometheus text format. */
-  expose(): Promise<{ readonly contentType: string; readonly text: string }>;
+  gauge(name: GaugeName, read: () => number | Promise<number>): void;
+  /**
+   * Like `gauge`, for a gauge with a label: pairs of a label value and a number. A label value without a pair is not
+   * shown.
+   */
+  gauges(name: GaugeName, read: GaugeReader): void;
+  /** All metrics as text. */
+  expose(format?: MetricsFormat): Promise<{ readonly contentType: string; readonly text: string }>;
+  /** How many bytes the recorded time series take, approximately. */
+  readonly recordedBytes: number;
   close(): void;
 };
 
 /**
- * Implements core's Metrics with plain counters in memory. The Prometheus client is loaded for the first exposition,
- * because most of its cost is the memory of its modules and its observers of the process. Its histogram of garbage
- * collections counts from then on.
+ * Implements core's Metrics. The Prometheus client is loaded for the first exposition, because its modules and its
+ * observers of the process cost most of its memory. Its histogram of garbage collections starts then. `now`: epoch
+ * milliseconds, for the times of exemplars.
  */
-export function createMetrics(): Meter {
-  const tallies = new Map<string, Tally>(
-    Object.entries(COUNTERS).map(([name, help]) => [name, createTally(name, help)]),
+export function createMetrics(now: () => number = Date.now): Meter {
+  const counts = new Counts([...COUNTER_NAMES, ...SAMPLED_GAUGE_NAMES], HISTOGRAM_NAMES);
+  const sampled = new Gauges(counts);
+  const recorder = new Recorder(counts, sampled);
+  const exemplars = new Exemplars(now);
+  const gauges = new Map<GaugeName, GaugeReader>();
+  const open = new Map<MetricsFormat, Promise<Exposition>>();
+  const load = async (format: MetricsFormat): Promise<Exposition> => {
+    const { createExposition } = await import('./prometheus.ts');
+    return createExposition(format, { counts, exemplars, gauges });
+  };
+  return {
+    count: (name, label) => counts.count(name, label),
+    observe(name, ms, label, of) {
+      const cell = counts.observe(name, ms, label);
+      if (of && cell) exemplars.add(cell, ms, of);
+    },
+    sample: (name, read) => sampled.add(name, read),
+    snapshot: () => snapshotOf(counts),
+    closeSlot(at) {
+      recorder.closeSlot(at);
+      exemplars.nextSlot();
+    },
+    read: (query, at) => recorder.read(query, at),
+    gauge: (name, read) => void gauges.set(name, async () => [['', await read()]]),
+    gauges: (name, read) => void gauges.set(name, read),
+    async expose(format = 'text') {
+      if (format === 'openmetrics') exemplars.begin();
+      const exposition = open.get(format) ?? load(format);
+      open.set(format, exposition);
+      const { contentType, text } = await exposition;
+      return { contentType, text: await text() };
+    },
+    get recordedBytes() {
+      return recorder.bytes;
+    },
+    close() {
+      for (const exposition of open.values()) void exposition.then(({ close }) => close());
+    },
+  };
+}
+
+function snapshotOf(counts: Counts): ReadonlyMap<string, number> {
+  const rows = COUNTER_NAMES.flatMap((name) =>
+    counts.cells(name).map(({ label, base }): [string, number] => {
+      const key = label === undefined ? name : `${name}:${label}`;
+      return [key, counts.total(base)];
+    }),
   );
-  const gauges: GaugeSource[] = [];
-  let registry: Promise<Registry> | null = null;
-  const open = async (): Promise<Registry> => {
-    const { createRegistry } = await import('./prometheus.ts');
-    return createRegistry({ counters: [...tallies.values()].map(({ source }) => source), gauges });
-  };
-  return {
-    count(name, label) {
-      tallies.get(name)?.add(label);
-    },
-    snapshot: () => new Map(tallies.values().flatMap(({ source }) => valuesOf(source))),
-    gauge: (name, help, read) => void gauges.push({ name, help, label: null, read: async () => [['', await read()]] }),
-    gauges: (name, help, { label, read }) => void gauges.push({ name, help, label, read }),
-    async expose() {
-      const opened = await (registry ??= open());
-      return { contentType: opened.contentType, text: await opened.metrics() };
-    },
-    close: () => void registry?.then((made) => made.clear()),
-  };
-}
-
-type Tally = { readonly source: CounterSource; add(label: string | undefined): void };
-
-/** A counter whose increments only change a number in memory. */
-function createTally(name: string, help: string): Tally {
-  const cells = new Map<string | undefined, { count: number }>();
-  const cellOf = (label: string | undefined): { count: number } => {
-    const bounded = label !== undefined && cells.size >= LABELS_MAX ? 'other' : label;
-    const cell = cells.get(bounded) ?? { count: 0 };
-    cells.set(bounded, cell);
-    return cell;
-  };
-  return {
-    source: { name, help, label: labelOf(name), cells },
-    add(label) {
-      (cells.get(label) ?? cellOf(label)).count++;
-    },
-  };
-}
-
-/** Counter name (with `:label` where it has one) to its value. */
-function valuesOf({ name, cells }: CounterSource): IteratorObject<[string, number]> {
-  return cells.entries().map(([label, { count }]) => [label === undefined ? name : `${name}:${label}`, count]);
-}
-
-function labelOf(name: string): string | null {
-  return Object.entries(LABELS).find(([counter]) => counter === name)?.[1] ?? null;
+  return new Map(rows);
 }

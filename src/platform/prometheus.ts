@@ -1,60 +1,160 @@
-/** The counters and gauges as prom-client exposes them. Loaded at the first request for metrics. */
-import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client';
+/** Writes the metrics with prom-client. Loaded for the first exposition only. */
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { SHOWN_BOUNDS_MS, SHOWN_BUCKETS } from '../core/metrics/buckets.ts';
+import { counterText, gaugeText, histogramText, type MetricText } from '../core/metrics/list.ts';
+import {
+  COUNTER_NAMES,
+  HISTOGRAM_NAMES,
+  type CounterName,
+  type GaugeName,
+  type HistogramName,
+} from '../core/metrics.ts';
+import type { Cell, Counts } from './counts.ts';
+import type { Exemplar, Exemplars } from './exemplars.ts';
 
-/** A counter as it is read for an exposition. `label`: the name of its label, if it has one. */
-export type CounterSource = {
-  readonly name: string;
-  readonly help: string;
-  readonly label: string | null;
-  /** The count of each label value; the key is undefined where the counter has no label. */
-  readonly cells: ReadonlyMap<string | undefined, { readonly count: number }>;
+/** `text`: version 0.0.4 of Prometheus' own format. `openmetrics`: OpenMetrics 1.0.0, with exemplars. */
+export type MetricsFormat = 'text' | 'openmetrics';
+
+/** Reads a gauge: pairs of label value and number. A gauge without a label yields one pair. */
+export type GaugeReader = () => Iterable<readonly [string, number]> | Promise<Iterable<readonly [string, number]>>;
+
+export type ExpositionSources = {
+  readonly counts: Counts;
+  readonly exemplars: Exemplars;
+  readonly gauges: ReadonlyMap<GaugeName, GaugeReader>;
 };
 
-/** A gauge as it is read for an exposition: pairs of label value and number; a gauge without a label yields one pair. */
-export type GaugeSource = {
-  readonly name: string;
-  readonly help: string;
-  readonly label: string | null;
-  read(): Iterable<readonly [string, number]> | Promise<Iterable<readonly [string, number]>>;
-};
+export type Exposition = { readonly contentType: string; text(): Promise<string>; close(): void };
 
-/** Creates a registry that reads these sources at each exposition, and that has the default metrics of the process. */
-export function createRegistry(sources: {
-  readonly counters: readonly CounterSource[];
-  readonly gauges: readonly GaugeSource[];
-}): Registry {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  for (const counter of sources.counters) addCounter(registry, counter);
-  for (const gauge of sources.gauges) addGauge(registry, gauge);
-  return registry;
+type AnyRegistry = Registry<typeof Registry.PROMETHEUS_CONTENT_TYPE | typeof Registry.OPENMETRICS_CONTENT_TYPE>;
+
+/** Gauges of prom-client whose names end like those of counters. `nodejs_active_resources` shows the same numbers. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
+/**
+ * Creates a registry that reads these sources for each exposition, with the default metrics of the process. A registry
+ * serves one format only, because prom-client renames counters for OpenMetrics.
+ */
+export function createExposition(format: MetricsFormat, sources: ExpositionSources): Exposition {
+  const registry: AnyRegistry = new Registry();
+  if (format === 'openmetrics') registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+  collectDefaultMetrics({ register: registry as Registry });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  for (const name of COUNTER_NAMES) addCounter(registry, name, sources);
+  for (const name of HISTOGRAM_NAMES) registry.registerMetric(new RecordedHistogram(name, format, sources));
+  for (const [name, read] of sources.gauges) addGauge(registry, name, read);
+  return {
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    close: () => registry.clear(),
+  };
 }
 
-function addCounter(registry: Registry, { name, help, label, cells }: CounterSource): void {
+function addCounter(registry: AnyRegistry, name: CounterName, { counts }: ExpositionSources): void {
+  const text = counterText(name);
   const counter: Counter = new Counter({
-    name: `callboard_${name}_total`,
-    help,
-    labelNames: label === null ? [] : [label],
-    registers: [registry],
+    ...configOf(text),
+    registers: [registry as Registry],
     collect() {
       counter.reset();
-      for (const [value, { count }] of cells) counter.inc(label === null ? {} : { [label]: value ?? 'none' }, count);
+      for (const { label, base } of counts.cells(name)) counter.inc(labelsOf(text, label), counts.total(base));
     },
   });
 }
 
-function addGauge(registry: Registry, { name, help, label, read }: GaugeSource): void {
+function addGauge(registry: AnyRegistry, name: GaugeName, read: GaugeReader): void {
+  const text = gaugeText(name);
   const gauge: Gauge = new Gauge({
-    name: `callboard_${name}`,
-    help,
-    labelNames: label === null ? [] : [label],
-    registers: [registry],
+    ...configOf(text),
+    registers: [registry as Registry],
     async collect() {
       try {
-        for (const [value, number] of await read()) gauge.set(label === null ? {} : { [label]: value }, number);
+        const rows = [...(await read())];
+        gauge.reset();
+        for (const [value, number] of rows) gauge.set(labelsOf(text, value), number);
       } catch {
-        // One failing gauge must not make the whole exposition fail.
+        // A gauge that fails must not make the whole exposition fail.
       }
     },
   });
+}
+
+/** One sample as prom-client writes it. */
+type Sample = {
+  readonly metricName: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+  readonly exemplar?: { readonly labelSet: Exemplar['labels']; readonly value: number; readonly timestamp: number };
+};
+
+/** A histogram whose numbers are counted by the relay; prom-client only writes them. */
+class RecordedHistogram extends Histogram {
+  readonly #name: HistogramName;
+  readonly #text: MetricText;
+  readonly #format: MetricsFormat;
+  readonly #sources: ExpositionSources;
+
+  constructor(name: HistogramName, format: MetricsFormat, sources: ExpositionSources) {
+    const text = histogramText(name);
+    super({ ...configOf(text), registers: [] });
+    this.#name = name;
+    this.#text = text;
+    this.#format = format;
+    this.#sources = sources;
+  }
+
+  /** prom-client calls this for an exposition. */
+  getForPromString(): Promise<object> {
+    const { exposedName: name, help } = this.#text;
+    const cells = this.#sources.counts.cells(this.#name);
+    return Promise.resolve({ name, help, type: 'histogram', values: cells.flatMap((cell) => this.#samples(cell)) });
+  }
+
+  #samples(cell: Cell): readonly Sample[] {
+    const { label, base, size, sum } = cell;
+    const { counts, exemplars } = this.#sources;
+    const { exposedName } = this.#text;
+    const labels = labelsOf(this.#text, label);
+    const upTo = countsUpTo(counts, base, size);
+    const buckets = [...SHOWN_BUCKETS, size - 1].map((bucket, shown): Sample => {
+      const exemplar = exemplars.get(cell, shown);
+      return {
+        metricName: `${exposedName}_bucket`,
+        labels: { ...labels, le: this.#boundText(shown) },
+        value: upTo[bucket] ?? 0,
+        ...(exemplar && {
+          exemplar: { labelSet: exemplar.labels, value: exemplar.seconds, timestamp: exemplar.at },
+        }),
+      };
+    });
+    return [
+      ...buckets,
+      { metricName: `${exposedName}_sum`, labels, value: sum / 1000 },
+      { metricName: `${exposedName}_count`, labels, value: upTo[size - 1] ?? 0 },
+    ];
+  }
+
+  /** The upper bound of a shown bucket, in seconds. OpenMetrics writes whole numbers as `1.0`. */
+  #boundText(shown: number): string {
+    const ms = SHOWN_BOUNDS_MS[shown];
+    if (ms === undefined) return '+Inf';
+    const seconds = ms / 1000;
+    return this.#format === 'openmetrics' && Number.isInteger(seconds) ? seconds.toFixed(1) : String(seconds);
+  }
+}
+
+/** For each bucket, the number of durations in it and in all buckets below. */
+function countsUpTo(counts: Counts, base: number, size: number): Float64Array {
+  const sums = new Float64Array(size);
+  let sum = 0;
+  for (let bucket = 0; bucket < size; bucket++) sums[bucket] = sum += counts.total(base + bucket);
+  return sums;
+}
+
+function configOf({ exposedName, help, label }: MetricText) {
+  return { name: exposedName, help, labelNames: label === null ? [] : [label] };
+}
+
+function labelsOf({ label }: MetricText, value: string | undefined): Record<string, string> {
+  return label === null ? {} : { [label]: value ?? 'none' };
 }

@@ -1,28 +1,33 @@
-/** Redacts credentials and user data in what is logged. */
+/** Redacts credentials and user data in log entries. */
 
-const GONE = '[redacted]';
+const REDACTED = '[redacted]';
 /** Names of fields that contain credentials or user data. Compared in lower case and without separators. */
-const CLOSED = new Set([
+const SENSITIVE_NAMES = new Set([
   ...['authorization', 'cookie', 'setcookie', 'token', 'admintoken', 'granttoken', 'secret', 'password', 'ticket'],
   ...['payload', 'params', 'result', 'metadata', 'body', 'variables', 'progress', 'schema', 'headers', 'query'],
 ]);
 const BEARER = /bearer\s+[^\s"',]+/gi;
-/** At least three parts with dots between them, as JWTs have. It only starts where such a run starts, so it is linear. */
+/**
+ * At least three parts joined by dots, as in JWTs. It matches only from the start of such a run, so it takes linear
+ * time.
+ */
 const DOTTED = /(?<![\w.-])[\w-]*(?:\.[\w-]*){2,}/g;
 /** Grant tokens and tickets of site sessions, anywhere in a text. */
 const GRANT = /\bcb[gt]_[A-Za-z0-9_-]{43,}/g;
 const TICKET = /([?&](?:ticket|token|access_token)=)[^&\s"']+/gi;
 /** A quick check whether any of the patterns above can match. Most texts do not match it. */
 const SUSPECT = /bearer|eyJ|cb[gt]_|[?&]/i;
+/** Levels of nested objects that a log line shows. */
 const DEPTH = 4;
 const TEXT_MAX = 4096;
 /**
- * Characters of a text that are examined. A credential that goes beyond them may not be recognized, so the last
- * characters, as many as the longest credential, are not shown.
+ * How many characters of a text are examined. A credential that continues beyond them may not be recognised, so the
+ * last ones, as many as the longest credential has, are not shown.
  */
 const EXAMINED_MAX = 4 * TEXT_MAX;
 /** Characters that are enough to recognize a credential by the patterns above. */
 const RECOGNIZED = 64;
+/** Items of a list that a log line shows. */
 const ITEMS_MAX = 50;
 
 export type Scrubber = {
@@ -38,15 +43,32 @@ export type Scrubber = {
   fields(fields: Record<string, unknown>): Record<string, unknown>;
   /** The same as the JSON text of an object. */
   json(fields: Record<string, unknown>): string;
+  /** Also redacts these texts from now on. */
+  add(secrets: readonly string[]): void;
 };
 
 export function createScrubber(secrets: readonly string[]): Scrubber {
-  const known = secrets.filter((secret) => secret.length > 0).sort((a, b) => b.length - a.length);
-  const longest = Math.max(RECOGNIZED, known[0]?.length ?? 0);
+  let known: readonly string[] = [];
+  let inJson: readonly string[] = [];
+  let longest = RECOGNIZED;
+  const add = (more: readonly string[]): void => {
+    const texts = new Set([...known, ...more].filter((secret) => secret.length > 0));
+    known = [...texts].sort((a, b) => b.length - a.length);
+    inJson = known.map((secret) => JSON.stringify(secret).slice(1, -1));
+    longest = Math.max(RECOGNIZED, known[0]?.length ?? 0);
+  };
+  add(secrets);
   const redact = (raw: string): string => {
-    const plain = known.reduce((line, secret) => (line.includes(secret) ? line.replaceAll(secret, GONE) : line), raw);
+    const plain = known.reduce(
+      (line, secret) => (line.includes(secret) ? line.replaceAll(secret, REDACTED) : line),
+      raw,
+    );
     if (!SUSPECT.test(plain)) return plain;
-    return plain.replace(BEARER, GONE).replace(DOTTED, withoutJwt).replace(GRANT, GONE).replace(TICKET, `$1${GONE}`);
+    return plain
+      .replace(BEARER, REDACTED)
+      .replace(DOTTED, withoutJwt)
+      .replace(GRANT, REDACTED)
+      .replace(TICKET, `$1${REDACTED}`);
   };
   const text = (raw: string): string => {
     const examined = raw.length > EXAMINED_MAX + longest ? raw.slice(0, EXAMINED_MAX + longest) : raw;
@@ -65,7 +87,8 @@ export function createScrubber(secrets: readonly string[]): Scrubber {
   };
   const members = (raw: object, depth: number): Record<string, unknown> => {
     const shown: Record<string, unknown> = {};
-    for (const [key, member] of Object.entries(raw)) put(shown, text(key), isClosed(key) ? GONE : value(member, depth));
+    for (const [key, member] of Object.entries(raw))
+      put(shown, text(key), isSensitive(key) ? REDACTED : value(member, depth));
     return shown;
   };
   const error = (raw: Error, depth: number): unknown => ({
@@ -75,11 +98,11 @@ export function createScrubber(secrets: readonly string[]): Scrubber {
     stack: text(raw.stack ?? ''),
     cause: raw.cause === undefined ? undefined : value(raw.cause, depth - 1),
   });
-  const inJson = known.map((secret) => JSON.stringify(secret).slice(1, -1));
   const isClean = (json: string): boolean =>
     json.length <= TEXT_MAX && !SUSPECT.test(json) && !inJson.some((secret) => json.includes(secret));
   return {
     text,
+    add,
     fields: (fields) => members(fields, DEPTH),
     json(fields) {
       // Most entries are flat and hold nothing to redact. One check of their whole text is cheaper than one of each
@@ -90,12 +113,12 @@ export function createScrubber(secrets: readonly string[]): Scrubber {
   };
 }
 
-/** Whether every field is open and holds a text, a number, a boolean or nothing. */
+/** Whether every field may be shown and holds a text, a number, a boolean or nothing. */
 function isFlat(fields: Record<string, unknown>): boolean {
   for (const name in fields) {
     const value = fields[name];
     const isLeaf = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
-    if (isClosed(name) || !(isLeaf || value === null || value === undefined)) return false;
+    if (isSensitive(name) || !(isLeaf || value === null || value === undefined)) return false;
   }
   return true;
 }
@@ -103,7 +126,7 @@ function isFlat(fields: Record<string, unknown>): boolean {
 /** Redacts from the first part of a dotted run that starts like a JWT, if two more parts follow. */
 function withoutJwt(run: string): string {
   const at = run.indexOf('eyJ');
-  return at >= 0 && run.slice(at).split('.').length > 2 ? run.slice(0, at) + GONE : run;
+  return at >= 0 && run.slice(at).split('.').length > 2 ? run.slice(0, at) + REDACTED : run;
 }
 
 /** Skips `__proto__`, which a name from outside may be: assigning it would set the prototype. */
@@ -111,14 +134,14 @@ function put(target: Record<string, unknown>, key: string, value: unknown): void
   if (key !== '__proto__') target[key] = value;
 }
 
-const judged = new Map<string, boolean>();
-const JUDGED_MAX = 1_000;
+const nameCache = new Map<string, boolean>();
+const NAME_CACHE_MAX = 1_000;
 
-function isClosed(key: string): boolean {
-  const known = judged.get(key);
+function isSensitive(key: string): boolean {
+  const known = nameCache.get(key);
   if (known !== undefined) return known;
-  const closed = CLOSED.has(key.toLowerCase().replaceAll(/[^a-z]/g, ''));
-  // Bounded, because names from outside must not fill it. The names of our own fields are few.
-  if (judged.size < JUDGED_MAX) judged.set(key, closed);
-  return closed;
+  const sensitive = SENSITIVE_NAMES.has(key.toLowerCase().replaceAll(/[^a-z]/g, ''));
+  // The cache is bounded, because names from outside must not fill it. Our own fields have few names.
+  if (nameCache.size < NAME_CACHE_MAX) nameCache.set(key, sensitive);
+  return sensitive;
 }

@@ -11,6 +11,9 @@ export const CODES = {
   reserved_parameter: 400,
   reserved_stream: 400,
   too_complex: 400,
+  graphql_parse_failed: 400,
+  graphql_validation_failed: 400,
+  persisted_query_not_supported: 400,
   // The requester is unknown or not permitted.
   unauthenticated: 401,
   forbidden: 403,
@@ -41,6 +44,8 @@ export const CODES = {
   internal: 500,
   store_unavailable: 503,
   draining: 503,
+  /** The audit cannot be written, so what an administrator asked for was not done. */
+  audit_unavailable: 503,
   /** The relay's total of a resource is used up. The member `share` names the resource. */
   store_full: 503,
   runtime_disconnected: 503,

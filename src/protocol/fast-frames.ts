@@ -1,7 +1,7 @@
 /**
- * Readers of the frames that are sent for each command, in the form in which libraries write them: without spaces, with
- * the members in one order. Ids and names contain no character that JSON escapes, so they can be sliced from the text.
- * Each reader returns null for any other text, which is then read as JSON, with the same result.
+ * Reads the frames that are sent for each command, if they are written as libraries write them: without spaces, and
+ * with the members in a fixed order. Ids and names contain no character that JSON escapes, so they can be cut out of
+ * the text. For any other text a reader returns null; the text is then read as JSON, with the same result.
  */
 import { ID, NAME, STAGES_TOLD, WAIT_STAGES, type WireStages, type WireWaitStage } from './fields.ts';
 import { ownSlice } from './json.ts';
@@ -88,7 +88,7 @@ class Cursor {
     return this.at < 0 ? '' : this.#text.slice(from, this.at);
   }
 
-  /** The value behind `opening`; undefined if another text follows. */
+  /** The value that follows `opening`; undefined if another text follows. */
   member(opening: string): string | undefined {
     if (this.at < 0 || !this.#text.startsWith(opening, this.at)) return undefined;
     this.at += opening.length;
@@ -96,7 +96,7 @@ class Cursor {
   }
 }
 
-/** The word, undefined if it is absent, or null if it is another text. */
+/** The word at this place; undefined if it is absent; null if there is another text. */
 function oneOf<T extends string>(words: readonly T[], text: string | undefined): T | undefined | null {
   return text === undefined ? undefined : (words.find((word) => word === text) ?? null);
 }

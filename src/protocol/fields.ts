@@ -1,18 +1,15 @@
 /** Describes frame headers as tables, and checks headers against them. */
 
+/** The kinds of fields of the relay's frames. */
+export type DownKind = 'id' | 'name' | 'user' | 'text' | 'int' | 'bool';
 /**
  * The kinds of header fields that a frame table may use. `?` after a kind marks an optional field. Both the check
  * (`checkFields`) and the type (`Fields`) are derived from one table, so the two cannot differ.
  */
 export type FieldKind =
-  | 'id'
-  | 'name'
-  | 'user'
-  | 'text'
+  | DownKind
   | 'prose'
   | 'token'
-  | 'int'
-  | 'bool'
   | 'clientType'
   | 'waitFor'
   | 'contextStatus'
@@ -25,18 +22,20 @@ export type FieldKind =
   | 'count';
 export type Spec = FieldKind | `${FieldKind}?`;
 export type Table = Readonly<Record<string, Spec>>;
+/** A table of a frame of the relay. */
+export type DownTable = Readonly<Record<string, DownKind | `${DownKind}?`>>;
 
 export const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'] as const;
 export type WireClientType = (typeof CLIENT_TYPES)[number];
 export const WAIT_STAGES = ['admitted', 'acknowledged', 'completed'] as const;
 export type WireWaitStage = (typeof WAIT_STAGES)[number];
-export const CONTEXT_STATUSES = ['active', 'idle', 'closed'] as const;
+const CONTEXT_STATUSES = ['active', 'idle', 'closed'] as const;
 export type WireContextStatus = (typeof CONTEXT_STATUSES)[number];
-export const WINDOW_STATUSES = ['open', 'closed'] as const;
+const WINDOW_STATUSES = ['open', 'closed'] as const;
 export type WireWindowStatus = (typeof WINDOW_STATUSES)[number];
-export const OWNERSHIPS = ['user-owned', 'worker'] as const;
+const OWNERSHIPS = ['user-owned', 'worker'] as const;
 export type WireOwnership = (typeof OWNERSHIPS)[number];
-export const SITE_OPS = ['register', 'remove'] as const;
+const SITE_OPS = ['register', 'remove'] as const;
 export type WireSiteOp = (typeof SITE_OPS)[number];
 export const STAGES_TOLD = ['first', 'all'] as const;
 export type WireStages = (typeof STAGES_TOLD)[number];
@@ -72,7 +71,8 @@ export const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
 
 export type Check = { readonly expected: string; test(value: unknown): boolean };
 
-const CHECKS: Readonly<Record<FieldKind, Check>> = {
+/** The checks of the relay's frames: all that a client library needs. */
+export const DOWN_CHECKS: Readonly<Record<DownKind, Check>> = {
   id: { expected: '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -', test: (v) => typeof v === 'string' && ID.test(v) },
   name: {
     expected: 'a letter, then up to 127 of A-Z a-z 0-9 _ . : -',
@@ -80,25 +80,34 @@ const CHECKS: Readonly<Record<FieldKind, Check>> = {
   },
   user: { expected: '1 to 128 characters', test: (v) => typeof v === 'string' && v.length > 0 && v.length <= 128 },
   text: textOf(0, 1024),
-  // Unbounded here: the receiver truncates it, so that a long message does not make its frame invalid.
-  prose: { expected: 'a string', test: (v) => typeof v === 'string' },
-  token: textOf(1, 8192),
   int: { expected: 'an integer', test: (v) => Number.isSafeInteger(v) },
   bool: { expected: 'true or false', test: (v) => typeof v === 'boolean' },
-  clientType: oneOf(CLIENT_TYPES),
-  waitFor: oneOf(WAIT_STAGES),
-  contextStatus: oneOf(CONTEXT_STATUSES),
-  windowStatus: oneOf(WINDOW_STATUSES),
-  ownership: oneOf(OWNERSHIPS),
-  siteOp: oneOf(SITE_OPS),
-  stages: oneOf(STAGES_TOLD),
-  title: textOf(0, 256),
-  word: textOf(1, 64),
-  count: {
-    expected: 'an integer from 0 to 1000000',
-    test: (v) => typeof v === 'number' && Number.isInteger(v) && v >= 0 && v <= 1_000_000,
-  },
 };
+
+/** Marked as pure: what does not use it is built without it. */
+export const CHECKS = /* @__PURE__ */ allChecks();
+
+function allChecks(): Readonly<Record<FieldKind, Check>> {
+  return {
+    ...DOWN_CHECKS,
+    // Unbounded here: the receiver truncates it, so that a long message does not make its frame invalid.
+    prose: { expected: 'a string', test: (v) => typeof v === 'string' },
+    token: textOf(1, 8192),
+    clientType: oneOf(CLIENT_TYPES),
+    waitFor: oneOf(WAIT_STAGES),
+    contextStatus: oneOf(CONTEXT_STATUSES),
+    windowStatus: oneOf(WINDOW_STATUSES),
+    ownership: oneOf(OWNERSHIPS),
+    siteOp: oneOf(SITE_OPS),
+    stages: oneOf(STAGES_TOLD),
+    title: textOf(0, 256),
+    word: textOf(1, 64),
+    count: {
+      expected: 'an integer from 0 to 1000000',
+      test: (v) => typeof v === 'number' && Number.isInteger(v) && v >= 0 && v <= 1_000_000,
+    },
+  };
+}
 
 function oneOf(words: readonly unknown[]): Check {
   return { expected: `one of ${words.join(', ')}`, test: (v) => words.includes(v) };
@@ -112,19 +121,28 @@ function textOf(min: number, max: number): Check {
 /** One field of a table with its check. */
 export type FieldRule = { readonly field: string; readonly optional: boolean; readonly check: Check };
 
-/** A table as a list of members, cached so that its specs are not parsed again for each header. */
-export function membersOf(table: Table): readonly FieldRule[] {
+/** A table as a list of members. `checks`: those of all kinds that the table uses. */
+export function membersOf<Kind extends FieldKind>(
+  table: Readonly<Record<string, Kind | `${Kind}?`>>,
+  checks: Readonly<Record<Kind, Check>>,
+): readonly FieldRule[] {
+  return Object.entries(table).map(([field, spec]) => ({
+    field,
+    optional: spec.endsWith('?'),
+    check: checks[spec.replace('?', '') as Kind],
+  }));
+}
+
+/** Cached, so that the specs of a table are not parsed again for each header. */
+function allMembersOf(table: Table): readonly FieldRule[] {
   const known = MEMBERS.get(table);
   if (known) return known;
-  const members = Object.entries(table).map(([field, spec]) => {
-    const optional = spec.endsWith('?');
-    return { field, optional, check: CHECKS[(optional ? spec.slice(0, -1) : spec) as FieldKind] };
-  });
+  const members = membersOf(table, CHECKS);
   MEMBERS.set(table, members);
   return members;
 }
 
-const MEMBERS = new WeakMap<Table, readonly FieldRule[]>();
+const MEMBERS = /* @__PURE__ */ new WeakMap<Table, readonly FieldRule[]>();
 
 /**
  * Checks a header against its table. Fields that the table does not name are ignored, so that a newer peer may add
@@ -132,7 +150,7 @@ const MEMBERS = new WeakMap<Table, readonly FieldRule[]>();
  * valid.
  */
 export function checkFields(table: Table, header: Readonly<Record<string, unknown>>): string | null {
-  for (const member of membersOf(table)) {
+  for (const member of allMembersOf(table)) {
     const value = Object.hasOwn(header, member.field) ? header[member.field] : undefined;
     const wrong = faultIn(member, value);
     if (wrong !== null) return wrong;

@@ -21,6 +21,11 @@ export type FrameFault = {
 
 export const SUBPROTOCOL = 'callboard.v1';
 
+/** Separates the frames of one message. No valid frame holds it, because JSON text escapes control characters. */
+export const FRAME_SEPARATOR = '\u001e';
+/** The most frames that the relay reads from one message. */
+export const FRAMES_PER_MESSAGE = 64;
+
 /** Returns a frame or a fault for every text; never throws. */
 export function splitFrame(text: string): RawFrame | FrameFault {
   const cut = text.indexOf('\n');

@@ -1,6 +1,7 @@
 /** The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` has those that the relay sends. */
 import { parseInvoke, parseReport } from './fast-frames.ts';
-import { faultIn, membersOf, type FieldsOf, type FieldRule, type Table } from './fields.ts';
+import { CHECKS, DOWN_CHECKS, faultIn, membersOf } from './fields.ts';
+import type { Check, DownTable, FieldKind, FieldsOf, FieldRule, Table } from './fields.ts';
 import { faultOf, splitFrame, type FrameFault, type RawFrame } from './frame.ts';
 
 /** Client or caller to relay. Only the frames in WITH_PAYLOAD may have a payload, the frame's second part. */
@@ -46,6 +47,10 @@ export const UP = {
     respond_within_ms: 'int?',
     trace_id: 'text?',
     parent_span_id: 'text?',
+    /** The flags of W3C Trace Context, two hexadecimal digits. */
+    trace_flags: 'text?',
+    /** The `tracestate` of W3C Trace Context. */
+    trace_state: 'text?',
   },
   await: {
     ref: 'id',
@@ -55,6 +60,10 @@ export const UP = {
     wait_for: 'waitFor?',
     stages: 'stages?',
     within_ms: 'int?',
+    trace_id: 'text?',
+    parent_span_id: 'text?',
+    trace_flags: 'text?',
+    trace_state: 'text?',
   },
   cancel: { ref: 'id', user_id: 'user?', client_id: 'id', command_id: 'id', reason: 'text?' },
   /** Ends the caller's wait of this `ref`, never its command. Not answered, even when there is no such wait. */
@@ -64,7 +73,7 @@ export const UP = {
 /** Relay to client or caller. */
 export const DOWN = {
   /**
-   * The link is open. `epoch` is a number that grows by one or more with each connection of the client. `resumed`: the
+   * The link is open. `epoch`: a number that grows by one or more with each connection of the client. `resumed`: the
    * same instance reconnected. Members ending in `_ms` are durations in milliseconds; `token_expires_at` is epoch
    * milliseconds. `client_id` is absent for a caller.
    */
@@ -78,6 +87,8 @@ export const DOWN = {
     ping_ms: 'int',
     dead_ms: 'int',
     max_frame_bytes: 'int',
+    /** The most frames that the peer may put into one message; one if absent. */
+    frames_per_message: 'int?',
     in_flight: 'int',
     idempotency_window_ms: 'int?',
     token_expires_at: 'int?',
@@ -91,6 +102,8 @@ export const DOWN = {
     remaining_ms: 'int',
     trace_id: 'text?',
     parent_span_id: 'text?',
+    trace_flags: 'text?',
+    trace_state: 'text?',
   },
   /** To a client: stop this command. */
   cancel: { command_id: 'id', reason: 'text?' },
@@ -132,7 +145,7 @@ export const DOWN = {
   ping: {},
   /** Last frame before the relay closes the socket: the close code, whether to reconnect, and the minimum delay. */
   bye: { code: 'int', reason: 'text', reconnect: 'bool', after_ms: 'int?' },
-} as const satisfies Record<string, Table>;
+} as const satisfies Record<string, DownTable>;
 
 /**
  * What the relay did with a reported end. `recorded`: it ended the command. `duplicate`: the relay already knew this
@@ -143,22 +156,12 @@ export const RECORDED = ['recorded', 'duplicate', 'late', 'fenced', 'unknown'] a
 export type Recorded = (typeof RECORDED)[number];
 
 /** Frames that may have a payload; on any other frame, a payload is a fault. */
-const WITH_PAYLOAD = new Set([
-  'hello',
-  'progress',
-  'result',
-  'cancelled',
-  'actions',
-  'report',
-  'site',
-  'invoke',
-  'command',
-  'closed',
-  'outcome',
-]);
+const UP_WITH_PAYLOAD = ['hello', 'progress', 'result', 'cancelled', 'actions', 'report', 'site', 'invoke'];
+const DOWN_WITH_PAYLOAD = ['command', 'closed', 'outcome'];
 
-const UP_FORMS = formsOf(UP);
-const DOWN_FORMS = formsOf(DOWN);
+// Marked as pure, so that a client library, which reads frames in one direction only, is built without the other table.
+const UP_FORMS = /* @__PURE__ */ formsOf(UP, CHECKS, UP_WITH_PAYLOAD);
+const DOWN_FORMS = /* @__PURE__ */ formsOf(DOWN, DOWN_CHECKS, DOWN_WITH_PAYLOAD);
 
 export type UpType = keyof typeof UP;
 export type DownType = keyof typeof DOWN;
@@ -189,12 +192,17 @@ export function isFault(frame: UpFrame | DownFrame | FrameFault): frame is Frame
 type Form = { readonly members: readonly FieldRule[]; readonly takesPayload: boolean };
 type Forms = ReadonlyMap<string, Form>;
 
-function formsOf(tables: Readonly<Record<string, Table>>): Forms {
-  const form = (type: string, table: Table): Form => ({
-    members: membersOf(table),
-    takesPayload: WITH_PAYLOAD.has(type),
-  });
-  return new Map(Object.entries(tables).map(([type, table]) => [type, form(type, table)]));
+function formsOf<Kind extends FieldKind>(
+  tables: Readonly<Record<string, Readonly<Record<string, Kind | `${Kind}?`>>>>,
+  checks: Readonly<Record<Kind, Check>>,
+  withPayload: readonly string[],
+): Forms {
+  return new Map(
+    Object.entries(tables).map(([type, table]) => [
+      type,
+      { members: membersOf(table, checks), takesPayload: withPayload.includes(type) },
+    ]),
+  );
 }
 
 function parse(forms: Forms, text: string): unknown {

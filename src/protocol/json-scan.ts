@@ -10,7 +10,7 @@ export const JSON_DEPTH = 200;
  * Returned instead of an end position. SYNTAX: the text is not JSON. DEPTH: it is nested too deep. STOPPED: the
  * callback stopped the scan. All are negative.
  */
-export const SYNTAX = -1;
+const SYNTAX = -1;
 export const DEPTH = -2;
 export const STOPPED = -3;
 

@@ -13,24 +13,35 @@ export class RawJson {
   }
 
   toJSON(): unknown {
-    return JSON.parse(this.text);
+    if (!found) return JSON.parse(this.text);
+    found.push(this.text);
+    return PLACEHOLDER;
   }
 }
+
+/** The texts of the RawJsons that JSON.stringify has passed, in order; null except while `writeJson` calls it. */
+let found: JsonText[] | null = null;
+/**
+ * The placeholder of a RawJson in the text of JSON.stringify, which its own text then replaces. It is random, so no
+ * value contains it.
+ */
+const PLACEHOLDER = crypto.getRandomValues(new Uint32Array(4)).join('-');
+const WRITTEN_HOLE = JSON.stringify(PLACEHOLDER);
 
 /**
  * Like JSON.stringify, but writes the text of each RawJson unchanged. Undefined for a value that JSON cannot express.
  */
 export function writeJson(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (value instanceof RawJson) return value.text;
-  if (Array.isArray(value)) return `[${value.map((item: unknown) => writeJson(item) ?? 'null').join(',')}]`;
-  if ('toJSON' in value && typeof value.toJSON === 'function') return writeJson(value.toJSON());
-  let text = '';
-  for (const [name, member] of Object.entries(value)) {
-    const written = writeJson(member);
-    if (written !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${written}`;
+  const around = found;
+  const texts: JsonText[] = (found = []);
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } finally {
+    found = around;
   }
-  return `{${text}}`;
+  if (texts.length === 0 || text === undefined) return text;
+  return text.split(WRITTEN_HOLE).reduce((before, piece, i) => before + (texts[i - 1] ?? '') + piece);
 }
 
 /** Whether a value is an object with members, as a parsed JSON object is. */

@@ -18,9 +18,10 @@ export function writeHeader(header: DownHeader): string {
   return header.type === 'outcome' ? outcome(header) : joinFrame(header);
 }
 
-function command({ command_id, action, remaining_ms, trace_id, parent_span_id }: HeaderOf<'command'>): string {
-  const trace = text('trace_id', trace_id) + text('parent_span_id', parent_span_id);
-  return `{"type":"command","command_id":"${command_id}","action":"${action}","remaining_ms":${remaining_ms}${trace}}`;
+function command({ command_id, action, remaining_ms, ...trace }: HeaderOf<'command'>): string {
+  const ids = text('trace_id', trace.trace_id) + text('parent_span_id', trace.parent_span_id);
+  const rest = text('trace_flags', trace.trace_flags) + text('trace_state', trace.trace_state);
+  return `{"type":"command","command_id":"${command_id}","action":"${action}","remaining_ms":${remaining_ms}${ids}${rest}}`;
 }
 
 function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderOf<'outcome'>): string {

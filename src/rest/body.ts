@@ -3,6 +3,7 @@ import {
   Kind,
   getNullableType,
   isAbstractType,
+  isNonNullType,
   isObjectType,
   visit,
   type DocumentNode,
@@ -13,7 +14,7 @@ import {
 } from 'graphql';
 import type { ReportFault } from './directive.ts';
 import type { OperationSource } from './inputs.ts';
-import type { JsonSchema } from './leaf.ts';
+import type { JsonSchema } from './named.ts';
 import { fieldsOf, possibleTypes, responseKey, scopeOf, type SelectionScope } from './selection.ts';
 import { objectShape, shapeOf } from './shape.ts';
 
@@ -27,6 +28,8 @@ export type Body = {
    * The possible object types when there are several; `__typename` then says which one the value has. Otherwise empty.
    */
   readonly variants: readonly Variant[];
+  /** Whether a field on the path, the last one included, can be null: the answer is then a 404. */
+  readonly nullable: boolean;
   /** The JSON Schema of the value. Empty when there are variants. */
   readonly schema: JsonSchema;
 };
@@ -61,7 +64,7 @@ export function findBody(source: OperationSource, report: ReportFault): Body | n
   return { path, ...place, variants, schema: variants.length > 0 ? {} : shapeOf(scope, place, report) };
 }
 
-type Place = { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] };
+type Place = Pick<Body, 'type' | 'nodes' | 'nullable'>;
 
 /** Follows response names down from the root, through object types only. Null when a name is not selected. */
 export function findPlace(
@@ -72,12 +75,14 @@ export function findPlace(
   let owner: unknown = schema.getRootType(operation.operation);
   let sets: readonly (SelectionSetNode | undefined)[] = [operation.selectionSet];
   let place: Place | null = null;
+  let nullable = false;
   for (const name of path) {
     if (!isObjectType(owner)) return null;
     const nodes = fieldsOf(scope, owner, sets).get(name);
     const field = owner.getFields()[nodes?.[0]?.name.value ?? ''];
     if (nodes === undefined || field === undefined) return null;
-    place = { type: field.type, nodes };
+    nullable ||= !isNonNullType(field.type);
+    place = { type: field.type, nodes, nullable };
     owner = getNullableType(field.type);
     sets = nodes.map(({ selectionSet }) => selectionSet);
   }

@@ -2,7 +2,8 @@
 import { isEnumType, isListType, isNonNullType, isScalarType, type GraphQLInputType } from 'graphql';
 import type { ReportFault } from './directive.ts';
 import type { Faults } from './faults.ts';
-import { leafOf, type Bounds, type JsonSchema } from './leaf.ts';
+import { leafOf, type Bounds } from './leaf.ts';
+import type { JsonSchema } from './named.ts';
 
 /**
  * Converts the text of a path segment or query value into a GraphQL variable. Reports what is wrong to `faults` under
@@ -20,7 +21,7 @@ const NOTHING: TextInput = { schema: {}, list: false, read: () => undefined };
 /** The text form of an input type: scalars, enums by their wire words, and comma-separated lists of either. */
 export function textInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault): TextInput {
   if (isNonNullType(type)) return textInput(type.ofType, bounds, report);
-  if (isListType(type)) return listInput(textInput(type.ofType, bounds, report));
+  if (isListType(type)) return listInput(textInput(type.ofType, bounds, report), bounds);
   if (isScalarType(type) || isEnumType(type)) {
     const leaf = leafOf(type, bounds);
     if (leaf?.fromText) return leafInput(leaf.fromText, leaf.schema, leaf.expected);
@@ -67,9 +68,9 @@ function leafInput(fromText: (raw: string) => unknown, schema: JsonSchema, expec
   };
 }
 
-function listInput(item: TextInput): TextInput {
+function listInput(item: TextInput, { form }: Bounds): TextInput {
   return {
-    schema: { type: 'array', items: item.schema, minItems: 1 },
+    schema: { type: 'array', items: item.schema, minItems: 1, ...form?.list },
     list: true,
     read: (raw, at, faults) => raw.split(',').map((one) => item.read(one, at, faults)),
   };

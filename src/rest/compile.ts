@@ -5,6 +5,8 @@ import {
   Source,
   concatAST,
   extendSchema,
+  getNamedType,
+  isObjectType,
   parse,
   separateOperations,
   validate,
@@ -22,7 +24,7 @@ import { bodyShape, readInputs, type Input, type OperationSource } from './input
 import { aroundBody, type Around } from './written.ts';
 
 /** One operation of a document, compiled into a route. */
-export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs' | 'waitsBy'> & {
+export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs' | 'waitsBy' | 'forUsers'> & {
   readonly id: string;
   readonly summary: string | null;
   /** Whether the operation is a mutation. A mutation may wait, and stops waiting when its caller hangs up. */
@@ -97,6 +99,7 @@ function compileRoute(schema: GraphQLSchema, document: DocumentNode, { plans, fa
   const { waitsBy } = directive;
   if (waitsBy !== null && !inputs.some(({ name }) => name === waitsBy))
     report(`waitsBy: there is no variable $${waitsBy}`);
+  checkForUsers(schema, directive, report);
   const body = findBody(source, report);
   const itemRefusal = findItemRefusal(source, body, report);
   if (body === null || faults.length > before) return null;
@@ -104,11 +107,21 @@ function compileRoute(schema: GraphQLSchema, document: DocumentNode, { plans, fa
   return plan && makeRoute(source, { id, inputs, body, itemRefusal, plan });
 }
 
+/** Reports a field for users that the schema does not have. */
+function checkForUsers(schema: GraphQLSchema, { forUsers }: RestDirective, report: ReportFault): void {
+  let type: unknown = schema.getQueryType();
+  for (const name of forUsers?.split('.') ?? []) {
+    const field = isObjectType(type) ? type.getFields()[name] : undefined;
+    if (field === undefined) return report(`forUsers: the schema has no field ${forUsers}`);
+    type = getNamedType(field.type);
+  }
+}
+
 type Parts = Pick<Route, 'id' | 'body' | 'itemRefusal' | 'plan'> & { readonly inputs: readonly Input[] };
 
 function makeRoute({ operation, directive }: OperationSource, parts: Parts): Route {
   const { id, inputs, body, itemRefusal, plan } = parts;
-  const { method, path, access, bodyAs, waitsBy } = directive;
+  const { method, path, access, bodyAs, waitsBy, forUsers } = directive;
   return {
     id,
     method,
@@ -116,6 +129,7 @@ function makeRoute({ operation, directive }: OperationSource, parts: Parts): Rou
     access,
     bodyAs,
     waitsBy,
+    forUsers,
     summary: operation.description?.value ?? null,
     mutates: operation.operation === 'mutation',
     inputs: new Map(inputs.map((input) => [input.name, input])),

@@ -2,7 +2,7 @@
 import { Kind, type OperationDefinitionNode } from 'graphql';
 
 /** Who may use a route. Checked before the rest of the request is read. It can only narrow what the resolvers allow. */
-export const ACCESSES = ['ADMIN', 'INVOKE', 'HOST', 'GRANT', 'ANY'] as const;
+const ACCESSES = ['ADMIN', 'INVOKE', 'HOST', 'GRANT', 'ANY'] as const;
 export type Access = (typeof ACCESSES)[number];
 
 const METHOD_OF = { get: 'GET', post: 'POST', put: 'PUT', delete: 'DELETE' } as const;
@@ -27,6 +27,8 @@ directive @rest(
   itemRefusal: String
   "The variable that makes the operation wait. A request without it only reads: a command that ended answers 200, whatever its outcome."
   waitsBy: String
+  "The GraphQL field that answers a user, for a route that only administrators may use: names from Query down, joined by dots."
+  forUsers: String
 ) on QUERY | MUTATION
 enum RestAccess { ${ACCESSES.join(' ')} }
 `;
@@ -46,6 +48,11 @@ export type RestDirective = {
   readonly itemRefusal: readonly string[] | null;
   /** The variable that makes the operation wait. Without it the operation only reads. */
   readonly waitsBy: string | null;
+  /**
+   * The field that answers a user with their own data, as names from Query down joined by dots. Null: no field does, or
+   * the route is not the administrator's.
+   */
+  readonly forUsers: string | null;
 };
 
 /** Receives each fault of a document as text. Compilation continues, to find the other faults. */
@@ -69,7 +76,9 @@ export function readDirective(operation: OperationDefinitionNode, report: Report
   const body = given.get('body')?.split('.') ?? null;
   const itemRefusal = given.get('itemRefusal')?.split('.') ?? null;
   const [bodyAs = null, waitsBy = null] = [given.get('bodyAs'), given.get('waitsBy')];
-  return { method: METHOD_OF[method], path, access, body, bodyAs, itemRefusal, waitsBy };
+  const forUsers = given.get('forUsers') ?? null;
+  if (forUsers !== null && access !== 'ADMIN') report('forUsers needs access: ADMIN');
+  return { method: METHOD_OF[method], path, access, body, bodyAs, itemRefusal, waitsBy, forUsers };
 }
 
 /** The names of a path's parameters, in path order. */

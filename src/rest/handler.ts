@@ -8,7 +8,8 @@ import { compileRoutes, type Route } from './compile.ts';
 import type { Access, Method } from './directive.ts';
 import { readOperations, type DocumentText } from './documents.ts';
 import { createExplain } from './explain.ts';
-import { describeRoutes, type Described } from './openapi.ts';
+import type { Described } from './openapi/described.ts';
+import type { OpenApiDocument } from './openapi/document.ts';
 import { explainError, problem } from './problem.ts';
 import { createRouter } from './router.ts';
 import { send, serve, type RestExchange, type Serving } from './serve.ts';
@@ -18,6 +19,7 @@ export type RestOperation = {
   readonly path: string;
   readonly id: string;
   readonly access: Access;
+  readonly forUsers: string | null;
 };
 
 export type RestHandler = {
@@ -28,8 +30,11 @@ export type RestHandler = {
   handle(req: IncomingMessage, res: ServerResponse, exchange: RestExchange): boolean;
   /** Sends an error that the HTTP layer found, in the problem format of the routes. */
   refuse(res: ServerResponse, error: CallboardError): void;
-  /** The OpenAPI 3.1 document of every route, and of what is served beside them. Made at the first read. */
-  readonly openapi: object;
+  /**
+   * Resolves with the OpenAPI 3.1 document of every route, and of the operations beside them. Its code is loaded, and
+   * the document created, at the first call.
+   */
+  openapi(): Promise<OpenApiDocument>;
   readonly operations: readonly RestOperation[];
 };
 
@@ -54,11 +59,10 @@ export type RestOptions = {
 
 /** Serves the documents as routes. Throws `internal` with every fault when a document does not fit the schema. */
 export function createRestHandler(options: RestOptions): RestHandler {
-  const { basePath = '', version = '0.0.0' } = options;
   const routes = routesOf(options);
   const serving: Serving = { contextOf: options.contextOf, explain: createExplain(options.mask) };
   const find = createRouter(routes);
-  let openapi: object | null = null;
+  let openapi: Promise<OpenApiDocument> | null = null;
   return {
     handle(req, res, exchange) {
       const match = find(exchange.path);
@@ -66,11 +70,19 @@ export function createRestHandler(options: RestOptions): RestHandler {
       return match !== null;
     },
     refuse: (res, error) => send(res, problem(explainError(error))),
-    get openapi() {
-      return (openapi ??= describeRoutes(routes, { title: 'callboard', version, basePath }, options.besides));
-    },
-    operations: routes.map(({ method, path, id, access }) => ({ method, path, id, access })),
+    openapi: () => (openapi ??= describe(routes, options)),
+    operations: routes.map(({ method, path, id, access, forUsers }) => ({ method, path, id, access, forUsers })),
   };
+}
+
+async function describe(routes: readonly Route[], options: RestOptions): Promise<OpenApiDocument> {
+  const { basePath = '', version = '0.0.0', besides = [], documents } = options;
+  const [{ describeRoutes }, { readExamples, NO_EXAMPLES }] = await Promise.all([
+    import('./openapi/document.ts'),
+    import('./openapi/examples.ts'),
+  ]);
+  const examples = documents ? NO_EXAMPLES : readExamples();
+  return describeRoutes(routes, { title: 'callboard', version, basePath, besides, examples });
 }
 
 /** The routes that ship with callboard, compiled once per process and schema, however many handlers are created. */

@@ -13,7 +13,9 @@ import {
 import type { Shape } from '../core/json-shape.ts';
 import type { ReportFault } from './directive.ts';
 import type { Faults } from './faults.ts';
-import { leafOf, type Bounds, type JsonSchema, type Leaf } from './leaf.ts';
+import { formOf } from './forms.ts';
+import { leafOf, type Bounds, type Leaf } from './leaf.ts';
+import { named, orNull, type JsonSchema } from './named.ts';
 import { snakeCase } from './names.ts';
 
 /** Converts a value of a JSON body into a GraphQL variable. Reports what is wrong to `faults` under the name `at`. */
@@ -34,14 +36,17 @@ export function jsonInput(type: GraphQLInputType, bounds: Bounds, report: Report
   return build(type, { report, inside: [], bounds });
 }
 
+type Use = { readonly name: string; readonly extensions: Readonly<Record<PropertyKey, unknown>> };
+
 /**
- * The bounds that a field or argument of the schema declares. Only these two are copied: Pothos keeps objects and
- * functions of its own in the same extensions.
+ * The bounds that a field or argument of the schema declares, and the form that belongs to its name. Only these two
+ * extensions are copied: Pothos keeps objects and functions of its own among them.
  */
-export function boundsOf(extensions: Readonly<Record<PropertyKey, unknown>> | null | undefined): Bounds {
-  const minimum = extensions?.['minimum'];
-  const maximum = extensions?.['maximum'];
+export function boundsOf(use: Use | undefined): Bounds {
+  if (use === undefined) return {};
+  const { minimum, maximum } = use.extensions;
   return {
+    form: formOf(use.name),
     ...(typeof minimum === 'number' && { minimum }),
     ...(typeof maximum === 'number' && { maximum }),
   };
@@ -49,7 +54,7 @@ export function boundsOf(extensions: Readonly<Record<PropertyKey, unknown>> | nu
 
 function build(type: GraphQLInputType, how: Build): JsonInput {
   if (isNonNullType(type)) return build(type.ofType, how);
-  if (isListType(type)) return listInput(build(type.ofType, how));
+  if (isListType(type)) return listInput(build(type.ofType, how), how.bounds);
   if (isInputObjectType(type)) return objectInput(type, how);
   if (isScalarType(type) || isEnumType(type)) {
     const leaf = leafOf(type, how.bounds);
@@ -72,8 +77,8 @@ function leafInput(leaf: Leaf): JsonInput {
 }
 
 /** A single value is read as a list with one item, as in GraphQL. */
-function listInput(item: JsonInput): JsonInput {
-  const several: JsonSchema = { type: 'array', items: item.schema };
+function listInput(item: JsonInput, { form }: Bounds): JsonInput {
+  const several: JsonSchema = { type: 'array', items: item.schema, ...form?.list };
   return {
     schema: { anyOf: [several, item.schema] },
     shape: { item: item.shape },
@@ -92,12 +97,12 @@ function objectInput(type: GraphQLInputObjectType, how: Build): JsonInput {
   const inside = [...how.inside, type.name];
   const members = new Map<string, Member>();
   for (const field of Object.values(type.getFields())) {
-    const input = describe(build(field.type, { ...how, inside, bounds: boundsOf(field.extensions) }), field);
+    const input = describe(build(field.type, { ...how, inside, bounds: boundsOf(field) }), field);
     members.set(snakeCase(field.name), { field: field.name, required: isRequired(field), input });
   }
   const shapes = new Map([...members].map(([name, { input }]) => [name, input.shape]));
   return {
-    schema: objectSchema(members),
+    schema: named(type.name, objectSchema(members)),
     shape: { members: shapes, others: 'plain' },
     read: (value, at, faults) => readMembers(members, { value, at }, faults),
   };
@@ -113,7 +118,9 @@ function isRequired(field: GraphQLInputField): boolean {
 
 function objectSchema(members: ReadonlyMap<string, Member>): JsonSchema {
   const required = [...members].filter(([, member]) => member.required).map(([name]) => name);
-  const properties = Object.fromEntries([...members].map(([name, { input }]) => [name, input.schema]));
+  const properties = Object.fromEntries(
+    [...members].map(([name, { input, required: needed }]) => [name, needed ? input.schema : orNull(input.schema)]),
+  );
   return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false };
 }
 

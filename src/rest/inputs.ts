@@ -23,7 +23,8 @@ import type { Shape } from '../core/json-shape.ts';
 import { textInput, type TextInput } from './coerce.ts';
 import { pathParameters, type ReportFault, type RestDirective } from './directive.ts';
 import { boundsOf, jsonInput, type JsonInput } from './input.ts';
-import { wireWords, type JsonSchema } from './leaf.ts';
+import { wireWords } from './leaf.ts';
+import { orNull, type JsonSchema } from './named.ts';
 
 /** One variable of a document and the part of the request that it is read from. */
 export type Input = {
@@ -96,7 +97,7 @@ type Definition = {
 function readInput({ definition, type, place, use }: Definition, report: ReportFault): Input {
   const name = definition.variable.name.value;
   const explain: ReportFault = (fault) => report(`$${name}: ${fault}`);
-  const bounds = boundsOf(use?.extensions);
+  const bounds = boundsOf(use);
   const defaultValue = definition.defaultValue ? valueFromASTUntyped(definition.defaultValue) : undefined;
   const common = {
     name,
@@ -110,7 +111,7 @@ function readInput({ definition, type, place, use }: Definition, report: ReportF
     shownDefault === undefined ? schema : { ...schema, default: shownDefault };
   if (place === 'body') {
     const { schema, shape, read } = jsonInput(type, bounds, explain);
-    return { ...common, place, schema: shown(schema), shape, read };
+    return { ...common, place, schema: shown(common.required ? schema : orNull(schema)), shape, read };
   }
   const { schema, read, list } = textInput(type, bounds, explain);
   return { ...common, place, schema: shown(schema), read, list };

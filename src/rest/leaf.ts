@@ -1,11 +1,14 @@
 /** The JSON form and the JSON Schema of scalars and enums. */
 import { isEnumType, type GraphQLEnumType, type GraphQLScalarType } from 'graphql';
+import { hasAtMost } from '../core/ids.ts';
+import type { Form } from './forms.ts';
+import { named, type JsonSchema } from './named.ts';
 
-/** A JSON Schema (2020-12, as OpenAPI 3.1 takes it). */
-export type JsonSchema = { readonly [keyword: string]: unknown };
-
-/** The bounds that an argument or field of the schema carries in its extensions. Both are inclusive. */
-export type Bounds = { readonly minimum?: number; readonly maximum?: number };
+/**
+ * What an argument or field of the schema accepts beyond its type: the bounds in its extensions, both inclusive, and
+ * the form that core checks.
+ */
+export type Bounds = { readonly minimum?: number; readonly maximum?: number; readonly form?: Form | undefined };
 
 /**
  * The REST form of one scalar or enum. `fromText` and `fromJson` return the value for a GraphQL variable, or undefined
@@ -21,13 +24,25 @@ export type Leaf = {
   readonly shape: 'plain' | 'text';
 };
 
+/** The bound of GraphQL's Int, and the most characters of an id in a URL. */
 const INT32 = 2_147_483_647;
 const ID_CHARS = 512;
 /** Long enough for a cursor that contains the longest names. */
 const TEXT_CHARS = 4096;
 /** The last millisecond of the year 9999: RFC 3339 years have four digits. */
 const LAST_TIME = 253_402_300_799_999;
-const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
+const FIRST_TIME = -62_135_596_800_000;
+/** Years 0001 to 9999, no leap seconds, at most nanoseconds, any offset. */
+const TIME_PATTERN =
+  '^(?!0000)\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)$';
+const RFC3339 = new RegExp(TIME_PATTERN);
+const TIME_SCHEMA = named('TimeInput', {
+  description: 'An RFC 3339 time with any offset, or epoch milliseconds.',
+  anyOf: [
+    { type: 'string', format: 'date-time', pattern: TIME_PATTERN },
+    { type: 'integer', minimum: 0, maximum: LAST_TIME },
+  ],
+});
 
 const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
   Int: intLeaf,
@@ -38,22 +53,23 @@ const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
     fromJson: (value) => (typeof value === 'boolean' ? value : undefined),
     shape: 'plain',
   }),
-  ID: () => textLeaf(ID_CHARS),
-  String: () => textLeaf(TEXT_CHARS),
+  ID: ({ form }) => textLeaf(ID_CHARS, form),
+  String: ({ form }) => textLeaf(TEXT_CHARS, form),
   DateTime: () => ({
-    schema: {
-      anyOf: [
-        { type: 'string', format: 'date-time' },
-        { type: 'integer', minimum: 0, maximum: LAST_TIME },
-      ],
-    },
+    schema: TIME_SCHEMA,
     expected: 'an RFC 3339 time or epoch milliseconds',
     fromText: (raw) => (/^\d{1,15}$/.test(raw) ? fromEpoch(Number(raw)) : fromRfc3339(raw)),
     fromJson: (value) =>
       typeof value === 'number' ? fromEpoch(value) : typeof value === 'string' ? fromRfc3339(value) : undefined,
     shape: 'plain',
   }),
-  JSON: () => ({ schema: {}, expected: 'JSON', fromText: null, fromJson: (value) => value, shape: 'text' }),
+  JSON: ({ form }) => ({
+    schema: form?.schema ?? {},
+    expected: 'JSON',
+    fromText: null,
+    fromJson: (value) => value,
+    shape: 'text',
+  }),
 };
 
 /** Null when REST has no form for the scalar. */
@@ -67,12 +83,17 @@ export function wireWords(type: GraphQLEnumType): ReadonlyMap<string, string> {
   return new Map(type.getValues().map(({ name, value }) => [name, String(value)]));
 }
 
+export function enumSchema(type: GraphQLEnumType): JsonSchema {
+  const description = type.description ? { description: type.description } : {};
+  return { type: 'string', ...description, enum: [...wireWords(type).values()] };
+}
+
 /** GraphQL variables take enum names; a request carries wire words. */
 function enumLeaf(type: GraphQLEnumType): Leaf {
   const names = new Map([...wireWords(type)].map(([name, word]) => [word, name]));
   const words = [...names.keys()];
   return {
-    schema: { type: 'string', enum: words },
+    schema: named(type.name, enumSchema(type)),
     expected: `one of ${words.join(', ')}`,
     fromText: (raw) => names.get(raw),
     fromJson: (value) => (typeof value === 'string' ? names.get(value) : undefined),
@@ -93,10 +114,12 @@ function intLeaf({ minimum = -INT32 - 1, maximum = INT32 }: Bounds): Leaf {
   };
 }
 
-function textLeaf(longest: number): Leaf {
-  const check = (text: string) => (text.length > 0 && text.length <= longest && text.isWellFormed() ? text : undefined);
+/** Checks the length only; core checks the form. */
+function textLeaf(longest: number, form: Form | undefined): Leaf {
+  const check = (text: string) =>
+    text.length > 0 && hasAtMost(text, longest) && text.isWellFormed() ? text : undefined;
   return {
-    schema: { type: 'string', minLength: 1, maxLength: longest },
+    schema: form?.schema ?? { type: 'string', minLength: 1, maxLength: longest },
     expected: `1 to ${longest} characters`,
     fromText: check,
     fromJson: (value) => (typeof value === 'string' ? check(value) : undefined),
@@ -115,7 +138,6 @@ function fromRfc3339(text: string): string | undefined {
   // bound.
   const day = text.slice(0, 10);
   const exists = !Number.isNaN(Date.parse(day)) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
-  return Number.isNaN(ms) || !exists || ms < -62_135_596_800_000 || ms > LAST_TIME
-    ? undefined
-    : new Date(ms).toISOString();
+  // An offset can move a time of the first or the last day out of the years that have four digits.
+  return exists ? new Date(Math.min(Math.max(ms, FIRST_TIME), LAST_TIME)).toISOString() : undefined;
 }

@@ -2,8 +2,8 @@
 import type { CallboardError, Code, InputError } from '../core/errors.ts';
 import { SHARE_NAMES } from '../core/shares/bounds.ts';
 import type { Inserts } from '../web/json-text.ts';
-import { CODES, statusOf } from '../protocol/codes.ts';
-import type { JsonSchema } from './leaf.ts';
+import { CODES, isCode, statusOf } from '../protocol/codes.ts';
+import { named } from './named.ts';
 
 /** What a problem tells the requester. `id` also identifies the log entry that holds the cause. */
 export type Explained = {
@@ -104,17 +104,33 @@ function headersOf(status: number, retryAfterMs: number | undefined): Readonly<R
  */
 const INBOUND = 'inbound';
 
-const FAULT_SCHEMA: JsonSchema = {
+const FAULT_SCHEMA = named('InvalidInput', {
   type: 'object',
   required: ['parameter', 'detail'],
   properties: {
     parameter: { type: 'string', description: 'The name of the parameter or member, as the request spells it.' },
     detail: { type: 'string', description: 'What is wrong with it.' },
   },
-};
+});
+
+/** Codes of GraphQL requests, which are not answered with problems. */
+const OF_GRAPHQL: ReadonlySet<Code> = new Set([
+  'graphql_parse_failed',
+  'graphql_validation_failed',
+  'persisted_query_not_supported',
+]);
+
+/** The codes of problems with this status; all codes of problems if none is given. */
+export function problemCodes(status: number | null = null): readonly Code[] {
+  const codes = Object.keys(CODES).filter(isCode);
+  const found = codes.filter((code) => !OF_GRAPHQL.has(code) && statusOf(code) >= 400);
+  if (status === null) return found;
+  // A token whose subject is not a valid user id is answered with 401.
+  return found.filter((code) => statusOf(code) === status || (status === 401 && code === 'invalid_user'));
+}
 
 /** RFC 9457 with callboard's members. A problem about a command also has members that describe the command. */
-export const PROBLEM_SCHEMA: JsonSchema = {
+export const PROBLEM_SCHEMA = named('Problem', {
   type: 'object',
   description: 'Why the request was refused or failed (RFC 9457).',
   required: ['type', 'title', 'status', 'code', 'detail'],
@@ -122,7 +138,7 @@ export const PROBLEM_SCHEMA: JsonSchema = {
     type: { type: 'string', format: 'uri-reference' },
     title: { type: 'string', description: 'The code in words.' },
     status: { type: 'integer', minimum: 400, maximum: 599 },
-    code: { type: 'string', enum: Object.keys(CODES), description: 'One of a closed set of codes, for programs.' },
+    code: { type: 'string', enum: problemCodes(), description: 'One of a closed set of codes, for programs.' },
     detail: { type: 'string', description: 'What is wrong here, for people.' },
     errors: { type: 'array', items: FAULT_SCHEMA, description: 'Every wrong input.' },
     id: { type: 'string', description: 'Also appears in the log of the relay, with the cause.' },
@@ -132,4 +148,4 @@ export const PROBLEM_SCHEMA: JsonSchema = {
       description: 'Which share is used up, where the code is share_exceeded or store_full.',
     },
   },
-};
+});

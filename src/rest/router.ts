@@ -3,8 +3,12 @@ import findMyWay from 'find-my-way';
 import type { Route } from './compile.ts';
 import type { Method } from './directive.ts';
 
-/** The routes of one path, by method. `allow` is the value of the `Allow` header. */
-export type Resource = { readonly routes: ReadonlyMap<string, Route>; readonly allow: string };
+/** The routes of one path, by method. `allow` is the value of the `Allow` header, `template` the path with its parameters. */
+export type Resource = {
+  readonly template: string;
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly allow: string;
+};
 /** A resource and the path parameters, which are still percent-encoded. */
 export type Match = { readonly resource: Resource; readonly path: Readonly<Record<string, string | undefined>> };
 
@@ -32,12 +36,12 @@ export function createRouter(routes: readonly Route[]): (path: string) => Match 
 
 function resourcesOf(routes: readonly Route[]): ReadonlyMap<string, Resource> {
   const byPath = Map.groupBy(routes, ({ path }) => path);
-  return new Map([...byPath].map(([path, routesOfPath]) => [path, resourceOf(routesOfPath)]));
+  return new Map([...byPath].map(([path, routesOfPath]) => [path, resourceOf(path, routesOfPath)]));
 }
 
-function resourceOf(routesOfPath: readonly Route[]): Resource {
+function resourceOf(template: string, routesOfPath: readonly Route[]): Resource {
   const routes = new Map<string, Route>(routesOfPath.map((route) => [route.method, route]));
   const get = routes.get('GET' satisfies Method);
   if (get) routes.set('HEAD', get);
-  return { routes, allow: [...routes.keys()].join(', ') };
+  return { template, routes, allow: [...routes.keys()].join(', ') };
 }

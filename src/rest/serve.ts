@@ -4,6 +4,7 @@ import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import { isArrayText, writeJson, type JsonText } from '../core/json.ts';
 import { thenDo } from '../core/maybe-promise.ts';
+import { traceContextOf, type TraceContext } from '../core/trace-context.ts';
 import type { TextInfo } from '../graphql/writer/values.ts';
 import type { HttpReply } from '../web/reply.ts';
 import { wholeText } from '../web/json-text.ts';
@@ -43,6 +44,7 @@ export type Serving = {
     readonly signal?: HangUpSignal;
     readonly asks: ReadonlySet<string>;
     readonly notes?: RequestNotes | undefined;
+    readonly trace?: TraceContext | undefined;
   }) => unknown;
   readonly explain: Explain;
 };
@@ -52,6 +54,7 @@ type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; reado
 /** Answers one request to a resource. Never throws. */
 export function serve(serving: Serving, call: Call, { resource, path }: Match): void {
   const { req, res, exchange } = call;
+  if (exchange.notes) exchange.notes.route = resource.template;
   const sendAnswer = (answer: Answer): void => {
     noteProblem(exchange.notes, answer);
     send(res, answer, exchange.reply);
@@ -63,15 +66,15 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
   }
   const sendProblem = (error: unknown): void => sendAnswer(problem(serving.explain(error)));
   try {
-    checkAccess(route.access, exchange.requester);
+    checkAccess(route, exchange.requester);
     const { variables, faults, defaulted } = readVariables(route, { path, query: exchange.query, body: exchange.body });
     if (faults.length > 0) return sendAnswer(problem(invalidInput(faults)));
     // Only a mutation may wait, so only a mutation listens for a hang-up. A query finishes before a hang-up could
     // matter.
-    const signal = route.mutates ? { signal: new HangUpSignal(res) } : {};
+    const own = route.mutates ? { signal: new HangUpSignal(res), trace: traceContextOf(req.headers) } : {};
     const { requester, notes } = exchange;
     const bound = route.plan.bind(variables);
-    const context = serving.contextOf({ requester, notes, asks: bound.asks, ...signal });
+    const context = serving.contextOf({ requester, notes, asks: bound.asks, ...own });
     const onlyItem = exchange.body !== undefined && isArrayText(exchange.body) ? null : route.itemRefusal;
     const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
     const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);

@@ -11,7 +11,8 @@ import {
   type GraphQLOutputType,
 } from 'graphql';
 import type { ReportFault } from './directive.ts';
-import { wireWords, type JsonSchema } from './leaf.ts';
+import { enumSchema } from './leaf.ts';
+import { named, orNull, type JsonSchema } from './named.ts';
 import { fieldsOf, possibleTypes, type SelectionScope } from './selection.ts';
 
 const SCALARS: Readonly<Record<string, JsonSchema>> = {
@@ -34,16 +35,16 @@ export function shapeOf(
   if (isNonNullType(type)) return shapeOf(scope, { type: type.ofType, nodes }, report);
   if (isListType(type)) {
     const items = shapeOf(scope, { type: type.ofType, nodes }, report);
-    return { type: 'array', items: isNonNullType(type.ofType) ? items : nullable(items) };
+    return { type: 'array', items: isNonNullType(type.ofType) ? items : orNull(items) };
   }
-  if (isEnumType(type)) return { type: 'string', enum: [...wireWords(type).values()] };
+  if (isEnumType(type)) return named(type.name, enumSchema(type));
   if (isScalarType(type) && Object.hasOwn(SCALARS, type.name)) return SCALARS[type.name] ?? {};
   if (isCompositeType(type)) return compositeShape(scope, { type, nodes }, report);
   report(`the type ${String(type)} has no JSON form`);
   return {};
 }
 
-/** As `shapeOf`, for one object type that the value may have. Omits `__typename`, which only the relay reads. */
+/** Like `shapeOf`, for one object type that the value may have. Omits `__typename`, which only the relay reads. */
 export function objectShape(
   scope: SelectionScope,
   selected: { readonly type: GraphQLObjectType; readonly nodes: readonly FieldNode[] },
@@ -55,10 +56,18 @@ export function objectShape(
     const field = selected.type.getFields()[nodes[0]?.name.value ?? ''];
     if (field === undefined) continue;
     const shape = shapeOf(scope, { type: field.type, nodes }, report);
-    const whole = isNonNullType(field.type) ? shape : nullable(shape);
+    const whole = isNonNullType(field.type) ? shape : orNull(shape);
     properties[key] = field.description ? { ...whole, description: field.description } : whole;
   }
-  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+  const description = selected.type.description ? { description: selected.type.description } : {};
+  const required = Object.keys(properties);
+  return named(nameOf(selected.type), {
+    type: 'object',
+    ...description,
+    properties,
+    required,
+    additionalProperties: false,
+  });
 }
 
 function compositeShape(
@@ -71,9 +80,7 @@ function compositeShape(
   return shapes.length === 1 && first !== undefined ? first : { anyOf: shapes };
 }
 
-function nullable(schema: JsonSchema): JsonSchema {
-  if (Array.isArray(schema['anyOf'])) return { ...schema, anyOf: [...schema['anyOf'], { type: 'null' }] };
-  if (typeof schema['type'] !== 'string') return schema;
-  const words = schema['enum'];
-  return { ...schema, type: [schema['type'], 'null'], ...(Array.isArray(words) && { enum: [...words, null] }) };
+/** The name of a type's schema. GraphQL names its pages `...Connection`; REST does not use that word. */
+function nameOf(type: GraphQLObjectType): string {
+  return 'pageInfo' in type.getFields() ? type.name.replace(/Connection$/, 'Page') : type.name;
 }

@@ -29,7 +29,7 @@ export type Writing = Pick<Answering, 'onlyItem' | 'reads'> & {
 };
 
 /**
- * The answer for the data that was written as this text. Null: the answer may be a problem, so it is made from the
+ * The answer for data that was written as this text; null if the answer may be a problem and must be made from the
  * parsed data.
  */
 export function writtenAnswer(

@@ -1,8 +1,8 @@
 /** JSON text of an answer, of which large parts may be bytes that were encoded before. */
 
 /**
- * Bytes that stand in a text as a reference. They are ASCII. A reference is U+0000, the index, U+0000: JSON text never
- * holds this character.
+ * Bytes that a text refers to, all of them ASCII. A reference is U+0000, the index, U+0000: JSON text never contains
+ * this character.
  */
 export type Inserts = readonly Buffer[];
 

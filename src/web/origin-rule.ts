@@ -11,7 +11,7 @@ export type OriginRule = {
   readonly trustProxy: boolean;
 };
 
-/** Characters of an origin that a message repeats. */
+/** How many characters of an origin a message repeats. */
 const ORIGIN_SHOWN = 200;
 
 /**

@@ -96,8 +96,8 @@ type JsonAnswer = {
 };
 
 /**
- * From this size in bytes on, Node writes a buffer with less work than a string: it joins a string with the head and
- * encodes both once more.
+ * From this size in bytes on, Node writes a buffer with less work than a string, because it joins a string with the
+ * head and encodes both again.
  */
 const LARGE = 8 * 1024;
 

@@ -1,17 +1,33 @@
+/** Notes about a request for the access log. Never payloads or tokens. */
 import type { CancelReceipt, Invocation } from '../core/core.ts';
+import type { TraceContext } from '../core/trace-context.ts';
 
 /** What the access log records about a request besides its address. Filled in while the request is handled. */
 export type RequestNotes = {
+  /** The id of the request; null outside of a request. */
+  readonly requestId: string | null;
   /** The id of the first command that the request invoked, awaited or cancelled. */
   commandId: string | null;
   /** The outcome of that command; null while it is live. */
   outcome: string | null;
   /** The error code of the command, or of the request's refusal. */
   code: string | null;
+  /** The template of the path that the metrics name the request by; null: it is not measured, as a stream is not. */
+  route: string | null;
+  /** The span of the request's first command, or else what the headers of the request name; null: no trace. */
+  trace: TraceContext | null;
 };
 
-export function emptyNotes(): RequestNotes {
-  return { commandId: null, outcome: null, code: null };
+export function emptyNotes(requestId: string | null = null): RequestNotes {
+  return { requestId, commandId: null, outcome: null, code: null, route: null, trace: null };
+}
+
+/** Notes the span of the request's first command. */
+export function spanNoter(notes: RequestNotes | undefined): ((span: TraceContext) => void) | undefined {
+  if (!notes) return undefined;
+  return (span) => {
+    if (notes.commandId === null && notes.code === null) notes.trace = span;
+  };
 }
 
 /** Notes the state of a command and returns `answer`. Only the first command of a request is noted. */

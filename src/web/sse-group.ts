@@ -116,7 +116,7 @@ export class GroupMember<T> implements StreamMember {
   readonly #onEnd: () => void;
   /** Frames that the stream could not take yet, at most SUBSCRIPTION_QUEUE. */
   #queue: Frame<T>[] | null = null;
-  /** The number of events dropped before the first of the queue. */
+  /** The number of events that were dropped before the first one in the queue. */
   #missed = 0;
   #over = false;
 

@@ -111,7 +111,7 @@ export class SseStream {
   write(chunk: Chunk): void {
     if (this.#closed) return;
     const taken = this.#out.write(this.#direct ? chunk.framed : chunk.plain);
-    // Data that the system took at once does not count, however much it was.
+    // Data that the system accepted at once does not count, however much it was.
     if (!taken && this.#blockedAt === null && this.#out.writableLength > 0) this.#block();
   }
 

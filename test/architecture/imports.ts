@@ -1,3 +1,4 @@
+/** Reads the sources and their imports, for the tests of the architecture. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 
@@ -13,7 +14,10 @@ const ROOT = join(dirname(import.meta.dirname), '..');
 const IMPORT =
   /^\s*(?:import|export)\b[^'"`;]*?from\s*['"]([^'"]+)['"]|^\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm;
 
-/** Every file below src, or below another folder of the project, of any kind, as a path with slashes. */
+/**
+ * Every file of any kind below src, or below another folder of the project, as a path with slashes. Leaves out
+ * node_modules and caches.
+ */
 export function listSource(folder = 'src'): readonly string[] {
   const root = join(ROOT, folder);
   return readdirSync(root, { recursive: true, withFileTypes: true })
@@ -23,6 +27,7 @@ export function listSource(folder = 'src'): readonly string[] {
         .slice(root.length + 1)
         .replaceAll('\\', '/'),
     )
+    .filter((path) => !/(^|\/)(node_modules|\.cache)\//.test(path))
     .sort();
 }
 
@@ -32,7 +37,7 @@ export function readSource(folder = 'src'): readonly SourceFile[] {
     .map((path) => ({ path, ...importsOf(path, readFileSync(join(ROOT, folder, path), 'utf8')) }));
 }
 
-/** Reads import and export statements, `import()` with a literal included; comments are taken out first. */
+/** Reads import and export statements and `import()` with a literal. Comments are removed first. */
 export function importsOf(path: string, text: string): Omit<SourceFile, 'path'> {
   const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|[^:])\/\/.*$/gm, '$1');
   const names = [...code.matchAll(IMPORT)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');

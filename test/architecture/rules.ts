@@ -1,13 +1,14 @@
+/** The rules of the structure: which folders and rooms may import which, and how files may be named. */
 import type { SourceFile } from './imports.ts';
 
 /**
- * Which files may import which, as prefixes of paths below src: the first row whose `of` is a prefix of a file is the file's row.
- * A file may always import what stands in its own `of`.
+ * Which files may import which, as prefixes of paths below src. The first row whose `of` is a prefix of a file's path
+ * applies to that file. A file may always import the files that have its own `of` as a prefix.
  */
-export const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[] = [
+const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[] = [
   { of: 'protocol/', may: [] },
   { of: 'core/', may: ['protocol/codes.ts', 'protocol/json.ts', 'protocol/json-'] },
-  { of: 'platform/', may: ['core/'] },
+  { of: 'platform/', may: ['core/', 'protocol/trace-'] },
   { of: 'backends/', may: ['core/'] },
   { of: 'web/', may: ['core/'] },
   {
@@ -31,9 +32,12 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
       'web/',
       'generated/',
       'core/errors.ts',
+      'core/ids.ts',
       'core/json',
       'core/limits.ts',
       'core/maybe-promise.ts',
+      'core/trace-context.ts',
+      'core/sites/definition.ts',
       'core/auth/',
       'core/shares/bounds.ts',
       'protocol/codes.ts',
@@ -47,7 +51,12 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
     of: 'demo/',
     may: ['callboard.ts', 'config.ts', 'clients/', 'http/token.ts', 'http/sign-in.ts', 'platform/', 'core/log.ts'],
   },
-  { of: 'console/', may: ['clients/'] },
+  // The console's build shares a setting with that of the clients, and its pages share the parsers of JSON and of event
+  // streams.
+  {
+    of: 'console/',
+    may: ['generated/console.ts', 'clients/site/sse.ts', 'protocol/json-scan.ts', 'clients/build.ts'],
+  },
   { of: 'generated/', may: [] },
   { of: 'settings-shares.ts', may: ['core/shares/bounds.ts'] },
   { of: 'settings-ranges.ts', may: ['core/limits.ts', 'core/errors.ts'] },
@@ -58,12 +67,24 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'policy-file.ts', may: ['core/auth/', 'core/errors.ts'] },
   { of: 'settings-files.ts', may: ['settings.ts', 'core/errors.ts'] },
   { of: 'config-given.ts', may: ['settings.ts', 'settings-files.ts', 'core/errors.ts'] },
-  { of: 'config-auth.ts', may: ['settings.ts'] },
+  { of: 'config-warnings.ts', may: ['config-given.ts', 'settings.ts', 'settings-files.ts'] },
+  { of: 'config-audit.ts', may: ['settings.ts', 'core/errors.ts'] },
+  { of: 'config-redis.ts', may: ['settings.ts'] },
+  {
+    of: 'callboard-stores.ts',
+    may: ['core/', 'backends/memory/audit-file.ts', 'backends/spill/', 'callboard-settings.ts', 'platform/crypto.ts'],
+  },
+  { of: 'config-auth.ts', may: ['settings.ts', 'core/auth/admin-token.ts', 'backends/redis/target.ts'] },
+  { of: 'config-tls.ts', may: ['config-given.ts', 'settings.ts', 'settings-files.ts', 'core/errors.ts'] },
   {
     of: 'config.ts',
     may: [
       ...[
+        'config-warnings.ts',
+        'config-audit.ts',
         'config-auth.ts',
+        'config-redis.ts',
+        'config-tls.ts',
         'config-given.ts',
         'settings.ts',
         'settings-files.ts',
@@ -76,12 +97,23 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
     ],
   },
   { of: 'version.ts', may: [] },
-  { of: 'callboard-settings.ts', may: ['config.ts', 'settings-ranges.ts', 'core/limits.ts', 'core/shares/'] },
+  {
+    of: 'callboard-settings.ts',
+    may: [
+      'config.ts',
+      'config-audit.ts',
+      'settings-ranges.ts',
+      'version.ts',
+      'core/limits.ts',
+      'core/server.ts',
+      'core/shares/',
+    ],
+  },
   {
     of: 'callboard.ts',
     may: [
       ...['core/', 'backends/', 'graphql/', 'rest/', 'gateway/', 'http/', 'platform/', 'config.ts', 'version.ts'],
-      ...['callboard-settings.ts'],
+      ...['callboard-settings.ts', 'callboard-stores.ts'],
     ],
   },
   { of: 'node-version.ts', may: [] },
@@ -89,7 +121,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   {
     of: 'index.ts',
     may: [
-      ...['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'clients/', 'version.ts'],
+      ...['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'clients/', 'version.ts', 'platform/tracing.ts'],
       ...['http/token.ts', 'http/sign-in.ts'],
     ],
   },
@@ -98,6 +130,9 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
     may: [
       ...[
         'callboard.ts',
+        'callboard-stores.ts',
+        'backends/memory/audit-file.ts',
+        'core/audit/verify.ts',
         'config.ts',
         'settings.ts',
         'settings-files.ts',
@@ -105,9 +140,14 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
         'demo/',
         'graphql/schema/print.ts',
         'http/token.ts',
-        'http/sign-in.ts',
+        'http/sign-in',
+        'clients/link/',
+        'clients/site/sse.ts',
+        'generated/cli',
+        'protocol/codes.ts',
       ],
-      ...['platform/log.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts'],
+      ...['platform/log.ts', 'platform/clock.ts', 'core/clock.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts'],
+      'core/log.ts',
     ],
   },
   { of: 'bin.ts', may: ['node-version.ts', 'cli/'] },
@@ -121,20 +161,23 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   dedup: [],
   shares: [],
   contexts: ['connections', 'shares'],
-  delivery: ['connections', 'history', 'contexts', 'shares'],
-  rpc: ['delivery', 'connections', 'history', 'shares'],
+  audit: [],
+  reveal: ['audit', 'delivery', 'history'],
+  delivery: ['audit', 'connections', 'history', 'contexts', 'shares'],
+  metrics: ['delivery'],
+  rpc: ['audit', 'delivery', 'connections', 'history', 'shares'],
   actions: ['connections', 'rpc'],
   sites: ['connections', 'history', 'rpc', 'shares'],
   ingest: ['connections', 'history', 'dedup', 'sites', 'shares'],
   users: ['connections', 'history', 'rpc', 'contexts', 'sites', 'shares'],
 };
 
-/** The storage ports of a room that declares several, by port name. */
-const PORTS = ['commands', 'waiters', 'nodes', 'inspector'];
+/** The storage ports of rooms that declare several, by the names of the ports. */
+const PORTS = ['commands', 'waiters', 'nodes', 'inspector', 'reconnects'];
 
 /**
- * The allowed file names of a ring: a room, a room and one of its parts (`rpc-invoke`), or one of the ring's own files,
- * listed here so that a new file needs a decision.
+ * The file names that a ring may have: a room, a room and one of its parts (`rpc-invoke`), or one of the ring's own
+ * names in this list. A new name therefore needs a decision.
  */
 export const NAMES: readonly { readonly ring: string; readonly besides: readonly string[] }[] = [
   { ring: 'backends/memory/', besides: ['backend', 'bus', 'due', 'evictions', 'ledger', 'list', 'sorted', ...PORTS] },
@@ -142,7 +185,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
     ring: 'backends/redis/',
     besides: [
       ...['backend', 'client', 'clock', 'keys', 'open', 'parts', 'replies', 'target', 'types'],
-      // Folders.
+      // These are folders.
       ...['bus', 'program', 'spill', 'start-check', 'store', ...PORTS],
     ],
   },
@@ -150,7 +193,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
     ring: 'graphql/schema/',
     besides: [
       ...['builder', 'context', 'enums', 'live', 'loaders', 'node', 'page'],
-      ...['print', 'refusal', 'schema', 'time', 'viewer'],
+      ...['print', 'refusal', 'schema', 'server', 'time', 'viewer'],
     ],
   },
   { ring: 'rest/operations/', besides: ['completeness'] },

@@ -1,3 +1,4 @@
+/** Finds exported types of src that have the same name. */
 import type { SourceFile } from './imports.ts';
 
 /**
@@ -19,7 +20,10 @@ export const SHARED_NAMES: Readonly<Record<string, string>> = {
   Scope: 'The scope of a token, which is public, and the admission scope inside the ledger of the memory backend.',
 };
 
-/** Folders left out. `backends/redis` exports no type to the rest of src, and uses the words of Redis: reply, member, program. */
+/**
+ * Folders that are not checked. `backends/redis` exports no type to the rest of src, and uses Redis's own words: reply,
+ * member, program.
+ */
 const LEFT_OUT = ['generated/', 'backends/redis/'];
 
 const EXPORTED_TYPE = /^export (?:declare |abstract )*(?:type|interface|class|enum) (\w+)/gm;

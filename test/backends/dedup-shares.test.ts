@@ -1,10 +1,11 @@
+/** Deduplication marks in memory: shares of users, eviction and memory use. */
 import { describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import { createMemoryDedup } from '../../src/backends/memory/dedup.ts';
 import { DedupMarks } from '../../src/backends/memory/dedup-marks.ts';
 import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
-import type { CounterName, Metrics } from '../../src/core/metrics.ts';
+import { silentMetrics, type CounterName, type Metrics } from '../../src/core/metrics.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { FakeClock } from '../kit/clock.ts';
 
@@ -16,7 +17,7 @@ function stand(guarantee: number, total: number) {
   const warned: unknown[] = [];
   const counted: CounterName[] = [];
   const log: Log = { ...silentLog, warn: (fields) => void warned.push(fields) };
-  const metrics: Metrics = { count: (name) => void counted.push(name), snapshot: () => new Map() };
+  const metrics: Metrics = { ...silentMetrics, count: (name) => void counted.push(name) };
   const marks = new DedupMarks({ shares, log, metrics });
   return { marks, shares, warned, counted, log, metrics };
 }

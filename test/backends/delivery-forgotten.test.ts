@@ -1,5 +1,7 @@
+/** Listings of the memory backend after ended commands were dropped early. */
 import { expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import { ANY_COMMAND } from '../../src/core/delivery/inspector.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { silentLog } from '../../src/core/log.ts';
@@ -20,7 +22,7 @@ it('a listing reports that ended commands were dropped early, for as long as the
   const bench = small(2);
   const { commands, inspector } = bench.backend;
   const gaps = async (stage: Stage | null = null) => {
-    const filter = { userId: null, clientId: null, stage, outcome: null, nodeId: null, admittedAfter: null };
+    const filter = { ...ANY_COMMAND, stage };
     return (await inspector.list(filter, { first: 10, after: null })).gaps;
   };
   await commands.rebind(ALICE, BOUND, 'up');

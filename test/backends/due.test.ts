@@ -1,3 +1,4 @@
+/** The index of items by the time at which they are due. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DueIndex, DueItem } from '../../src/backends/memory/due.ts';
@@ -48,7 +49,7 @@ describe('items by the time at which they are due', () => {
           const times = dueOf(plain, now).sort((a, b) => a - b);
           expect(index.count(now)).toBe(times.length);
           const found = index.due(now, 4);
-          // An item that was already due when it was set counts towards the bucket that was swept last.
+          // An item that is already due when it is set counts towards the bucket that was searched last.
           expect(found.length).toBe(Math.min(4, times.length));
           for (const { name, dueAt } of found) expect(plain.get(name)).toBe(dueAt);
           expect(

@@ -1,10 +1,12 @@
+/** What the memory backend drops first of ended commands: results, records and marks, by the shares of users. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import { ANY_COMMAND } from '../../src/core/delivery/inspector.ts';
 import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
 import { toJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
-import type { Metrics } from '../../src/core/metrics.ts';
+import { silentMetrics, type Metrics } from '../../src/core/metrics.ts';
 import type { ShareBounds } from '../../src/core/shares/bounds.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
@@ -24,11 +26,11 @@ function opened({ bounds = {}, retentionMs = 7 * 24 * WINDOW, windowMs = WINDOW 
   const log = { ...silentLog, warn: (_: unknown, text: string) => void warnings.push(text) };
   const counts: Record<string, number> = {};
   const metrics: Metrics = {
+    ...silentMetrics,
     count(name, label) {
       const counter = label === undefined ? name : `${name}:${label}`;
       counts[counter] = (counts[counter] ?? 0) + 1;
     },
-    snapshot: () => new Map(),
   };
   const options = { clock, log, metrics, sha256, shares, idempotencyWindowMs: windowMs, history: { retentionMs } };
   const backend = createMemoryBackend(options);
@@ -50,7 +52,7 @@ function opened({ bounds = {}, retentionMs = 7 * 24 * WINDOW, windowMs = WINDOW 
   };
   const record = async (userId: string, commandId: string) => (await commands.get([key(userId, commandId)]))[0];
   const gaps = async (userId: string | null) => {
-    const filter = { userId, clientId: null, stage: null, outcome: null, nodeId: null, admittedAfter: null };
+    const filter = { ...ANY_COMMAND, userId };
     return (await backend.inspector.list(filter, { first: 10, after: null })).gaps.map(({ reason }) => reason);
   };
   return { backend, commands, clock, shares, warnings, counts, bind, admit, run, record, gaps, key };
@@ -238,7 +240,7 @@ describe('room for marks', () => {
     expect(relay.shares.used('marks')).toBe(8);
     expect(await relay.commands.mark(relay.key('alice', relayId(10)))).toBeNull();
     expect(await relay.gaps('alice')).toEqual(['evicted']);
-    // The windows of the marks that filled the room have ended; the forgotten id has no mark.
+    // The windows of all marks have ended, and the forgotten id has no mark.
     await relay.clock.advance(WINDOW * 0.6);
     expect(await relay.admit('alice', relayId(10))).toEqual({ kind: 'refused', code: 'share_exceeded' });
     expect(await relay.admit('alice', relayId(21))).toMatchObject({ kind: 'admitted' });
@@ -288,11 +290,11 @@ describe('any sequence of commands under tight bounds', () => {
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 150, size: 'max' }), async (steps) => {
         const relay = opened({ bounds, windowMs });
         relay.bind('alice', 'bob', 'mallory');
-        /** For each id: its request, and when it ended; null while it is live. */
+        /** The request of each id, and when its command ended; null while it is live. */
         const known = new Map<string, { digest: string; endedAt: number | null }>();
         for (const move of steps) {
           if (move.do === 'wait') {
-            // Live commands would be settled at their deadline.
+            // Live commands would reach their deadline and end.
             await relay.clock.advance(move.ms);
             continue;
           }

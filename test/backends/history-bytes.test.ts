@@ -1,6 +1,8 @@
+/** The bounds on bytes of the history in memory, in all and for each user. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMemoryHistory, type HistoryLimits } from '../../src/backends/memory/history.ts';
+import { createMemoryHistory } from '../../src/backends/memory/history.ts';
+import type { TableLimits } from '../../src/backends/memory/history-tables.ts';
 import { ROW_BYTES } from '../../src/backends/memory/history-row.ts';
 import type { Message } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
@@ -12,7 +14,7 @@ const EVERY = { afterTime: null, beforeTime: null, kinds: null };
 const ALL = { first: 1000, after: null };
 const ROOM_FOR_FIVE = { bytes: 5 * ROW_BYTES, retentionMs: 1000 };
 
-function opened(limits: Partial<HistoryLimits>) {
+function opened(limits: Partial<TableLimits>) {
   const clock = new FakeClock();
   const history = createMemoryHistory({ clock, limits });
   const retain = (id: string, suffix: string, userId = 'alice'): Message =>

@@ -1,3 +1,4 @@
+/** Marks of ended commands in memory: how long they are kept, and whose they are. */
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CommandMarks } from '../../src/backends/memory/commands-marks.ts';
@@ -66,7 +67,7 @@ it('drops whole generations, and reports how many marks each owner had', () => {
   expect([marks.size, marks.bytes]).toEqual([0, 0]);
 });
 
-it('knows ids that the relay made, each of its own client, beside the same text chosen by another', () => {
+it('tells an id that the relay made from the same id that a caller of another client chose', () => {
   const { marks } = opened();
   const uuid = createUuids(() => T0);
   const ids = Array.from({ length: 2_000 }, () => uuid());
@@ -77,7 +78,7 @@ it('knows ids that the relay made, each of its own client, beside the same text 
   ids.forEach((id, i) => marks.add(key(id), NO_DIGEST, { mark: ended(T0 + i), owner: 'alice' }));
   for (const [i, id] of ids.entries()) {
     expect(marks.find(key(id), null, T0 + i)).toEqual(ended(T0 + i));
-    // Whatever an invocation with such an id asks for, it is another one.
+    // An invocation with such an id counts as another request, whatever it asks for.
     expect(marks.find(key(id), 'd', T0 + i)).toBe('conflict');
     expect(marks.find(key(id, 'bob'), null, T0)).toBeNull();
     expect(marks.find({ ...key(id), clientId: 'other' }, null, T0)).toBeNull();

@@ -1,3 +1,4 @@
+/** Packed records of ended commands: nothing is lost by packing. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PackedCommand } from '../../src/backends/memory/commands-packed.ts';
@@ -17,11 +18,13 @@ function ended(over: Partial<Command> = {}): Command {
     digest: 'd',
     scopeId: 'alice',
     namedInstanceId: null,
+    clientType: 'mobile',
     caller: { kind: 'user', name: 'alice' },
     traceId: 't1',
     parentSpanId: null,
     traceFlags: '01',
     traceState: null,
+    callSpan: null,
     version: 3,
     stage: 'terminal',
     lastProvenStage: (over.acknowledgedAt ?? null) === null ? 'dispatched' : 'acknowledged',
@@ -51,8 +54,8 @@ function ended(over: Partial<Command> = {}): Command {
 }
 
 function unpacked(command: Command): Command | null {
-  const { userId, clientId, commandId, traceId, parentSpanId, traceFlags, traceState } = command;
-  const trace = { traceId, parentSpanId, traceFlags, traceState };
+  const { userId, clientId, commandId, traceId, parentSpanId, traceFlags, traceState, callSpan } = command;
+  const trace = { traceId, parentSpanId, traceFlags, traceState, callSpan };
   return PackedCommand.of(command, BINDING)?.unpack({ userId, clientId, commandId, trace }) ?? null;
 }
 
@@ -122,7 +125,7 @@ describe('a packed record', () => {
     expect(packed?.terminalAt).toBe(AT + 30);
     if (packed) packed.resultExpired = true;
     const shared = { userId: 'alice', clientId: 'c1', commandId: 'k1' };
-    const trace = { traceId: null, parentSpanId: null, traceFlags: null, traceState: null };
+    const trace = { traceId: null, parentSpanId: null, traceFlags: null, traceState: null, callSpan: null };
     expect(packed?.unpack({ ...shared, trace }).resultExpired).toBe(true);
   });
 });

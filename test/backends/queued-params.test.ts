@@ -1,3 +1,4 @@
+/** The share of params that wait for their dispatch. */
 import { describe, expect, it } from 'vitest';
 import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
@@ -66,7 +67,7 @@ describe('params of queued commands', () => {
     const carol = { userId: 'carol', scopeId: 'carol', params: params(4_000) };
     expect(await park(backend, 'd1', carol)).toEqual({ ...refused, code: 'store_full' });
     expect(shares.used('queued_bytes')).toBe(38_000);
-    // A known id attaches, whatever its share.
+    // A repeated invocation attaches to its command, even if its user has no room for params.
     expect(await park(backend, 'c1', { params: params(9_000) })).toMatchObject({ kind: 'attached' });
   });
 

@@ -1,3 +1,4 @@
+/** The bus over Redis, between two nodes. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
@@ -93,14 +94,17 @@ describe('the bus over Redis, between two nodes', () => {
     const [, count] = (await control.call('PUBSUB', 'NUMSUB', channel)) as [string, number];
     return count;
   };
-  /** One user of each partition: what holds for both holds for every channel. */
+  /** One user of each partition, because each partition has a channel of its own. */
   const usersOfAll = (): string[] => {
     const users: string[] = [];
     for (let i = 0; users.filter((user) => user).length < bench.store.partitions; i++)
       users[bench.store.partitionOfUser(`user-${i}`)] = `user-${i}`;
     return users;
   };
-  /** Resolves once the node received another's event in each partition, and so everything published before. */
+  /**
+   * Resolves when `to` has received an event of `from` in each partition, and therefore everything that was published
+   * before.
+   */
   const heardAll = async (to: Bus, from: Bus, name: string): Promise<void> => {
     const waits = usersOfAll().map((user) => {
       const received = listen(to, `site:${user}/marker`).until(name);
@@ -192,7 +196,7 @@ describe('the bus over Redis, between two nodes', () => {
       reported.resolve();
     });
     await reported.promise;
-    // By the time that the connection is back, this topic has no listeners.
+    // This topic loses its listeners before the connection is back.
     const gone = b.subscribe('command:alice/tab/gone', () => undefined);
     await cut(b);
     gone();
@@ -253,12 +257,15 @@ describe('the bus over Redis, between two nodes', () => {
     expect(b.warnings).toEqual([]);
   });
 
-  /** One run of the probe, until its message was received: requests to one partition are answered in order. */
+  /**
+   * Runs the probe once, and waits until its message has been received. Requests to one partition are answered in
+   * order.
+   */
   async function probed(node: Node): Promise<void> {
     await node.system.advance(PROBE_MS);
     const { store } = bench;
     const acts = usersOfAll().map((user) =>
-      store.act(store.partitionOfUser(user), 'bus-publish', ['hint', 'none', '']),
+      store.act(store.partitionOfUser(user), 'bus-publish', [null, 'hint', 'none', '']),
     );
     await Promise.all(acts);
     await settle();

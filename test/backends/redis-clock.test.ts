@@ -1,9 +1,12 @@
+/** The clock of the store as a relay estimates it, and how exact it is. */
 import { describe, expect, it } from 'vitest';
 import { createStoreClock } from '../../src/backends/redis/clock.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { FakeClock } from '../kit/clock.ts';
 
-/** A store whose requests take `way` and whose answers take `back`, read by a machine whose clock began at 0. */
+/**
+ * A store whose requests take `there` ms and whose answers take `back` ms, read by a machine whose clock started at 0.
+ */
 async function bench(over: { ahead?: number; there?: number; back?: number } = {}) {
   const system = new FakeClock();
   const world = { ahead: 5_000, there: 10, back: 10, ticks: 0, away: false, ...over };
@@ -45,7 +48,7 @@ describe('the clock of the store', () => {
     expect(clock.now()).toBe(now());
     Object.assign(world, { there: 0, back: 1_000 });
     await system.advance(2_000);
-    // From the slow answer alone, the difference could be 500 ms or 0.
+    // From the slow answer alone, the difference could be any value from 0 to 500 ms.
     expect(clock.now()).toBe(now());
   });
 

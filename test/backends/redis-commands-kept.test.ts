@@ -1,11 +1,16 @@
+/** Which keys commands leave in Redis, and when these are removed. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
+import { ANY_COMMAND } from '../../src/core/delivery/inspector.ts';
 import { toJson } from '../../src/core/json.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { REPORT } from './kit/test-node.ts';
+
+/** After this long even the names of commands that were admitted at the start of a span are removed. */
+const LONGEST_SPAN_MS = TERMINAL_MS + TERMINAL_MS / 2 + 660_000;
 
 describe('the keys that commands leave in Redis', () => {
   let bench: RedisBench;
@@ -34,8 +39,8 @@ describe('the keys that commands leave in Redis', () => {
     return found;
   };
   const OWN = [
-    ...['client', 'livenames', 'cmdusers', 'ended', 'endednames', 'endedspans', 'endedcount', 'results', 'spans'],
-    ...['due', 'reserved', 'scopes', 'waits'],
+    ...['client', 'names', 'cmdusers', 'ended', 'endedspans', 'endedcount', 'results', 'spans'],
+    ...['connectdue', 'scopedue', 'reserved', 'scopes', 'waits'],
   ];
 
   it('have an expiry wherever the list of keys says so, live and ended', async () => {
@@ -45,6 +50,7 @@ describe('the keys that commands leave in Redis', () => {
     await dispatched(bench, 'running');
     await dispatched(bench, 'ended');
     await commands.finish(keyFor('ended'), ending());
+    await commands.admit(admission('parked', { clientId: 'away', connectWithinMs: 9_000 }));
     const all = await keys();
     expect(OWN.filter((kind) => !all.some((one) => one.kind === kind))).toEqual([]);
     const ends: Record<string, { readonly ends: string } | undefined> = KINDS;
@@ -66,12 +72,11 @@ describe('the keys that commands leave in Redis', () => {
     await bench.clock.advance(TERMINAL_MS);
     expect(await inspector.summary()).toMatchObject({ trackedCommands: 0, dueCommands: 0, sampleSize: 0 });
     expect(await bench.backend.commands.get([keyFor('c1')])).toEqual([null]);
-    await bench.clock.advance(TERMINAL_MS / 2);
+    await bench.clock.advance(LONGEST_SPAN_MS - TERMINAL_MS);
     await commands.rebind(ALICE, BOUND, 'down');
     await inspector.summary();
-    // Its results are hidden by their stamp, and go by their expiry.
-    const left = (await keys()).map(({ kind }) => kind).filter((kind) => OWN.includes(kind) && kind !== 'results');
-    expect(left).toEqual([]);
+    expect(await bench.backend.nodes.due(10)).toEqual([]);
+    expect((await keys()).map(({ kind }) => kind).filter((kind) => OWN.includes(kind))).toEqual([]);
   });
 
   it('are kept for as long as the deployment says', async () => {
@@ -89,6 +94,41 @@ describe('the keys that commands leave in Redis', () => {
     await brief.close();
   });
 
+  it('keep a record for its whole window also where the window was shorter when the first command of the span ended', async () => {
+    const brief = await redisBench({ partitions: 1, beside: bench, idempotencyWindowMs: 60_000 });
+    for (const { backend } of [brief, bench]) await backend.commands.rebind(ALICE, BOUND, 'up');
+    const end = async ({ backend }: RedisBench, id: string): Promise<void> => {
+      await backend.commands.admit(admission(id));
+      await backend.commands.settle(keyFor(id), { kind: 'cancel', reason: null, by: 'test' });
+    };
+    await end(brief, 'short');
+    await end(bench, 'long');
+    await bench.clock.advance(TERMINAL_MS - 1);
+    await bench.store.act(0, 'commands-sweep', [100]);
+    const { rows } = await bench.backend.inspector.list(ANY_COMMAND, { first: 20, after: null });
+    expect(rows.map(({ row }) => row.commandId)).toEqual(['long']);
+    expect(await bench.backend.commands.admit(admission('long'))).toMatchObject({ kind: 'attached' });
+    expect(await bench.backend.commands.admit(admission('short'))).toMatchObject({ kind: 'admitted' });
+    await brief.close();
+  });
+
+  it('name a command that ended long after its deadline for as long as its record is known', async () => {
+    const { commands, inspector } = bench.backend;
+    const listed = async () => {
+      await bench.store.act(0, 'commands-sweep', [100]);
+      const { rows } = await inspector.list(ANY_COMMAND, { first: 20, after: null });
+      return rows.map(({ row }) => row.commandId);
+    };
+    await commands.rebind(ALICE, BOUND, 'up');
+    await commands.admit(admission('late'));
+    await bench.clock.advance(TERMINAL_MS);
+    await commands.settle(keyFor('late'), { kind: 'expire' });
+    await bench.clock.advance(TERMINAL_MS - 1);
+    expect(await listed()).toEqual(['late']);
+    await bench.clock.advance(1);
+    expect(await listed()).toEqual([]);
+  });
+
   it('are removed in bounded steps, which spare a new command with the same id', async () => {
     const { commands } = bench.backend;
     const client = (i: number) => ({ userId: `user-${i}`, clientId: 'tab' });
@@ -97,7 +137,7 @@ describe('the keys that commands leave in Redis', () => {
       await commands.admit(admission('c1', client(i)));
       await commands.settle(keyFor('c1', client(i)), { kind: 'cancel', reason: null, by: 'test' });
     }
-    await bench.clock.advance(TERMINAL_MS + TERMINAL_MS / 2);
+    await bench.clock.advance(LONGEST_SPAN_MS);
     const again = keyFor('c1', client(9));
     expect(await commands.admit(admission('c1', client(9)))).toMatchObject({
       kind: 'admitted',
@@ -108,10 +148,7 @@ describe('the keys that commands leave in Redis', () => {
     expect(await bench.store.act(0, 'commands-sweep', [100])).toBe(0);
     expect(await commands.get([again])).toMatchObject([{ stage: 'queued', lateResults: 0 }]);
     expect((await keys()).filter(({ kind }) => kind === 'ended')).toHaveLength(0);
-    const { rows } = await bench.backend.inspector.list(
-      { userId: null, clientId: null, stage: null, outcome: null, nodeId: null, admittedAfter: null },
-      { first: 20, after: null },
-    );
+    const { rows } = await bench.backend.inspector.list(ANY_COMMAND, { first: 20, after: null });
     expect(rows.map(({ row }) => row.userId)).toEqual(['user-9']);
   });
 
@@ -128,10 +165,10 @@ describe('the keys that commands leave in Redis', () => {
       await commands.admit(admission(`c${i}`));
       await commands.settle(keyFor(`c${i}`), { kind: 'cancel', reason: null, by: 'test' });
     }
-    await bench.clock.advance(TERMINAL_MS + TERMINAL_MS / 2);
+    await bench.clock.advance(LONGEST_SPAN_MS);
     await nodes.beat('n1', REPORT);
     const kinds = (await keys()).map(({ kind }) => kind);
-    expect(kinds.filter((kind) => /^(ended|endednames|endedspans|endedcount|spans|cmdusers)$/.test(kind))).toEqual([]);
+    expect(kinds.filter((kind) => /^(names|ended|endedspans|endedcount|spans|cmdusers)$/.test(kind))).toEqual([]);
     detach();
   });
 

@@ -1,3 +1,4 @@
+/** Commands over Redis with several processes: repeated acts, concurrent acts and limits. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store/store.ts';
@@ -10,7 +11,9 @@ import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 const WAITS = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 const ALL = { first: 100, after: null };
 
-/** The answer to each act on a command is lost and the act is sent again: the first answer must be returned. */
+/**
+ * A backend that loses the answer to each act on a command and sends the act again. The first answer must be returned.
+ */
 async function resending(): Promise<RedisBench> {
   const bench = await redisBench();
   const act: Store['act'] = async (...requested) => {
@@ -142,7 +145,7 @@ describe('commands of several processes over one Redis', () => {
     await openNode(there, 'n2');
     await there.backend.commands.rebind(ALICE, { ...BOUND, nodeId: 'n2' }, 'up');
     expect(await here.backend.commands.admit(admission('c1'))).toMatchObject({ kind: 'admitted' });
-    // Nobody reads the mailbox of a dead node, so the test must not wait for it.
+    // The clock is not awaited for the dead node, because nobody reads its mailbox.
     await here.clock.advance(9_000);
     expect(await here.backend.commands.admit(admission('c2'))).toEqual({ kind: 'refused', code: 'not_connected' });
     expect(await here.backend.commands.admit(admission('c3', { connectWithinMs: 1_000 }))).toMatchObject({

@@ -1,3 +1,4 @@
+/** A Redis without memory: what callers, links and load balancers are answered. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -37,12 +38,12 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** From now on Redis accepts no more memory; 0: no limit. */
+/** Sets the memory limit of Redis to the present use plus this many bytes; 0: no limit. */
 async function limitTo(bytes: number): Promise<void> {
   await hand.config('SET', 'maxmemory', String(bytes));
 }
 
-/** All frames that the relay sends to a client's hello, until it welcomes it or closes. */
+/** Sends a hello, and resolves with all frames up to the welcome or the close. */
 async function hello(clientId: string): Promise<{ readonly frames: readonly DownFrame[]; readonly ws: WebSocket }> {
   const token = await tokenOf('alice', 'connect', 'invoke');
   const ws = new WebSocket(`${url.replace('http', 'ws')}/connect`, [SUBPROTOCOL]);

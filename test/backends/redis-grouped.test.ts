@@ -1,6 +1,7 @@
+/** Acts that travel in one script call leave the same state as acts that travel one by one. */
 import { describe, expect, it } from 'vitest';
 import { QUEUE_PER_CLIENT } from '../../src/core/limits.ts';
-import { encodeAsked, encodeCommand } from '../../src/backends/redis/commands/record.ts';
+import { encodeRequest, encodeCommand } from '../../src/backends/redis/commands/record.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { everything } from './kit/redis-everything.ts';
@@ -12,7 +13,7 @@ const clientOf = (id: string) => (Number(id.slice(1)) % 2 === 0 ? ALICE : TAB);
 const keyOf = (id: string) => keyFor(id, clientOf(id));
 
 type Act = (bench: RedisBench) => unknown;
-/** The acts of one wave are sent in one tick. Between the waves run acts that read everything. */
+/** Each row is a wave, whose acts are sent in one tick. Between two waves run acts that read everything. */
 const WAVES: readonly (readonly Act[])[] = [
   IDS.map((id) => ({ backend }) => {
     const waitFor = id === 'c3' ? 'acknowledged' : 'completed';
@@ -113,7 +114,7 @@ describe('the text of a record', () => {
     const bench = await started();
     await bench.backend.commands.admit(admission('c0'));
     const command = await read(bench, 'c0');
-    expect(() => encodeAsked({ action: 'a\0b' })).toThrow('NUL');
+    expect(() => encodeRequest({ action: 'a\0b' })).toThrow('NUL');
     expect(() => encodeCommand({ ...command, reason: 'a\0b' })).toThrow('NUL');
     await bench.backend.commands.dispatch(keyFor('c0'), BOUND, 'a');
     const error = { code: 'x\0terminal\0y', message: 'no' };

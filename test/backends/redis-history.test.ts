@@ -1,3 +1,4 @@
+/** History over Redis with two processes: order, pages, duplicates and payloads. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS, tagsOf, type KeyKind } from '../../src/backends/redis/keys.ts';
 import { rowArgs } from '../../src/backends/redis/history/rows.ts';
@@ -94,7 +95,7 @@ describe('history over Redis', () => {
 
   it('counts and retains nothing again when a request is repeated because its answer was lost', async () => {
     const { store } = bench;
-    const limits = { retentionMs: HOUR, streamMessages: 50, streamsPerUser: 20 };
+    const limits = { retentionMs: HOUR, streamMessages: 50, linkMessages: 50, streamsPerUser: 20 };
     const row = rowArgs({ store, ...limits }, ingested('m1'));
     const mark = markHash(store, { userId: 'alice', clientId: 'tab', messageId: 'm1' });
     const ask = (token: string) => store.act(store.partitionOfUser('alice'), 'history-ingest', [mark, token, ...row]);
@@ -177,6 +178,25 @@ describe('history over Redis', () => {
     expect(await bench.backend.history.ofCommand('alice', 'c2', ALL)).toEqual({ rows: [], next: null, gaps: [] });
   });
 
+  it('writes the rows of a call as one block, which goes once all of its rows are beyond the bound', async () => {
+    const { history } = bench.backend;
+    const stream = bench.store.key(
+      bench.store.partitionOfUser('alice'),
+      'stream',
+      bench.store.hash('alice', 'clients/tab'),
+    );
+    for (let turn = 0; turn < 10; turn++)
+      await Promise.all(Array.from({ length: 20 }, (_, i) => retain({ id: `m${20 * turn + i}`, commandId: 'c1' })));
+    const newest = Array.from({ length: 50 }, (_, i) => `m${150 + i}`);
+    expect(values(await history.messages('alice', 'clients/tab', EVERY, ALL)).map(({ id }) => id)).toEqual(newest);
+    expect(values(await history.ofCommand('alice', 'c1', ALL)).map(({ id }) => id)).toEqual(newest);
+    expect(values(await history.streams('alice', null, ALL))).toMatchObject([{ messageCount: 50 }]);
+    const [entries] = await bench.store.read([['XRANGE', stream, '-', '+']]);
+    const rows = Array.isArray(entries) ? entries.map((entry) => entry[1][0]) : [];
+    // The oldest block has ten rows within the bound.
+    expect(rows).toEqual(['20', '20', '20']);
+  });
+
   it('samples the newest of all streams and partitions, as they are stored', async () => {
     for (let i = 0; i < 30; i++) {
       await retain({
@@ -220,11 +240,23 @@ describe('history over Redis', () => {
     expect(await immortal(bench)).toEqual([]);
     await bench.advance(HOUR);
     expect(values(await bench.backend.history.users(ALL))).toEqual([]);
-    const left = await Promise.all(
-      (await keysOf(bench)).map(async (key) => [kindOf(key), await ttlOf(bench, key)] as const),
+    const left = async () => {
+      const found = (await keysOf(bench)).map(async (key) => [kindOf(key), (await ttlOf(bench, key)) > 0] as const);
+      return new Map(await Promise.all(found));
+    };
+    expect(await left()).toEqual(
+      new Map([
+        ['streamheads', true],
+        ['cmdrows', true],
+        ['mark', true],
+        ['seen', true],
+        // The messages' places have then been forgotten.
+        ['rowspans', false],
+      ]),
     );
-    expect(left.filter(([, ttl]) => ttl < 0)).toEqual([]);
-    expect(new Set(left.map(([kind]) => kind))).toEqual(new Set(['streaminfo', 'cmdrows', 'mark', 'seen']));
+    await bench.advance(13 * HOUR);
+    await bench.backend.history.users(ALL);
+    expect([...(await left()).keys()].toSorted()).toEqual(['mark', 'seen', 'streamheads']);
   });
 
   it('removes many streams that are due at once before it counts', async () => {
@@ -266,7 +298,7 @@ async function ttlOf({ store }: RedisBench, key: string): Promise<number> {
   return Number((await store.read([['PTTL', key]]))[0]);
 }
 
-/** Keys that would stay forever: without an expiry, and not of a kind that is removed otherwise. */
+/** The keys that would stay forever: they have no expiry and are of no kind that is removed in another way. */
 async function immortal(bench: RedisBench): Promise<string[]> {
   const found: string[] = [];
   for (const key of await keysOf(bench))

@@ -1,7 +1,9 @@
+/** A mailbox in Redis that cannot be read, and rows that are not taken. */
 import { randomUUID } from 'node:crypto';
 import { inject, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
 import { readMailbox } from '../../src/backends/redis/nodes/mailbox.ts';
+import type { RawRow } from '../../src/backends/redis/nodes/rows.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 
@@ -28,6 +30,34 @@ it('a mailbox logs once that it cannot be read, and once that it is read again a
   await taken.promise;
   expect((await back.promise).afterMs).toBeGreaterThan(0);
   expect([attempts, lines]).toEqual([4, ['a mailbox cannot be read', 'a mailbox is read again']]);
+  stop();
+  await hand.del(key);
+  hand.disconnect();
+});
+
+it('a row that is not taken is delivered again, and the rows before it in its entry are not', async () => {
+  const key = `mailbox-${randomUUID()}`;
+  const hand = connectCommands(inject('redisUrl'));
+  await hand.connect();
+  const fields = ['a', 'b', 'c'].flatMap((name) => ['kind', 'command', 'commandId', name]);
+  await hand.xadd(key, '*', ...fields);
+  await hand.xadd(key, '*', 'kind', 'drain');
+  const taken: string[] = [];
+  const all = Promise.withResolvers<void>();
+  let refused = false;
+  const take = async ({ fields: row }: RawRow): Promise<void> => {
+    const name = row.get('commandId') ?? String(row.get('kind'));
+    if (name === 'b' && !refused) {
+      refused = true;
+      throw new Error('not now');
+    }
+    taken.push(name);
+    if (name === 'drain') all.resolve();
+  };
+  const parts = { connect: () => connectCommands(inject('redisUrl')), log: silentLog, system: systemClock };
+  const stop = readMailbox({ parts, key, take });
+  await all.promise;
+  expect([refused, taken]).toEqual([true, ['a', 'b', 'c', 'drain']]);
   stop();
   await hand.del(key);
   hand.disconnect();

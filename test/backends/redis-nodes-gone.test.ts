@@ -1,10 +1,13 @@
+/** What a node that died leaves in Redis, and how others see it. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { lookAtNodes } from '../../src/backends/redis/nodes/look.ts';
 import { NODE_GONE_MS } from '../../src/core/limits.ts';
+import { admission, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { beats, LEASE, linkUp, TestNode, REPORT } from './kit/test-node.ts';
 
 const ALL = { first: 10, after: null };
+const ALL_WAITS = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 
 describe('a node that died over Redis', () => {
   const benches: RedisBench[] = [];
@@ -26,6 +29,30 @@ describe('a node that died over Redis', () => {
     return rows.map(({ row }) => [row.nodeId, bench.now() - row.updatedAt]);
   };
   const silent = ({ bench }: TestNode) => bench.backend.nodes.silent();
+
+  it('leaves the deadlines of its commands and the waits of other nodes, and no wait of its own', async () => {
+    const [a, b] = await two();
+    const epoch = await linkUp(a, 'tab');
+    const { commands, waiters, nodes } = b.bench.backend;
+    const wait = (rpcId: string, callerNodeId: string) =>
+      ({ rpcId, callerNodeId, waitFor: 'completed', withinMs: null }) as const;
+    for (const id of ['c1', 'c2']) {
+      const waiter = wait(`${id}-of-a`, 'a');
+      await a.bench.backend.commands.admit(admission(id, { waiter, connectWithinMs: 5_000, respondWithinMs: 300_000 }));
+    }
+    await a.bench.backend.commands.dispatch(keyFor('c1'), { nodeId: 'a', instanceId: 'i1', epoch });
+    for (const id of ['c1', 'c2']) await waiters.attach(keyFor(id), wait(`${id}-of-b`, 'b'));
+    await beats([b], 10_000);
+    const left = await waiters.list(ALL_WAITS, ALL);
+    expect(left.rows.map(({ row }) => row.waiter.rpcId).sort()).toEqual(['c1-of-b', 'c2-of-b']);
+    expect(await nodes.due(10)).toEqual([]);
+    expect(await commands.get(['c1', 'c2'].map((id) => keyFor(id)))).toMatchObject([
+      { stage: 'dispatched' },
+      { stage: 'admitted', nodeId: null },
+    ]);
+    await b.bench.clock.advance(300_000);
+    expect((await nodes.due(10)).map(({ commandId }) => commandId).sort()).toEqual(['c1', 'c2']);
+  });
 
   it('is silent from its second missed beat on, and stays listed for 30 s after it was reaped', async () => {
     const [, b] = await two();

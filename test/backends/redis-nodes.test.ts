@@ -1,3 +1,4 @@
+/** Two nodes over one Redis: what they post to each other's mailboxes. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/backends/redis/types.ts';
 import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
@@ -118,7 +119,7 @@ describe('two nodes over one Redis', () => {
     const at = store.partitionOfUser(ALICE.userId);
     const [epoch] = await store.read([['HGET', store.key(at, 'node', 'b'), 'epoch']]);
     const mailbox = store.key(at, 'mailbox', `b:${String(epoch)}`);
-    // The last rows are trimmed with the next read.
+    // The last rows are removed by the next read.
     const [left] = await store.read([['XLEN', mailbox]]);
     expect(Number(left)).toBeLessThan(150);
   });
@@ -228,10 +229,12 @@ describe('two nodes over one Redis', () => {
     const client = b.bench.connect();
     await client.connect();
     const keys = await client.keys(`*{cb:${store.namespace}:*`);
-    const ofA = keys.filter((key) => /:(node|mailbox|bound|nodewaits):a/.test(key));
+    const ofA = keys.filter((key) => /:(node|mailbox|bound):a/.test(key));
     expect(ofA.every((key) => key.includes(':node:'))).toBe(true);
     for (const key of ofA) expect(await client.pttl(key)).toBeGreaterThan(0);
     client.disconnect();
+    expect(keys.filter((key) => /:(waits|userwaits)(:|$)/.test(key))).toEqual([]);
+    expect(await b.bench.backend.waiters.ofCommands([keyFor('c1')])).toEqual([[]]);
     expect(await b.bench.backend.commands.get([keyFor('c1')])).toMatchObject([{ stage: 'admitted' }]);
   });
 });

@@ -1,32 +1,14 @@
-import { createShares } from '../../src/core/shares/shares.ts';
-import { randomUUID } from 'node:crypto';
+/** Opening the backend over a Redis Cluster and over sentinels. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
-import { openRedisBackend, type RedisBackend } from '../../src/backends/redis/open.ts';
+import type { RedisBackend } from '../../src/backends/redis/open.ts';
 import { trustJson } from '../../src/core/json.ts';
-import { silentLog } from '../../src/core/log.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
 import { startRedisSentinel, type RedisSentinel } from '../kit/redis-sentinel.ts';
+import { openRedis } from './kit/open-redis.ts';
 
 function open(url: string, partitions: number): Promise<RedisBackend> {
-  return openRedisBackend({
-    url,
-    namespace: randomUUID(),
-    partitions,
-    durability: 'memory',
-    retentionMs: 3600_000,
-    streamMessages: 100,
-    scopeOf: (userId) => userId,
-    sha256: createCrypto('test').sha256,
-    spillDir: null,
-    shares: createShares(),
-    legacy: { commandStream: null, pending: null },
-    strictMigration: false,
-    system: systemClock,
-    log: silentLog,
-  });
+  return openRedis({ url, partitions });
 }
 
 const isReady = ({ backend }: RedisBackend): Promise<boolean> =>

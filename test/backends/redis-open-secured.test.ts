@@ -1,41 +1,24 @@
-import { createShares } from '../../src/core/shares/shares.ts';
+/** Opening the backend over a Redis with passwords, and over TLS. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openRedisBackend, type RedisBackend } from '../../src/backends/redis/open.ts';
+import type { RedisBackend } from '../../src/backends/redis/open.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
 import { ask } from '../http/kit/http-relay.ts';
 import { freePort, startRedis, type RedisServer } from '../kit/redis.ts';
 import { startRedisSentinel, type RedisSentinel } from '../kit/redis-sentinel.ts';
+import { openRedis } from './kit/open-redis.ts';
 
 const PASSWORD = 'p@ss/word#1';
 const NO_DISK = ['--save', '', '--appendonly', 'no'];
 
 function open(url: string, log: Log = silentLog): Promise<RedisBackend> {
-  return openRedisBackend({
-    url,
-    namespace: randomUUID(),
-    partitions: 1,
-    durability: 'memory',
-    retentionMs: 3600_000,
-    streamMessages: 100,
-    scopeOf: (userId) => userId,
-    sha256: createCrypto('test').sha256,
-    spillDir: null,
-    shares: createShares(),
-    legacy: { commandStream: null, pending: null },
-    strictMigration: false,
-    system: systemClock,
-    log,
-  });
+  return openRedis({ url, partitions: 1, log });
 }
 
 /** Opens a backend, uses every kind of connection, and closes it. */

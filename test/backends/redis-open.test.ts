@@ -1,4 +1,4 @@
-import { createShares } from '../../src/core/shares/shares.ts';
+/** Opening the Redis backend: readiness, outages and what is logged of them. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -7,9 +7,8 @@ import { openRedisBackend, type RedisBackend, type RedisBackendOptions } from '.
 import { openCallboard, type Settings } from '../../src/callboard.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';
+import { redisOptions } from './kit/open-redis.ts';
 
 let server: RedisServer;
 const opened: RedisBackend[] = [];
@@ -22,23 +21,7 @@ afterEach(async () => {
 });
 
 function options(over: Partial<RedisBackendOptions> = {}): RedisBackendOptions {
-  return {
-    url: server.url,
-    namespace: randomUUID(),
-    partitions: 2,
-    durability: 'memory',
-    retentionMs: 3600_000,
-    streamMessages: 100,
-    scopeOf: (userId) => userId,
-    sha256: createCrypto('test').sha256,
-    spillDir: null,
-    shares: createShares(),
-    legacy: { commandStream: null, pending: null },
-    strictMigration: false,
-    system: systemClock,
-    log: silentLog,
-    ...over,
-  };
+  return redisOptions({ url: server.url, ...over });
 }
 
 async function open(over: Partial<RedisBackendOptions> = {}): Promise<RedisBackend> {
@@ -171,8 +154,12 @@ describe('a relay over Redis', () => {
     expect(one.core.mode).toBe('shared');
     expect(one.core.nodeId).not.toBe(two.core.nodeId);
     const admin = { kind: 'admin', name: 'test', expiresAt: null } as const;
-    const nodes = await one.core.delivery.nodes(admin, {});
-    expect(nodes.nodes.map(({ nodeId }) => nodeId).sort()).toEqual([one.core.nodeId, two.core.nodeId].sort());
+    const seen = async (): Promise<readonly string[]> => {
+      const { nodes } = await one.core.delivery.nodes(admin, {});
+      return nodes.map(({ nodeId }) => nodeId).sort();
+    };
+    // The answer may be one that was read shortly before the second node joined.
+    await expect.poll(seen).toEqual([one.core.nodeId, two.core.nodeId].sort());
   });
 
   it('answers readiness by its store, and recovers with it', async () => {
@@ -206,7 +193,7 @@ describe('a relay over Redis', () => {
   });
 });
 
-/** The files that a process has loaded after it opened a relay and listened. */
+/** The files that a process loads until its relay listens. */
 async function loadedBy(config: string): Promise<readonly string[]> {
   const script = `
     import { registerHooks } from 'node:module';
@@ -227,14 +214,12 @@ async function loadedBy(config: string): Promise<readonly string[]> {
 }
 
 describe('direct mode', () => {
-  it('loads no Redis client, and nothing of the Redis backend except the parser of its address', async () => {
+  it('loads no Redis client, and nothing of the Redis backend', async () => {
     const own = /ioredis|cluster-key-slot|redis-parser|\/backends\/redis\//;
     const redis = JSON.stringify({ ...REDIS, url: server.url, namespace: randomUUID() });
     const [direct, shared] = await Promise.all([loadedBy('{ auth: {} }'), loadedBy(`{ auth: {}, redis: ${redis} }`)]);
     expect(direct.some((url) => url.endsWith('/backends/memory/backend.ts'))).toBe(true);
-    expect(direct.filter((url) => own.test(url)).map((url) => url.slice(url.lastIndexOf('/') + 1))).toEqual([
-      'target.ts',
-    ]);
+    expect(direct.filter((url) => own.test(url))).toEqual([]);
     expect(shared.some((url) => url.includes('/node_modules/ioredis/'))).toBe(true);
     expect(shared.some((url) => url.endsWith('/backends/redis/open.ts'))).toBe(true);
   }, 60_000);

@@ -1,9 +1,11 @@
+/** Records that a relay predicts are those that Lua computes, for any sequence of acts. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { createHeldCommands } from '../../src/backends/redis/commands/held.ts';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store/store.ts';
 import type { End, Report } from '../../src/core/delivery/commands.ts';
 import { toJson } from '../../src/core/json.ts';
+import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { everything } from './kit/redis-everything.ts';
@@ -25,9 +27,11 @@ function numbers(seed: number): (most: number) => number {
 
 type Step = (bench: RedisBench) => unknown;
 
-/** One of the acts that a command may see, on one of a few commands, with details that the numbers choose. `since`: how many steps came before. */
+/**
+ * One of the acts on a command, chosen by `pick`, with details that it chooses. `since`: how many steps came before.
+ */
 function stepOf(pick: (most: number) => number, link: { epoch: number }, since: number): Step {
-  // Commands come and go: each is one of the newest two for a while.
+  // Each command is one of the newest two for a while, so commands come and go.
   const key = keyFor(`c${Math.floor(since / 6) + pick(2)}`);
   const { commandId } = key;
   const rpc = `rpc-${commandId}-${pick(3)}`;
@@ -67,7 +71,7 @@ function stepOf(pick: (most: number) => number, link: { epoch: number }, since: 
 
 type Watched = { readonly bench: RedisBench; readonly predicted: Map<string, number> };
 
-/** `knows`: whether its commands know the records that come through the mailbox. */
+/** `knows`: whether its commands keep the records that arrive through the mailbox. */
 async function opened(knows: boolean): Promise<Watched> {
   const predicted = new Map<string, number>();
   const held = createHeldCommands(knows ? undefined : 0);
@@ -84,13 +88,13 @@ async function opened(knows: boolean): Promise<Watched> {
   return { bench: watched, predicted };
 }
 
-describe('a record that the relay says beforehand', () => {
+describe('a record that the relay predicts', () => {
   const open: RedisBench[] = [];
   afterEach(async () => {
     for (const bench of open.splice(0)) await bench.close();
   });
 
-  it.each(SEEDS)('is what Lua makes of it, after each step of any sequence of acts (seed %i)', async (seed) => {
+  it.each(SEEDS)('is the one that Lua computes, after each step of any sequence of acts (seed %i)', async (seed) => {
     const [known, unknown] = [await opened(true), await opened(false)];
     open.push(known.bench, unknown.bench);
     const pick = numbers(seed);
@@ -115,7 +119,7 @@ describe('a record that the relay says beforehand', () => {
     expect(known.predicted.get('commands-end')).toBeGreaterThan(0);
   });
 
-  it('changes nothing where the record moved on, the link is another, or the command is due', async () => {
+  it('changes nothing if the record has changed, another link is bound, or the command is due', async () => {
     const { bench, predicted } = await opened(true);
     open.push(bench);
     const { commands, waiters } = bench.backend;
@@ -139,9 +143,30 @@ describe('a record that the relay says beforehand', () => {
     expect(predicted.get('commands-mark')).toBe(1);
   });
 
-  it('is not held beyond the bounds, and a command that is not held is dispatched and ended all the same', async () => {
+  it('counts a repeated end as a duplicate while the message is known, although it left no mark', async () => {
+    const { bench } = await opened(true);
+    open.push(bench);
+    const { commands, dedup } = bench.backend;
+    const counted = async () => {
+      const { unique, duplicates } = await dedup.stats(3600);
+      return [unique, duplicates];
+    };
+    await commands.admit(admission('c1'));
+    await bench.advance(1);
+    await commands.dispatch(keyFor('c1'), BOUND);
+    await commands.finish(keyFor('c1'), ending());
+    expect(await counted()).toEqual([1, 0]);
+    await bench.advance(DEDUP_TTL_MS - 1);
+    for (let i = 0; i < 2; i++) await commands.finish(keyFor('c1'), ending());
+    expect(await counted()).toEqual([1, 2]);
+    await bench.advance(1);
+    await commands.finish(keyFor('c1'), ending());
+    expect(await counted()).toEqual([2, 2]);
+  });
+
+  it('is kept only within the bounds; a command whose record is not kept is still dispatched and ended', async () => {
     const held = createHeldCommands(2);
-    const known = { state: 's', asked: 'a', waits: '', params: 'p' };
+    const known = { state: 's', request: 'a', waits: '', params: 'p' };
     for (const id of ['c1', 'c2', 'c3']) held.put(keyFor(id), known);
     expect(['c1', 'c2', 'c3'].map((id) => held.get(keyFor(id)))).toEqual([undefined, known, known]);
     held.drop(keyFor('c2'));

@@ -1,3 +1,4 @@
+/** The reaper: how the links of a dead node are closed, each once. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import { admission, ALICE, keyFor } from '../contract/kit/bench.ts';
@@ -49,7 +50,8 @@ describe('the reaper', () => {
     await beats([a, b], 8_000);
     await beats([b], 8_000);
     expect(names(b.linksLost)).toEqual(['left']);
-    // As the fenced node does when it resumes, under any epoch: the reaper has already ended the connection.
+    // A fenced node does this when it resumes. The epoch does not matter, because the reaper has already ended the
+    // connection.
     expect(await b.bench.backend.connections.disconnect(at('left'), left, 'node_lost')).toBe(null);
     expect(await b.bench.backend.connections.disconnect(at('closed'), closed, 'client_closed')).toMatchObject({
       disconnectCause: 'client_closed',

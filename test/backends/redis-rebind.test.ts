@@ -1,3 +1,4 @@
+/** Long queues over Redis are moved in parts when a link opens or closes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store/store.ts';
@@ -10,7 +11,7 @@ const ids = Array.from({ length: WAITING }, (_, i) => `c${i}`);
 
 describe('a link that opens or closes before a long queue', () => {
   let bench: RedisBench;
-  /** A backend whose rebinds call `between` before each part except the first. */
+  /** A backend that calls `between` before each part of a rebind except the first. */
   let slow: CommandStore;
   let between: (part: number) => Promise<void>;
   let parts: number;

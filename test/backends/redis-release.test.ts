@@ -1,3 +1,4 @@
+/** Callers that wait on a relay that closes continue at another relay. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { openCallboard, type Callboard } from '../../src/callboard.ts';
@@ -10,7 +11,7 @@ afterEach(() => {
   for (const { ws } of peers.splice(0)) ws.terminate();
 });
 
-type Node = AsyncDisposable & { readonly callboard: Callboard; readonly url: string; readonly door: GatewayAddress };
+type Node = AsyncDisposable & { readonly callboard: Callboard; readonly url: string; readonly gateway: GatewayAddress };
 
 /** Two relays on one Redis, each with an HTTP server. */
 async function pair(): Promise<readonly [Node, Node]> {
@@ -21,7 +22,7 @@ async function pair(): Promise<readonly [Node, Node]> {
     const callboard = await openCallboard({ config });
     const url = await callboard.listen();
     const settings = { port: Number(new URL(url).port), peers };
-    return { callboard, url, door: settings, [Symbol.asyncDispose]: () => callboard.close() };
+    return { callboard, url, gateway: settings, [Symbol.asyncDispose]: () => callboard.close() };
   };
   return Promise.all([open(), open()]);
 }
@@ -37,12 +38,12 @@ describe('a relay over Redis that closes while callers wait on it', () => {
   it('answers each caller at once with the ids with which it can continue to wait at another relay', async () => {
     const [a, b] = await pair();
     await using _ = b;
-    const tab = await client(b.door, { token: await tokenOf('alice', 'connect') });
+    const tab = await client(b.gateway, { token: await tokenOf('alice', 'connect') });
     const rest = ask(`${a.url}/connections/alice/tab/actions/open`, body('c1'));
     const query = `mutation { invokeAction(input: { userId: "alice", clientId: "tab", action: "open", commandId: "c2" }) {
       ... on Invocation { rpcId command { commandId outcome } } } }`;
     const graphql = ask(`${a.url}/graphql`, postJson({ query }));
-    const line = await caller(a.door, await tokenOf('alice', 'invoke'));
+    const line = await caller(a.gateway, await tokenOf('alice', 'invoke'));
     line.send({ type: 'invoke', ref: 'r1', client_id: 'tab', action: 'open', command_id: 'c3' }, {});
     const sent = [await tab.next('command'), await tab.next('command'), await tab.next('command')];
     const awaited = ask(`${a.url}${path('c1', '?within_ms=60000')}`);
@@ -70,7 +71,7 @@ describe('a relay over Redis that closes while callers wait on it', () => {
   it('keeps the wait of a caller that continues at another relay', async () => {
     const [a, b] = await pair();
     await using _ = b;
-    const tab = await client(b.door, { token: await tokenOf('alice', 'connect') });
+    const tab = await client(b.gateway, { token: await tokenOf('alice', 'connect') });
     let to = a.url;
     class Balanced extends WebSocket {
       constructor(_url: string, protocols: string) {

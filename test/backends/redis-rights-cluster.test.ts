@@ -1,14 +1,12 @@
+/** The smallest rights in Redis, on every master of a cluster. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
 import { smallestRules } from '../kit/redis-user.ts';
-import { openRedisBackend, type RedisBackend } from '../../src/backends/redis/open.ts';
-import { silentLog } from '../../src/core/log.ts';
-import { createShares } from '../../src/core/shares/shares.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import type { RedisBackend } from '../../src/backends/redis/open.ts';
+import { openRedis } from './kit/open-redis.ts';
 
 const OF_CLUSTER = ['+cluster|slots', '+cluster|info'];
 
@@ -30,22 +28,7 @@ async function allow(url: string, rules: readonly string[]): Promise<void> {
 }
 
 function open(namespace: string): Promise<RedisBackend> {
-  return openRedisBackend({
-    url: address,
-    namespace,
-    partitions: 6,
-    durability: 'memory',
-    retentionMs: 3600_000,
-    streamMessages: 100,
-    scopeOf: (userId) => userId,
-    sha256: createCrypto('test').sha256,
-    spillDir: null,
-    shares: createShares(),
-    legacy: { commandStream: null, pending: null },
-    strictMigration: false,
-    system: systemClock,
-    log: silentLog,
-  });
+  return openRedis({ url: address, namespace, partitions: 6 });
 }
 
 it('a cluster opens with the smallest rules on every master', async () => {

@@ -1,3 +1,4 @@
+/** The list of Redis commands that a relay needs is complete and contains no other. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +8,7 @@ import { COMMAND_RULES } from '../kit/redis-user.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const BACKEND = join(ROOT, 'src', 'backends', 'redis');
 
-/** Commands in a file that depend on the settings (see docs/redis-rights.md). */
+/** Commands of these files that are sent only with certain settings (see docs/redis-rights.md). */
 const CONDITIONAL = ['start-check/legacy.ts', 'start-check/commands.ts'];
 /** Commands that are sent only if they are allowed. */
 const OPTIONAL = ['CONFIG'];
@@ -22,13 +23,16 @@ function found(text: string, pattern: RegExp): readonly string[] {
   return [...text.matchAll(pattern)].map(([, name = '']) => name.toUpperCase());
 }
 
-/** The commands of scripts: every quoted name in the first argument of `call` and of the helpers that pass it on. */
+/**
+ * The commands that scripts run: every quoted name in the first argument of `call`, and of the helpers that pass their
+ * argument to it.
+ */
 function ofLua(text: string): readonly string[] {
   const calls = [...text.matchAll(/\b(?:p?call|inParts)\(([^,)]*)/g)].map(([, first = '']) => first);
   return calls.flatMap((first) => found(first, /'([A-Z]+)'/g));
 }
 
-/** Reads are lists that begin with the command; the others are methods of the Redis client. */
+/** The commands that TypeScript sends: the first words of lists that are read, and methods of the Redis client. */
 function ofTypeScript(text: string): readonly string[] {
   return [
     ...found(text, /\[\s*'([A-Z]{3,})'(?=,)/g),
@@ -51,7 +55,7 @@ describe('the list of Redis commands', () => {
 
   it.each(['docs/redis-rights.md'])('is complete in %s', (name) => {
     const text = readFileSync(join(ROOT, name), 'utf8');
-    const [, block = ''] = /```text\n(ACL SETUSER callboard[^]*?)```/.exec(text) ?? [];
+    const [, block = ''] = /```text[^\n]*\n(ACL SETUSER callboard[^]*?)```/.exec(text) ?? [];
     const rules = block.split(/\s+/).filter((word) => /^\+[a-z]/.test(word));
     expect(rules.sort()).toEqual([...COMMAND_RULES].sort());
     expect(block).toContain(' ~{cb:callboard:* &{cb:callboard:* ');

@@ -1,3 +1,4 @@
+/** The smallest rights in Redis suffice, and each missing one is named. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -5,13 +6,11 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openCallboard } from '../../src/callboard.ts';
-import { openRedisBackend, type RedisBackend, type RedisBackendOptions } from '../../src/backends/redis/open.ts';
+import type { RedisBackend, RedisBackendOptions } from '../../src/backends/redis/open.ts';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
-import { createShares } from '../../src/core/shares/shares.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
 import { COMMAND_RULES, smallestRules, startRestrictedRedis, type RestrictedRedis } from '../kit/redis-user.ts';
+import { openRedis } from './kit/open-redis.ts';
 
 const NO_LEGACY = { commandStream: null, pending: null };
 
@@ -26,23 +25,7 @@ afterEach(async () => {
 });
 
 async function open(namespace: string, over: Partial<RedisBackendOptions> = {}): Promise<RedisBackend> {
-  const backend = await openRedisBackend({
-    url: redis.url,
-    namespace,
-    partitions: 2,
-    durability: 'memory',
-    retentionMs: 3600_000,
-    streamMessages: 100,
-    scopeOf: (userId) => userId,
-    sha256: createCrypto('test').sha256,
-    spillDir: null,
-    shares: createShares(),
-    legacy: NO_LEGACY,
-    strictMigration: false,
-    system: systemClock,
-    log: silentLog,
-    ...over,
-  });
+  const backend = await openRedis({ url: redis.url, namespace, ...over });
   opened.push(backend);
   return backend;
 }
@@ -63,7 +46,7 @@ describe('the rights of the Redis user at the start', () => {
   it.each(COMMAND_RULES)('are refused without %s, and only the missing one is named', async (rule) => {
     const namespace = randomUUID();
     await redis.allow(smallestRules(namespace).filter((other) => other !== rule));
-    const command = rule.slice(1).toUpperCase();
+    const command = rule.slice(1).toUpperCase().replace('|', ' ');
     const where = `REDIS_URL: The Redis user "relay" at 127.0.0.1:${redis.server.port}`;
     await expect(open(namespace)).rejects.toMatchObject({
       code: 'invalid_argument',
@@ -216,7 +199,7 @@ describe('a right that is taken away while the relay runs', () => {
     };
     const { store } = await open(namespace, { log: { ...silentLog, warn } });
     await redis.change('-publish');
-    await expect(store.act(0, 'bus-publish', ['bus', null, 'text'])).rejects.toMatchObject({
+    await expect(store.act(0, 'bus-publish', [null, 'bus', null, 'text'])).rejects.toMatchObject({
       code: 'store_unavailable',
     });
     expect(await found.promise).toEqual({

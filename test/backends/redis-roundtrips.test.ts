@@ -1,3 +1,4 @@
+/** How many round trips to Redis a nested query needs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -15,7 +16,7 @@ const CLIENTS = 4;
 
 /** The query in docs/graphql.md. */
 const SHOWN = readFileSync(join(import.meta.dirname, '../relay/kit/nested.graphql'), 'utf8');
-/** One path at a time, so that the count is exact: the maximum for each, including the list of users. */
+/** Each list with the most round trips that it may need. One list at a time, so that the count is exact. */
 const WAYS: readonly (readonly [name: string, fields: string, most: number])[] = [
   ['users alone', 'id connectionCount streamCount', 2],
   [
@@ -59,7 +60,9 @@ async function place(users: number): Promise<Place> {
   };
 }
 
-/** With reporting clients: one ended a command, another runs one for a waiting caller, and one hosts a site. */
+/**
+ * Gives a user clients that report contexts, an ended command, a running command with a caller that waits, and a site.
+ */
 async function settleUser(at: TestRelay, name: string): Promise<void> {
   const { core } = at.callboard;
   const ids = Array.from({ length: CLIENTS }, (_, i) => `tab-${i}`);
@@ -93,7 +96,7 @@ afterAll(() => Promise.all([few, many].map((one) => one[Symbol.asyncDispose]()))
 async function cost({ server, bench, at }: Place, query: string): Promise<Cost> {
   const hand = new Redis(server.url);
   try {
-    // The first query of a kind loads code that the others need.
+    // The first query of a kind loads code that later ones share, so it is not counted.
     await at.data(query);
     const [trips, programs] = [bench.store.roundTrips, await programsOf(hand)];
     const answer = await at.data(query);
@@ -116,14 +119,14 @@ describe('a nested query over Redis', () => {
     const query = `{ users(first: 50) { nodes { ${fields} } } }`;
     const [ofFew, ofMany] = [await cost(few, query), await cost(many, query)];
     expect([shown(ofFew), shown(ofMany)]).toEqual([FEW, MANY]);
-    // This many lists may fill a second call, which is sent at once with the first.
+    // So many lists may fill a second call, which is sent together with the first.
     const calls = ofMany.programs - ofFew.programs;
     expect(calls).toBeLessThanOrEqual(name === 'windows and their contexts' ? 1 : 0);
     expect(ofMany.trips - calls).toBe(ofFew.trips);
     expect(ofFew.trips).toBeLessThanOrEqual(most);
   });
 
-  // Branches that happen to read in one tick share a round trip, so each run may differ.
+  // Branches that are read in the same tick share a round trip, so the count may differ between runs.
   test.each([
     ['the one that the documentation shows', SHOWN, 14],
     ['one through every room', WIDE, beyondList(BRANCHES) + DEDUP + 1],

@@ -1,3 +1,4 @@
+/** A connection that a failover ended while it searched for the master. */
 import { expect, test } from 'vitest';
 import { connectTo } from '../../src/backends/redis/client.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
@@ -10,7 +11,7 @@ test('a connection that a failover ended while it searched for the master reconn
     const address = `redis+sentinel://${new URL(servers.url).host}/${servers.name}`;
     const client = connectTo(readTarget(address), 'commands', silentLog);
     await client.connect();
-    // Imitates ioredis' failover detector, whose timing cannot be controlled from outside.
+    // Imitates the failover detector of ioredis, whose timing a test cannot control.
     const within = (name: string, act: string): void => {
       const part: unknown = Reflect.get(client, name);
       if (typeof part === 'object' && part !== null) Reflect.get(part, act).call(part);

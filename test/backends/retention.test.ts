@@ -1,3 +1,4 @@
+/** The bounds of history in memory under a million messages. */
 import { describe, expect, it } from 'vitest';
 import { HISTORY_BYTES, INGEST_BATCH, STREAM_MESSAGES } from '../../src/core/limits.ts';
 import { toJson } from '../../src/core/json.ts';
@@ -31,7 +32,7 @@ describe('retention under load', () => {
     expect(most).toBeLessThanOrEqual(HISTORY_BYTES);
     expect(bytes).toBeGreaterThan(HISTORY_BYTES * 0.99);
     expect(messages + evictedMessages).toBe(MESSAGES);
-    // The newest messages of all are left: in each stream the last ones, without a hole.
+    // The newest messages of all are kept: those at the end of each stream, without a gap.
     const oldest = MESSAGES - messages;
     for (const { userId } of users.slice(0, 3)) {
       const page = await test.core.history.messages(admin, { stream: `${userId}/sites/s0/events` }, { first: 1000 });

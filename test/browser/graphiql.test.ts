@@ -1,3 +1,4 @@
+/** The GraphQL editor in a browser: signing in by link or token, and running operations. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createSignIn } from '../../src/http/sign-in.ts';
@@ -28,8 +29,8 @@ async function openPage(): Promise<Watched> {
 }
 
 /**
- * Runs the operation until the result shows this text. The editor reads the names of operations a moment after the text
- * or the tab changed, and until then asks for the earlier name.
+ * Runs the operation again until the result shows this text. The editor reads the names of operations a moment after
+ * the text or the tab has changed, and until then requests the earlier name.
  */
 async function run(page: Page, text: string): Promise<void> {
   const shown = page.locator('.result-window .view-lines', { hasText: text });

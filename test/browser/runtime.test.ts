@@ -1,3 +1,4 @@
+/** The built client libraries in a browser page, with a real relay. */
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -33,7 +34,7 @@ async function startSite(): Promise<Site> {
     const library = built.find(({ file }) => request.url === `/${file}`);
     const script = library || request.url === '/client-page.js';
     response.setHeader('content-type', script ? 'text/javascript' : 'text/html');
-    // The relay is another origin, so the page must name it. Nothing else is allowed beyond the page's own files.
+    // The relay has another origin, so the policy must name it. Otherwise only the page's own files are allowed.
     response.setHeader('content-security-policy', "default-src 'self'; connect-src ws://127.0.0.1:*");
     const page = new URL(`kit/client-page.${script ? 'js' : 'html'}`, import.meta.url);
     const file = library ? join(folder, library.file) : page;

@@ -1,3 +1,4 @@
+/** A site with its application, its host and viewers in a real browser, with faults in between. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,24 +30,24 @@ afterAll(async () => {
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
-type Stage = AsyncDisposable & {
+type DemoSite = AsyncDisposable & {
   /** A proxy in front of the relay. */
-  readonly cable: TcpProxy;
+  readonly proxy: TcpProxy;
   readonly pages: readonly BoardPage[];
   open(name: string, hash?: string): Promise<Page>;
 };
 
 /** A relay, the board in a separate process, its host with a control server, and pages in Chromium. */
-async function startStage(everyMs: number | null = null): Promise<Stage> {
+async function startDemoSite(everyMs: number | null = null): Promise<DemoSite> {
   await using starting = new AsyncDisposableStack();
   const board = starting.use(await startBoard({ env: process.env, log: quiet, everyMs }));
   const relay = starting.use(await startRealRelay({ allowedOrigins: [board.origin] }));
   const token = (user: string): Promise<string> => relay.token(user, 'connect', 'invoke', 'host');
-  const cable = starting.use(await startTcpProxy(relay.url));
-  const pages = await board.join({ url: cable.url, token });
+  const proxy = starting.use(await startTcpProxy(relay.url));
+  const pages = await board.join({ url: proxy.url, token });
   const parts = starting.move();
   return {
-    cable,
+    proxy,
     pages,
     async open(name, hash = '') {
       const page = await browser.newPage();
@@ -68,9 +69,9 @@ async function startStage(everyMs: number | null = null): Promise<Stage> {
 const said = (page: Page, text: string) => page.locator('#said', { hasText: text }).waitFor();
 
 test('the application does what one viewer requests through the relay, and the other viewer sees it', async () => {
-  await using stage = await startStage();
-  const editor = await stage.open('editor');
-  const reader = await stage.open('reader');
+  await using demo = await startDemoSite();
+  const editor = await demo.open('editor');
+  const reader = await demo.open('reader');
   expect(await reader.locator('li.open').count()).toBe(3);
   await editor.locator('#t2 button').click();
   await said(editor, 'Finished: Mend the curtain');
@@ -79,16 +80,16 @@ test('the application does what one viewer requests through the relay, and the o
 });
 
 test('a viewer whose grant names no action is refused with a message, and nothing changes', async () => {
-  await using stage = await startStage();
-  const reader = await stage.open('reader');
+  await using demo = await startDemoSite();
+  const reader = await demo.open('reader');
   await reader.locator('#t1 button').click();
   await said(reader, 'Refused: The action is not among those that the site and the grant allow. (site_action_denied)');
   expect(await reader.locator('li.open').count()).toBe(3);
 });
 
 test('both viewers act automatically in one page: one finishes tasks, the other is refused', async () => {
-  await using stage = await startStage();
-  const page = await stage.open('all', '#auto');
+  await using demo = await startDemoSite();
+  const page = await demo.open('all', '#auto');
   const [editor, reader] = [page.frameLocator('iframe >> nth=0'), page.frameLocator('iframe >> nth=1')];
   await editor.locator('#said', { hasText: 'Finished: Sweep the stage' }).waitFor();
   await reader.locator('#said', { hasText: 'site_action_denied' }).waitFor();
@@ -96,23 +97,22 @@ test('both viewers act automatically in one page: one finishes tasks, the other 
 });
 
 test('every viewer sees what the application does by itself', async () => {
-  await using stage = await startStage(300);
-  const pages = [await stage.open('editor'), await stage.open('reader')];
+  await using demo = await startDemoSite(300);
+  const pages = [await demo.open('editor'), await demo.open('reader')];
   await Promise.all(pages.map((page) => page.locator('#t6').waitFor()));
 });
 
 test('a viewer that lost the relay reconnects by itself, and sees changes that it missed', async () => {
-  await using stage = await startStage(1_000);
-  const reader = await stage.open('reader');
-  stage.cable.cut();
+  await using demo = await startDemoSite(1_000);
+  const reader = await demo.open('reader');
+  demo.proxy.cut();
   await reader.locator('#status', { hasText: /waiting|connecting/ }).waitFor();
-  // The application continues without a relay, so no viewer learns of this task.
+  // The application continues without a relay, so no viewer is told of this task.
   const seen = await reader.locator('#tasks li').count();
-  const tasks = async (): Promise<unknown[]> =>
-    (await fetch(stage.pages[0]?.url.replace(/\w+$/, 'tasks') ?? '')).json();
+  const tasks = async (): Promise<unknown[]> => (await fetch(demo.pages[0]?.url.replace(/\w+$/, 'tasks') ?? '')).json();
   await vi.waitFor(async () => expect((await tasks()).length).toBeGreaterThan(seen), { timeout: 15_000 });
   expect(await reader.locator('#tasks li').count()).toBe(seen);
-  stage.cable.mend();
+  demo.proxy.mend();
   await reader.locator(`#t${seen + 1}`).waitFor();
 });
 

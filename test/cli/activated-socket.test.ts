@@ -1,3 +1,4 @@
+/** Listening on a socket that a service manager passes. */
 import { spawn } from 'node:child_process';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -25,7 +26,7 @@ describe('a socket that a service manager passes', () => {
     const server = createServer();
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     const { port } = server.address() as AddressInfo;
-    // The shell replaces itself by the relay, so its process id is the one in LISTEN_PID.
+    // The shell replaces itself with the relay, so LISTEN_PID is the relay's process id.
     const script = `LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$1" serve --json --port 1`;
     const child = spawn('/bin/sh', ['-c', script, process.execPath, BIN], {
       env: { PATH: process.env['PATH'] },

@@ -1,3 +1,4 @@
+/** What the admin library can change: cancelling, disconnecting, draining. */
 import { describe, expect, test } from 'vitest';
 import { AdminError, createAdmin, type Admin } from '../../src/clients/admin/index.ts';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
@@ -63,7 +64,7 @@ describe('an operator', () => {
     expect(await codeOf(admin.disconnect({ ...target, clientId: 'none' }))).toBe('not_found');
   });
 
-  test('never sends a disconnect twice, and says that it does not know', async () => {
+  test('never sends a disconnect twice, and rejects as unreachable if the answer is lost', async () => {
     let sent = 0;
     const fetch: typeof globalThis.fetch = () => Promise.reject(new Error(`cut ${++sent}`));
     const admin = createAdmin({ url: 'http://relay.test', token: 't', fetch });

@@ -1,3 +1,4 @@
+/** The caller library over HTTP. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -6,7 +7,7 @@ import { CallerError, createHttpCaller, type Caller, type HttpCallerOptions } fr
 
 type Seen = { readonly method: string; readonly url: string; readonly token: string; readonly body: unknown };
 type Answer = { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> };
-/** The reaction to the n-th request: an answer, a broken connection, or silence. */
+/** How the server reacts to the n-th request: with an answer, a broken connection, or silence. */
 type Script = (seen: Seen, n: number) => Answer | 'break' | 'silence';
 
 type Bench = AsyncDisposable & { readonly seen: Seen[]; readonly caller: Caller; readonly hangups: Promise<void> };
@@ -109,7 +110,7 @@ describe('a caller over HTTP', () => {
   });
 
   test.each(['', '-1', '1.5', '0x10', 'soon', '9'.repeat(30), 'Sun, 22 Nov 2026 00:00:00 GMT'])(
-    'takes the Retry-After %j for no time',
+    'ignores the Retry-After %j',
     async (header) => {
       const body = { code: 'queue_full', detail: 'full' };
       await using bench = await startBench(() => ({ status: 429, body, headers: { 'retry-after': header } }));

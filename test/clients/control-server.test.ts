@@ -1,3 +1,4 @@
+/** The control server of a host: which requests it refuses, and what it does. */
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -78,7 +79,7 @@ async function exchange(port: number, lines: readonly string[]): Promise<string>
   return text;
 }
 
-/** Headers that announce a body that is never sent: a server that waits for it would never answer. */
+/** Headers that announce a body that is never sent. A server that waited for it would never answer. */
 function announced(port: number, more: readonly string[], method = 'POST /sites/board/events'): readonly string[] {
   const named = more.some((line) => /^host:/i.test(line));
   return [
@@ -342,7 +343,7 @@ describe('the control server', () => {
     expect(control.ingested).toEqual([]);
     const put = await control.ask('PUT', '/sites/board', body);
     expect(put).toMatchObject({ status: 503, body: { code: 'runtime_disconnected' } });
-    // The definition was kept, and the relay receives it now.
+    // The control server has kept the definition, and now the relay receives it.
     await control.bench.clock.advance(retryInMs ?? 0);
     const next = await control.bench.up();
     const { op, site_id, payload } = await next.next('site');

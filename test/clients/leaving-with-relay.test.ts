@@ -1,3 +1,4 @@
+/** Clients that close and start again while they are called, with a real relay. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
@@ -20,7 +21,10 @@ async function pause(rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) await turns();
 }
 
-/** Alternates between the relay that is called and the one for clients; with one relay, both are the same. */
+/**
+ * The link address of the n-th client: the relay that is called and the other one in turn. With one relay, both are the
+ * same.
+ */
 function linkOf({ url, link }: RealRelay, n: number): string {
   return n % 2 === 0 ? link : `${url.replace(/^http/, 'ws')}/connect`;
 }
@@ -48,30 +52,27 @@ const callers: readonly [string, (relay: RealRelay) => Caller][] = [
   ],
 ];
 
-describe.each(callers)(
-  'ten times: a client closes, a new run of it starts, and a caller over %s calls',
-  (_, create) => {
-    test.each([
-      ['before the new run is connected', { ready: false, connectWithinMs: 30_000 }],
-      ['once it is connected', { ready: true, connectWithinMs: 0 }],
-    ])('%s: each call completes on the new run', async (_when, { ready, connectWithinMs }) => {
-      await using relay = await startRealRelay();
-      await using caller = create(relay);
-      const ledger: Ledger = new Map();
-      let runtime = start(relay, ledger, 0);
-      await runtime.ready();
-      for (let round = 1; round <= 10; round++) {
-        await runtime.close();
-        runtime = start(relay, ledger, round);
-        if (ready) await runtime.ready();
-        const invocation = await caller.invoke({ ...KEY, action: 'work' }, {}, { connectWithinMs });
-        expect(invocation).toMatchObject({ outcome: 'completed', result: runtime.instanceId });
-      }
+describe.each(callers)('a client closes and starts again ten times, while a caller over %s calls it', (_, create) => {
+  test.each([
+    ['before the new run is connected', { ready: false, connectWithinMs: 30_000 }],
+    ['once it is connected', { ready: true, connectWithinMs: 0 }],
+  ])('%s: each call completes on the new run', async (_when, { ready, connectWithinMs }) => {
+    await using relay = await startRealRelay();
+    await using caller = create(relay);
+    const ledger: Ledger = new Map();
+    let runtime = start(relay, ledger, 0);
+    await runtime.ready();
+    for (let round = 1; round <= 10; round++) {
       await runtime.close();
-      expect([...ledger.values()]).toEqual(Array(10).fill(1));
-    });
-  },
-);
+      runtime = start(relay, ledger, round);
+      if (ready) await runtime.ready();
+      const invocation = await caller.invoke({ ...KEY, action: 'work' }, {}, { connectWithinMs });
+      expect(invocation).toMatchObject({ outcome: 'completed', result: runtime.instanceId });
+    }
+    await runtime.close();
+    expect([...ledger.values()]).toEqual(Array(10).fill(1));
+  });
+});
 
 test('a command that runs while its client closes completes, and close resolves after the relay has its result', async () => {
   await using relay = await startRealRelay();
@@ -106,9 +107,9 @@ async function gone({ callboard }: RealRelay): Promise<void> {
 }
 
 /**
- * `call`: a command whose handler takes this many turns. `swap`: the client closes and the next run starts. `overlap`:
- * the next run starts as soon as the relay released the old one, which may still run commands. `away`: the client
- * closes, and the next one starts with the next step.
+ * The steps of a scenario. `call`: invokes a command whose handler takes this many turns. `swap`: the client closes,
+ * and the next run starts. `overlap`: the next run starts as soon as the relay has released the old one, which may
+ * still run commands. `away`: the client closes, and the next run starts with the next step.
  */
 type Move =
   | { readonly do: 'call'; readonly turns: number; readonly connectWithinMs: number }
@@ -151,7 +152,7 @@ test('while runs of a client close and start, no command runs twice, and every c
           const requested = { ...KEY, action: 'work', params, commandId, connectWithinMs };
           calls.set(commandId, relay.callboard.core.rpc.invoke(user('alice'), requested));
         } else {
-          // A run that is not bound yet could replace its successor.
+          // The client must be bound first; otherwise it could replace its successor.
           if (move.do === 'overlap') await current.ready();
           const closed = current.close();
           closes.push(closed);
@@ -159,7 +160,7 @@ test('while runs of a client close and start, no command runs twice, and every c
           runtime = move.do === 'away' ? null : begin();
         }
       }
-      // All parked commands run on the last one.
+      // All parked commands run on the last run.
       const last: Runtime = runtime ?? begin();
       const ends = await Promise.all([...calls].map(async ([id, call]) => [id, await call] as const));
       await Promise.all([...closes, last.close()]);

@@ -1,10 +1,14 @@
+/** The client libraries and a real relay pass JSON on that no JavaScript value can hold. */
 import { describe, expect, test } from 'vitest';
 import { createHttpCaller, createLinkCaller, rawJson, type Caller } from '../../src/clients/caller/index.ts';
 import { createSiteEventPublisher, startCooperativeSiteControlServer } from '../../src/clients/host/index.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
-/** JSON that no JavaScript value can hold: exact digits, the order of integer-like names, a repeated name. */
+/**
+ * JSON that no JavaScript value can hold: more digits than a double, integer-like names out of order, and a repeated
+ * name.
+ */
 const TEXT = '{ "id":9007199254740993, "10":1.0, "9":-0, "9":1e400 }';
 
 async function client(relay: RealRelay): Promise<Runtime> {

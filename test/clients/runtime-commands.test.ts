@@ -1,3 +1,4 @@
+/** How a runtime runs, refuses and cancels commands. */
 import { describe, expect, test } from 'vitest';
 import { ActionCancelled, ActionError, type Call } from '../../src/clients/runtime/index.ts';
 import { settle } from '../kit/clock.ts';
@@ -374,6 +375,22 @@ describe('cancelling', () => {
 });
 
 describe('the registry', () => {
+  test('advertises what guards an action and what it does', async () => {
+    await using bench = await startRuntimeBench();
+    bench.runtime.handle('a', { approval: true, effects: { readOnly: false, openWorld: true } }, () => 1);
+    bench.runtime.handle('b', { lease: true, effects: {} }, () => 1);
+    const wrong = { effects: { idempotent: 'yes' as never } };
+    expect(() => bench.runtime.handle('c', wrong, () => 1)).toThrow('action c: effects: true or false expected');
+    const link = await bench.up();
+    const said = { checks_arguments: false };
+    expect(json(link.hello.payload)).toMatchObject({
+      actions: [
+        { ...said, name: 'a', guards: { approval: true }, effects: { read_only: false, open_world: true } },
+        { ...said, name: 'b', guards: { lease: true }, effects: {} },
+      ],
+    });
+  });
+
   test('advertises its actions at hello and after each change', async () => {
     await using bench = await startRuntimeBench({ metadata: { host: 'desk' } });
     const schema = { type: 'object' };

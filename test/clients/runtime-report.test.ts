@@ -1,3 +1,4 @@
+/** How a runtime reports contexts and windows. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ReportedContext, ReportedWindow } from '../../src/clients/runtime/index.ts';
@@ -28,7 +29,7 @@ function idsOf(part: { readonly set: readonly { readonly contextId: string }[] }
   return (part?.set ?? []).map(({ contextId }) => contextId).join(' ');
 }
 
-/** What a relay holds after these reports. */
+/** The rows that a relay holds after these reports. */
 class Held {
   readonly contexts = new Map<string, unknown>();
   readonly windows = new Map<string, unknown>();

@@ -1,3 +1,4 @@
+/** The library of a viewer: subscribing to a site and invoking its actions. */
 import { describe, expect, test } from 'vitest';
 import {
   CooperativeSiteBrowserClient,
@@ -153,7 +154,7 @@ describe('a viewer that subscribes', () => {
     }
     const { open } = await bench.server.connection();
     open(READY, eventFrame('site_changed', { id: 7 }));
-    // It was never live before, so there is no gap.
+    // The stream was never live before, so there is no gap.
     expect(await first).toEqual(changed);
     await stream.leave();
   });

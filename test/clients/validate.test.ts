@@ -1,3 +1,4 @@
+/** The schema validator of the runtime that generates no code, compared with ajv. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
@@ -64,7 +65,7 @@ const CASES: readonly (readonly [schema: Schema, values: readonly string[]])[] =
   [{ format: 'of-my-own' }, ['"a"']],
 ];
 
-/** What no validator of 2020-12 can apply. */
+/** Schemas that no validator of draft 2020-12 can apply. */
 const INVALID: readonly unknown[] = [
   { type: 'nonsense' },
   { type: [] },
@@ -93,7 +94,7 @@ function reference(): Ajv2020 {
 }
 
 function invalid(value: unknown): Schema {
-  // What an untyped program may pass.
+  // An untyped program may pass any value.
   return JSON.parse(JSON.stringify(value));
 }
 
@@ -122,7 +123,7 @@ describe('the interpreting validator', () => {
     ]);
   });
 
-  test('takes a frozen schema, one used twice and one that shares parts, and leaves them as they were', () => {
+  test('accepts a frozen schema, one used twice and one that shares parts, and does not change them', () => {
     const part = Object.freeze({ $ref: '#/$defs/t' });
     const schema = Object.freeze({ $defs: { t: { type: 'string' } }, properties: { a: part, b: part } });
     const before = JSON.stringify(schema);

@@ -3,6 +3,7 @@ import { commandActs } from './commands/acts.ts';
 import { admissions } from './commands/admission.ts';
 import { dispatch } from './commands/dispatch.ts';
 import { ends } from './commands/ends.ts';
+import { previews } from './commands/previews.ts';
 import { rebinding } from './commands/rebinding.ts';
 import { reports } from './commands/reports.ts';
 import { settling } from './commands/settling.ts';
@@ -19,6 +20,7 @@ export function commandContract(name: string, make: MakeBench): void {
     const { admit, bind } = commandActs(() => bench);
 
     admissions(() => bench);
+    previews(() => bench);
     dispatch(() => bench);
     reports(() => bench);
     ends(() => bench);

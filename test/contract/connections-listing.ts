@@ -1,6 +1,18 @@
+/** The contract of listings of connections: filters, order and pages. */
 import { expect, it } from 'vitest';
+import type { ConnectionFilter } from '../../src/core/connections/filter.ts';
+import { toJson } from '../../src/core/json.ts';
 import { ALL, hello, ids, paged } from './kit/connections.ts';
 import type { Bench } from './kit/bench.ts';
+
+const NO_TEXTS = {
+  summary: null,
+  description: null,
+  version: null,
+  checksArguments: null,
+  schema: null,
+  metadata: null,
+};
 
 /** The listings in the contract of ConnectionStore; part of `connectionContract`. */
 export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
@@ -35,6 +47,40 @@ export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
     expect(await paged(bench(), { ...ALL, userId: 'u0', status: 'connected' }, 1)).toEqual(['u0/c3', 'u0/c6', 'u0/c9']);
     expect(await paged(bench(), { ...ALL, userId: 'nobody' }, 5)).toEqual([]);
     expect(await paged(bench(), { ...ALL, nodeId: 'n9' }, 5)).toEqual([]);
+  });
+
+  it('lists only the rows whose type, actions, labels or ids match', async () => {
+    const { connections } = bench().backend;
+    const open = { ...NO_TEXTS, name: 'tab.open' };
+    const labels = { room: 12, labels: { tier: 'Gold', sold: true }, nested: { room: 13 }, note: 'say "hi"' };
+    await connections.connect(hello('ann', 'phone', { clientType: 'mobile', metadata: toJson(labels) }));
+    await connections.connect(
+      hello('ann', 'tab-1', { actions: [open], metadata: toJson({ room: '13', tier: 'tin' }) }),
+    );
+    await connections.connect(
+      hello('bob', 'TAB-2', { actions: [{ ...open, name: 'tab.open.all' }], metadata: toJson([1]) }),
+    );
+    const shown = (filter: Partial<ConnectionFilter>) => paged(bench(), { ...ALL, ...filter }, 1);
+    const labelled = (key: string, value: string) => shown({ labels: [{ key, value }] });
+    expect(await shown({ clientType: 'mobile' })).toEqual(['ann/phone']);
+    expect(await shown({ action: 'tab.open' })).toEqual(['ann/tab-1']);
+    expect(await labelled('room', '12')).toEqual(['ann/phone']);
+    expect(await labelled('room', '13')).toEqual(['ann/tab-1']);
+    expect(await labelled('tier', 'Gold')).toEqual(['ann/phone']);
+    expect(await labelled('tier', 'gold')).toEqual([]);
+    expect(await labelled('sold', 'true')).toEqual(['ann/phone']);
+    expect(await labelled('note', 'say "hi"')).toEqual(['ann/phone']);
+    const both = [
+      { key: 'room', value: '12' },
+      { key: 'tier', value: 'Gold' },
+    ];
+    expect(await shown({ labels: both })).toEqual(['ann/phone']);
+    expect(await shown({ labels: both, userId: 'bob' })).toEqual([]);
+    expect(await shown({ text: 'tab' })).toEqual(['ann/tab-1', 'bob/TAB-2']);
+    expect(await shown({ text: 'gol' })).toEqual(['ann/phone']);
+    expect(await shown({ text: '"hi"' })).toEqual(['ann/phone']);
+    expect(await shown({ text: 'bo', clientType: 'browser' })).toEqual(['bob/TAB-2']);
+    expect(await shown({ text: 'room' })).toEqual([]);
   });
 
   it('ends the listing with an exactly full page, without promising another', async () => {

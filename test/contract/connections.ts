@@ -1,3 +1,4 @@
+/** The contract of every ConnectionStore. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import { connectionStatus, type Connection, type Predecessor } from '../../src/core/connections/connection.ts';
@@ -9,7 +10,7 @@ import { connectionActs, ConnectionModel } from './kit/connections-model.ts';
 import type { Bench, MakeBench } from './kit/bench.ts';
 
 export type ConnectionContractOptions = {
-  /** The comparison with a plain list. */
+  /** The number of random runs in the comparison with a plain list. */
   readonly runs?: number;
   /**
    * The sort order of listings: UTF-16 code units or UTF-8 bytes. They differ only for characters beyond the basic
@@ -123,7 +124,7 @@ function identity(bench: () => Bench): void {
       const { connection } = await connections.connect(request);
       expect(connection.predecessors).toEqual(expected.slice(0, 10));
       await bench().advance(10);
-      // A resumed instance keeps the same list.
+      // An instance that resumes keeps the same list of predecessors.
       expect((await connections.connect(request)).connection.predecessors).toEqual(connection.predecessors);
       const { epoch } = (await connections.get([key]))[0] ?? connection;
       const cause = (['replaced', 'client_closed', 'heartbeat_lost'] as const)[i % 3] ?? 'replaced';

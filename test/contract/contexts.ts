@@ -32,6 +32,7 @@ export function contextContract(name: string, make: MakeBench, { runs = 150 }: {
     bounds(() => bench);
     listing(() => bench);
     counting(() => bench);
+    byKeys(() => bench);
 
     it('behaves like plain lists after any sequence of reports, links and times', async () => {
       await fc.assert(
@@ -410,5 +411,71 @@ function counting(bench: () => Bench): void {
     const next = await join(bench(), 'tab', { instanceId: 'i2' });
     await next.report(report(null, snapshot(browserWindow('w'))));
     expect(await live()).toBeNull();
+  });
+}
+
+function byKeys(bench: () => Bench): void {
+  const rows = async (keys: readonly (readonly [string, string, string])[]) => {
+    const { contexts } = bench().backend;
+    const ids = keys.map(([userId, clientId, id]) => ({ userId, clientId, contextId: id, windowId: id }));
+    return { contexts: await contexts.getContexts(ids), windows: await contexts.getWindows(ids) };
+  };
+  const same = report(
+    snapshot(context('same', { windowId: 'same' }), worker('other', { windowId: 'same' })),
+    snapshot(browserWindow('same')),
+  );
+
+  it('finds rows by their keys, in the order of the keys, as the lists show them', async () => {
+    for (const userId of ['alice', 'bob']) {
+      for (const clientId of ['tab', 'tab2']) {
+        const { connection } = await bench().backend.connections.connect(hello(userId, clientId));
+        await bench().backend.contexts.report(connection, connection.epoch, same);
+      }
+    }
+    const keys = [
+      ...[
+        ['bob', 'tab', 'same'],
+        ['alice', 'tab', 'none'],
+        ['alice', 'tab2', 'same'],
+        ['carol', 'tab', 'same'],
+      ],
+      ...[
+        ['alice', 'tab', 'same'],
+        ['alice', 'none', 'same'],
+        ['bob', 'tab', 'same'],
+        ['alice', 'tab', 'Same'],
+      ],
+    ] as [string, string, string][];
+    const found = await rows(keys);
+    const listed = await allPages((after) => bench().backend.contexts.list(ANY_CONTEXT, { first: 9, after }));
+    const windows = await allPages((after) => bench().backend.contexts.windows(ANY_WINDOW, { first: 9, after }));
+    const expected = <Row>(all: readonly Row[], matches: (row: Row, key: (typeof keys)[number]) => boolean) =>
+      keys.map((key) => all.find((row) => matches(row, key)) ?? null);
+    const isAt = (row: { userId: string; clientId: string }, [userId, clientId]: (typeof keys)[number]) =>
+      row.userId === userId && row.clientId === clientId;
+    expect(found.contexts).toEqual(expected(listed, (row, key) => isAt(row, key) && row.contextId === key[2]));
+    expect(found.windows).toEqual(
+      expected(windows, ({ window }, key) => isAt(window, key) && window.windowId === key[2]),
+    );
+    expect(found.contexts.map((row) => row !== null)).toEqual([true, false, true, false, true, false, true, false]);
+    expect(found.windows[0]?.live).toEqual({ workers: 1, idle: 1, busy: 0 });
+    expect(await rows([])).toEqual({ contexts: [], windows: [] });
+  });
+
+  it('finds them while the link is down, as stale, and not once the client is forgotten or another instance', async () => {
+    const key = [['alice', 'tab', 'same']] as const;
+    const tab = await join(bench());
+    await tab.report(same);
+    await bench().backend.connections.disconnect(tab.key, tab.connection.epoch, 'client_closed');
+    expect(await rows(key)).toMatchObject({
+      contexts: [{ linkLost: true }],
+      windows: [{ window: { linkLost: true } }],
+    });
+    await bench().advance(FORGET_MS);
+    expect(await rows(key)).toEqual({ contexts: [null], windows: [null] });
+    await (await join(bench())).report(same);
+    expect(await rows(key)).toMatchObject({ contexts: [{ linkLost: false }] });
+    await join(bench(), 'tab', { instanceId: 'i2' });
+    expect(await rows(key)).toEqual({ contexts: [null], windows: [null] });
   });
 }

@@ -1,3 +1,4 @@
+/** The contract of every DedupStore. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { DedupStore } from '../../src/core/dedup/store.ts';

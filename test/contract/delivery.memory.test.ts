@@ -1,9 +1,11 @@
+/** Runs the contracts of delivery over the memory backend. */
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { commandContract } from './commands.ts';
 import { inspectorContract } from './inspector.ts';
+import { newestContract } from './inspector-newest.ts';
 import type { Bench } from './kit/bench.ts';
 import { commandModel } from './commands-model.ts';
 import { nodeContract } from './nodes.ts';
@@ -27,4 +29,5 @@ commandContract('memory', memory);
 waiterContract('memory', memory);
 nodeContract('memory', memory);
 inspectorContract('memory', memory);
+newestContract('memory', memory);
 commandModel('memory', memory);

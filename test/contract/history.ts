@@ -1,3 +1,4 @@
+/** The contract of every HistoryStore. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { Message } from '../../src/core/history/message.ts';
@@ -190,7 +191,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
           } while (after !== null);
           expect(found).toEqual(['m5', 'm1', 'm3', 'm2']);
         }
-        // If a position is older than everything that is left, nothing follows.
+        // Nothing follows a position that is older than every retained row.
         const { next } = await page(3, null);
         await bench.advance(999);
         expect((await page(3, next)).rows).toEqual([]);
@@ -210,6 +211,17 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       await bench.advance(1000);
       expect((await history.streams('alice', null, ALL)).rows).toEqual([]);
       expect(await history.messages('alice', 'clients/tab', EVERY, ALL)).toBeNull();
+    });
+
+    it('keeps a stream until its newest row is too old, also if that row followed soon after the one before', async () => {
+      await retain(['m1']);
+      await bench.advance(50);
+      await retain(['m2']);
+      await bench.advance(999);
+      expect((await history.streams('alice', null, ALL)).rows).toHaveLength(1);
+      expect(await paged(history, EVERY, 10)).toEqual(['m2']);
+      await bench.advance(1);
+      expect((await history.streams('alice', null, ALL)).rows).toEqual([]);
     });
 
     it('never assigns a sequence number twice, also if a stream was removed and created again', async () => {

@@ -1,7 +1,8 @@
+/** The contract of every DeliveryInspector. */
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
-import type { DeliveryFilter } from '../../src/core/delivery/inspector.ts';
+import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/delivery/inspector.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DELIVERY_SAMPLE, SCOPE_HOLDERS, TERMINAL_MS } from '../../src/core/limits.ts';
 import { comparePositions, type Position } from '../../src/core/page.ts';
@@ -17,14 +18,7 @@ import {
   type MakeBench,
 } from './kit/bench.ts';
 
-const ALL: DeliveryFilter = {
-  userId: null,
-  clientId: null,
-  stage: null,
-  outcome: null,
-  nodeId: null,
-  admittedAfter: null,
-};
+const ALL = ANY_COMMAND;
 const BOB = { userId: 'bob', clientId: 'tab' };
 
 /** The contract of every DeliveryInspector. */
@@ -82,6 +76,15 @@ export function inspectorContract(name: string, make: MakeBench): void {
         expect(await summary()).toMatchObject({ dueCommands: 2 });
         await bench.backend.commands.settle({ ...BOB, commandId: 'connects' }, { kind: 'expire' });
         expect(await summary()).toMatchObject({ dueCommands: 1 });
+      });
+
+      it('counts a command once that is past its connect deadline and its deadline', async () => {
+        await park('both', 1_000, { respondWithinMs: 1_000 });
+        await bench.advance(1_000);
+        expect(await summary()).toMatchObject({ dueCommands: 1 });
+        await bench.advance(1_000);
+        expect(await summary()).toMatchObject({ dueCommands: 1 });
+        expect(await bench.backend.nodes.due(10)).toEqual([{ ...BOB, commandId: 'both' }]);
       });
 
       it('takes the oldest deadline over all stages, and the queued age of queued commands only', async () => {
@@ -143,6 +146,19 @@ export function inspectorContract(name: string, make: MakeBench): void {
         expect((await scopes()).map(({ row }) => [row.scopeId, row.reservedCommands])).toEqual([['team-b', 1]]);
       });
 
+      it('are found by their ids, in the order of the ids, as the list shows them', async () => {
+        const { inspector } = bench.backend;
+        await park('b1', 1_000, { scopeId: 'team-b' });
+        await park('b2', 2_000, { scopeId: 'team-b' });
+        await dispatched(bench, 'a1', { scopeId: 'team-a' });
+        const [a, b] = (await scopes()).map(({ row }) => row);
+        const ids = ['team-b', 'none', 'team-a', 'team', 'team-b'];
+        expect(await inspector.getScopes(ids)).toEqual([b, null, a, null, b]);
+        expect(await inspector.getScopes([])).toEqual([]);
+        await bench.backend.commands.finish(keyFor('a1'), ending());
+        expect(await inspector.getScopes(['team-a', 'team-b'])).toEqual([null, b]);
+      });
+
       it('name a bounded number of holders and count them all', async () => {
         for (let i = 0; i < SCOPE_HOLDERS + 3; i++) await park(`c${i}`, 60_000 - i, { scopeLimit: 1_000 });
         const [scope] = await scopes();
@@ -150,6 +166,19 @@ export function inspectorContract(name: string, make: MakeBench): void {
         expect(scope?.row.holders.length).toBe(SCOPE_HOLDERS);
         expect(scope?.row.holders[0]?.commandId).toBe(`c${SCOPE_HOLDERS + 2}`);
         expect(scope?.row.oldestDeadline).toBe(scope?.row.holders[0]?.deadline);
+      });
+
+      it('are counted, each with the user of one reservation', async () => {
+        await admit('a1', { scopeId: 'team-a' });
+        for (const id of ['b1', 'b2', 'b3']) await park(id, 60_000, { scopeId: 'team-b' });
+        await park('gone', 60_000, { scopeId: 'team-c' });
+        const gone = { ...BOB, commandId: 'gone' };
+        await bench.backend.commands.settle(gone, { kind: 'cancel', reason: null, by: 'test' });
+        const reserved = [...(await bench.backend.inspector.reservedScopes())];
+        expect(reserved.sort((a, b) => a.reservedCommands - b.reservedCommands)).toEqual([
+          { scopeId: 'team-a', reservedCommands: 1, userId: 'alice' },
+          { scopeId: 'team-b', reservedCommands: 3, userId: 'bob' },
+        ]);
       });
 
       it('are paged without repeating or losing one that exists throughout the paging', async () => {

@@ -1,3 +1,4 @@
+/** Runs the contracts of the remaining stores over the memory backend. */
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
@@ -7,7 +8,10 @@ import { contextContract } from './contexts.ts';
 import { dedupContract } from './dedup.ts';
 import { historyContract } from './history.ts';
 import type { Bench, HistoryBounds } from './kit/bench.ts';
+import { linkHistoryContract } from './link-history.ts';
+import { reconnectContract } from './reconnects.ts';
 import { sessionContract } from './sessions.ts';
+import { ticketContract } from './tickets.ts';
 import { siteContract } from './sites.ts';
 
 async function memory(history: HistoryBounds = {}): Promise<Bench> {
@@ -26,6 +30,9 @@ async function memory(history: HistoryBounds = {}): Promise<Bench> {
 connectionContract('memory', () => memory());
 contextContract('memory', () => memory());
 historyContract('memory', memory);
+linkHistoryContract('memory', memory);
 dedupContract('memory', () => memory());
 siteContract('memory', () => memory());
 sessionContract('memory', () => memory());
+reconnectContract('memory', () => memory());
+ticketContract('memory', () => memory());

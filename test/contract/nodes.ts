@@ -1,6 +1,7 @@
+/** The contract of every NodeStore: leases, beats and mailboxes. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { NodeReport } from '../../src/core/delivery/nodes.ts';
-import { admission, keyFor, openNode, type Bench, type MakeBench } from './kit/bench.ts';
+import { admission, ALICE, BOUND, keyFor, openNode, type Bench, type MakeBench } from './kit/bench.ts';
 
 const REPORT: NodeReport = {
   listenerAlive: true,
@@ -36,6 +37,16 @@ export function nodeContract(name: string, make: MakeBench): void {
       node.detach();
       expect(await bench.backend.nodes.post('n1', { kind: 'drain', withinMs: 1 })).toBe(false);
       expect(await node.take()).toEqual([]);
+    });
+
+    it('delivers the questions and answers of nodes unchanged', async () => {
+      const node = await openNode(bench);
+      const text = JSON.stringify({ text: 'é "quoted"\n', list: Array.from({ length: 20_000 }, (_, i) => i) });
+      const question = { kind: 'question', questionId: 'q1', from: 'n2', topic: 'series', text } as const;
+      const answer = { kind: 'answer', questionId: 'q1', text } as const;
+      for (const row of [question, answer]) expect(await bench.backend.nodes.post('n1', row)).toBe(true);
+      expect(await node.take()).toEqual([question, answer]);
+      expect(await bench.backend.nodes.post('nowhere', question)).toBe(false);
     });
 
     it('lets one process at a time hold a node id', async () => {
@@ -95,6 +106,53 @@ export function nodeContract(name: string, make: MakeBench): void {
       await bench.advance(3_000);
       expect(await bench.backend.nodes.due(2)).toEqual([keyFor('soon'), keyFor('mid')]);
       expect(await bench.backend.nodes.due(10)).toEqual([keyFor('soon'), keyFor('mid'), keyFor('late')]);
+    });
+
+    it('returns commands past their deadline in every scope, in whatever order they were admitted', async () => {
+      const { commands, nodes } = bench.backend;
+      await commands.rebind(ALICE, BOUND, 'up');
+      const admit = async (id: string, scopeId: string, respondWithinMs: number): Promise<void> => {
+        const result = await commands.admit(admission(id, { scopeId, respondWithinMs, connectWithinMs: 0 }));
+        expect(result.kind).toBe('admitted');
+      };
+      const due = async () => (await nodes.due(10)).map(({ commandId }) => commandId);
+      const expire = (id: string) => commands.settle(keyFor(id), { kind: 'expire' });
+      await admit('far', 'a', 60_000);
+      await admit('near', 'a', 5_000);
+      await admit('other', 'b', 7_000);
+      await commands.dispatch(keyFor('other'), BOUND);
+      await bench.advance(4_999);
+      expect(await due()).toEqual([]);
+      await bench.advance(1);
+      expect(await due()).toEqual(['near']);
+      await bench.advance(2_000);
+      expect(await due()).toEqual(['near', 'other']);
+      expect(await nodes.due(1)).toEqual([keyFor('near')]);
+      for (const id of ['near', 'other']) expect((await expire(id)).kind).toBe('settled');
+      expect(await due()).toEqual([]);
+      // Both scopes were looked into and had nothing due: an earlier deadline counts all the same.
+      for (const scopeId of ['a', 'b']) await admit(`new-${scopeId}`, scopeId, 1_000);
+      await bench.advance(1_000);
+      expect((await due()).sort()).toEqual(['new-a', 'new-b']);
+      for (const id of ['new-a', 'new-b']) await expire(id);
+      expect(await due()).toEqual([]);
+      await bench.advance(52_000);
+      expect(await due()).toEqual(['far']);
+    });
+
+    it('returns a command that waits for its client once, at its connect deadline or, once it was queued, at its deadline', async () => {
+      const { commands, nodes } = bench.backend;
+      const due = async () => (await nodes.due(10)).map(({ commandId }) => commandId);
+      for (const id of ['waits', 'linked', 'ends'])
+        await commands.admit(admission(id, { connectWithinMs: 2_000, respondWithinMs: 3_000 }));
+      await commands.settle(keyFor('ends'), { kind: 'cancel', reason: null, by: 'test' });
+      await bench.advance(2_000);
+      expect((await due()).sort()).toEqual(['linked', 'waits']);
+      await commands.rebind(ALICE, BOUND, 'up');
+      await commands.rebind(ALICE, BOUND, 'down');
+      expect(await due()).toEqual([]);
+      await bench.advance(3_000);
+      expect((await due()).sort()).toEqual(['linked', 'waits']);
     });
   });
 }

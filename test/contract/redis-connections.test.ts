@@ -1,3 +1,4 @@
+/** Runs the contract of connections over Redis. */
 import { connectionContract } from './connections.ts';
 import { redisBench } from './kit/redis-bench.ts';
 

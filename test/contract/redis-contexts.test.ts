@@ -1,3 +1,4 @@
+/** Runs the contract of contexts over Redis. */
 import { contextContract } from './contexts.ts';
 import { redisBench } from './kit/redis-bench.ts';
 

@@ -1,3 +1,4 @@
+/** Runs the contract of deduplication over Redis. */
 import { dedupContract } from './dedup.ts';
 import { redisBench } from './kit/redis-bench.ts';
 

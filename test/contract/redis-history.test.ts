@@ -1,14 +1,7 @@
+/** Runs the contract of history over Redis. */
 import { historyContract } from './history.ts';
 import { redisBench } from './kit/redis-bench.ts';
+import { boundsOf } from './redis-contracts.ts';
 
-historyContract(
-  'Redis',
-  ({ streamMessages, retentionMs, streamsPerUser } = {}) =>
-    redisBench({
-      ...(streamMessages !== undefined && { streamMessages }),
-      ...(retentionMs !== undefined && { retentionMs }),
-      ...(streamsPerUser !== undefined && { streamsPerUser }),
-    }),
-  // Each act is a round trip.
-  { runs: 30 },
-);
+// Fewer random runs, because each act is a round trip.
+historyContract('Redis', (bounds) => redisBench(boundsOf(bounds)), { runs: 12 });

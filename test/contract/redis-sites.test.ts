@@ -1,3 +1,4 @@
+/** Runs the contract of sites over Redis. */
 import { redisBench } from './kit/redis-bench.ts';
 import { siteContract } from './sites.ts';
 

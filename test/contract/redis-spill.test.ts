@@ -1,3 +1,4 @@
+/** Runs the contract of large payloads over Redis. */
 import { createRedisSpill } from '../../src/backends/redis/spill/store.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { redisBench } from './kit/redis-bench.ts';

@@ -1,3 +1,4 @@
+/** Runs the contract of waiters over Redis. */
 import { redisBench } from './kit/redis-bench.ts';
 import { waiterContract } from './waiters.ts';
 

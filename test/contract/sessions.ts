@@ -1,3 +1,4 @@
+/** The contract of site sessions: grants, expiry and bounds. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   GRANTS_PER_SESSION,
@@ -23,7 +24,7 @@ export function sessionContract(name: string, make: MakeBench): void {
     });
     afterEach(() => bench.close());
 
-    /** An id, or a digest, with its owner's prefix. */
+    /** An id or a digest that begins with the prefix of its owner. */
     const led = (text: string, userId = 'alice'): string => bench.backend.sessions.prefixOf(userId) + text;
     const grant = (grantId: string, over: Partial<NewGrant> = {}, userId = 'alice'): NewGrant => ({
       ...{ grantId, parentId: null, events: null, actions: ['task.add'], share: true, ttlMs: null },

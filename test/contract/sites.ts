@@ -1,3 +1,4 @@
+/** The contract of every SiteStore. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SITES_PER_USER } from '../../src/core/limits.ts';
 import type { NewSite } from '../../src/core/sites/store.ts';

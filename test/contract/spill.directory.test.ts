@@ -1,3 +1,4 @@
+/** Runs the contract of large payloads over a directory. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

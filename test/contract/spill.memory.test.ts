@@ -1,3 +1,4 @@
+/** Runs the contract of large payloads over memory. */
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';

@@ -1,3 +1,4 @@
+/** The contract of the store for large payloads, for every implementation. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
@@ -85,7 +86,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
     ])('reports a reference with %s as unavailable and never throws', async (_what, change) => {
       const ref = await store.put(textOf(100), bench.now() + HOUR, 'alice');
       const { state } = await store.read(change(ref));
-      // In memory, the name alone finds the object, so an invented time only has to be harmless.
+      // In memory the name alone finds the object, so an invented expiry must only do no harm.
       if (Number.isFinite(change(ref).expiresAt)) expect(state).toBe('unavailable');
     });
 

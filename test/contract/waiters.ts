@@ -1,3 +1,4 @@
+/** The contract of every WaiterStore. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WaiterFilter } from '../../src/core/delivery/waiters.ts';
 import {

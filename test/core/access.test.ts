@@ -1,3 +1,4 @@
+/** Core's rule about who may read what. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Requester } from '../../src/core/core.ts';
@@ -10,7 +11,7 @@ const owner = user('alice', 'invoke');
 const other = user('mallory', 'invoke');
 const unscoped = user('alice', 'connect', 'host');
 
-/** What a requester gets: `rows`, `null`, or the code of the refusal. */
+/** What a requester is answered: `rows`, `null`, or the code of the refusal. */
 async function answer(ask: () => unknown): Promise<string> {
   try {
     const value: unknown = await ask();

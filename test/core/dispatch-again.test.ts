@@ -1,3 +1,4 @@
+/** Dispatches whose answer from the store is lost or late. */
 import { describe, expect, it } from 'vitest';
 import type { CommandStore, DispatchResult } from '../../src/core/delivery/commands.ts';
 import { CallboardError } from '../../src/core/errors.ts';
@@ -12,8 +13,7 @@ type Losing = TestCore &
   AsyncDisposable & { readonly world: { lose: 'nothing' | 'requests' | 'answers'; requested: string[] } };
 
 /**
- * A core whose store does not answer dispatches on request: they do not reach it, or they run and their answers are
- * lost.
+ * A core whose store loses dispatches on request: either they do not arrive, or they run and their answers are lost.
  */
 async function losingCore(): Promise<Losing> {
   const world: Losing['world'] = { lose: 'nothing', requested: [] };

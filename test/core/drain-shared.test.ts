@@ -1,3 +1,4 @@
+/** A drain in shared mode: queued commands go to the client's next link on another node. */
 import { expect, it } from 'vitest';
 import { admission } from '../contract/kit/bench.ts';
 import { settle } from '../kit/clock.ts';
@@ -15,7 +16,7 @@ it('a link of a closing node receives no new command, and its client gets the qu
   await settle();
   await test.core.delivery.drainNode(admin, 'n1', 60_000);
   await test.clock.advance(2_000);
-  // Admitted by another node.
+  // Another node admits this command.
   await test.backend.commands.admit(admission('queued', { clientId: 'tab' }));
   await test.clock.advance(2_000);
   expect([client.sent.map(({ command }) => command.commandId), client.closes]).toEqual([['running'], []]);

@@ -1,3 +1,4 @@
+/** Ingestion of messages: verdicts, deduplication and projection to sites. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
@@ -160,6 +161,8 @@ describe('ingestion', () => {
     ['clients', 'reserved_stream'],
     ['clients/tab', 'reserved_stream'],
     ['clients/tab/more', 'reserved_stream'],
+    ['links', 'reserved_stream'],
+    ['links/tab', 'reserved_stream'],
     ['1/2/3/4/5/6/7/8', null],
     ['clientsx/tab', null],
     ['a/clients/b', null],
@@ -344,7 +347,7 @@ describe('an ingested message', () => {
     expect((await test.core.history.ofCommand(admin, 'alice', 'c1', {})).nodes.map(({ kind }) => kind)).toEqual([
       'command',
     ]);
-    // The genuine end counts although an event used its message id.
+    // The real end counts, although an event used its message id before.
     await client.result(client.last, { genuine: true });
     expect(await pending).toMatchObject({ kind: 'outcome', result: '{"genuine":true}' });
   });

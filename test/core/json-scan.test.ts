@@ -1,3 +1,4 @@
+/** The scanner of JSON text accepts what JSON.parse accepts, and finds the same members. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -15,7 +16,7 @@ import {
 } from '../../src/core/json.ts';
 import { JSON_DEPTH } from '../../src/core/limits.ts';
 
-/** Long enough to reach every rule; the fixed seed keeps the result reproducible. */
+/** Enough runs to reach every rule. The fixed seed makes the result repeatable. */
 const RUNS = { numRuns: 20_000, seed: 9 };
 
 function parses(text: string): boolean {
@@ -54,7 +55,7 @@ const json = fc.letrec<{ value: string }>((tie) => ({
   ),
 })).value;
 
-/** Replacements for a part of the text. */
+/** Texts that replace a part of a valid text. */
 const scrap = fc.constantFrom(
   ...[
     '',

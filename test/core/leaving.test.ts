@@ -1,3 +1,4 @@
+/** A client that announces that it leaves, while dispatches are under way. */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { CommandStore, DispatchResult } from '../../src/core/delivery/commands.ts';
@@ -15,7 +16,7 @@ const completed = { kind: 'outcome', command: { outcome: 'completed', attempts: 
 const invoke = ({ core }: TestCore, commandId: string) => core.rpc.invoke(alice, { ...CALL, commandId });
 const ids = ({ sent }: TestClient): readonly string[] => sent.map(({ command }) => command.commandId);
 
-/** The answer of `leave`; undefined until there is one. */
+/** Calls `leave`. `answer` is undefined until it is answered. */
 function leaving(client: TestClient): { answer: readonly string[] | undefined } {
   const seen: { answer: readonly string[] | undefined } = { answer: undefined };
   void client.session.leave().then((commands) => (seen.answer = commands));
@@ -49,7 +50,7 @@ async function slowCore(): Promise<Slow> {
 
 describe('a client that leaves while dispatches are under way', () => {
   it.each([true, false])(
-    'receives those that the store counts, and gets their list (reached before: %s)',
+    'receives the commands that the store has dispatched, and gets their ids (reached before: %s)',
     async (before) => {
       await using test = await slowCore();
       const client = await connect(test.core, alice);
@@ -118,7 +119,7 @@ describe('a client that leaves while dispatches are under way', () => {
   });
 });
 
-describe('a store that is away while a client leaves', () => {
+describe('a store that is unavailable while a client leaves', () => {
   it('delays the answer until the result of a lost dispatch is known, and written', async () => {
     let away = false;
     const lossy =
@@ -128,7 +129,7 @@ describe('a store that is away while a client leaves', () => {
         const result = before ?? (await commands.dispatch(key, binding, attempt));
         known.set(`${attempt}`, result);
         if (away) throw new CallboardError('store_unavailable', 'The store does not answer.');
-        // As a shared store does: the attempt is answered again only for the bound link.
+        // Like a shared store, this one answers a repeated attempt only for the bound link.
         return (await bound()) ? result : { kind: 'skip' };
       };
     const known = new Map<string, DispatchResult>();
@@ -204,7 +205,7 @@ describe('a link whose client is leaving', () => {
     expect(clients.map(({ closes }) => closes)).toEqual([replaced, replaced, ...none]);
   });
 
-  it('shows signs of life that do not say whether it is bound', async () => {
+  it('records signs of life without checking whether it is bound', async () => {
     await using test = await testCore();
     const client = await connect(test.core, alice);
     await client.session.leave();

@@ -1,3 +1,4 @@
+/** A node whose store becomes unavailable and comes back. */
 import { describe, expect, it } from 'vitest';
 import type { ConnectionEvent } from '../../src/core/bus.ts';
 import type { NodeListener } from '../../src/core/delivery/nodes.ts';
@@ -10,7 +11,7 @@ const LATER_MS = 30_000;
 
 type Line = { readonly level: string; readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
 
-/** A core whose store the test makes unavailable, and its log. */
+/** A core whose store a test can make unavailable, and its log. */
 async function leavingCore() {
   const lines: Line[] = [];
   const at = (level: string) => (fields: Readonly<Record<string, unknown>>, message: string) =>

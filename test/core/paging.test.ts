@@ -1,3 +1,4 @@
+/** Listings that are read page by page while rows are added and removed. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Page } from '../../src/core/page.ts';
@@ -62,7 +63,7 @@ async function readUnderChurn(world: World, { start, steps, first }: Course): Pr
   for (const name of survivors) expect(seen).toContain(name);
 }
 
-/** Lets the rows to remove be forgotten, while the others show signs of life; then adds the new ones. */
+/** Lets the removed rows be forgotten while the others show signs of life, and then adds the new ones. */
 async function reconnect(rooms: Rooms, live: Set<string>, { come, go }: Parameters<World['change']>[0]): Promise<void> {
   const { connections } = rooms.backend;
   const keyOf = (name: string) => ({ userId: name.split('/')[0] ?? '', clientId: name.split('/')[1] ?? '' });
@@ -115,7 +116,7 @@ describe('paging while rows are added and removed', () => {
     await check((rooms) => {
       const live = new Set<string>();
       return {
-        // A third of the users is known only to the history, a third to both.
+        // A third of the users is known to the history only, and a third to both stores.
         nameOf: (at) => `u${at}`,
         async change({ come, go }) {
           const connected = (names: readonly string[]) =>
@@ -143,7 +144,7 @@ describe('paging while rows are added and removed', () => {
         nameOf: (at) => `s${at}`,
         async change({ come, go }) {
           for (const suffix of go) live.delete(suffix);
-          // A stream without a write for the retention time is gone.
+          // A stream is forgotten when nothing has been written to it for the retention time.
           for (let half = 0; go.length > 0 && half < 2; half++) {
             await write(live);
             await rooms.clock.advance(RETENTION_MS / 2);

@@ -1,3 +1,4 @@
+/** Users take turns with expensive reads. */
 import { describe, expect, it } from 'vitest';
 import { ReadTurns } from '../../src/core/shares/read-turns.ts';
 import { settle } from '../kit/clock.ts';
@@ -23,7 +24,7 @@ function reads(turns: ReadTurns) {
 }
 
 describe('the turns of large reads', () => {
-  it('let a holder with many reads wait for its own, and another holder begin at once', async () => {
+  it('let a holder with many reads wait for its own reads, while another holder begins at once', async () => {
     const turns = new ReadTurns({ atOnce: 3, perHolder: 2 });
     const at = reads(turns);
     const all = ['a1', 'a2', 'a3', 'a4'].map((name) => at.read('alice', name));

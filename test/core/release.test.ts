@@ -1,3 +1,4 @@
+/** A node that closes answers the callers that wait on it. */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import { RELEASE_MS } from '../../src/core/limits.ts';

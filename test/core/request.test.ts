@@ -1,3 +1,4 @@
+/** The check of the input of an invocation, and its digest. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { InvokeRequest } from '../../src/core/core.ts';
@@ -9,7 +10,7 @@ import { createCrypto } from '../../src/platform/crypto.ts';
 
 const crypto = createCrypto('a key of the test');
 
-/** A value of an input, and whether it is wrong. */
+/** A value for a member of the input, and whether it is wrong. */
 type Given<T> = readonly [value: T, wrong: boolean];
 
 const right = <T>(...values: T[]): fc.Arbitrary<Given<T>> =>

@@ -1,3 +1,4 @@
+/** The share of waits. */
 import { describe, expect, it } from 'vitest';
 import type { Core, InvokeRequest } from '../../src/core/core.ts';
 import type { SpillStore } from '../../src/core/history/spill.ts';
@@ -73,7 +74,7 @@ describe("one user's waiting calls", () => {
     await settle();
     const details = expect.objectContaining({ share: 'waits' });
     await expect(core.rpc.await(alice, key)).rejects.toMatchObject({ code: 'share_exceeded', details });
-    // Reading creates no waiter.
+    // A wait of 0 ms only reads, and creates no waiter.
     expect(await core.rpc.await(alice, { ...key, withinMs: 0 })).toMatchObject({ kind: 'pending' });
     await client.result(client.last);
     await first;

@@ -1,3 +1,4 @@
+/** Answers that may lack rows because a node is silent. */
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Completeness, ObservedSource } from '../../src/core/page.ts';
@@ -53,7 +54,7 @@ describe('an answer with rows of a silent node', () => {
     await using opened = await place(['n8', 'n9']);
     const { complete, sources } = await answer(opened);
     const gaps = sources.filter(({ reason }) => reason === 'node_silent');
-    // An answer about one connection names only its own node.
+    // An answer about one connection names only the node of that connection.
     const named = gaps.map(({ nodeId }) => nodeId);
     if (answer === ANSWERS['actions of a connection']) return expect([complete, named]).toEqual([true, []]);
     expect([complete, named]).toEqual([false, ['n8', 'n9']]);

@@ -1,3 +1,4 @@
+/** The demo as a user starts it: its clients, its board and its commands to try. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -32,7 +33,7 @@ beforeAll(async () => {
 
 afterAll(() => demo?.[Symbol.asyncDispose]());
 
-/** The page loads the built library, so an old build would be another library. */
+/** Whether the built library is older than its sources. The page loads the built one. */
 function isOutdated(): boolean {
   const built = `${LIBRARIES}runtime.js`;
   if (!existsSync(built)) return true;

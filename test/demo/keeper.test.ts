@@ -1,3 +1,4 @@
+/** The part of the demo that restarts its clients. */
 import { expect, it } from 'vitest';
 import { Keeper, type KeeperClock, type SupervisedRun } from '../../src/demo/keeper.ts';
 
@@ -32,7 +33,7 @@ function setUp() {
       return promise;
     },
   };
-  /** Ends a run after it lasted this long. */
+  /** Ends a run after it has lasted this long. */
   const fall = async (lastedMs: number): Promise<void> => {
     now += lastedMs;
     runs.at(-1)?.over();

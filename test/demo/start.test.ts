@@ -1,3 +1,4 @@
+/** The demo on a machine without a browser, and with a port that is taken. */
 import { createServer } from 'node:net';
 import { expect, it, vi } from 'vitest';
 import { findBrowser } from '../../src/demo/browser.ts';
@@ -8,7 +9,7 @@ import { readPrinted } from './kit/printed.ts';
 vi.setConfig({ testTimeout: 60_000 });
 
 const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.env['PATH']);
-/** The processes of the cast. */
+/** The number of client processes that the demo starts. */
 const CLIENTS = 4;
 
 it.runIf(process.platform === 'linux')(

@@ -1,3 +1,4 @@
+/** The pool of workers in the demo's kiosk. */
 import { expect, it } from 'vitest';
 import { createWorkerPool, type WorkerPool } from '../../src/demo/worker-pool.ts';
 

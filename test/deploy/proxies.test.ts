@@ -1,8 +1,10 @@
+/** The configurations of deploy/proxies, each run with its real proxy. */
 import { connect as connectHttp2 } from 'node:http2';
 import { WebSocket } from 'ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN, startHttpRelay, tokenOf, type HttpRelay } from '../http/kit/http-relay.ts';
 import { temporaryFolder } from './kit/temporary-folder.ts';
+import { makeCertificate } from './kit/programs.ts';
 import { isInstalled, PROXIES, startProxy, type Proxy } from './kit/proxies.ts';
 
 const NAMES = Object.keys(PROXIES) as (keyof typeof PROXIES)[];
@@ -32,55 +34,65 @@ function ask(
   }).finally(() => session.destroy());
 }
 
-// A proxy that is not installed is not tested here; `npm run deploy:check` needs all of them.
-describe.each(NAMES.filter(isInstalled))('deploy/proxies: %s', (name) => {
-  const opened = new AsyncDisposableStack();
-  let relay: HttpRelay;
-  let proxy: Proxy;
-  beforeAll(async () => {
-    const { path } = opened.use(temporaryFolder());
-    relay = opened.use(await startHttpRelay({ trustProxy: true }));
-    proxy = opened.use(await startProxy(name, path, Number(new URL(relay.url).port)));
-  });
-  afterAll(() => opened.disposeAsync());
+it.each(NAMES)('deploy/proxies: the configuration of %s contains every text that this test replaces in it', (name) => {
+  using folder = temporaryFolder();
+  const { path } = folder;
+  makeCertificate(path);
+  const program = PROXIES[name].prepare({ folder: path, port: 1, relayPorts: [2, 3] });
+  expect(program.join(' ')).toContain(path);
+});
 
-  it('passes requests over HTTP/2, with bodies up to the relay’s own bound', async () => {
-    const { status, protocol } = await ask(proxy, { ':path': '/users' });
-    expect([status, protocol]).toEqual([200, 'h2']);
-    const query = JSON.stringify({ query: '{ __typename }', variables: { filler: 'x'.repeat(1_000_000) } });
-    const json = { ':method': 'POST', ':path': '/graphql', 'content-type': 'application/json' };
-    expect((await ask(proxy, json, { body: query })).status).toBe(200);
-  });
+// Only an installed proxy can run. The test above reads every configuration on any machine.
+describe.each(NAMES)('deploy/proxies: %s', (name) => {
+  describe.skipIf(!isInstalled(name))('runs', () => {
+    const opened = new AsyncDisposableStack();
+    let relay: HttpRelay;
+    let proxy: Proxy;
+    beforeAll(async () => {
+      const { path } = opened.use(temporaryFolder());
+      relay = opened.use(await startHttpRelay({ trustProxy: true }));
+      proxy = opened.use(await startProxy(name, path, Number(new URL(relay.url).port)));
+    });
+    afterAll(() => opened.disposeAsync());
 
-  it('tells the relay its origin, so that its own pages may send requests and pages of others may not', async () => {
-    const origin = `https://localhost:${proxy.port}`;
-    expect((await ask(proxy, { ':path': '/users', origin })).status).toBe(200);
-    const foreign = await ask(proxy, { ':path': '/users', origin: 'https://evil.example' });
-    expect([foreign.status, foreign.text]).toEqual([403, expect.stringContaining('ALLOWED_ORIGINS')]);
-  });
+    it('passes requests over HTTP/2, with bodies up to the relay’s own bound', async () => {
+      const { status, protocol } = await ask(proxy, { ':path': '/users' });
+      expect([status, protocol]).toEqual([200, 'h2']);
+      const query = JSON.stringify({ query: '{ __typename }', variables: { filler: 'x'.repeat(1_000_000) } });
+      const json = { ':method': 'POST', ':path': '/graphql', 'content-type': 'application/json' };
+      expect((await ask(proxy, json, { body: query })).status).toBe(200);
+    });
 
-  it('tells the relay the address of its peer', async () => {
-    await ask(proxy, { ':path': '/no-such-path' });
-    const line = relay.lines.map((text) => JSON.parse(text)).findLast(({ path }) => path === '/no-such-path');
-    expect(line).toMatchObject({ address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) });
-  });
+    it('tells the relay its origin, so that its own pages may send requests and pages of others may not', async () => {
+      const origin = `https://localhost:${proxy.port}`;
+      expect((await ask(proxy, { ':path': '/users', origin })).status).toBe(200);
+      const foreign = await ask(proxy, { ':path': '/users', origin: 'https://evil.example' });
+      expect([foreign.status, foreign.text]).toEqual([403, expect.stringContaining('ALLOWED_ORIGINS')]);
+    });
 
-  it('passes a link in both directions', async () => {
-    const socket = new WebSocket(`wss://localhost:${proxy.port}/connect`, 'callboard.v1', { ca: proxy.certificate });
-    const first = new Promise<string>((done) => socket.once('message', (data) => done(String(data))));
-    await new Promise((done) => socket.once('open', done));
-    const token = await tokenOf('alice', 'connect');
-    const hello = { type: 'hello', token, client_id: 'tab', instance_id: 'i1', client_type: 'browser' };
-    socket.send(`${JSON.stringify(hello)}\n{"actions":[]}`);
-    expect(JSON.parse((await first).split('\n')[0] ?? '')).toMatchObject({ type: 'welcome' });
-    socket.terminate();
-  });
+    it('tells the relay the address of its peer', async () => {
+      await ask(proxy, { ':path': '/no-such-path' });
+      const line = relay.lines.map((text) => JSON.parse(text)).findLast(({ path }) => path === '/no-such-path');
+      expect(line).toMatchObject({ address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) });
+    });
 
-  it('passes the first event of a stream at once, without buffering', async () => {
-    const stream = { ':method': 'POST', ':path': '/graphql/stream', 'content-type': 'application/json' };
-    const query = JSON.stringify({ query: 'subscription { pendingRpcAlerts(olderThanMs: 60000) { over } }' });
-    const headers = { ...stream, accept: 'text/event-stream' };
-    const { status, text } = await ask(proxy, headers, { body: query, until: 'event: next' });
-    expect([status, text]).toEqual([200, expect.stringContaining('"over":false')]);
+    it('passes a link in both directions', async () => {
+      const socket = new WebSocket(`wss://localhost:${proxy.port}/connect`, 'callboard.v1', { ca: proxy.certificate });
+      const first = new Promise<string>((done) => socket.once('message', (data) => done(String(data))));
+      await new Promise((done) => socket.once('open', done));
+      const token = await tokenOf('alice', 'connect');
+      const hello = { type: 'hello', token, client_id: 'tab', instance_id: 'i1', client_type: 'browser' };
+      socket.send(`${JSON.stringify(hello)}\n{"actions":[]}`);
+      expect(JSON.parse((await first).split('\n')[0] ?? '')).toMatchObject({ type: 'welcome' });
+      socket.terminate();
+    });
+
+    it('passes the first event of a stream at once, without buffering', async () => {
+      const stream = { ':method': 'POST', ':path': '/graphql/stream', 'content-type': 'application/json' };
+      const query = JSON.stringify({ query: 'subscription { pendingRpcAlerts(olderThanMs: 60000) { over } }' });
+      const headers = { ...stream, accept: 'text/event-stream' };
+      const { status, text } = await ask(proxy, headers, { body: query, until: 'event: next' });
+      expect([status, text]).toEqual([200, expect.stringContaining('"over":false')]);
+    });
   });
 });

@@ -1,3 +1,4 @@
+/** The units of deploy/systemd, checked by systemd's own tools. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +13,7 @@ const analyze = find('systemd-analyze');
 /** The highest exposure that the unit may have, of 10. */
 const EXPOSURE_MAX = 2.0;
 
-/** The units with a program that exists here, because `verify` looks for it. */
+/** The units, with the path of a program that exists on this machine, because `verify` looks for it. */
 function prepared(folder: string): string {
   const units = join(folder, 'units');
   mkdirSync(units);
@@ -31,7 +32,7 @@ describe('deploy/systemd', () => {
     expect(unknown).toEqual([]);
   });
 
-  // Without systemd's tools there is nothing that could read a unit.
+  // Skipped without systemd's tools, because nothing else can read a unit.
   describe.runIf(analyze !== null)('read by systemd', () => {
     it('has units without a fault', () => {
       using folder = temporaryFolder();

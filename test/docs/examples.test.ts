@@ -1,29 +1,26 @@
+/** Runs the examples of the documents. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { examplesOf, reasonNotRun } from './kit/examples.ts';
+import { examplesOf, reasonNotRun, ROOT } from './kit/examples.ts';
 import { startRunner } from './kit/example-runner.ts';
 
-/** Pages for users. Their examples run from top to bottom, in one relay for each page. */
+/** Every page with fenced blocks. The examples of a page run from top to bottom, in one relay for each page. */
 const PAGES = [
-  'README.md',
-  ...[
-    'install',
-    'calls',
-    'graphql',
-    'rest',
-    'sites',
-    'security',
-    'operating',
-    'upgrading',
-    'shared-mode',
-    'faults',
-  ].map((name) => `docs/${name}.md`),
-];
+  ...['README.md', 'CONTRIBUTING.md', 'bench/README.md'],
+  ...readdirSync(join(ROOT, 'docs')).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+].filter((page) => examplesOf(page).length > 0);
+
+test('the pages with examples are found', () => {
+  expect(PAGES).toEqual(
+    expect.arrayContaining(['README.md', 'docs/clients.md', 'docs/graphql.md', 'docs/redis-rights.md']),
+  );
+});
 
 describe.each(PAGES)('%s', (page) => {
   const examples = examplesOf(page);
 
-  test('has examples, and says why one is not run', () => {
-    expect(examples.length).toBeGreaterThan(0);
+  test('says why an example is not run', () => {
     expect(examples.filter((example) => reasonNotRun(example) === '')).toEqual([]);
   });
 

@@ -1,3 +1,4 @@
+/** The checker of the fault runs finds each kind of violation, and accepts correct runs. */
 import { describe, expect, test } from 'vitest';
 import { check, type Report } from '../../faults/outages/judge/checker.ts';
 import { canaryOf, type Logged } from '../../faults/outages/log/events.ts';
@@ -255,7 +256,7 @@ const BROKEN: readonly Broken[] = [
     'I9',
     "another user's payload",
     () => storyWith(changed({ event: 'seen' }, { canary: canaryOf(BEN) })),
-    `ann by history: ${canaryOf(BEN)}`,
+    `ann on history: ${canaryOf(BEN)}`,
   ],
   [
     'a sample beyond its size',
@@ -321,7 +322,7 @@ function growth(mibPerMinute: number) {
     event: 'memory' as const,
     of: 'grower',
     bytes: (100 + (n * mibPerMinute) / 4) * MIB,
-    // Stamped by hand: a sample every 15 s.
+    // The stamps are written by hand: one sample every 15 s.
     at: n * 15e9,
   }));
 }

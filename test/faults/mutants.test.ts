@@ -1,3 +1,4 @@
+/** The mutants of the fault runs fit the sources, the plans and the invariants. */
 import { describe, expect, test } from 'vitest';
 import { INVARIANTS } from '../../faults/outages/judge/invariants.ts';
 import { PROMISES } from '../../faults/outages/judge/promises.ts';
@@ -6,14 +7,14 @@ import { editsOf, mutate } from '../../faults/outages/mutants/plant.ts';
 import { planOf } from '../../faults/outages/plan/plans.ts';
 
 describe('the mutants', () => {
-  test.each(MUTANTS)('$mode $name replaces what stands in its file exactly once', (mutant) => {
+  test.each(MUTANTS)('$mode $name replaces a text that occurs exactly once in its file', (mutant) => {
     for (const edit of editsOf(mutant)) {
       expect(mutate(edit)).toContain(edit.replace);
       expect(edit.replace).not.toBe(edit.find);
     }
   });
 
-  test.each(MUTANTS)('$mode $name is to be caught by invariants that there are, in a plan that there is', (mutant) => {
+  test.each(MUTANTS)('$mode $name names existing invariants and an existing plan', (mutant) => {
     const names: readonly string[] = [...INVARIANTS, ...PROMISES].map(({ name }) => name);
     expect(mutant.caughtBy.length).toBeGreaterThan(0);
     expect(mutant.caughtBy.filter((name) => !names.includes(name))).toEqual([]);

@@ -1,3 +1,4 @@
+/** The promises of plans, each tried with logs that keep it and logs that break it. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -204,7 +205,7 @@ describe('a plan', () => {
     if (promise !== 'prompt' && promise !== 'amnesty') expect(says).toHaveLength(1);
   });
 
-  test('is judged by every existing promise, each tried both ways', () => {
+  test('is judged by every existing promise, each with logs that keep it and logs that break it', () => {
     expect(PROMISES.map(({ name }) => name)).toEqual(PROMISE_NAMES);
     expect(new Set(BROKEN.map(([, promise]) => promise))).toEqual(new Set(PROMISE_NAMES));
     expect(new Set(KEPT.map(([, promise]) => promise))).toEqual(new Set(PROMISE_NAMES));

@@ -1,3 +1,4 @@
+/** The proxy of the fault runs: each fault that it can cause. */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -50,7 +51,7 @@ async function echoed(socket: Socket, text: string): Promise<string> {
   return got;
 }
 
-/** Not `once`, which an earlier error would end. */
+/** Not `once`: an `error` event would reject it. */
 const closed = (socket: Socket): Promise<unknown> => new Promise((done) => socket.once('close', done));
 
 describe('the fault proxy', () => {
@@ -155,7 +156,7 @@ describe('the fault proxy', () => {
     const { near, echo, proxy } = await setUp();
     proxy.set({ kind: 'delay', ms: 60 });
     near.write('first ');
-    // Until the data has reached the proxy.
+    // Waits until the data has reached the proxy.
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
     proxy.set({ kind: 'pass' });
     near.write('then ');

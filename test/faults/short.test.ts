@@ -1,3 +1,4 @@
+/** A short fault run with real processes, with and without a planted mistake. */
 import { rmSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { runEpisode, type Episode, type EpisodeOptions } from '../../faults/outages/episode.ts';
@@ -33,7 +34,7 @@ describe('three relays over one Redis', () => {
   test(
     'lose nothing, run nothing twice and take over everything from a relay that is killed',
     async () => {
-      // Slow handlers, so that the relay holds commands whenever it is killed.
+      // Handlers are slow, so that the relay holds commands whenever it is killed.
       const plan: Plan = { ...planOf('F1'), workMs: 1_000, respondMs: 10_000, gap: [2_000, 2_000] };
       const episode = await run({ plan, faults: 1 });
       expectGood(episode, SMALL.commands, 1);
@@ -52,7 +53,7 @@ describe('three relays over one Redis', () => {
   );
 
   test(
-    'are caught when their ends leave reservations behind',
+    'are found out by the checker when ends of commands leave reservations behind',
     async () => {
       const leak = MUTANTS.find(({ mode, name }) => mode === 'shared' && name === 'leak');
       if (!leak) throw new Error('there is no such mutant');

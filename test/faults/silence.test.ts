@@ -1,3 +1,4 @@
+/** A relay that stops without notice is found to be silent by another relay. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as after } from 'node:timers/promises';
 import { inject, expect, onTestFinished, test } from 'vitest';
@@ -70,7 +71,7 @@ test(
     }
     expect(seen).toEqual(['connected null true ', 'connected null false dies', 'disconnected node_lost false dies']);
 
-    // By then, the other relay has reaped the node.
+    // The other relay has reaped the node by then.
     const nodes = () => ask<Node>(lives, '/delivery/nodes');
     await after(5_000);
     const { items, completeness } = await nodes();

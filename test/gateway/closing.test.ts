@@ -1,3 +1,4 @@
+/** How links close, by the relay or by their client. */
 import { describe, expect, test } from 'vitest';
 import type { Core } from '../../src/core/core.ts';
 import type { DisconnectCause } from '../../src/core/connections/connection.ts';
@@ -90,7 +91,7 @@ describe('links that end', () => {
   test('a client that sent its close frame is no longer a target, although its socket is still open', async () => {
     await using at = await startGateway();
     const peer = await client(at);
-    // The client does not read the answer to its close, so the handshake does not end.
+    // The client does not read the answer to its close, so the close handshake does not end.
     peer.ws.close(1000);
     peer.ws.pause();
     await expect.poll(() => at.counts.get('links_closed:client_closed')).toBe(1);

@@ -1,3 +1,4 @@
+/** WebSocket frames that the relay encodes itself follow RFC 6455. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeFrames } from '../../src/gateway/encode.ts';

@@ -1,14 +1,18 @@
+/** Frames that a fast parser reads have the same meaning as for the general parser. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseInvoke } from '../../src/protocol/fast-frames.ts';
 import { parseUp } from '../../src/protocol/frames.ts';
 
-/** The same JSON, but no longer written as the frames that come for each command are: it is read as any header. */
+/**
+ * The same header with spaces, so that the parser for frequent frames does not recognise it and the general one reads
+ * it.
+ */
 function spaced(text: string): string {
   return text.replace('{', '{ ');
 }
 
-test('the frames that come for each command say the same with a space and without', () => {
+test('frames that are sent for each command are read alike with a space and without', () => {
   const id = fc.oneof(
     fc.stringMatching(/^[A-Za-z0-9_.:@~-]{1,128}$/),
     fc.string({ maxLength: 4 }),
@@ -27,7 +31,7 @@ test('the frames that come for each command say the same with a space and withou
   );
 });
 
-test('an invoke says the same with a space and without, whatever its members hold and in whatever order they come', () => {
+test('an invoke is read alike with a space and without, whatever its members contain and in any order', () => {
   const odd = fc.constantFrom('', 'é', 'a"b', 'a\\b', 'a\u0001', 'a b', 'x'.repeat(129), '\ud800', '__proto__');
   const id = fc.oneof({ weight: 12, arbitrary: fc.stringMatching(/^[A-Za-z][A-Za-z0-9_.:-]{0,20}$/) }, odd);
   const absent = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 1 });
@@ -58,7 +62,7 @@ test('an invoke says the same with a space and without, whatever its members hol
   expect(taken.fast).toBeGreaterThan(50);
 });
 
-test('the invokes of the caller library and of a caller that leaves all to the defaults are read without JSON', () => {
+test('the fast parser reads the invokes of the caller library and of a caller without options', () => {
   const ids = { user_id: 'alice@example.com', client_id: 'c1', command_id: '0199a0c0-0000-7000-8000-000000000001' };
   const library = { type: 'invoke', ref: '1', ...ids, action: 'lamp.set', stages: 'first' };
   expect(parseInvoke(`${JSON.stringify(library)}\n{"on":true}`)).toMatchObject({ ...library, payload: '{"on":true}' });

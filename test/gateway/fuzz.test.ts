@@ -1,3 +1,4 @@
+/** Random bytes and random frames harm neither the relay nor other links. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UP } from '../../src/protocol/frames.ts';
@@ -92,7 +93,7 @@ function VALID(): string[] {
   ];
 }
 
-/** Sends everything, and waits until the relay has handled it: it answers the close only then. */
+/** Sends all texts, and waits until the relay has handled them: it answers the close only then. */
 async function pour(peer: Peer, texts: readonly string[]): Promise<void> {
   for (const text of texts) if (peer.ws.readyState === peer.ws.OPEN) peer.raw(text);
   peer.ws.close(1000);

@@ -1,3 +1,4 @@
+/** Pings, signs of life, and expiring tokens of links. */
 import { describe, expect, test } from 'vitest';
 import { connectionStatus } from '../../src/core/connections/connection.ts';
 import { CallboardError } from '../../src/core/errors.ts';
@@ -24,6 +25,22 @@ describe('the heartbeat', () => {
         expect(peer.seen('ping')).toHaveLength(round);
       }
     }
+  });
+
+  test('measures the time from a ping to its pong, once, and no pong without a ping', async () => {
+    await using at = await startGateway();
+    const [own, other] = [await client(at), await caller(at)];
+    own.send({ type: 'pong' });
+    await own.sync();
+    expect(at.durations).toEqual([]);
+    await at.clock.advance(20_000);
+    await Promise.all([own.next('ping'), other.next('ping')]);
+    await at.clock.advance(70);
+    for (const peer of [own, own, other]) {
+      peer.send({ type: 'pong' });
+      await peer.sync();
+    }
+    expect(at.durations).toEqual(Array(2).fill({ name: 'client_rtt_seconds', ms: 70 }));
   });
 
   test('takes any frame as a sign of life, which updates last seen', async () => {
@@ -88,7 +105,7 @@ describe('the heartbeat', () => {
     const peer = await client(at);
     for (let i = 0; i < 50; i++) peer.send({ type: 'pong' });
     await peer.sync();
-    // The hello of this second was the sign of life.
+    // The hello was already the sign of life of this second.
     expect(touched).toBe(0);
     await at.clock.advance(1_000);
     for (let i = 0; i < 50; i++) peer.send({ type: 'pong' });
@@ -119,7 +136,7 @@ describe('the heartbeat', () => {
     peer.ws.pause();
     await at.clock.advance(60_000);
     expect(await shown(at)).toMatchObject({ disconnectCause: 'heartbeat_lost' });
-    // The client never answers the close, so `ws` cuts it after a few seconds.
+    // The client never answers the close, so `ws` destroys the socket after a few seconds.
     await expect.poll(() => at.gateway.size, { timeout: 10_000, interval: 50 }).toBe(0);
   });
 

@@ -1,3 +1,4 @@
+/** The opening of a link: hello, welcome and refusals. */
 import { describe, expect, test } from 'vitest';
 import { user } from '../kit/core.ts';
 import { ALICE, caller, client, startGateway, Peer } from './kit/test-gateway.ts';
@@ -22,6 +23,7 @@ describe('opening a link', () => {
       ping_ms: 20_000,
       dead_ms: 60_000,
       max_frame_bytes: 1_048_576,
+      frames_per_message: 64,
       in_flight: 32,
       idempotency_window_ms: 3_600_000,
       token_expires_at: expiresAt,
@@ -43,6 +45,26 @@ describe('opening a link', () => {
     expect(shown?.actions).toEqual([
       { name: 'go', summary: 's', description: 'd', version: '1', checksArguments: true, schema, metadata: '[1.0]' },
     ]);
+  });
+
+  test('keeps the guards and effects of an action, and refuses flags that are not booleans', async () => {
+    await using at = await startGateway();
+    const guards = { approval: true, other: 1 };
+    const effects = { read_only: false, destructive: true, idempotent: null };
+    const peer = await client(at, { payload: { actions: [{ name: 'go', guards, effects }, { name: 'plain' }] } });
+    const key = { userId: 'alice', clientId: 'tab' };
+    const shown = async () => (await at.core.connections.get(user('alice'), key))?.actions;
+    const [go, plain] = (await shown()) ?? [];
+    expect(go).toMatchObject({
+      guards: { approval: true, lease: null },
+      effects: { readOnly: false, destructive: true, idempotent: null, openWorld: null },
+    });
+    expect([plain?.guards, plain?.effects]).toEqual([undefined, undefined]);
+    for (const wrong of [{ guards: true }, { guards: { lease: 'yes' } }, { effects: { open_world: 1 } }]) {
+      peer.send({ type: 'actions' }, { actions: [{ name: 'go', ...wrong }] });
+      expect(await peer.next('refused')).toMatchObject({ code: 'invalid_argument', frame: 'actions' });
+    }
+    expect(await shown()).toHaveLength(2);
   });
 
   test('replaces all advertisements by one frame', async () => {

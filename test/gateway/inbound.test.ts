@@ -1,3 +1,4 @@
+/** The bound on bytes that links read. */
 import { describe, expect, test } from 'vitest';
 import { ByteRates } from '../../src/core/shares/byte-rate.ts';
 import { Inbound } from '../../src/gateway/inbound.ts';
@@ -60,7 +61,7 @@ describe('the reading of a link', () => {
     await clock.advance(200);
     expect(paused()).toBe(8);
     const resumed = links.find((link) => !link.paused);
-    // Its own frame was charged in advance, but the balance is negative: it waits again.
+    // Its frame was charged in advance, but the balance is negative, so it waits again.
     resumed?.charge(PER_SECOND / 5);
     expect(paused()).toBe(9);
     // Waits are rounded up to milliseconds.

@@ -1,3 +1,4 @@
+/** The in-flight window of a link. */
 import { describe, expect, test } from 'vitest';
 import { client, startGateway, invoke } from './kit/test-gateway.ts';
 

@@ -1,3 +1,4 @@
+/** Hostile variables and documents cost little, and their errors are short. */
 import { getIntrospectionQuery, parse, type DocumentNode, type GraphQLSchema } from 'graphql';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -17,7 +18,7 @@ import { smallSchema } from './kit/small-schema.ts';
 const repeat = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');
 
-/** An object that throws when its members are listed more often than linear work would. */
+/** An object that throws when its members are listed more often than linear work requires. */
 function counted(members: Record<string, unknown>): { readonly value: object; readonly listed: () => number } {
   let listed = 0;
   const value = new Proxy(members, { ownKeys: (target) => (listed++, Reflect.ownKeys(target)) });
@@ -81,7 +82,7 @@ describe('variables that do not match their types', () => {
       1,
       'Variable "$n" has invalid value: Expected value of type "Int".',
     ]);
-    // Small values are printed once, where graphql-js would print them with each error.
+    // Small values are printed once; graphql-js would print them with each error.
     const many = await server.ask('query ($f: Filter) { filter(filter: $f) }', { variables: { f: unknownKeys(20) } });
     expect([many.errors.length, many.text.split('found: ').length]).toEqual([1, 2]);
     const [, , small] = await text('query ($f: Filter) { filter(filter: $f) }', { f: { odd: 1 } });

@@ -1,10 +1,11 @@
+/** Documents are parsed and validated once. */
 import { buildSchema, GraphQLError, type DocumentNode } from 'graphql';
 import { expect, test } from 'vitest';
 import { createDocuments } from '../../src/graphql/execution/documents.ts';
 
 const documents = () => createDocuments(buildSchema('type Query { a: Int b: Int }'));
 
-test('a valid document is read once, and is the same to all who ask for it', () => {
+test('a valid document is read once, and all requests get the same object', () => {
   const { read, parse, faults } = documents();
   const first = read('{ a }');
   expect((first as DocumentNode).kind).toBe('Document');
@@ -14,7 +15,7 @@ test('a valid document is read once, and is the same to all who ask for it', () 
   expect(read('{ b }')).not.toBe(first);
 });
 
-test('what is wrong with a document is found each time that it comes', () => {
+test('the faults of a document are reported each time that it is sent', () => {
   const { read, parse } = documents();
   for (const query of ['{ c }', '{ a', '{ a ...F }'])
     for (let time = 0; time < 3; time++) expect(read(query)).toEqual([expect.any(GraphQLError)]);

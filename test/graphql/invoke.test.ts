@@ -1,3 +1,4 @@
+/** Invoking, awaiting and cancelling over GraphQL. */
 import { describe, expect, it } from 'vitest';
 import type { Invocation } from '../../src/core/core.ts';
 import { fail } from '../../src/core/errors.ts';
@@ -97,7 +98,7 @@ describe('invokeAction', () => {
     expect(audit).toEqual([]);
   });
 
-  it('throws for a requester without permission: that is not a typed refusal', async () => {
+  it('throws for a requester without permission, because that is not a typed refusal', async () => {
     const { core } = fakeCore({ invoke: () => outcome });
     expect(await codeOf(INVOKE, { core, variables: { input }, requester: null })).toBe('unauthenticated');
   });

@@ -1,3 +1,4 @@
+/** The limits of documents, of cost, of time and of introspection. */
 import { getIntrospectionQuery } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import {
@@ -43,7 +44,7 @@ describe('the limits of documents', () => {
     await using server = await startGraphqlServer();
     expect(await server.ask(under, { requester: 'admin' })).toMatchObject({ status: 200, errors: [] });
     await expectTooComplex(server, over, word);
-    // Also if the answer comes from the validation cache.
+    // The same answer comes from the validation cache.
     await expectTooComplex(server, over, word);
   });
 

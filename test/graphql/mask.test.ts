@@ -1,7 +1,9 @@
+/** Unexpected errors are hidden, and ours are shown. */
 import { GraphQLError } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { CallboardError, internalMessage } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
+import { silentMetrics } from '../../src/core/metrics.ts';
 import { callboardErrorOf, createMask } from '../../src/graphql/execution/mask.ts';
 import { startGraphqlServer } from './kit/graphql-server.ts';
 import { SECRET } from './kit/small-schema.ts';
@@ -69,7 +71,7 @@ describe('masking', () => {
 
   it('answers the same error with the same object and counts what it hides', () => {
     const counted: string[] = [];
-    const metrics = { count: (name: string) => void counted.push(name), snapshot: () => new Map<string, number>() };
+    const metrics = { ...silentMetrics, count: (name: string) => void counted.push(name) };
     const mask = createMask({ log: silentLog, metrics });
     const error = wrap(new Error(SECRET), ['a']);
     const shown = mask(error);

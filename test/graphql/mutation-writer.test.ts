@@ -1,3 +1,4 @@
+/** Mutations that are written without graphql-js are resolved once. */
 import { readFileSync } from 'node:fs';
 import {
   execute,
@@ -12,7 +13,6 @@ import {
 import { expect, it } from 'vitest';
 import type { Core, Invocation } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
-import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { DIRECT_MUTATION } from '../../src/graphql/writer/cache-hints.ts';
@@ -36,13 +36,13 @@ const shown = ({ data, errors }: ExecutionResult): unknown =>
     JSON.stringify({ data, errors: errors?.map(({ message, path, locations }) => ({ message, path, locations })) }),
   );
 
-/** A core whose invocations have this answer; counts them. */
+/** A core whose invocations have this answer, and the number of invocations. */
 async function invoking(come: (core: Core) => Promise<Invocation>) {
   const { core, ...rest } = await testCore();
   const counted = { calls: 0 };
   const invoke: Core['rpc']['invoke'] = () => (counted.calls++, come(core));
   const own: Core = { ...core, rpc: { ...core.rpc, invoke } };
-  return { ...rest, counted, context: () => createContext({ core: own, requester: admin, log: silentLog }) };
+  return { ...rest, counted, context: () => createContext({ core: own, requester: admin }) };
 }
 
 async function both(of: { context(): object }, document: DocumentNode, variableValues = {}) {
@@ -78,7 +78,7 @@ it.each([
     waitFor: 'admitted',
   });
   for (let time = 0; time < 3; time++) {
-    const context = createContext({ core: test.core, requester: admin, log: silentLog });
+    const context = createContext({ core: test.core, requester: admin });
     expect(await plan?.bind({ ...variables, ...(name === 'InvokeAction' && stage) }).write(context)).toContain(
       '"command_id":"c1"',
     );
@@ -114,7 +114,7 @@ it('a mutation whose answer cannot be written is resolved once', async () => {
 it('the document of IngestMessages is written as text, refused messages among them', async () => {
   await using test = await testCore();
   const plan = createPlans(restSchema).of(parse(INGEST));
-  const context = createContext({ core: test.core, requester: user('alice'), log: silentLog });
+  const context = createContext({ core: test.core, requester: user('alice') });
   const message = { kind: 'event', streamSuffix: 'notes', clientId: 'tab', instanceId: 'i1', payload: { a: [1] } };
   const messages = [
     { ...message, messageId: 'm1' },
@@ -151,7 +151,7 @@ it("omitted arguments get the schema's default each time, also after calls that 
   const base = { user_id: 'alice', client_id: 'tab', action: 'open' };
   const sets = [{}, { wait_for: 'ADMITTED', respond_within_ms: 5 }, { params: { a: 1 }, trace_id: 't' }];
   for (const more of [...sets, ...sets, ...sets])
-    await plan?.bind({ ...base, ...more }).write(createContext({ core, requester: admin, log: silentLog }));
+    await plan?.bind({ ...base, ...more }).write(createContext({ core, requester: admin }));
   expect(seen.slice(3, 6)).toEqual(seen.slice(0, 3));
   expect(seen.slice(6)).toEqual(seen.slice(0, 3));
   expect(seen[0]).toMatchObject({ waitFor: 'completed', connectWithinMs: 0, respondWithinMs: 30_000 });

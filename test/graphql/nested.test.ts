@@ -1,3 +1,4 @@
+/** Nested lists are read in batches, and continue page by page. */
 import { describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import { fakeCore } from './kit/fake-core.ts';
@@ -50,7 +51,7 @@ describe('one nested query over 50 users with 20 connections each', () => {
       'users.list': 1,
       'connections.ofUsers': 1,
       'history.ofUsers': 1,
-      // The count and the page have two different sizes.
+      // The count and the page are read with different sizes.
       'rpc.ofUsers': 2,
       'rpc.ofClients': 1,
     });

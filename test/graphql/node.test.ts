@@ -1,3 +1,4 @@
+/** The interface Node: its ids, and looking rows up by them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { isInterfaceType, isObjectType, parse, visit } from 'graphql';
 import { describe, expect, it } from 'vitest';
@@ -39,7 +40,8 @@ describe('the interface Node', () => {
   it('has the only fields called id, so that no cache keeps a row by a local id', () => {
     const types = Object.values(schema.getTypeMap()).filter(isObjectType);
     const withId = types.filter((type) => !type.name.startsWith('__') && 'id' in type.getFields());
-    expect(withId.map(({ name }) => name).sort()).toEqual(TYPES);
+    // Rows of the audit cannot be looked up one by one. Their numbers are unique in the deployment.
+    expect(withId.map(({ name }) => name).sort()).toEqual(['AuditEvent', ...TYPES]);
   });
 });
 
@@ -61,7 +63,7 @@ describe('REST', () => {
 describe('ids', () => {
   const key = { userId: 'zoë', clientId: 'c/1' };
 
-  it('are read back as what they were made of, whatever characters it holds', () => {
+  it('are read back as the key that they were made of, whatever characters it contains', () => {
     const stream = { userId: 'zoë', suffix: 'sites/a/events' };
     expect(readNodeId('id', nodeIdOf('Stream', stream))).toEqual({ kind: 'Stream', key: stream });
     const row = { seq: 7, at: T0, ...stream };
@@ -99,12 +101,12 @@ const rows = ['ann', 'ben'].map((userId) => {
 });
 const [ann, ben] = rows;
 if (!ann || !ben) throw new Error('no rows');
-const house = () =>
+const rowsOfEveryKind = () =>
   fakeCore({
     connections: [...ann.connections, ...ben.connections],
     streams: [...ann.streams, ...ben.streams],
     messages: [...ann.messages, ...ben.messages],
-    // The fake finds commands and waits by command id alone.
+    // The fake core finds commands and waits by command id alone.
     commands: ann.commands,
     waits: ann.waits,
     contexts: [...ann.contexts, ...ben.contexts],
@@ -135,7 +137,7 @@ describe('nodes(ids)', () => {
   it('answers each row with its type in the order of the ids, also when one is asked twice', async () => {
     const ids = idsOf('ann');
     const asked = [...ids, ...ids.toReversed()];
-    const { nodes } = (await dataOf(NODES, { core: house().core, variables: { ids: asked } })) as {
+    const { nodes } = (await dataOf(NODES, { core: rowsOfEveryKind().core, variables: { ids: asked } })) as {
       nodes: { id: string; __typename: string }[];
     };
     expect(nodes.map(({ id }) => id)).toEqual(asked);
@@ -153,7 +155,7 @@ describe('nodes(ids)', () => {
   });
 
   it('reads each kind once, however many rows and fields ask for it', async () => {
-    const { core, calls } = house();
+    const { core, calls } = rowsOfEveryKind();
     const variables = { ids: [...idsOf('ann'), ...idsOf('ben')], id: idsOf('ann')[1] };
     await dataOf(
       'query ($ids: [ID!]!, $id: ID!) { nodes(ids: $ids) { id } node(id: $id) { id } twin: node(id: $id) { id } }',
@@ -173,7 +175,7 @@ describe('nodes(ids)', () => {
 
   it('counts its rows in the cost, and takes a bounded number', async () => {
     const one = idsOf('ann')[0] ?? '';
-    const many = (count: number) => ({ core: house().core, variables: { ids: Array(count).fill(one) } });
+    const many = (count: number) => ({ core: rowsOfEveryKind().core, variables: { ids: Array(count).fill(one) } });
     const plan = createPlans(schema).of(
       parse(
         'query ($ids: [ID!]!) { nodes(ids: $ids) { ... on User { connections(first: 50) { nodes { clientId } } } } }',

@@ -1,8 +1,8 @@
+/** The bound on the bytes of an answer, over all its pages. */
 import { parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ActionAdvertisement } from '../../src/core/connections/connection.ts';
 import { trustJson } from '../../src/core/json.ts';
-import { silentLog } from '../../src/core/log.ts';
 import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../src/core/limits.ts';
 import type { Page } from '../../src/core/page.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
@@ -61,8 +61,7 @@ function planOf(text: string): Plan {
 /** The data as text, from graphql-js and from the writer, which must be equal. */
 async function answerOf(text: string, variables: Variables = {}): Promise<string> {
   const plan = planOf(text);
-  const context = () =>
-    createContext({ core: test.core, requester: admin, log: silentLog, asks: plan.bind(variables).asks });
+  const context = () => createContext({ core: test.core, requester: admin, asks: plan.bind(variables).asks });
   const { data, errors } = await plan.bind(variables).run(context());
   expect(errors).toBeUndefined();
   const run = JSON.stringify(data);
@@ -77,7 +76,7 @@ const LISTED = `query ($first: Int!, $after: String) { connections(first: $first
 describe('a page of large rows', () => {
   it('is written without graphql-js at its first run already', async () => {
     const bound = createPlans(schema).of(parse(LISTED))?.bind({ first: 1_000 });
-    const context = createContext({ core: test.core, requester: admin, log: silentLog });
+    const context = createContext({ core: test.core, requester: admin });
     expect(typeof (await bound?.write(context))).toBe('string');
   });
 
@@ -153,8 +152,7 @@ describe('an answer of many pages', () => {
     const again = Array.from({ length: 9 }, (_, i) => `u${i}: user(userId: "user0") { ...U }`);
     const text = `{ ${again.join(' ')} } fragment U on User { connections(first: 50) { nodes { actions { items { schema } } } } }`;
     const plan = planOf(text);
-    const context = () =>
-      createContext({ core: test.core, requester: admin, log: silentLog, asks: plan.bind({}).asks });
+    const context = () => createContext({ core: test.core, requester: admin, asks: plan.bind({}).asks });
     expect(await plan.bind({}).write(context())).toBeNull();
     const { errors } = await plan.bind({}).run(context());
     expect(errors?.[0]?.originalError).toMatchObject({ code: 'too_complex' });

@@ -1,3 +1,4 @@
+/** Who sees payloads over GraphQL, and what is audited. */
 import { describe, expect, it } from 'vitest';
 import { trustJson } from '../../src/core/json.ts';
 import { fakeCore } from './kit/fake-core.ts';
@@ -48,7 +49,7 @@ describe('payloads of retained messages', () => {
         ],
       },
     });
-    expect(audit).toEqual([{ audit: 'payload', requester: 'admin:root', stream: 'ann/clients/c1' }]);
+    expect(audit).toEqual([{ audit: 'payload', requester: 'admin:root', userId: 'ann', stream: 'ann/clients/c1' }]);
   });
 
   it("of one's own are not audited", async () => {
@@ -97,7 +98,7 @@ describe('spilled payloads', () => {
       },
     });
     expect(calls.filter((call) => call.startsWith('history.payloads'))).toEqual(['history.payloads m1 m2 m3']);
-    expect(audit).toEqual([{ audit: 'payload', requester: 'admin:root', stream: 'ann/clients/c1' }]);
+    expect(audit).toEqual([{ audit: 'payload', requester: 'admin:root', userId: 'ann', stream: 'ann/clients/c1' }]);
   });
 
   it('are fetched up to 16 MiB an answer: further ones stay redacted, in both fields alike', async () => {

@@ -1,3 +1,4 @@
+/** Every shipped document is written by the plan as graphql-js would write it. */
 import { readFileSync, readdirSync } from 'node:fs';
 import {
   Kind,
@@ -12,7 +13,6 @@ import {
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeJson } from '../../src/core/json.ts';
-import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
@@ -52,6 +52,7 @@ const known: Record<string, unknown> = {
   user_id: 'alice',
   client_id: 'tab',
   command_id: 'k1',
+  action: 'open',
   stream: 'alice/clients/tab',
   limit: 2,
   status: 'CONNECTED',
@@ -70,10 +71,10 @@ const known: Record<string, unknown> = {
   site_id: 'board',
   session_id: 's1',
 };
-/** One name for several types. */
+/** A name that several types use. */
 const knownOfType: Record<string, unknown> = { ContextStatus: 'IDLE', WindowStatus: 'OPEN' };
 
-/** Only the required variables, all known ones, and one wrong one. */
+/** Sets of variables: only the required ones, all known ones, and one with a wrong value. */
 function variableSets(document: DocumentNode): Record<string, unknown>[] {
   const all = operationOf(document)?.variableDefinitions ?? [];
   const pick = (some: typeof all) =>
@@ -110,7 +111,7 @@ async function populate({ core, backend }: OpenedCore): Promise<void> {
       document: parse(
         `mutation { invokeAction(input: { userId: "alice", clientId: "tab", action: "open", commandId: "${commandId}", waitFor: ADMITTED }) { __typename } }`,
       ),
-      contextValue: createContext({ core, requester: alice, log: silentLog }),
+      contextValue: createContext({ core, requester: alice }),
     });
   await invoke('k1');
   await settle();
@@ -119,7 +120,7 @@ async function populate({ core, backend }: OpenedCore): Promise<void> {
   await settle();
 }
 
-/** Populated once: queries change nothing. */
+/** Populated once, because queries change nothing. */
 let test: OpenedCore;
 beforeAll(async () => {
   test = await openCore({ rawMessages: true });
@@ -131,7 +132,7 @@ function shown({ data, errors }: ExecutionResult): unknown {
   return JSON.parse(JSON.stringify({ data, errors: errors?.map(({ message, path }) => ({ message, path })) }));
 }
 
-/** An invalid request gets only its first fault. */
+/** Only the first error of an invalid request, because the writer reports no more. */
 function firstOfRequest(result: ExecutionResult): ExecutionResult {
   return 'data' in result ? result : { errors: result.errors?.slice(0, 1) ?? [] };
 }
@@ -146,7 +147,7 @@ describe.each([
     'the plan of $name answers as graphql-js does',
     async ({ document }) => {
       const plan = plans.of(document);
-      const context = () => createContext({ core: test.core, requester: admin, log: silentLog });
+      const context = () => createContext({ core: test.core, requester: admin });
       for (const variableValues of variableSets(document)) {
         const options = { maxCoercionErrors: 1 };
         const args = { schema: of, document, variableValues, contextValue: context(), hideSuggestions: true, options };
@@ -162,7 +163,7 @@ describe.each([
   it('all of them are written as text', async () => {
     await using test = await openCore({ rawMessages: true });
     await populate(test);
-    const context = () => createContext({ core: test.core, requester: admin, log: silentLog });
+    const context = () => createContext({ core: test.core, requester: admin });
     const slow: string[] = [];
     for (const document of documents) {
       const own = await plans.of(document)?.bind(variableSets(document)[1]).write(context());
@@ -183,7 +184,7 @@ it('the corpus has answers that are worth comparing', async () => {
       plans
         .of(document)
         ?.bind(variableSets(document)[1])
-        .run(createContext({ core: test.core, requester: admin, log: silentLog })),
+        .run(createContext({ core: test.core, requester: admin })),
     ),
   );
   const failed = answers.flatMap((answer, i) =>

@@ -1,3 +1,4 @@
+/** The cache of parsed request bodies. */
 import { expect, test } from 'vitest';
 import { createBodyReader } from '../../src/graphql/http/request-bodies.ts';
 import { parseBody } from '../../src/http/body.ts';
@@ -8,7 +9,7 @@ function reader() {
   return { parsed, read: (text: string) => read(Buffer.from(text)) };
 }
 
-test('a short body that comes again is read once, and nobody can change it', () => {
+test('a short body that is sent again is parsed once, and the result cannot be changed', () => {
   const { parsed, read } = reader();
   const text = '{"query":"{ viewer { kind } }","variables":{"a":1}}';
   const first = read(text);
@@ -19,13 +20,13 @@ test('a short body that comes again is read once, and nobody can change it', () 
   expect(parsed).toHaveLength(2);
 });
 
-test('bytes that read alike as characters of one byte are told apart', () => {
+test('different bytes that Latin-1 would read alike are told apart', () => {
   const read = createBodyReader(parseBody);
   expect(read(Buffer.from('{"query":"é"}'))).toMatchObject({ query: 'é' });
   expect(() => read(Buffer.from('{"query":"é"}', 'latin1'))).toThrow('UTF-8');
 });
 
-test('a long body, and what is no object, is read each time', () => {
+test('a long body, and a body that is not an object, is parsed each time', () => {
   const { parsed, read } = reader();
   const long = `{"query":"${' '.repeat(5_000)}{ a }"}`;
   for (const text of [long, long, '1', '1']) read(text);

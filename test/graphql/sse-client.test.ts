@@ -1,3 +1,4 @@
+/** The official graphql-sse client reads our event streams. */
 import { NetworkError, createClient, type Client, type ExecutionResult } from 'graphql-sse';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
@@ -80,14 +81,14 @@ describe.each([
       return answer?.errors?.map(({ extensions }) => extensions?.['code']);
     };
     expect(await codes('subscription { refused }')).toEqual(['not_found']);
-    expect(await codes('subscription { nope }')).toEqual(['GRAPHQL_VALIDATION_FAILED']);
-    expect(await codes('subscription {')).toEqual(['GRAPHQL_PARSE_FAILED']);
+    expect(await codes('subscription { nope }')).toEqual(['graphql_validation_failed']);
+    expect(await codes('subscription {')).toEqual(['graphql_parse_failed']);
     expect(await codes('{ __schema { description } }')).toEqual(['forbidden']);
     expect(await codes(`{ cat { ${Array.from({ length: 101 }, (_, i) => `a${i}: id`).join(' ')} } }`)).toEqual([
       'too_complex',
     ]);
     expect(await codes('{ named(first: 20000) { id } }')).toEqual(['too_complex']);
-    expect(await codes('subscription { ticks seen }')).toEqual(['GRAPHQL_VALIDATION_FAILED']);
+    expect(await codes('subscription { ticks seen }')).toEqual(['graphql_validation_failed']);
   });
 
   it('gets the errors of variables', async () => {

@@ -1,3 +1,4 @@
+/** Event streams end with their tokens. */
 import { expect, test } from 'vitest';
 import { createExpiries, type Ending } from '../../src/web/expiries.ts';
 import { FakeClock } from '../kit/clock.ts';

@@ -1,3 +1,4 @@
+/** Subscriptions that are executed once for many subscribers. */
 import { createClient } from 'graphql-sse';
 import { describe, expect, it } from 'vitest';
 import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
@@ -112,7 +113,7 @@ describe('a shared subscription', () => {
     expect(server.news.lifetimes()).toBe(1);
   });
 
-  it('refuses a joiner with its own field name, in the words of an unshared subscription', async () => {
+  it('refuses a requester with the field name of its own document, as an unshared subscription would', async () => {
     await using server = await opened();
     await listening(server);
     const refused = async (name: 'news' | 'own '): Promise<string> => {
@@ -233,7 +234,7 @@ describe('a shared subscription', () => {
   });
 });
 
-/** Characters that JSON escapes, characters that it does not, and those that end frames. */
+/** Random text of characters that JSON escapes, characters that it does not escape, and characters that end frames. */
 function randomText(seed: number): string {
   const parts = [
     '\n',
@@ -261,7 +262,7 @@ async function single({ url }: GraphqlServer) {
   await reserved.ended;
   const headers = { ...bearer, 'x-graphql-event-stream-token': reserved.text() };
   const shared = await openRaw(at, { headers: { ...headers, accept: 'text/event-stream' } });
-  /** Null: stops it. */
+  /** Sends an operation. `query` null: stops the operation instead. */
   const operate = (operationId: string, query: string | null): Promise<RawStream> =>
     query === null
       ? openRaw(`${at}?operationId=${operationId}`, { method: 'DELETE', headers })

@@ -1,3 +1,4 @@
+/** Writing of event streams, and members of a group that stop reading. */
 import { describe, expect, it } from 'vitest';
 import type { LiveEvent } from '../../src/core/live.ts';
 import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../../src/core/limits.ts';
@@ -51,7 +52,7 @@ describe('a stream', () => {
     await until('0\r\n\r\n');
     expect(bodyOf(text())).toBe(`:\n\n${Buffer.from('a€😀').toString('latin1')}:\n\n`);
     expect(writes()).toBe(0);
-    // The connection can be used for another request.
+    // The connection stays usable for another request.
     expect([reader.destroyed, text().toLowerCase().includes('connection: close')]).toEqual([false, false]);
   });
 
@@ -128,7 +129,7 @@ describe('a member of a group that stops reading', () => {
       expect(seen(fast.text())).toEqual(Array.from({ length: count + 1 }, (_, i) => [i, 0]));
       const got = seen(slow.text());
       const gaps = got.filter(([, missed]) => missed > 0);
-      // One gap, before the hundred that were queued.
+      // There is one gap, before the hundred events that were queued.
       expect(gaps).toEqual([[count - SUBSCRIPTION_QUEUE, count - got.length + 1]]);
       expect(all.encoded).toHaveLength(count + 2);
     },

@@ -1,3 +1,4 @@
+/** Subscriptions over event streams: both modes of graphql-sse, bounds and ends. */
 import { describe, expect, it } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import {
@@ -17,7 +18,7 @@ const TICKS = 'subscription { ticks }';
 const COMPLETE = 'event: complete\ndata:\n\n';
 const push = (server: GraphqlServer, n: number): void => server.subscriptions.feeds.forEach((feed) => feed.push(n));
 
-/** With enough time for the handler to take each event, if it did. */
+/** Pushes events with pauses in which the handler could take each of them. */
 async function pushSlowly(server: GraphqlServer, from: number, to: number): Promise<void> {
   for (let n = from; n < to; n++) {
     push(server, n);
@@ -116,7 +117,7 @@ describe('an event stream', () => {
     await opened;
     stream.abort();
     await server.subscriptions.aborted.promise;
-    // Its place is free again: ten more fit.
+    // The place is free again, so ten more streams fit.
     const more = await Promise.all(Array.from({ length: SSE_PER_PRINCIPAL }, () => subscribeRaw(server.url, TICKS)));
     expect(more.map(({ status }) => status)).toEqual(more.map(() => 200));
   });
@@ -139,7 +140,7 @@ describe('an event stream', () => {
     const opened = server.subscriptions.opened.promise;
     const slow = await openPaused(server, { query, variables: { size: 200_000 } });
     await opened;
-    // Far more than the sockets hold, so that the handler must stop taking events from their source.
+    // Far more data than the sockets hold, so the handler must stop reading from its source.
     await pushSlowly(server, 0, 300);
     await slow.blocked();
     await server.clock.advance(SSE_PING_MS);
@@ -147,7 +148,7 @@ describe('an event stream', () => {
     slow.resume();
     await slow.until('"599:');
     const seen = slow.numbers();
-    // The feed holds 100 and drops its oldest: the received events are in order, and the last 100 are complete.
+    // The feed holds 100 events and drops the oldest: the received events are in order, and the last 100 are complete.
     expect(seen).toEqual([...seen].sort((a, b) => a - b));
     expect(seen.slice(-100)).toEqual(Array.from({ length: 100 }, (_, i) => 500 + i));
     expect(seen.length).toBeLessThan(400);
@@ -166,7 +167,7 @@ describe('an event stream', () => {
     await slow.blocked();
     await server.clock.advance(SSE_STALL_MS - SSE_PING_MS);
     expect(server.subscriptions.feeds.size).toBe(1);
-    // The sockets may still have taken some bytes since, which restarts the time.
+    // The sockets may still have accepted some bytes, which restarts the timeout.
     while (server.subscriptions.feeds.size > 0) await server.clock.advance(SSE_PING_MS);
     slow.destroy();
   });
@@ -184,7 +185,7 @@ describe('the number of event streams', () => {
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
     expect(await refusal(Promise.resolve(refused))).toEqual([429, 'rate_limited']);
     expect(await refusal(toStream(server, 'PUT'))).toEqual([429, 'rate_limited']);
-    // The reserved place counts already; the others count separately.
+    // The reserved place already counts. Those of other requesters count separately.
     expect((await open(server, token)).status).toBe(200);
     expect((await subscribeRaw(server.url, TICKS, { requester: 'bob' })).status).toBe(200);
     streams[0]?.abort();

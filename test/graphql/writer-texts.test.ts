@@ -1,6 +1,6 @@
+/** How the JSON writer writes strings and large cached lists. */
 import { parse } from 'graphql';
 import { expect, it } from 'vitest';
-import { silentLog } from '../../src/core/log.ts';
 import { wholeText } from '../../src/web/json-text.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
@@ -23,10 +23,10 @@ it('writes strings with any character as JSON.stringify does', async () => {
   );
   const items = texts.map((summary) => ({ summary }));
   const expected = JSON.stringify({ user: { connections: { nodes: [{ actions: { items } }] } } });
-  // The second time from the cache, which must remember it.
+  // The second answer comes from the cache, which must know whether the text is ASCII.
   for (let time = 0; time < 2; time++) {
     const note = { nonAscii: false };
-    const context = createContext({ core: test.core, requester: admin, log: silentLog });
+    const context = createContext({ core: test.core, requester: admin });
     expect(await plan?.bind({}).write(context, note)).toBe(expected);
     expect(note.nonAscii).toBe(true);
   }
@@ -49,7 +49,7 @@ it.each([
       );
       for (let time = 0; time < 3; time++) {
         const note = { nonAscii: false };
-        await plan?.bind({}).write(createContext({ core: test.core, requester: admin, log: silentLog }), note);
+        await plan?.bind({}).write(createContext({ core: test.core, requester: admin }), note);
         expect(note.nonAscii).toBe(nonAscii);
       }
     }
@@ -65,7 +65,7 @@ it('hands a large cached list over as bytes where the text may refer to them, an
       b: user(userId: "alice") { connections(first: 5) { nodes { clientId actions { items { summary } } } } } }`),
   );
   const write = async (inserts?: Buffer[]) => {
-    const context = createContext({ core: test.core, requester: admin, log: silentLog });
+    const context = createContext({ core: test.core, requester: admin });
     return (await plan?.bind({}).write(context, { nonAscii: false, ...(inserts && { inserts }) })) ?? '';
   };
   const expected = await write();
@@ -79,6 +79,6 @@ it('hands a large cached list over as bytes where the text may refer to them, an
     if (inserts.length > 0) expect(text.length).toBeLessThan(expected.length / 2);
   }
   expect(expected).not.toContain('\0');
-  // Over Redis each read makes its entities anew, so nothing is cached.
+  // Over Redis each read creates new entities, so nothing is cached.
   expect(counts).toEqual(test.core.mode === 'direct' ? [1, 1, 1] : [0, 0, 0]);
 });

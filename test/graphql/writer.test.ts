@@ -1,3 +1,4 @@
+/** The JSON writer answers random queries as graphql-js does, also from its cache. */
 import { NoUnusedVariablesRule, execute, parse, specifiedRules, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import {
@@ -7,11 +8,11 @@ import {
   recentlyReplaced,
 } from '../../src/core/connections/connection.ts';
 import { writeJson } from '../../src/core/json.ts';
-import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { createJsonCaches } from '../../src/graphql/writer/json-cache.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
+import { unaudited } from './kit/run.ts';
 import { admin, advertisement, connect, testCore, user, type TestCore } from '../kit/core.ts';
 import { randomQuery } from './kit/random.ts';
 import { createFeeds, smallSchema } from './kit/small-schema.ts';
@@ -61,8 +62,8 @@ describe.each([
         const document = parse(text);
         if (validate(of, document, RULES).length > 0) continue;
         const plan = plans.of(document);
-        const context = () =>
-          createContext({ core: test.core, requester: seed % 5 ? admin : user('alice'), log: silentLog });
+        const core = unaudited(test.core);
+        const context = () => createContext({ core, requester: seed % 5 ? admin : user('alice') });
         const args = {
           schema: of,
           document,
@@ -99,9 +100,9 @@ describe('the cached text of an entity', () => {
     const test = await testCore();
     const plan = createPlans(schema).of(DOCUMENT);
     const ask = async (): Promise<string | null | undefined> => {
-      const contextValue = createContext({ core: test.core, requester: admin, log: silentLog });
+      const contextValue = createContext({ core: test.core, requester: admin });
       const { data } = await execute({ schema, document: DOCUMENT, contextValue });
-      const own = await plan?.bind({}).write(createContext({ core: test.core, requester: admin, log: silentLog }));
+      const own = await plan?.bind({}).write(createContext({ core: test.core, requester: admin }));
       expect(own).toBe(writeJson(data));
       return own;
     };
@@ -151,7 +152,7 @@ describe('the cached text of an entity', () => {
     const LIST = parse(`{ user(userId: "alice") { connectionCount connections { nodes {
       clientId status heartbeat recentlyReplaced lastSeenAt disconnectCause actions { items { name } } } } } }`);
     const plan = createPlans(schema).of(LIST);
-    const context = () => createContext({ core: test.core, requester: admin, log: silentLog });
+    const context = () => createContext({ core: test.core, requester: admin });
     const seen = new Set<string>();
     const look = async (): Promise<void> => {
       const { data } = await execute({ schema, document: LIST, contextValue: context() });

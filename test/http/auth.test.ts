@@ -1,3 +1,4 @@
+/** Which tokens a relay accepts, and whom they stand for. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SignJWT, exportJWK, generateKeyPair, UnsecuredJWT, type CryptoKey, type JWTPayload } from 'jose';
@@ -11,7 +12,7 @@ import { signToken } from '../../src/http/token.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
 
-/** Where all tokens of one test come from. */
+/** The address from which all tokens of a test are sent. */
 const ADDRESS = '192.0.2.1';
 const SECRET = 'a secret of more than thirty-two bytes';
 const OTHER = 'another secret of more than thirty-two';
@@ -327,7 +328,7 @@ describe('tokens signed by a key set', () => {
     expect(await good).toMatchObject({ userId: 'alice' });
     for (const each of await Promise.all(shown)) expect(each).toMatchObject(refused);
     await expect(relay.authenticate(unknown(1_000), ADDRESS)).rejects.toMatchObject(refused);
-    // The keys are read once, and not again for half a minute; the address is not slowed.
+    // The keys are read once, and not again for half a minute. The address is not slowed down.
     expect([fetched, verify.mock.calls.length]).toEqual([1, 1]);
     verify.mockRestore();
   });
@@ -364,6 +365,39 @@ describe('tokens signed by a key set', () => {
   it('are neither accepted nor refused while the keys cannot be read', async () => {
     const broken = jwksUrl.replace('/keys', '/broken');
     expect(await verdict(await rs(claims), { ...bound, jwksUrl: broken })).toBe('503 store_unavailable');
+  });
+});
+
+describe('replaced credentials', () => {
+  it('accept tokens of the secret and of the one before it', async () => {
+    const both = { secret: OTHER, previousSecret: SECRET };
+    expect(await verdict(await hs(good), both)).toMatchObject({ userId: 'alice' });
+    expect(await verdict(await hs(good, OTHER), both)).toMatchObject({ userId: 'alice' });
+    expect(await faultOf(await hs(good, 'a third secret that no relay has, at all'), both)).toBe('signature');
+    expect(await faultOf(await hs({ ...good, exp: seconds - 60 }), both)).toBe('expired');
+  });
+
+  it('apply from the next token on, also to tokens that were accepted a moment ago', async () => {
+    const replaced = authenticator();
+    const token = await hs(good);
+    const of = (text: string) =>
+      replaced.authenticate(text).then(
+        () => 'accepted',
+        (error: unknown) => (error instanceof CallboardError ? error.code : error),
+      );
+    expect([await of(token), await of(TOKENS[0] ?? '')]).toEqual(['accepted', 'accepted']);
+    replaced.replace({ adminTokens: ['a-new-admin-token'], secret: OTHER });
+    expect([await of(token), await of(TOKENS[0] ?? '')]).toEqual(['unauthenticated', 'unauthenticated']);
+    expect([await of(await hs(good, OTHER)), await of('a-new-admin-token')]).toEqual(['accepted', 'accepted']);
+  });
+
+  it('do not cache a token whose verification began before they were replaced', async () => {
+    const replaced = authenticator();
+    const token = await hs(good);
+    const begun = replaced.authenticate(token);
+    replaced.replace({ adminTokens: [], secret: OTHER });
+    await begun;
+    expect(await replaced.recall(token)).toBeNull();
   });
 });
 

@@ -1,3 +1,4 @@
+/** The settings of a relay: defaults, files, checks and messages. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,6 +7,7 @@ import { readConfig } from '../../src/config.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { SHARE_BOUNDS, SPILL_IN_MEMORY } from '../../src/core/shares/bounds.ts';
 import { SETTING_NAMES } from '../../src/settings.ts';
+import { CERTIFICATE, OTHER_CERTIFICATE } from '../kit/certificates.ts';
 
 const SECRET = 'a secret of more than thirty-two bytes';
 const CREDENTIALS = { CALLBOARD_SECRET: SECRET, CALLBOARD_ADMIN_TOKEN: 'the-administrator' };
@@ -52,6 +54,25 @@ describe('configuration', () => {
     expect(one.auth.adminTokens[0]?.length).toBeGreaterThanOrEqual(32);
     expect(two.auth.secret).not.toBe(one.auth.secret);
     expect(two.auth.adminTokens).not.toEqual(one.auth.adminTokens);
+  });
+
+  it('takes the token of the scraper from a variable or a file, and not if it is short or an administrator’s', () => {
+    const token = 'a-token-that-only-prometheus-has-1';
+    expect(readConfig({ ...CREDENTIALS }, []).auth.metricsToken).toBe(null);
+    expect(readConfig({ ...CREDENTIALS, CALLBOARD_METRICS_TOKEN: token }, []).auth.metricsToken).toBe(token);
+    const inFile = { ...CREDENTIALS, CALLBOARD_METRICS_TOKEN_FILE: file(`${token}\n`) };
+    expect(readConfig(inFile, []).auth.metricsToken).toBe(token);
+    expect(readConfig(CREDENTIALS, ['--metrics-token-file', file(token)]).auth.metricsToken).toBe(token);
+    const faults = (text: string) => faultsOf({ ...CREDENTIALS, CALLBOARD_METRICS_TOKEN: text });
+    expect(faults(token.slice(0, 31))).toEqual({ CALLBOARD_METRICS_TOKEN: 'expected at least 32 characters' });
+    expect(faults('with a space'.repeat(4))).toMatchObject({
+      CALLBOARD_METRICS_TOKEN: expect.stringContaining('visible ASCII'),
+    });
+    expect(faultsOf({ CALLBOARD_ADMIN_TOKEN: `ops=${token}`, CALLBOARD_METRICS_TOKEN: token })).toEqual({
+      CALLBOARD_METRICS_TOKEN: 'must not be the token of an administrator',
+    });
+    // The token of the scraper admits nobody else, so it does not count as a credential.
+    expect(readConfig({ CALLBOARD_METRICS_TOKEN: token }, []).generated).toBe(true);
   });
 
   it.each([
@@ -171,28 +192,42 @@ describe('configuration', () => {
     },
   );
 
+  it('needs a key for the rows of an audit file', () => {
+    const audit = { CALLBOARD_ADMIN_TOKEN: 'ops=0123456789abcdef', CALLBOARD_AUDIT_FILE: '/audit' };
+    expect(faultsOf(audit)).toEqual({ CALLBOARD_AUDIT_FILE: expect.stringContaining('AUDIT_KEY or SECRET') });
+    const { audit: read, reveal } = readConfig({ ...audit, CALLBOARD_AUDIT_KEY: 'k'.repeat(32) }, []);
+    expect([read, reveal]).toEqual([{ file: '/audit', key: 'k'.repeat(32), days: 90, maxRows: 100_000 }, 'argument']);
+  });
+
   it('has every setting as a variable and as a flag', () => {
     const values: Partial<Record<string, string>> = {
       HOST: '127.0.0.1',
       UNAUTHENTICATED_SOCKETS_PER_ADDRESS: '64',
       BASE_PATH: '/b',
       SECRET,
+      METRICS_TOKEN: 'm'.repeat(32),
       JWKS_URL: 'https://id.example',
       REDIS_URL: 'redis://127.0.0.1',
       DURABILITY: 'memory',
       POLICY_FILE: file('{}'),
+      AUDIT_KEY: 'k'.repeat(32),
+      AUDIT_DAYS: '30',
+      AUDIT_MAX_ROWS: '1000',
+      REVEAL: 'mutation',
+      TLS_CERT: file(CERTIFICATE.cert),
+      TLS_KEY: file(CERTIFICATE.key),
       ALLOWED_ORIGINS: 'https://a.example',
       INTROSPECTION: 'all',
       LOG_LEVEL: 'warn',
     };
     const argv = SETTING_NAMES.flatMap((name) => {
       const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
-      return /RAW|TRUST|STRICT|FAST/.test(name)
+      return /RAW|TRUST|STRICT|FAST|TRACE|^CONSOLE$/.test(name)
         ? [flag]
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(54);
+    expect(SETTING_NAMES).toHaveLength(65);
   });
 
   it('has the bounds of each share; a default guarantee does not exceed its total', () => {
@@ -333,6 +368,17 @@ describe('settings from files', () => {
     expect([config.generated, config.warnings]).toEqual([false, []]);
   });
 
+  it('hold the secret and the one before it, a line each', () => {
+    const older = 'an older secret of more than thirty-two bytes';
+    const read = (text: string) => faultsOf({ CALLBOARD_SECRET_FILE: secretFile(text) });
+    const { auth } = readConfig({ CALLBOARD_SECRET_FILE: secretFile(`${SECRET}\r\n${older}\n`) }, []);
+    expect([auth.secret, auth.previousSecret]).toEqual([SECRET, older]);
+    expect(read(`${SECRET}\nshort`)).toEqual({ CALLBOARD_SECRET_FILE: 'expected at least 32 bytes' });
+    expect(read(`${SECRET}\n${older}\n${older}`)).toEqual({
+      CALLBOARD_SECRET_FILE: 'expected at most two lines: the secret, and the one before it',
+    });
+  });
+
   it('are given by a flag in place of the variables', () => {
     const env = { CALLBOARD_SECRET: SECRET };
     const other = 'another secret of more than thirty-two bytes';
@@ -355,5 +401,31 @@ describe('settings from files', () => {
     });
     expect(faultsOf({}, [`--host-file=${secretFile('0.0.0.0')}`])).toEqual({ '--host-file': 'is not a known flag' });
     expect(faultsOf({}, ['--secret-file'])).toEqual({ '--secret-file': 'needs a value' });
+  });
+});
+
+describe('TLS', () => {
+  const { cert, key } = CERTIFICATE;
+
+  it('is off without a certificate, and on with one and its key', () => {
+    expect(readConfig({}, []).tls).toBeNull();
+    const env = { CALLBOARD_TLS_CERT: file(cert), CALLBOARD_TLS_KEY: file(key) };
+    const config = readConfig(env, []);
+    expect(config.tls).toEqual({ cert: cert.trimEnd(), key: key.trimEnd() });
+    expect(config.files).toEqual([env.CALLBOARD_TLS_CERT, env.CALLBOARD_TLS_KEY]);
+  });
+
+  it('needs both files, readable and fitting together, and never shows the key', () => {
+    const unfit = 'the certificate and the key are not PEM texts that fit together';
+    const both = (certText: string, keyText: string) =>
+      faultsOf({ CALLBOARD_TLS_CERT: file(certText), CALLBOARD_TLS_KEY: file(keyText) });
+    expect(faultsOf({ CALLBOARD_TLS_CERT: file(cert) })).toEqual({ CALLBOARD_TLS_CERT: 'needs TLS_KEY too' });
+    expect(faultsOf({ CALLBOARD_TLS_KEY: file(key) })).toEqual({ CALLBOARD_TLS_KEY: 'needs TLS_CERT too' });
+    expect(both(cert, OTHER_CERTIFICATE.key)).toEqual({ CALLBOARD_TLS_CERT: unfit });
+    expect(both('no certificate', key)).toEqual({ CALLBOARD_TLS_CERT: unfit });
+    expect(faultsOf({ CALLBOARD_TLS_CERT: '/no/cert', CALLBOARD_TLS_KEY: '/no/key' })).toEqual({
+      CALLBOARD_TLS_CERT: 'the file cannot be read (ENOENT)',
+      CALLBOARD_TLS_KEY: 'the file cannot be read (ENOENT)',
+    });
   });
 });

@@ -1,3 +1,4 @@
+/** The settings of an embedded relay are checked as those of the command line. */
 import { describe, expect, it } from 'vitest';
 import { createCallboard, openCallboard, type Settings } from '../../src/callboard.ts';
 import { RANGES } from '../../src/settings-ranges.ts';

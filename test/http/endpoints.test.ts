@@ -1,3 +1,4 @@
+/** What all HTTP handlers have in common: tokens, headers, paths and refusals. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { FAILURES_A_MINUTE } from '../../src/http/auth-rate-limit.ts';
@@ -71,7 +72,7 @@ describe('every handler', () => {
     expect([user.status, codeOf(user.json)]).toEqual([403, 'forbidden']);
     const admin = await relay.ask('/metrics', { token: await tokenOf('root', 'admin') });
     expect(admin.status).toBe(200);
-    expect(admin.text).toMatch(/^callboard_requests_total\{door="rest"\} \d+$/m);
+    expect(admin.text).toMatch(/^callboard_requests_total\{handler="rest"\} \d+$/m);
     expect(admin.text).toMatch(/^callboard_links 0$/m);
     expect(admin.text).toMatch(/^callboard_waiters 0$/m);
   });
@@ -268,6 +269,8 @@ describe('paths', () => {
   });
 
   it('a broken request after one that is being answered does not affect its answer', async () => {
+    // The document is generated for the first request, and kept from then on.
+    await relay.ask('/openapi.json');
     const text = await raw(relay.url, `${request('GET /openapi.json HTTP/1.1', 'Host: x')}broken\r\n\r\n`);
     const [head = '', ...rest] = text.split('\r\n\r\n');
     const length = Number(/^content-length: (\d+)/im.exec(head)?.[1]);

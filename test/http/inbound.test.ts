@@ -1,3 +1,4 @@
+/** The bound on bytes that a user sends over HTTP. */
 import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../kit/clock.ts';
 import { postJson, startHttpRelay, tokenOf, type Ask } from './kit/http-relay.ts';
@@ -28,7 +29,7 @@ describe('the bytes that a user sends over HTTP', () => {
     expect((await post(bob)).status).toBe(404);
     await clock.advance(1_000);
     expect((await post(alice)).json?.['code']).toBe('not_connected');
-    expect((await at.ask('/metrics')).text).toContain('callboard_inbound_limited_total{way="http"} 2');
+    expect((await at.ask('/metrics')).text).toContain('callboard_inbound_limited_total{transport="http"} 2');
   });
 
   it('count without an announced length, and are not charged if they are not read', async () => {

@@ -1,3 +1,4 @@
+/** Connections that are kept open between requests. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -11,6 +12,7 @@ const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 /** Answers every request; the content of the answer does not matter here. */
 const HANDLER: RequestHandler = {
   connection() {},
+  secured() {},
   request: (_request, response) => void response.end('ok'),
   expectation() {},
   tunnel() {},
@@ -35,13 +37,13 @@ afterEach(async () => {
   await server.close();
 });
 
-/** Blocks the whole process, like a stall of the machine. */
+/** Blocks the whole process, as a stalled machine would. */
 function stall(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS);
 }
 
 it('answers a request that arrived while the process stalled beyond the keep-alive time', async () => {
-  // In one turn: a machine under load may take long between two.
+  // Both happen in one turn, because a machine under load may take long between two.
   socket.once('data', () => {
     socket.write(REQUEST);
     stall();

@@ -1,3 +1,4 @@
+/** The key set of an identity provider: when it is fetched, and what happens without it. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SignJWT, exportJWK, generateKeyPair, type CryptoKey, type JWK } from 'jose';
@@ -22,7 +23,7 @@ let first: Key;
 let second: Key;
 let server: Server;
 let url: string;
-/** What the issuer answers, and how often it was asked. */
+/** What the issuer answers, and how many times it was asked. */
 const issuer = { status: 200, body: '', asked: 0 };
 
 beforeAll(async () => {
@@ -57,7 +58,7 @@ function publish(...keys: readonly Key[]): void {
 let made = 0;
 function tokenOf({ kid, privateKey }: Key, now = clock.now()): Promise<string> {
   const claims = { sub: 'alice', iss: BOUND.issuer, aud: BOUND.audience, exp: Math.floor(now / 1000) + 7200 };
-  // Each token is another one, so that none is remembered.
+  // Each token is different, so that no verification is remembered.
   return new SignJWT({ ...claims, jti: String(made++) }).setProtectedHeader({ alg: 'ES256', kid }).sign(privateKey);
 }
 
@@ -116,7 +117,7 @@ describe('the keys of an issuer', () => {
     await expect(relay.ready?.()).rejects.toMatchObject(unavailable('the answer is HTTP 503'));
   });
 
-  it('are asked for once a second at most while they cannot be read, and taken as soon as they can', async () => {
+  it('are requested at most once a second while they cannot be read, and are used as soon as they can', async () => {
     issuer.status = 500;
     for (let i = 0; i < 20; i++)
       await expect(relay.authenticate(await tokenOf(first))).rejects.toMatchObject(
@@ -131,14 +132,14 @@ describe('the keys of an issuer', () => {
   it.each([
     ['no JSON', '<html>'],
     ['no key set', '{"keys":7}'],
-  ])('are not there if the answer is %s', async (_says, body) => {
+  ])('are unavailable if the answer is %s', async (_says, body) => {
     issuer.body = body;
     await expect(relay.ready?.()).rejects.toMatchObject(unavailable('the answer is not a key set'));
   });
 });
 
 describe('a relay whose keys cannot be read', () => {
-  it('says so in /readyz and in the log, without the address, and is ready once they can', async () => {
+  it('reports it in /readyz and in the log, without the address, and is ready once they can be read', async () => {
     const lines: unknown[] = [];
     const keep = (...line: unknown[]): void => void lines.push(line);
     const log: Log = { ...silentLog, warn: keep, info: keep };

@@ -1,3 +1,4 @@
+/** Log lines are written without blocking, in order, and within a bound. */
 import { describe, expect, it } from 'vitest';
 import { createStderrSink } from '../../src/platform/log-sink.ts';
 

@@ -1,3 +1,4 @@
+/** The log writes no secret, and the metrics count. */
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
@@ -50,7 +51,7 @@ describe('the log', () => {
           const text = `${' '.repeat(end - cut)}${credential} ${'y'.repeat(20_000)}`;
           log.info({ text }, text);
         }
-        // Redaction before it makes the rest of the text shorter or longer.
+        // Replacing the secret makes the rest of the text shorter or longer.
         log.info({}, `Bearer ${'x'.repeat(16_384 + secret.length - 7 - cut)} ${credential}`);
       }
     }
@@ -104,8 +105,8 @@ describe('the metrics', () => {
     meter.count('commands_admitted');
     meter.count('commands_ended', 'completed');
     meter.count('commands_ended', 'completed');
-    meter.gauge('links', 'Open links.', () => 7);
-    meter.gauge('broken', 'Throws.', () => {
+    meter.gauge('links', () => 7);
+    meter.gauge('waiters', () => {
       throw new Error('no');
     });
     expect(Object.fromEntries(meter.snapshot())).toEqual({ commands_admitted: 1, 'commands_ended:completed': 2 });

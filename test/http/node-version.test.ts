@@ -1,3 +1,4 @@
+/** A Node that is too old gets one clear line from every entry point. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Requests of pages of other origins. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postJson, startHttpRelay, type HttpRelay } from './kit/http-relay.ts';
 
@@ -81,6 +82,21 @@ describe('a preflight', () => {
     expect(answer.headers['access-control-allow-origin']).toBe(APP);
     expect(answer.headers['access-control-allow-headers']).toContain('authorization');
     expect(answer.headers['access-control-allow-methods']).toContain('POST');
+  });
+
+  it.each([
+    ...['authorization', 'content-type', 'last-event-id', 'traceparent', 'tracestate'],
+    ...['apollographql-client-name', 'apollographql-client-version'],
+    ...['apollo-require-preflight', 'x-apollo-operation-name'],
+  ])('allows the header %s', async (name) => {
+    const { headers } = await relay.ask('/users', preflight(APP));
+    expect(String(headers['access-control-allow-headers']).split(', ')).toContain(name);
+  });
+
+  it('does not allow cookies, or headers that the relay does not read', async () => {
+    const { headers } = await relay.ask('/users', preflight(APP));
+    expect(headers['access-control-allow-credentials']).toBeUndefined();
+    expect(headers['access-control-allow-headers']).not.toMatch(/\*(?:,|$)|cookie|x-forwarded/);
   });
 
   it('of another is refused', async () => {

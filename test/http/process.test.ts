@@ -1,3 +1,4 @@
+/** `callboard serve` and the other commands, run as processes. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -102,7 +103,7 @@ describe('callboard serve', () => {
     expect((await ended).code).toBe(0);
   }, 120_000);
 
-  it('gives a command in flight its time, refuses new ones, and then exits', async () => {
+  it('waits for a running command, refuses new ones, and then exits', async () => {
     const child = start(['serve', '--json', '--port', '0']);
     const ended = end(child);
     const { url, token, socket, command, invoked } = await withCommandInFlight(child);

@@ -1,3 +1,4 @@
+/** The codes that sign the editor's page in. */
 import { expect, it } from 'vitest';
 import { SIGN_IN_MS } from '../../src/core/limits.ts';
 import { createSignIn } from '../../src/http/sign-in.ts';
@@ -32,7 +33,7 @@ it('a code is too old after SIGN_IN_MS', async () => {
   expect(old.redeem(old.code)).toBeNull();
 });
 
-it('refuses pages of other origins and requests that came through a proxy, and leaves the code good', async () => {
+it('refuses pages of other origins and requests through a proxy, after which the code still works', async () => {
   const signIn = createSignIn(ADMIN);
   await using relay = await startHttpRelay({}, { signIn });
   for (const headers of [
@@ -47,7 +48,13 @@ it('refuses pages of other origins and requests that came through a proxy, and l
   expect((await relay.ask('/sign-in', redeem(signIn.code, { origin: new URL(relay.url).origin }))).status).toBe(200);
 });
 
-it('does not exist without a sign-in', async () => {
+it('refuses every code if the relay has issued none', async () => {
   await using relay = await startHttpRelay();
-  expect((await relay.ask('/sign-in', redeem('code'))).status).toBe(404);
+  expect((await relay.ask('/sign-in', redeem('code'))).status).toBe(401);
+});
+
+it('further codes work once each', () => {
+  const signIn = createSignIn('t');
+  const other = signIn.issue();
+  expect([signIn.redeem(other), signIn.redeem(other), signIn.redeem(signIn.code)]).toEqual(['t', null, 't']);
 });

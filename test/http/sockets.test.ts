@@ -1,3 +1,4 @@
+/** Bounds on sockets without a token, and on peers that do not read. */
 import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { connect, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net';
@@ -28,13 +29,13 @@ async function dial(url: string, bytes: string, options: Partial<NetConnectOpts>
   return socket;
 }
 
-/** One of the relay's metrics. */
+/** The value of one of the relay's metrics. */
 async function metric({ url }: HttpRelay, name: string): Promise<number> {
   const { text } = await ask(`${url}/metrics`);
   return Number(new RegExp(`^callboard_${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
 }
 
-/** Whether a client with another address of this machine is served. */
+/** Whether a client with another address of this machine is still served. */
 function healthyElsewhere(url: string): Promise<boolean> {
   return new Promise((done) => {
     const request = get(`${url}/healthz`, { localAddress: '127.0.0.2', agent: false }, (response) => {
@@ -78,7 +79,7 @@ describe('sockets without a valid token', () => {
     for (let i = 0; i < 6; i++) {
       const answered = new Promise<number | undefined>((resolve, reject) => {
         const request = get(`${at.url}/users`, { agent, headers }, (response) => {
-          // The answer is not read to its end, so the socket stays with its request.
+          // The answer is not read to its end, so the socket stays busy with its request.
           resolve(response.statusCode);
         });
         request.on('error', reject);
@@ -139,7 +140,7 @@ describe('a peer that does not read its answers', () => {
     const request = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
     const socket = await dial(at.url, request.repeat(400));
     socket.pause();
-    // The system takes the answers step by step; once it takes no more, the timeout starts.
+    // The system accepts the answers step by step. The timeout starts when it accepts no more.
     await until(async () => {
       await clock.advance(1_000);
       return (await metric(at, 'sockets_cut_total')) === 1;
@@ -150,7 +151,7 @@ describe('a peer that does not read its answers', () => {
 
 type Pair = AsyncDisposable & { readonly near: Socket; readonly far: Socket; readonly clock: FakeClock };
 
-/** Both ends of one socket. The near one is watched, and holds more data for the far one than the system takes. */
+/** The two ends of one socket. The near end is watched, and holds more data for the far end than the system accepts. */
 async function pair(options: Partial<SocketsOptions> = {}): Promise<Pair> {
   const clock = new FakeClock();
   const sockets = new Sockets({
@@ -192,7 +193,7 @@ async function untilStuck({ near }: Pair): Promise<void> {
 }
 
 describe('the watch on readers', () => {
-  it('cuts one that takes nothing, and no sooner', async () => {
+  it('cuts a reader that takes nothing, and not earlier', async () => {
     await using at = await pair();
     await untilStuck(at);
     await at.clock.advance(READ_NOTHING_MS);

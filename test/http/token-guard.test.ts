@@ -1,3 +1,4 @@
+/** Failed tokens are slowed, and valid ones are not locked out. */
 import { describe, expect, it } from 'vitest';
 import { CallboardError, type TokenFault } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/log.ts';
@@ -132,7 +133,7 @@ describe('failed tokens', () => {
 });
 
 describe('verifications of suspected addresses', () => {
-  /** Each verification ends on request. */
+  /** Verifications that end on request. */
   function jobs(queue: VerifyQueue) {
     const started: string[] = [];
     const ends: (() => void)[] = [];

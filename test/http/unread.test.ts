@@ -1,8 +1,10 @@
+/** The share of bytes that clients do not read. */
 import { connect, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { silentLog } from '../../src/core/log.ts';
+import { silentMetrics } from '../../src/core/metrics.ts';
 import { shareBounds } from '../../src/core/shares/bounds.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { UnreadBytes } from '../../src/http/unread.ts';
@@ -14,12 +16,11 @@ const alice = user('alice');
 const bob = user('bob');
 const SECOND = 1_000;
 
-/** Sockets that keep the data written to them, and a sampler over them. */
+/** Sockets that keep the data written to them, and a sampler that watches them. */
 function stage(guarantee: number, total: number) {
   const clock = new FakeClock();
   const shares = createShares(shareBounds({ unread_bytes: { guarantee, total } }));
-  const metrics = { count() {}, snapshot: () => new Map() };
-  const unread = new UnreadBytes({ shares, clock, log: silentLog, metrics });
+  const unread = new UnreadBytes({ shares, clock, log: silentLog, metrics: silentMetrics });
   const open = (requester: Principal | null, bytes: number): PassThrough => {
     // Unread data stays on the writing side from the first byte on.
     const socket = new PassThrough({ readableHighWaterMark: 0, writableHighWaterMark: 1 });
@@ -62,7 +63,7 @@ describe('unread bytes', () => {
     await tick();
     expect([small, large, honest].map(({ destroyed }) => destroyed)).toEqual([false, true, false]);
     expect(held('alice')).toBe(small.writableLength);
-    // Nobody is over the guarantee now, and below the total no socket is cut.
+    // Nobody is over the guarantee now, and no socket is cut while the total is not reached.
     const third = open(user('carol'), 200_000);
     const fourth = open(user('dave'), 200_000);
     await tick();
@@ -84,7 +85,7 @@ describe('unread bytes', () => {
     });
     socket.write(Buffer.alloc(450_000));
     unread.wrote(socket, 450_000);
-    // Counted without waiting for the next sample.
+    // The bytes count at once, without waiting for the next sample.
     expect(unread.refusal(open(alice, 0), 200_000)).not.toBeNull();
     expect(unread.refusal(open(alice, 0), 100_000)).toBeNull();
     expect(unread.refusal(open(bob, 0), 200_000)).toBeNull();
@@ -140,6 +141,6 @@ describe('a relay with unread answers', () => {
     const metrics = await at.ask('/metrics');
     expect(metrics.status).toBe(200);
     expect(metrics.text).toMatch(/callboard_unread_cut_total [1-9]/);
-    expect(metrics.text).toContain('callboard_share_total{share="unread_bytes"} 1000000');
+    expect(metrics.text).toContain('callboard_share_limit{share="unread_bytes"} 1000000');
   });
 });

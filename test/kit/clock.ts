@@ -1,3 +1,4 @@
+/** The clock of the tests, and ways to wait for what promises settle. */
 import type { Cancel, Clock } from '../../src/core/clock.ts';
 
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; readonly order: number };

@@ -1,5 +1,6 @@
+/** Core over memory with a fake clock, and the principals that tests use. */
 import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
-import type { HistoryLimits } from '../../src/backends/memory/history.ts';
+import type { TableLimits } from '../../src/backends/memory/history-tables.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { Principal, Scope } from '../../src/core/auth/principal.ts';
 import { defaultPolicy, type Policy } from '../../src/core/auth/policy.ts';
@@ -16,6 +17,7 @@ import { silentLog, type Log } from '../../src/core/log.ts';
 import type { Metrics } from '../../src/core/metrics.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from './clock.ts';
 
 export const admin: Principal = { kind: 'admin', name: 'test', expiresAt: null };
@@ -42,7 +44,7 @@ export type TestOptions = {
   readonly log?: Log;
   readonly rawMessages?: boolean;
   readonly spill?: (clock: FakeClock) => SpillStore;
-  readonly history?: Partial<HistoryLimits>;
+  readonly history?: Partial<TableLimits>;
   readonly shares?: Shares;
   /** Wraps the backend, for example with a port that fails or does not answer. */
   readonly wrap?: (backend: MemoryBackend) => MemoryBackend;
@@ -74,8 +76,11 @@ export type CoreParts = {
 };
 
 export async function startCore(options: TestOptions, { backend, clock, counts, spill }: CoreParts): Promise<Core> {
+  const meter = createMetrics(() => clock.now());
   const metrics: Metrics = {
+    ...meter,
     count(name, label) {
+      meter.count(name, label);
       const key = label === undefined ? name : `${name}:${label}`;
       counts.set(key, (counts.get(key) ?? 0) + 1);
     },
@@ -94,6 +99,7 @@ export async function startCore(options: TestOptions, { backend, clock, counts, 
     spill,
     shares: options.shares ?? createShares(),
     rawMessages: options.rawMessages ?? false,
+    server: { version: '1.2.3', label: null, maxBodyBytes: 1_000_000 },
   });
   await core.start();
   return core;
@@ -151,7 +157,7 @@ export async function connect(
     backlog: () => client?.backlog ?? 0,
     close(cause, instanceId) {
       closes.push({ cause, instanceId });
-      // A relay that closes before its links does not record their ends any more: the end of its lease does.
+      // A relay that closes before its links does not record their ends; they end with its lease.
       client?.session.closed(cause).catch((error: unknown) => {
         if (!isStoreUnavailable(error)) throw error;
       });

@@ -1,7 +1,8 @@
+/** A relay whose side of each link a test writes itself. */
 import { once } from 'node:events';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { CLOSE, type CloseReason } from '../../src/protocol/close.ts';
-import { joinFrame, SUBPROTOCOL } from '../../src/protocol/frame.ts';
+import { FRAME_SEPARATOR, joinFrame, SUBPROTOCOL } from '../../src/protocol/frame.ts';
 import { isFault, parseUp, type DownHeader, type UpFrame, type UpType } from '../../src/protocol/frames.ts';
 
 type Up<K extends UpType> = Extract<UpFrame, { type: K }>;
@@ -49,7 +50,7 @@ export class FakeLink {
   /** Every frame after the hello, in order. */
   readonly frames: UpFrame[] = [];
   readonly closed: Promise<void>;
-  /** Whether `closing` is answered automatically. If false, the test must answer it. */
+  /** Whether `closing` is answered automatically. If it is false, the test must answer. */
   letsGo = true;
 
   constructor(socket: WebSocket, hello: Up<'hello'>) {
@@ -122,6 +123,8 @@ export type FakeRelay = AsyncDisposable & {
   readonly url: string;
   /** The faults of received frames. Empty for a correct client. */
   readonly faults: readonly string[];
+  /** The texts of all received messages. */
+  readonly messages: readonly string[];
   readonly connections: number;
   /** Resolves with the next link that sent its hello. */
   link(): Promise<FakeLink>;
@@ -140,24 +143,30 @@ export async function startFakeRelay(admit: (hello: Up<'hello'>) => Admission = 
   if (typeof address !== 'object' || address === null) throw new Error('no address');
   const links = new Arrivals<FakeLink>();
   const faults: string[] = [];
+  const messages: string[] = [];
   let connections = 0;
   server.on('connection', (socket) => {
     connections += 1;
     let link: FakeLink | null = null;
     socket.on('error', () => {});
-    socket.on('message', (data: Buffer) => {
-      const frame = parseUp(data.toString('utf8'));
+    const received = (text: string): void => {
+      const frame = parseUp(text);
       if (isFault(frame)) return void faults.push(`${frame.frame}: ${frame.detail}`);
       if (link) return link.take(frame);
       if (frame.type !== 'hello') return void faults.push(`${frame.type} before hello`);
       link = new FakeLink(socket, frame);
       welcome(link, admit(frame));
       links.push(link);
+    };
+    socket.on('message', (data: Buffer) => {
+      messages.push(data.toString('utf8'));
+      data.toString('utf8').split(FRAME_SEPARATOR).forEach(received);
     });
   });
   return {
     url: `ws://127.0.0.1:${address.port}/connect`,
     faults,
+    messages,
     get connections() {
       return connections;
     },

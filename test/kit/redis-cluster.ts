@@ -1,3 +1,4 @@
+/** Starts a Redis Cluster of three masters. */
 import { Redis } from 'ioredis';
 import { freePort, startRedis, type RedisServer } from './redis.ts';
 
@@ -28,7 +29,7 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
   };
   try {
     await Promise.all(hands.map((hand, i) => hand.call('CLUSTER', 'ADDSLOTSRANGE', ...range(i, masters))));
-    // Nodes with equal epochs would have to resolve the conflict first.
+    // Nodes with equal epochs would have to resolve that conflict first.
     await Promise.all(hands.map((hand, i) => hand.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1)));
     for (const { server, bus } of servers.slice(1))
       await hands[0]?.call('CLUSTER', 'MEET', '127.0.0.1', server.port, bus);

@@ -1,3 +1,4 @@
+/** Starts the Redis that all tests of a run share. */
 import type { TestProject } from 'vitest/node';
 import { startRedis } from './redis.ts';
 

@@ -1,3 +1,4 @@
+/** Starts a Redis with a replica and a sentinel. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +16,7 @@ export type RedisSentinel = {
   readonly servers: readonly [RedisServer, RedisServer];
   /** The port of the current master according to the sentinel. */
   master(): Promise<number>;
-  /** Makes the replica the master, without a fault of the old master. Resolves when it is done. */
+  /** Makes the replica the master while the old master is healthy. Resolves when it is done. */
   failOver(): Promise<void>;
   /**
    * Resolves when the sentinel names a master at another port than `port`, and that server has the role of a master.
@@ -39,7 +40,7 @@ const NAME = 'callboard';
 export async function startRedisSentinel(options: SentinelOptions = {}): Promise<RedisSentinel> {
   const { downAfterMs = 1_000, args = ['--save', '', '--appendonly', 'no'], passwords } = options;
   const auth = passwords ? ['--requirepass', passwords.servers, '--masterauth', passwords.servers] : [];
-  // Diskless replication without a delay: the replica gets its copy at once.
+  // Diskless replication without a delay, so that the replica gets its copy at once.
   const quick = [...args, ...auth, '--repl-diskless-sync-delay', '0'];
   const first = await startRedis(quick);
   const follow = ['--replicaof', '127.0.0.1', String(first.port)];

@@ -1,10 +1,13 @@
+/** Starts a Redis whose user has few rights. */
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { COMMANDS } from '../../src/backends/redis/start-check/commands.ts';
+import { COMMANDS, ruleOf } from '../../src/backends/redis/start-check/commands.ts';
 import { startRedis, type RedisServer } from './redis.ts';
 
 /** The rules for the commands of the relay over one Redis, as docs/redis-rights.md lists them. */
-export const COMMAND_RULES: readonly string[] = Object.keys(COMMANDS).map((name) => `+${name.toLowerCase()}`);
+export const COMMAND_RULES: readonly string[] = Object.entries(COMMANDS).map(([name, words]) =>
+  ruleOf([name, ...words.split(' ')]),
+);
 
 /** The smallest rules for a namespace; `*` for every namespace. */
 export function smallestRules(namespace: string): readonly string[] {

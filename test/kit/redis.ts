@@ -1,3 +1,4 @@
+/** Starts redis-server processes for tests. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -15,11 +16,11 @@ export type RedisServer = {
   readonly port: number;
   readonly folder: string;
   readonly process: ChildProcess;
-  /** Kills it, like a crash: nothing more is written. Its folder stays. */
+  /** Kills the process, as a crash would: nothing more is written. Its folder stays. */
   kill(): Promise<void>;
-  /** Starts it again on the same port with the data in its folder. */
+  /** Starts the server again on the same port, with the data in its folder. */
   restart(): Promise<void>;
-  /** Kills it and removes its folder. */
+  /** Kills the process and removes its folder. */
   stop(): Promise<void>;
 };
 

@@ -1,5 +1,7 @@
+/** The rooms of core that only read, over a memory backend that a test fills directly. */
+import { CommandEvents } from '../../src/core/delivery/command-events.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import type { HistoryLimits } from '../../src/backends/memory/history.ts';
+import type { TableLimits } from '../../src/backends/memory/history-tables.ts';
 import { READ_TURNS } from '../../src/core/limits-queries.ts';
 import { ReadTurns } from '../../src/core/shares/read-turns.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
@@ -12,6 +14,7 @@ import { Cursors } from '../../src/core/cursor.ts';
 import type { Deps } from '../../src/core/deps.ts';
 import { createHistories } from '../../src/core/history/history.ts';
 import { silentLog } from '../../src/core/log.ts';
+import { silentMetrics } from '../../src/core/metrics.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createUsers } from '../../src/core/users/users.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
@@ -28,7 +31,7 @@ export type Rooms = {
 };
 
 /** The rooms that only read, over a memory backend that the test fills directly. */
-export function testRooms(limits: Partial<HistoryLimits> = {}): Rooms {
+export function testRooms(limits: Partial<TableLimits> = {}): Rooms {
   const clock = new FakeClock();
   const crypto = createCrypto('test');
   const shares = createShares();
@@ -41,11 +44,16 @@ export function testRooms(limits: Partial<HistoryLimits> = {}): Rooms {
     cursors: new Cursors(crypto),
     policy: defaultPolicy,
     log: silentLog,
-    metrics: { count() {}, snapshot: () => new Map() },
+    metrics: silentMetrics,
+    tracing: null,
     spill: createMemorySpill(clock, crypto),
     shares,
     readTurns: new ReadTurns(READ_TURNS),
     rawMessages: true,
+    events: new CommandEvents({ nodeId: 'n1', backend, clock, crypto }),
+    audit: { record: async () => ({ end: async () => {} }) },
+    reveal: 'argument',
+    server: { version: '1.2.3', label: null, maxBodyBytes: 1_000_000 },
   };
   return {
     clock,

@@ -1,3 +1,4 @@
+/** Opens core in the topology of the test run: memory, or Redis. */
 import { inject } from 'vitest';
 import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';

@@ -1,3 +1,4 @@
+/** Opens relays in the topology of the test run: one in memory, or one or two over Redis. */
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
 import {

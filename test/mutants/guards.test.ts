@@ -1,3 +1,4 @@
+/** Every guard mutant fits the sources and has an existing judge. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

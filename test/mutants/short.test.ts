@@ -1,3 +1,4 @@
+/** Two guard mutants are caught as `npm run mutants` catches all of them. */
 import { expect, test } from 'vitest';
 import { GUARD_MUTANTS } from '../../faults/mutants/guards.ts';
 import { caught, failsUnharmed } from '../../faults/mutants/judge.ts';

@@ -1,3 +1,4 @@
+/** Both packages, built, packed and installed as a user installs them. */
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -157,12 +158,32 @@ test('callboard opens a relay that serves the browser libraries', async () => {
 test('the examples of docs/clients.md run as they stand', async () => {
   await using relay = await startRealRelay();
   const folder = packed.installed('callboard-client');
-  expect(await writeExamples(folder)).toEqual(['client.mjs', 'call.mjs', 'host.mjs', 'admin.mjs']);
+  const names = ['client.mjs', 'call.mjs', 'host.mjs', 'viewer.mjs', 'admin.mjs'];
+  expect(await writeExamples(folder)).toEqual(names);
   const token = await relay.token('alice', 'connect', 'invoke', 'host');
-  const client = startExample(folder, 'client.mjs', relay.url, token);
+  const asAlice = { RELAY: relay.url, TOKEN: token };
+  const client = startExample(folder, 'client.mjs', asAlice);
   await client.shows('connected');
-  await startExample(folder, 'call.mjs', relay.url, token).shows("completed { added: 'milk' }");
-  await startExample(folder, 'host.mjs', relay.url, token).shows('published ');
-  await startExample(folder, 'admin.mjs', relay.url, relay.admin).shows('alice kiosk-1 CONNECTED');
+  await startExample(folder, 'call.mjs', asAlice).shows("completed { added: 'milk' }");
+  const host = startExample(folder, 'host.mjs', asAlice);
+  await host.shows('published ');
+  const session = await openSession(relay.url, token);
+  const viewer = startExample(folder, 'viewer.mjs', { RELAY: relay.url, ...session });
+  await viewer.shows('read all state again: the stream is live');
+  await startExample(folder, 'host.mjs', asAlice).shows('published ');
+  await viewer.shows('read all state again: event');
+  await viewer.stop();
+  await startExample(folder, 'admin.mjs', { RELAY: relay.url, TOKEN: relay.admin }).shows('alice kiosk-1 CONNECTED');
   expect(await client.stop()).toBe(0);
 });
+
+/** A session of the site that host.mjs registers, and the token of its first grant, as variables of a viewer. */
+async function openSession(relay: string, token: string): Promise<{ SESSION_ID: string; TOKEN: string }> {
+  const answer = await fetch(`${relay}/sites/board/sessions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{}',
+  });
+  const { session_id: sessionId, token: grant } = (await answer.json()) as { session_id: string; token: string };
+  return { SESSION_ID: sessionId, TOKEN: grant };
+}

@@ -1,3 +1,4 @@
+/** Who may do what over links. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DownFrame, UpHeader } from '../../src/protocol/frames.ts';
 import { Peer } from '../gateway/kit/test-gateway.ts';
@@ -95,7 +96,7 @@ describe('opening a link', () => {
     expect([refused.code, code]).toEqual(['unauthenticated', 4401]);
   });
 
-  it('of another user with the same client id affects neither the connection nor its commands', async () => {
+  it('by another user with the same client id affects neither the connection nor its commands', async () => {
     const before = await at.graphql('{ connections { nodes { clientId instanceId lastSeenAt inFlight } } }', {
       requester: OWNER,
     });

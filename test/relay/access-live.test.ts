@@ -1,3 +1,4 @@
+/** Who may subscribe to what. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RawStream } from '../graphql/kit/stream.ts';
 import { SUBSCRIPTIONS } from './kit/access-subscriptions.ts';
@@ -48,7 +49,10 @@ describe.each(Object.entries(MODES))('a subscription over %s', (_mode, subscribe
     return withoutGiven(stream.text().replaceAll(':\n\n', ''), at.named(ids));
   };
   let epoch = 0;
-  /** Every change of this user's client is an event, and so is what its site publishes. */
+  /**
+   * Causes an event for each subscription: changes of the user's client, a published event of its site, and a call of
+   * its client.
+   */
   const stir = async (ids: Ids): Promise<void> => {
     const instance_id = `${ids.client}-run-${epoch++}`;
     const client_id = `${ids.client}-more`;
@@ -57,6 +61,8 @@ describe.each(Object.entries(MODES))('a subscription over %s', (_mode, subscribe
     const event = { kind: 'event', stream_suffix: `sites/${ids.site}/events`, client_id, instance_id, payload };
     const ingested = await at.post('/ingest', event, `${ids.user}:host`);
     expect(ingested.json).toMatchObject({ items: [{ published: true }] });
+    const call = `/connections/${ids.user}/${client_id}/actions/${ids.action}`;
+    expect((await at.post(call, { wait_for: 'admitted' }, `${ids.user}:invoke`)).status).toBeLessThan(300);
   };
 
   it.each(rows)('$call reaches the owner and everybody with permission, and no other user', async (given) => {

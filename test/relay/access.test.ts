@@ -1,3 +1,4 @@
+/** Who may read and change what over GraphQL, for every field. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FieldAccess, Verdict } from './kit/access-field.ts';
 import { FIELDS } from './kit/access-fields.ts';
@@ -49,7 +50,10 @@ function verdict(answer: GraphqlAnswer, { field: { name } }: Given): Verdict {
   return answer.text.includes(MARK) ? 'shows' : 'empty';
 }
 
-/** Checks that this requester gets this answer, the same for present and absent rows, and nothing of the owner's. */
+/**
+ * Checks that this requester gets this answer, that it is the same for present and absent rows, and that it contains
+ * nothing of the owner's.
+ */
 async function expectAlike(requester: string, given: Given, expected: Verdict): Promise<void> {
   const [found, absent] = [await ask(requester, given, PLANTED), await ask(requester, given, ABSENT)];
   expect([requester, verdict(found, given)]).toEqual([requester, expected]);
@@ -57,7 +61,7 @@ async function expectAlike(requester: string, given: Given, expected: Verdict): 
   expect(shown(found, PLANTED)).not.toContain(MARK);
 }
 
-/** The scope that a user's token needs; the scope that creates something does not allow reading it. */
+/** The scope that a user's token needs. The scope that creates a row does not permit reading it. */
 const right = ({ scope }: FieldAccess): string => (scope === 'host' ? 'host:invoke' : 'invoke');
 const forOther = ({ rule, other = '' }: FieldAccess): Verdict => (rule === 'admin' ? 'forbidden' : other);
 
@@ -83,7 +87,7 @@ describe('the access of GraphQL', () => {
   it.each(rows)('$call gives another user the same answer for foreign and for absent rows', async (given) => {
     const { row } = given;
     const other = `${OTHER}:${right(row)}`;
-    // A call that creates something has a new time or token in each answer.
+    // The answer of a call that creates something contains a new time or token each time.
     if (row.other === 'empty' && given.field.operation === 'mutation') {
       const answer = await ask(other, given, PLANTED);
       expect([verdict(answer, given), answer.text.includes(MARK)]).toEqual(['empty', false]);

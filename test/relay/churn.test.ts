@@ -1,3 +1,4 @@
+/** Each listing is read page by page while rows are added and removed, over REST and GraphQL. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { FORGET_MS, NODE_LEASE_MS } from '../../src/core/limits.ts';
@@ -11,21 +12,21 @@ type Listing = {
   readonly path: (user: string) => string;
   readonly member: string;
   /**
-   * The same over GraphQL: the field with its arguments except paging, the selection of a row, and how to read its
-   * name.
+   * The same listing over GraphQL: the field with its arguments except paging, the selection of a row, and how to read
+   * the name of a row.
    */
   readonly field: (user: string) => string;
   readonly select: string;
   readonly put: (at: ChurnTarget, n: number) => Promise<Row>;
 };
-/** `user`: the owner of the rows, another one in each run. */
+/** A relay, and `user`: the owner of the rows, another one in each run. */
 type ChurnTarget = TestRelay & {
   readonly alive: Set<TestClient>;
-  /** Disconnected, and still listed. */
+  /** Clients that have disconnected and are still listed. */
   readonly leaving: Set<TestClient>;
   readonly user: string;
 };
-/** `drop` ends what the row shows; it leaves the listing at once, or with the other dropped ones when they are forgotten. */
+/** `drop` ends what the row shows. The row leaves the listing at once, or when dropped rows are forgotten. */
 type Row = { readonly name: string; readonly drop?: () => Promise<void> };
 
 const admin = { kind: 'admin', name: 't', expiresAt: null } as const;
@@ -45,8 +46,8 @@ async function disconnect(at: ChurnTarget, client: TestClient): Promise<void> {
 }
 
 /**
- * Waits until those that disconnected are gone from the registry, while all others go on showing signs of life. The
- * clock leaps, since running each timer of a minute over Redis takes seconds; no leap is longer than a node's lease.
+ * Waits until disconnected clients are forgotten, while all others show signs of life. The clock leaps, because running
+ * each timer of a minute over Redis takes seconds. No leap is longer than a node's lease.
  */
 async function forget(at: ChurnTarget): Promise<void> {
   if (at.leaving.size === 0) return;
@@ -65,7 +66,7 @@ async function runs(at: ChurnTarget, clientId: string, commandId: string): Promi
   await until(async () => (await at.callboard.core.delivery.command(admin, key)) !== null);
 }
 
-/** Odd and even, so that rows are added and removed everywhere in the order. */
+/** Names in mixed order, so that rows are added and removed everywhere in a listing. */
 const scattered = (n: number): string => `r${((n * 7919) % 997).toString().padStart(3, '0')}-${n}`;
 
 const LISTINGS: Readonly<Record<string, Listing>> = {
@@ -151,7 +152,7 @@ const cases = Object.keys(LISTINGS).flatMap((name) =>
 type Plan = {
   readonly before: number;
   readonly limit: number;
-  /** Between two pages: how many rows are added, and the positions of rows that are removed. */
+  /** What happens between two pages: how many rows are added, and the positions of the rows that are removed. */
   readonly between: readonly { readonly come: number; readonly go: readonly number[] }[];
 };
 const plans: fc.Arbitrary<Plan> = fc.record({
@@ -220,7 +221,7 @@ it.each(cases)(
     await fc.assert(
       fc.asyncProperty(plans, async (plan) => {
         const at: ChurnTarget = { ...relay, alive: new Set(), leaving, user: `user-${run++}` };
-        // Users of the run before must not be listed.
+        // Users of the previous run must not be listed.
         await forget(at);
         await page(at, { listing, read }, plan);
         for (const client of at.alive) await disconnect(at, client);

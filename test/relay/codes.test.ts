@@ -1,3 +1,4 @@
+/** Each error code is answered with its status. */
 import { describe, expect, inject, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
@@ -60,28 +61,31 @@ async function outlived(stage: Stage, pending: Promise<Answer>, ms: number): Pro
   return pending;
 }
 
-/** How each code is caused; its status must be the table's. */
+/** The answer of GraphQL to a body, with the extensions of its first error as the JSON. */
+async function graphql(stage: Stage, body: object, accept = 'application/graphql-response+json'): Promise<Answer> {
+  const answer = await stage.ask('/graphql', postJson(body, { headers: { accept } }));
+  return { ...answer, json: extensionsOf(answer) };
+}
+
+/** How each code is caused. Its status must be the one in the table of codes. */
 const ROWS: Partial<Record<Code, Row>> = {
   invalid_argument: { provoke: (stage) => stage.ask('/connections?limit=0') },
   invalid_cursor: { provoke: (stage) => stage.ask('/connections?cursor=c1.x.y') },
   invalid_user: { provoke: (stage) => stage.ask('/users/a%2Fb') },
   reserved_parameter: { provoke: (stage) => call(stage, { params: { __COOPERATIVE_site_id: 1 } }) },
   too_complex: {
-    provoke: async (stage) => {
-      const nested = '{ connections(first: 1000) { nodes { pendingRpcs(first: 1000) { nodes { rpcId } } } } }';
-      const answer = await stage.ask(
-        '/graphql',
-        postJson({ query: nested }, { headers: { accept: 'application/graphql-response+json' } }),
-      );
-      return { ...answer, json: extensionsOf(answer) };
-    },
+    provoke: (stage) =>
+      graphql(stage, {
+        query: '{ connections(first: 1000) { nodes { pendingRpcs(first: 1000) { nodes { rpcId } } } } }',
+      }),
+  },
+  graphql_parse_failed: { provoke: (stage) => graphql(stage, { query: '{ viewer {' }) },
+  graphql_validation_failed: { provoke: (stage) => graphql(stage, { query: '{ viewer { nothing } }' }) },
+  persisted_query_not_supported: {
+    provoke: (stage) => graphql(stage, { extensions: { persistedQuery: { version: 1, sha256Hash: 'ab' } } }),
   },
   not_acceptable: {
-    provoke: async (stage) => {
-      const query = 'subscription { connectionEvents { change } }';
-      const answer = await stage.ask('/graphql', postJson({ query }, { headers: { accept: 'application/json' } }));
-      return { ...answer, json: extensionsOf(answer) };
-    },
+    provoke: (stage) => graphql(stage, { query: 'subscription { connectionEvents { change } }' }, 'application/json'),
   },
   unauthenticated: { provoke: (stage) => stage.ask('/users', { token: 'not one' }) },
   forbidden: { provoke: (stage) => stage.ask('/users', { token: stage.alice }) },
@@ -245,7 +249,7 @@ const ROWS: Partial<Record<Code, Row>> = {
       const backend = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
       await using started = await startHttpRelay({}, { clock, backend });
       const alice = await tokenOf('alice', 'connect', 'invoke');
-      // No other mode can be registered: only the store can hold one.
+      // A site of another mode cannot be registered; only the store can contain one.
       return await siteCall({ ...started, clock, alice }, {}, async () => {
         const [site] = await backend.sites.get([{ userId: 'alice', siteId: 'board' }]);
         if (site) await backend.sites.put({ ...site, mode: 'observed' });
@@ -263,11 +267,21 @@ const ROWS: Partial<Record<Code, Row>> = {
   client_timeout: { provoke: (stage) => answered(stage, 'client_timeout') },
 };
 
+/** Codes that are provoked over GraphQL, whose answers are not problem documents. */
+const OF_GRAPHQL = [
+  'too_complex',
+  'not_acceptable',
+  'graphql_parse_failed',
+  'graphql_validation_failed',
+  'persisted_query_not_supported',
+];
+
 /** Codes that are tested elsewhere, and where. */
 const ELSEWHERE: Partial<Record<Code, string>> = {
   internal: 'masking: test/graphql/mask.test.ts, test/http/endpoints.test.ts',
   cancelled: 'not an error: the reason of a cancel, in history',
   runtime_disconnected: 'of the control server: test/clients/control-server.test.ts',
+  audit_unavailable: 'an audit that cannot be written: test/relay/audit.test.ts',
   store_unavailable: 'shared mode',
   store_lost: 'shared mode',
 };
@@ -305,7 +319,7 @@ describe('the code table', () => {
     const alice = await tokenOf('alice', 'connect', 'invoke');
     const answer = await provoke({ ...started, clock, alice });
     expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: CODES[code as Code], code });
-    if (answer.status >= 400 && !['too_complex', 'not_acceptable'].includes(code))
+    if (answer.status >= 400 && !OF_GRAPHQL.includes(code))
       expect(answer.headers['content-type']).toContain('application/problem+json');
     if (answer.status === 429) expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
   });

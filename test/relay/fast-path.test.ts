@@ -1,3 +1,4 @@
+/** Queries are answered alike with and without the fast path, byte for byte. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signToken } from '../../src/http/token.ts';
 import { SECRET, ask, postJson, type Answer, type Ask } from '../http/kit/http-relay.ts';
@@ -8,7 +9,10 @@ import { readRestDocuments, variablesOf } from './kit/rest-documents.ts';
 import { ABSENT, OTHER, OWNER, PLANTED, VIEWER, world, type World } from './kit/planted.ts';
 import { startSlowRelay } from './kit/slow-relay.ts';
 
-/** One relay, queried through its own handlers and through others over the same core without the fast path. */
+/**
+ * A relay that is queried in two ways: through its own handlers, and through handlers over the same core without the
+ * fast path.
+ */
 let at: World;
 let slow: AsyncDisposable & { readonly url: string };
 beforeAll(async () => {
@@ -27,8 +31,8 @@ function shown({ status, headers, text }: Answer): unknown {
 }
 
 /**
- * Repeated until the document is known, its text is cached and Yoga is bypassed; each time the answer must equal the
- * slow path's.
+ * Repeats a query until its document is known, its text is cached and Yoga is bypassed. Each time the answer must equal
+ * that of the slow path.
  */
 async function alike(path: string, options: Ask & { readonly requester?: string }, times = 4): Promise<Answer> {
   const { requester = 'admin', ...requested } = options;
@@ -47,7 +51,9 @@ const post = (query: string, more: object = {}, headers: Record<string, string> 
 const questions = readRestDocuments();
 const readings = questions.filter(({ operation }) => operation.operation === 'query');
 const examples = readings.flatMap((question) =>
-  (ROUTES[question.name] ?? []).map((route) => ({ question, route, example: route.target(PLANTED) })),
+  (ROUTES[question.name] ?? [])
+    .filter((route) => route.target(PLANTED).startsWith('/') && question.name.startsWith('GET'))
+    .map((route) => ({ question, route, example: route.target(PLANTED) })),
 );
 const everyone = ['admin', OWNER, OTHER, VIEWER, 'nobody'];
 
@@ -180,7 +186,7 @@ describe('no stale data is shown', () => {
     const token = { secret: SECRET, user: OWNER, scopes: ['invoke'], ttlSeconds: 30, now: at.clock.now() };
     at.know('short', await signToken(token));
     expect((await alike('/graphql', { ...post(WATCH), requester: 'short' })).status).toBe(200);
-    // Its time and the tolerance for the clock of the issuer.
+    // The lifetime of the token and the tolerance for the issuer's clock.
     await at.clock.advance(61_000);
     expect((await alike('/graphql', { ...post(WATCH), requester: 'short' })).status).toBe(401);
   });

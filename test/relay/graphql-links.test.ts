@@ -1,3 +1,4 @@
+/** Requests of GraphQL clients that we do not serve get an answer that they understand. */
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
@@ -22,10 +23,10 @@ async function post(body: object, accept: string) {
 
 describe('a request for a persisted query', () => {
   const refusal = {
-    errors: [{ message: 'PersistedQueryNotSupported', extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' } }],
+    errors: [{ message: 'PersistedQueryNotSupported', extensions: { code: 'persisted_query_not_supported' } }],
   };
 
-  it('is refused with the message and the code that links know', async () => {
+  it('is refused with the message by which clients recognize it', async () => {
     expect(await post({ extensions: HASH }, 'application/json')).toEqual({ status: 200, body: refusal });
     expect(await post({ extensions: HASH }, 'application/graphql-response+json')).toEqual({
       status: 400,

@@ -1,3 +1,4 @@
+/** Random input to REST, GraphQL and links makes nothing fail. */
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { UP } from '../../src/protocol/frames.ts';
@@ -97,7 +98,7 @@ it('no path, parameter or body of REST makes the relay fail', async () => {
         );
         const target = `${path}?${new URLSearchParams(search)}`;
         const options = method === 'GET' ? {} : postJson(sent);
-        // An administrator may close links and nodes, so that is not bad input.
+        // An administrator may close links and nodes, so such a request is not bad input.
         const asks = /disconnect|drain/.test(template) && requester === 'admin' ? 'mallory' : requester;
         const answer = await at.ask(target, { ...options, method, token: await at.token(asks) });
         judge(answer, codeOf(answer));

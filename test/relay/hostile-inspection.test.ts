@@ -1,3 +1,4 @@
+/** Random input to the reading routes shows nothing of other users. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { postJson } from '../http/kit/http-relay.ts';

@@ -1,3 +1,4 @@
+/** Chosen bad input to every interface is answered with a code of its own. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SignJWT } from 'jose';
 import { MAX_FRAME_BYTES } from '../../src/core/limits.ts';
@@ -63,7 +64,7 @@ describe('a bad token', () => {
   ];
 
   it.each(tokens)('is refused by every handler: %s', async (_name, make, code) => {
-    // An address may send only a few bad tokens in a minute.
+    // An address may send only a few bad tokens each minute.
     await at.pass(61_000);
     const token = await make();
     const rest = await at.ask('/users', { token });

@@ -1,3 +1,4 @@
+/** The documented interface of users and connections, sentence by sentence. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
@@ -11,7 +12,7 @@ afterEach(() => at[Symbol.asyncDispose]());
 const json = async (path: string): Promise<any> => JSON.parse((await at.rest(path)).text);
 const live = (userId: string, clientId: string, names: readonly string[] = ['open']) =>
   connect(at.callboard.core, user(userId), { clientId, actions: names.map(advertisement) });
-/** A command that waits for its client, which creates a stream. */
+/** Invokes a command whose client is not connected. It waits for the client, and so creates a stream. */
 const park = (userId: string, clientId: string) =>
   at.callboard.core.rpc.invoke(user(userId), {
     userId,
@@ -174,6 +175,8 @@ describe('actions', () => {
       checks_arguments: false,
       schema: { type: 'object', enum: ['CONNECTED', null], 'x-unknown': { snake_case: 1 } },
       metadata: [{ camelCase: true }, 1.25],
+      guards: { approval: true, lease: false },
+      effects: { read_only: true, destructive: null, idempotent: true, open_world: null },
     };
     await at.client({ payload: { actions: [full, { name: 'z' }, { name: 'a' }] } });
     const bare = {
@@ -183,6 +186,8 @@ describe('actions', () => {
       checks_arguments: null,
       schema: null,
       metadata: null,
+      guards: null,
+      effects: null,
     };
     const { items } = await json('/connections/alice/tab/actions');
     expect(items).toEqual([full, { name: 'z', ...bare }, { name: 'a', ...bare }]);

@@ -1,3 +1,4 @@
+/** The documented interface of history, sentence by sentence. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestRelay, type TestRelay, type Welcomed } from './kit/test-relay.ts';
 
@@ -14,7 +15,7 @@ const messages = async (query = ''): Promise<any[]> =>
   (await json(`/history/messages?stream=alice/clients/tab${query}`)).items;
 const kinds = async (query: string) => (await messages(query)).map(({ kind }) => kind);
 
-/** One command with a result, with a second between its messages. */
+/** Runs one command to its result, with a second between its messages. */
 async function complete(command_id: string): Promise<void> {
   const body = { command_id, params: { secret: 'given' }, trace_id: 'trace-1', parent_span_id: 'span-1' };
   const invoked = at.post('/connections/alice/tab/actions/open', body);

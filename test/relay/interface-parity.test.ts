@@ -1,3 +1,5 @@
+/** REST and GraphQL answer each documented operation alike. */
+import { OTHER_OPERATIONS } from '../rest/kit/other-operations.ts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { FakeClock } from '../kit/clock.ts';
 import { postJson, type Answer } from '../http/kit/http-relay.ts';
@@ -7,7 +9,10 @@ import { readRestDocuments, variablesOf, withRestEnums, type RestDocument } from
 import { codeOf } from './kit/test-relay.ts';
 import { ABSENT, OWNER, PLANTED, VIEWER, world, type Ids, type World } from './kit/planted.ts';
 
-/** Two relays with the same history, so that each operation that changes something runs once on each. */
+/**
+ * Two relays with the same history. An operation that changes something runs once on each, once by REST and once by
+ * GraphQL.
+ */
 let at: World;
 let twin: World;
 beforeAll(async () => {
@@ -20,7 +25,7 @@ afterAll(async () => {
   await twin[Symbol.asyncDispose]();
 });
 
-/** Random parts, which differ between two relays, but never between two answers of one relay. */
+/** Random parts of answers. They differ between two relays, but not between two answers of one relay. */
 const BY_CHANCE = [
   'rpc_id',
   'node_id',
@@ -33,8 +38,8 @@ const BY_CHANCE = [
   'revoked',
 ];
 
-/** In addition to the access examples, which apply these operations to absent rows. */
-const DEEDS: Readonly<Record<string, readonly Route[]>> = {
+/** Operations that change something, besides the access examples, which apply them to absent rows. */
+const CHANGING_ROUTES: Readonly<Record<string, readonly Route[]>> = {
   'POST /connections/{user_id}/{client_id}/disconnect': [
     {
       access: 'admin',
@@ -47,12 +52,12 @@ const DEEDS: Readonly<Record<string, readonly Route[]>> = {
   ],
 };
 
-/** Over Redis, these operations poll for their result after some milliseconds, and the clock does not advance here. */
-const deeds = inject('topology') === 'direct' ? DEEDS : {};
+/** Over Redis, these operations poll for their result every few milliseconds, and the clock does not advance here. */
+const changingRoutes = inject('topology') === 'direct' ? CHANGING_ROUTES : {};
 
 const questions = new Map(readRestDocuments().map((question) => [question.name, question]));
 const examples = Object.entries(ROUTES)
-  .flatMap(([name, routes]) => [...routes, ...(deeds[name] ?? [])].map((route) => ({ name, route })))
+  .flatMap(([name, routes]) => [...routes, ...(changingRoutes[name] ?? [])].map((route) => ({ name, route })))
   .map((one) => ({ ...one, example: `${one.name.split(' ')[0]} ${one.route.target(PLANTED)}` }))
   .sort((a, b) => Number(a.route.harmful ?? false) - Number(b.route.harmful ?? false));
 type Example = (typeof examples)[number];
@@ -104,8 +109,8 @@ describe('REST and GraphQL', () => {
     const { paths } = JSON.parse((await at.rest('/openapi.json')).text);
     const operations = Object.entries<object>(paths)
       .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
-      // An event stream; its GraphQL counterpart is the subscription `siteEvents`.
-      .filter((operation) => operation !== 'GET /site-sessions/{session_id}/events')
+      // One of them is an event stream; its GraphQL counterpart is the subscription `siteEvents`.
+      .filter((operation) => !OTHER_OPERATIONS.includes(operation))
       .sort();
     expect([...questions.keys()].sort()).toEqual(operations);
     expect(Object.keys(ROUTES).sort()).toEqual(operations);

@@ -1,3 +1,4 @@
+/** The documented interface of pending RPCs, sentence by sentence. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
@@ -11,7 +12,7 @@ const list = async (query = ''): Promise<any[]> => JSON.parse((await at.rest(`/r
 const ids = async (query: string) => (await list(query)).map(({ command_id }) => command_id);
 const count = async (query = '') => (await at.rest(`/rpc/pending/count?${query}`)).json?.['count'];
 
-/** A waiting caller, as the list shows it. */
+/** Starts a caller that waits, and resolves with its row in the list. */
 async function wait(user: string, client: string, body: object): Promise<void> {
   const before = await count();
   void at.post(`/connections/${user}/${client}/actions/open`, body, user);

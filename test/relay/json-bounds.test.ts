@@ -1,3 +1,4 @@
+/** Large JSON in payloads is never built as a value. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { countParts, trustJson } from '../../src/core/json.ts';
 import { ENVELOPE_PARTS } from '../../src/core/limits.ts';
@@ -15,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-/** The number of members and items of the largest value that was built from JSON here. */
+/** Reads the number of members and items of the largest value that was built from JSON in this process. */
 let built: () => number;
 beforeEach(() => {
   const parse = vi.spyOn(JSON, 'parse');

@@ -1,3 +1,4 @@
+/** The nested query of the documentation, on a whole relay. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -6,7 +7,7 @@ import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
 const USERS = 50;
 const CLIENTS = 20;
-/** The clients of each user that completed a command, and those that still run one. */
+/** How many clients of each user have completed a command. Others still run one. */
 const DONE = 5;
 const WAITED_FOR = 2;
 const QUERY = readFileSync(join(import.meta.dirname, 'kit/nested.graphql'), 'utf8');
@@ -33,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-/** One command of this client; most clients' commands have ended. */
+/** Runs one command on this client. The commands of most clients end. */
 async function run(name: string, i: number, client: TestClient): Promise<void> {
   const request = { userId: name, clientId: `tab-${two(i)}`, action: `${name}.open`, params: null };
   const invoked = at.callboard.core.rpc.invoke(user(name), request);

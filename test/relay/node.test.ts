@@ -1,3 +1,4 @@
+/** Opaque ids on a whole relay: rows of users who chose the same local ids are told apart. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isInterfaceType } from 'graphql';
 import { schema } from '../../src/graphql/schema/schema.ts';
@@ -147,20 +148,20 @@ describe('two users with the same local ids', () => {
 });
 
 describe('the holder of a grant', () => {
-  it('learns no owner from the ids, and finds each row by its id', async () => {
+  it('does not learn the owner from the ids, and finds each row by its id', async () => {
     const rows = await rowsOf(select(`siteSession(sessionId: "${sessionId}")`, 'SiteSession'), VIEWER);
     expect(rows.map(({ __typename }) => __typename).sort()).toEqual(['Site', 'SiteGrant', 'SiteSession']);
     const ids = rows.map(({ id }) => id);
     for (const id of ids) expect(Buffer.from(id, 'base64url').toString()).not.toContain(ALICE.user);
     const found = await nodes(ids, VIEWER);
     expect([found.errors, found.rows.map((row) => row?.id)]).toEqual([[], ids]);
-    // The owner has another id for the site, so this one names nothing to it.
+    // The owner gets another id for the site, so this id finds nothing for the owner.
     const site = ids.filter((_, i) => rows[i]?.__typename === 'Site');
     expect((await nodes(site, ALICE.user)).rows).toEqual([null]);
   });
 });
 
-describe('a row that lives on', () => {
+describe('a row that outlives a restart of its client', () => {
   it('keeps its id when its client starts again', async () => {
     const query = `{ connection(userId: "${BOB.user}", clientId: "${BOB.client}") { id instanceId } }`;
     const before = await relay.graphql(query, { requester: 'admin' });

@@ -1,3 +1,4 @@
+/** Reading changes nothing in the store. */
 import { expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { Backend } from '../../src/core/backend.ts';
@@ -37,14 +38,14 @@ function watched(backend: Backend, calls: string[]): Backend {
   return Object.fromEntries(stores);
 }
 
-/** Everything that can be read, over REST and GraphQL, as an administrator. */
+/** Reads everything that an administrator can read, over REST and GraphQL. */
 async function readEverything(at: World): Promise<readonly string[]> {
   const answers: string[] = [];
   const ids = at.named(PLANTED);
   for (const [name, routes] of Object.entries(ROUTES)) {
     if (!name.startsWith('GET')) continue;
     for (const { target } of routes) {
-      // Waiting is a mutation, and the one GET that may wait has a parameter for it.
+      // Only a mutation waits, and the one GET that may wait has a parameter for it, so that GET is left out.
       if (!target(ids).includes('within_ms')) answers.push((await at.rest(target(ids))).text);
     }
   }
@@ -52,6 +53,8 @@ async function readEverything(at: World): Promise<readonly string[]> {
     for (const { call, admin } of FIELDS[field.name] ?? []) {
       // Requests that are refused to an administrator read nothing.
       if (admin === 'invalid_argument') continue;
+      // Each payload that an administrator reads adds a row to the audit.
+      if (field.name.startsWith('Query.audit')) continue;
       const variables = Object.fromEntries(Object.entries(ids).filter(([name]) => call.includes(`$${name}`)));
       answers.push((await at.graphql(documentOf(field, call), { variables })).text);
     }

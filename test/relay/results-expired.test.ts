@@ -1,3 +1,4 @@
+/** Results that are no longer retained, over every interface. */
 import { describe, expect, it } from 'vitest';
 import { startTestRelay } from './kit/test-relay.ts';
 
@@ -44,7 +45,7 @@ describe('RETENTION_MS', () => {
     expect(await asks()).toEqual(ways.map((way) => [way, 'completed', { secret: 'got' }, null]));
     await at.clock.advance(1);
     expect(await asks()).toEqual(ways.map((way) => [way, 'completed', null, 'result_expired']));
-    // None of these ran it again.
+    // None of these requests ran the command again.
     expect(tab.seen('command')).toHaveLength(1);
   });
 });

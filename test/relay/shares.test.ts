@@ -1,3 +1,4 @@
+/** Refusals beyond a share, over every interface. */
 import { describe, expect, it } from 'vitest';
 import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
 import { createCallboard } from '../../src/callboard.ts';
@@ -13,7 +14,7 @@ function connectUrl({ linkUrl }: Pick<HttpRelay, 'linkUrl'>): string {
   return `${linkUrl.replace('http', 'ws')}/connect`;
 }
 
-/** A relay on which alice may wait once, and does. Resolves with a function that ends her wait. */
+/** A relay on which alice may wait once and does. Resolves with a function that ends her wait. */
 async function waiting({ callboard, ask }: HttpRelay, token: string): Promise<() => Promise<void>> {
   const client = await connect(callboard.core, user('alice'), { actions: [advertisement('open')] });
   const first = ask(INVOKE, postJson({}, { token }));
@@ -64,8 +65,8 @@ describe('a share that is used up', () => {
     const end = await waiting(at, await tokenOf('alice', 'connect', 'invoke'));
     const { text } = await at.ask('/metrics');
     expect(text).toContain('callboard_share_used{share="waits"} 1');
-    expect(text).toContain('callboard_share_total{share="links"} 20000');
-    expect(text).not.toContain('callboard_share_total{share="waits"}');
+    expect(text).toContain('callboard_share_limit{share="links"} 20000');
+    expect(text).not.toContain('callboard_share_limit{share="waits"}');
     expect(text).toContain('callboard_share_users_over{share="links"} 0');
     await end();
     expect((await at.ask('/metrics')).text).toContain('callboard_share_used{share="waits"} 0');

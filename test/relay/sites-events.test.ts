@@ -1,3 +1,4 @@
+/** The event stream of a site session: access, frames, tickets and slow viewers. */
 import { connect as connectSocket, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { READ_NOTHING_MS } from '../../src/core/limits.ts';
@@ -243,7 +244,7 @@ describe('a ticket', () => {
     expect((await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'bearer' })).status).toBe(401);
     for (let i = 0; i < 20; i++) await refusal(at, null, '?ticket=wrong');
     expect((await refusal(at, null, '?ticket=wrong'))[0]).toBe(429);
-    // Valid tickets are not locked out by the failures.
+    // Valid tickets still work, despite the failed ones.
     expect((await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'viewer' })).status).toBe(200);
   });
 });
@@ -266,7 +267,7 @@ describe('a viewer that stops reading', () => {
     ],
   ];
 
-  /** A request whose answer is not read until it is resumed. */
+  /** Sends a request whose answer is not read until it is resumed. */
   function idle(
     at: BoardRelay,
     [first = '', ...rest]: readonly string[],
@@ -312,7 +313,7 @@ describe('a viewer that stops reading', () => {
       }
       expect(framesOf(reader).filter(({ event }) => event === 'changed')).toHaveLength(count);
       expect(framesOf(reader).every(({ data }) => (data.missed ?? 0) === 0)).toBe(true);
-      // Longer than the reader of an ordinary answer may take nothing.
+      // Longer than the reader of an ordinary answer may read nothing.
       await at.clock.advance(2 * READ_NOTHING_MS);
       const text = await read();
       const events = [...text.matchAll(/"data":(?:\{"i":(\d+)|"last")[^\n]*?"missed":(\d+)\}/g)];
@@ -325,7 +326,7 @@ describe('a viewer that stops reading', () => {
       expect(before).toBe(count);
       const missed = got.reduce((sum, one) => sum + one.missed, 0);
       expect([missed > 0, missed + got.length]).toEqual([true, count]);
-      // The last hundred were queued; all before the gap was already in the sockets.
+      // The last hundred events were queued. Everything before the gap was in the sockets already.
       expect(got.findIndex((one) => one.missed > 0)).toBe(got.length - 100);
       socket.destroy();
       reader.abort();

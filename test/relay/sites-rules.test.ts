@@ -1,3 +1,4 @@
+/** The rules of site invocations, over every interface. */
 import { describe, expect, it } from 'vitest';
 import type { Settings } from '../../src/callboard.ts';
 import { postJson, type Answer } from '../http/kit/http-relay.ts';
@@ -55,7 +56,10 @@ const busy = (at: BoardRelay): Promise<unknown> => {
   return until(() => at.runtime.running === 1);
 };
 
-/** What is wrong, and the answer. A mode other than cooperative cannot be registered: only the store can hold one. */
+/**
+ * What is wrong, and the expected answer. A site of another mode than cooperative cannot be registered; only the store
+ * can contain one.
+ */
 const RULES: readonly Rule[] = [
   {
     name: 'input: a parameter of the relay',

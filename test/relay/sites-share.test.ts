@@ -1,3 +1,4 @@
+/** Viewers of one site get only what each of them may see. */
 import { describe, expect, it } from 'vitest';
 import type { RawStream } from '../graphql/kit/stream.ts';
 import { until } from './kit/test-relay.ts';
@@ -7,7 +8,7 @@ const EVENTS =
   'subscription ($id: ID!, $names: [String!]) { siteEvents(sessionId: $id, names: $names) { name data missed } }';
 const ADMIN = { kind: 'admin', name: 'test', expiresAt: null } as const;
 
-/** A separate session for each viewer, who is known by name. */
+/** Opens a session for each viewer, who is a requester by name. */
 async function visit(at: BoardRelay, requester: string, body: object = {}): Promise<Opened> {
   const session = await at.open(body);
   at.know(requester, session.token);

@@ -1,3 +1,4 @@
+/** The form of REST answers and errors. */
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
@@ -101,7 +102,7 @@ describe('several errors', () => {
   const answering = {
     inputs: new Map(),
     bodyShape: 'plain',
-    body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
+    body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], nullable: false, schema: {} },
     onlyItem: null,
     reads: false,
   };
@@ -224,19 +225,20 @@ function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: numb
     access: 'ADMIN',
     bodyAs: null,
     waitsBy: null,
+    forUsers: null,
     itemRefusal: null,
     around: null,
     summary: null,
     mutates: true,
     inputs: new Map(),
     bodyShape: 'plain',
-    body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
+    body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], nullable: false, schema: {} },
     plan: {
       ...whole,
       bind: () => ({ variables: {}, asks: new Set<string>(), cost: 0, refused: () => null, ...plan }),
     },
   };
-  return { resource: { routes: new Map([['GET', route]]), allow: 'GET' }, path: {} };
+  return { resource: { template: '/a', routes: new Map([['GET', route]]), allow: 'GET' }, path: {} };
 }
 
 async function bareServer(handle: RequestListener) {

@@ -1,3 +1,4 @@
+/** Faults in REST documents prevent the start. */
 import { buildSchema } from 'graphql';
 import { expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';

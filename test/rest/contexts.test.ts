@@ -1,3 +1,4 @@
+/** Contexts, windows and workers over REST. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { STALE_MS } from '../../src/core/limits.ts';
@@ -29,7 +30,7 @@ async function furnish({ core }: Relay) {
   return { tab, desk, other };
 }
 
-/** Set up once, for tests that only read. */
+/** Created once, for tests that only read. */
 let shared: Relay;
 beforeAll(async () => {
   shared = await startRestRelay();
@@ -228,7 +229,7 @@ describe('GET /workers', () => {
     ]);
     const wrong = await relay.ask(`${path}?user_id=a%2Fb`);
     expect([wrong.status, wrong.body.code]).toEqual([400, 'invalid_user']);
-    // A user id typed by an operator is canonicalized.
+    // A user id that an operator typed is brought to its normal form.
     expect((await relay.ask(`${path}?user_id=%20Alice@Example.ORG`)).status).toBe(200);
   });
 });

@@ -1,3 +1,4 @@
+/** Users, connections, actions and histories over REST. */
 import { describe, expect, test } from 'vitest';
 import { connect, user } from '../kit/core.ts';
 import { startRestRelay } from './kit/rest-server.ts';
@@ -88,6 +89,8 @@ describe('diagnostics', () => {
         checks_arguments: true,
         schema,
         metadata: null,
+        guards: null,
+        effects: null,
       },
     ]);
     expect(body.completeness.complete).toBe(true);

@@ -1,3 +1,4 @@
+/** POST /ingest. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { spillShares } from '../contract/spill.ts';
@@ -102,7 +103,7 @@ describe('POST /ingest', () => {
     expect([reply.status, reply.body.code]).toEqual([status, code]);
     expect(reply.headers['content-type']).toBe('application/problem+json');
     if (code === 'invalid_argument') expect(reply.body.errors).toHaveLength(1);
-    // In an array of one, the same refusal is a verdict.
+    // In an array of one message, the same refusal is a verdict.
     expect((await ingest(relay, [{ ...event, ...change }])).status).toBe(200);
     expect((await relay.ask('/dedup/stats')).body.seen).toBe(0);
   });

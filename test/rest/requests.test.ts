@@ -1,3 +1,4 @@
+/** Access, paths, methods and queries of REST requests. */
 import { describe, expect, test } from 'vitest';
 import { startSmall } from './kit/small-schema.ts';
 
@@ -59,11 +60,11 @@ describe('paths and methods', () => {
     expect(head.headers['content-length']).toBe(String(Buffer.byteLength(get.text)));
   });
 
-  test('the base path stands in the description, and requests come without it', async () => {
+  test('the base path is in the description, and requests arrive without it', async () => {
     await using relay = await startSmall('/relay/v1');
     expect((await relay.ask('/things/a')).status).toBe(200);
     expect((await relay.ask('/relay/v1/things/a')).headers['x-no-route']).toBe('1');
-    expect(relay.handler.openapi).toMatchObject({ servers: [{ url: '/relay/v1' }] });
+    expect(await relay.handler.openapi()).toMatchObject({ servers: [{ url: '/relay/v1' }] });
   });
 
   test('escapes in a path are decoded once', async () => {

@@ -1,3 +1,4 @@
+/** Each route's real answers match its OpenAPI description. */
 import { describe, expect, test } from 'vitest';
 import { browserWindow, report, snapshot, worker } from '../contract/kit/contexts.ts';
 import { meanwhile } from '../kit/clock.ts';
@@ -66,6 +67,7 @@ describe('descriptions', () => {
     ]) {
       expect([path, (await relay.ask(path)).status]).toEqual([path, 200]);
     }
+    await relay.ask({ method: 'POST', path: '/connections/alice/tab/actions/open/preflight', body: {} });
     await askSites(relay, client);
     // Last, because the removed rows do not return.
     for (const [path, body] of [
@@ -75,7 +77,7 @@ describe('descriptions', () => {
       await meanwhile(relay.clock, relay.ask({ method: 'POST', path, body }));
     const missing = relay.handler.operations
       .flatMap(({ method, path }) => {
-        const invokes = path.includes('/actions/{') || path === '/commands/{user_id}/{client_id}/{command_id}';
+        const invokes = /\/actions\/\{\w+\}$/.test(path) || path === '/commands/{user_id}/{client_id}/{command_id}';
         return (invokes ? [200, 202, 504] : [200]).map((status) => `${method} ${path} ${status}`);
       })
       .filter((answer) => !relay.answered.has(answer));

@@ -1,3 +1,4 @@
+/** A short soak run: the heap of a relay stays flat. */
 import { expect, test } from 'vitest';
 import { judgeSlope } from '../../faults/soak/slope.ts';
 import { soakRounds } from '../../faults/soak/soak.ts';

@@ -1,9 +1,12 @@
+/** How many files of the sources a call passes through. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { walkCall } from './kit/call-walk.ts';
 
-/** The most files on the way of a call and back. ARCHITECTURE.md (walk 1) names each of them. */
+/**
+ * The most files that a call may pass on its way to the client and back. ARCHITECTURE.md (walk 1) names each of them.
+ */
 const INBOUND = 22;
 const OUTBOUND = 16;
 
@@ -12,7 +15,9 @@ test('a call passes few files on its way to the client and back, and ARCHITECTUR
   expect(inbound).toEqual(
     expect.arrayContaining(['http/request-handler.ts', 'core/rpc/invoke.ts', 'core/delivery/dispatcher.ts']),
   );
-  expect(outbound).toEqual(expect.arrayContaining(['core/delivery/links.ts', 'core/rpc/wait.ts', 'web/reply.ts']));
+  expect(outbound).toEqual(
+    expect.arrayContaining(['core/delivery/link-session.ts', 'core/rpc/wait.ts', 'web/reply.ts']),
+  );
   expect(inbound.length).toBeLessThanOrEqual(INBOUND);
   expect(outbound.length).toBeLessThanOrEqual(OUTBOUND);
   const page = readFileSync(join(import.meta.dirname, '..', '..', 'ARCHITECTURE.md'), 'utf8');

@@ -1,3 +1,4 @@
+/** What an attack is, and what all attacks use. The attacks are in the other files of this folder. */
 import type { Site } from '../site.ts';
 
 /**
@@ -14,7 +15,7 @@ export type Attack = {
   readonly name: string;
   readonly says: string;
   readonly run: (context: AttackContext) => Promise<void>;
-  /** The relay's limit of file descriptors, for attacks on those. */
+  /** The limit of file descriptors with which the relay is started, for attacks that use them up. */
   readonly descriptors?: number;
 };
 

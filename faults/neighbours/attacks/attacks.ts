@@ -1,3 +1,4 @@
+/** All attacks of a hostile user, by name. */
 import type { Attack } from './attack.ts';
 import { COMPUTING } from './computing.ts';
 import { HOLDING } from './holding.ts';

@@ -1,3 +1,4 @@
+/** Attacks that make a relay compute: expensive documents, filters, schemas and payloads. */
 import { flood } from './links.ts';
 import { inLanes, type Attack } from './attack.ts';
 import { post } from './requests.ts';

@@ -1,3 +1,4 @@
+/** Attacks that hold resources: links, streams, waits, and answers that nobody reads. */
 import { flood, openLink } from './links.ts';
 import { held, inLanes, pause, type Attack } from './attack.ts';
 import { openRaw, post } from './requests.ts';

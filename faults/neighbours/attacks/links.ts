@@ -1,3 +1,4 @@
+/** Opens links for attacks, and floods them with frames. */
 import { WebSocket } from 'ws';
 import { SUBPROTOCOL } from '../../../src/protocol/frame.ts';
 import { freshToken, HOSTILE, linkUrl, type Site } from '../site.ts';
@@ -24,7 +25,7 @@ export async function openLink(site: Site, n: number, { clientId, payload, token
 }
 
 /** Sends the next frame once the previous ones have left this process. */
-export async function sendPaced(socket: WebSocket, text: string): Promise<void> {
+async function sendPaced(socket: WebSocket, text: string): Promise<void> {
   if (socket.readyState !== WebSocket.OPEN) throw new Error('closed');
   await new Promise<void>((done, failed) => socket.send(text, (error) => (error ? failed(error) : done())));
 }

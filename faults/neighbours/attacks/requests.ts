@@ -1,10 +1,12 @@
+/** Sends HTTP requests for attacks. */
 import { connect, type Socket } from 'node:net';
 import { freshToken, HOSTILE, relayUrl, type Site } from '../site.ts';
 
 export type Post = { readonly path: string; readonly body: string; readonly token?: string | null };
 
+/** How long the relay may take to answer. */
 const ANSWER_MS = 30_000;
-/** Another address than the honest user's, so that limits by address do not affect the honest user. */
+/** An address that is not the honest user's, so that limits by address do not affect the honest user. */
 const HOSTILE_ADDRESS = '127.0.0.2';
 
 /** A request of the hostile user. Returns the status; rejects without an answer. `token` null: no token. */
@@ -20,7 +22,7 @@ export async function post(site: Site, n: number, { path, body, token }: Post): 
   return response.status;
 }
 
-/** A socket that nobody reads from, open as long as the other side keeps it; `text` is sent first. */
+/** Opens a socket whose answers nobody reads, and sends `text`. It stays open until the relay closes it. */
 export function openRaw(site: Site, n: number, text: string): Promise<Socket> {
   const { hostname, port } = new URL(relayUrl(site, n));
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();

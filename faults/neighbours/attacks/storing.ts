@@ -1,3 +1,4 @@
+/** Attacks that fill the store: history, commands, marks, sites and large payloads. */
 import { createLinkCaller } from '../../../src/clients/caller/index.ts';
 import { createRuntime } from '../../../src/clients/runtime/index.ts';
 import { inLanes, pause, type Attack, type AttackContext } from './attack.ts';

@@ -1,3 +1,7 @@
+/**
+ * Carries out each kind of fault. Faults of the network are here; those of relays, Redis and payload files have
+ * files of their own.
+ */
 import { ACTS_OF_REDIS } from './redis.ts';
 import { ACTS_OF_RELAYS } from './relays.ts';
 import { ACTS_OF_SPILL } from './spill.ts';
@@ -12,32 +16,32 @@ export const ACTS: Readonly<Record<FaultKind, Act>> = {
   ...ACTS_OF_REDIS,
   ...ACTS_OF_SPILL,
   async hole(world, fault) {
-    await weather(world, fault, { kind: 'black-hole' });
+    await setMode(world, fault, { kind: 'black-hole' });
   },
-  async 'all-holes'({ ways }, { holdMs }) {
-    for (const way of ways) way.set({ kind: 'black-hole' });
+  async 'all-holes'({ redisProxies }, { holdMs }) {
+    for (const proxy of redisProxies) proxy.set({ kind: 'black-hole' });
     await sleep(holdMs);
-    for (const way of ways) way.set({ kind: 'pass' });
+    for (const proxy of redisProxies) proxy.set({ kind: 'pass' });
   },
   async slow(world, fault) {
-    await weather(world, fault, { kind: 'delay', ms: 100 });
+    await setMode(world, fault, { kind: 'delay', ms: 100 });
   },
   async slices(world, fault) {
-    await weather(world, fault, { kind: 'slice', bytes: 7 });
+    await setMode(world, fault, { kind: 'slice', bytes: 7 });
   },
   async reset(world, fault) {
-    wayOf(world, fault).reset();
+    redisProxyOf(world, fault).reset();
   },
   async 'half-open'(world, fault) {
-    wayOf(world, fault).halfOpen();
+    redisProxyOf(world, fault).halfOpen();
     await sleep(fault.holdMs);
   },
   async 'drop-reply'(world, fault) {
-    const way = wayOf(world, fault);
-    const before = way.dropped;
-    way.dropReply();
+    const proxy = redisProxyOf(world, fault);
+    const before = proxy.dropped;
+    proxy.dropReply();
     const end = performance.now() + fault.holdMs;
-    while (way.dropped === before && performance.now() < end) await sleep(10);
+    while (proxy.dropped === before && performance.now() < end) await sleep(10);
   },
   async 'links-reset'({ front }) {
     front.reset();
@@ -59,13 +63,13 @@ export const ACTS: Readonly<Record<FaultKind, Act>> = {
   },
 };
 
-async function weather(world: World, fault: Fault, set: Parameters<Proxy['set']>[0]): Promise<void> {
-  const way = wayOf(world, fault);
-  way.set(set);
+async function setMode(world: World, fault: Fault, set: Parameters<Proxy['set']>[0]): Promise<void> {
+  const proxy = redisProxyOf(world, fault);
+  proxy.set(set);
   await sleep(fault.holdMs);
-  way.set({ kind: 'pass' });
+  proxy.set({ kind: 'pass' });
 }
 
-function wayOf({ ways }: World, { target }: Fault): Proxy {
-  return given(ways[target % ways.length]);
+function redisProxyOf({ redisProxies }: World, { target }: Fault): Proxy {
+  return given(redisProxies[target % redisProxies.length]);
 }

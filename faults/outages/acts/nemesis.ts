@@ -1,3 +1,4 @@
+/** Carries out a schedule of faults, one after the other, and heals each one. */
 import { ACTS } from './acts.ts';
 import type { FaultLog } from '../log/log.ts';
 import type { Fault } from '../plan/plan.ts';
@@ -11,7 +12,7 @@ export type Nemesis = {
   readonly done: number;
 };
 
-/** After a fault that took longer than scheduled, the next one is delayed. */
+/** How long to wait after a fault that took longer than planned. */
 const REST_MS = 2_000;
 
 export function createNemesis(world: World, log: FaultLog, schedule: readonly Fault[]): Nemesis {
@@ -52,7 +53,7 @@ async function suffer(world: World, log: FaultLog, fault: Fault): Promise<void> 
   log.write({ event: 'heal', id });
 }
 
-/** The name that the other logs use. */
+/** The name of the fault's target in the logs of the other processes. */
 function nameOf({ relays }: World, { kind, target }: Fault): string {
   return kind.startsWith('relay-') ? (relays[target % relays.length]?.name ?? '') : String(target);
 }

@@ -1,3 +1,4 @@
+/** Faults of Redis: kills, power cuts, pauses, failovers and the like. */
 import { readdirSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -5,8 +6,10 @@ import type { RedisServer } from '../../../test/kit/redis.ts';
 import type { Act } from './act.ts';
 import { given, sleep, until } from './waiting.ts';
 
-const CUT_MS = 1_000;
-const FOLLOWS_MS = 60_000;
+/** How long Redis accepts writes that are then lost. */
+const LOST_WRITES_MS = 1_000;
+/** How long a new replica may take to have all data of its master. */
+const REPLICA_FOLLOWS_MS = 60_000;
 
 export const ACTS_OF_REDIS = {
   async 'redis-kill'(world) {
@@ -17,7 +20,7 @@ export const ACTS_OF_REDIS = {
   async 'redis-cut'(world) {
     const redis = given(world.redis);
     const end = endOfLog(redis.folder);
-    await sleep(CUT_MS);
+    await sleep(LOST_WRITES_MS);
     await redis.kill();
     // Imitates a power cut: the writes of the last second never reached the disk, although they were confirmed.
     truncateSync(end.path, end.bytes);
@@ -36,8 +39,8 @@ export const ACTS_OF_REDIS = {
     await master.kill();
     await sentinel.movedFrom(from);
     await master.restart();
-    // Until the replica follows, another failover has no target.
-    if (!(await until(() => follows(master), FOLLOWS_MS)))
+    // The next failover has no target until the replica follows the new master.
+    if (!(await until(() => follows(master), REPLICA_FOLLOWS_MS)))
       throw new Error('the old master does not follow the new one');
   },
 } as const satisfies Record<string, Act>;

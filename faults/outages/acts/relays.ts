@@ -1,3 +1,4 @@
+/** Faults of relays: kills, pauses, drains, and a second process of the same node. */
 import type { Act } from './act.ts';
 import { given, sleep, until } from './waiting.ts';
 import type { FaultLog } from '../log/log.ts';
@@ -6,11 +7,14 @@ import type { Relay } from '../processes/relays.ts';
 import type { Fault } from '../plan/plan.ts';
 import type { World } from '../world.ts';
 
+/** Attempts to start a relay again, and the time between them. */
 const RESTARTS = 5;
 const RETRY_MS = 2_000;
 /** A lease, plus the time that a loaded machine needs to start a process. */
 const TAKEN_OVER_MS = 30_000;
-const BOTH_MS = 3_000;
+/** How long the second process with the same node id runs. */
+const TWIN_RUNS_MS = 3_000;
+/** How long a relay may take to be ready again. */
 const READY_MS = 30_000;
 
 export const ACTS_OF_RELAYS = {
@@ -34,7 +38,7 @@ export const ACTS_OF_RELAYS = {
     const relay = relayOf(world, fault);
     const twin = await startTwin(relay, log, { first: 'live', since: performance.now() });
     if (!twin) return;
-    await sleep(BOTH_MS);
+    await sleep(TWIN_RUNS_MS);
     await twin.kill();
   },
   async 'relay-swap'(world, fault, log) {
@@ -46,7 +50,7 @@ export const ACTS_OF_RELAYS = {
       twin = await startTwin(relay, log, { first: 'paused', since });
     }
     relay.proc.resume();
-    await sleep(BOTH_MS);
+    await sleep(TWIN_RUNS_MS);
     await twin?.kill();
     if (!(await until(() => isReady(relay), READY_MS))) throw new Error(`${relay.name} never came back`);
   },
@@ -70,7 +74,10 @@ async function isReady({ url }: Relay): Promise<boolean> {
   return answer.ok;
 }
 
-/** The lease of the old boot may still be valid: a second process of a node is refused until it ends. */
+/**
+ * Repeats the start, because the lease of the previous boot may still be valid and a second process of a node is
+ * refused until it ends.
+ */
 async function restart(relay: Relay): Promise<void> {
   for (let turn = 1; ; turn++) {
     try {

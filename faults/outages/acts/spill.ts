@@ -1,3 +1,7 @@
+/**
+ * Faults of the folder of large payloads: files that are removed, damaged or replaced by links, and a folder that
+ * cannot be written.
+ */
 import {
   closeSync,
   openSync,
@@ -20,6 +24,7 @@ import type { World } from '../world.ts';
 
 /** How many files a fault of single files affects. */
 const FILES = 20;
+/** What is written again and again to fill the disk. */
 const CHUNK = Buffer.alloc(64 * 1024);
 
 export const ACTS_OF_SPILL = {
@@ -36,8 +41,8 @@ export const ACTS_OF_SPILL = {
     }
   },
   /**
-   * A relay that follows such a link reads another user's data, or an outside file, with exactly the expected number of
-   * bytes.
+   * Replaces payload files by links. A relay that follows such a link reads data of another user, or an outside file,
+   * of exactly the expected size.
    */
   async 'spill-link'(world, { id }) {
     for (const path of someOf(world, id)) {

@@ -1,3 +1,4 @@
+/** Judges the merged logs of one run by all invariants. It reads no clock and starts nothing. */
 import { gather } from './evidence.ts';
 import type { Logged } from '../log/events.ts';
 import type { Finding, Judged } from './finding.ts';
@@ -20,11 +21,11 @@ export type Report = {
   readonly outcomes: Readonly<Record<string, number>>;
   /** Figures, one line each. */
   readonly says: readonly string[];
-  /** The evidence for each invariant. */
+  /** How many objects were checked for each invariant. */
   readonly looked: Readonly<Record<string, number>>;
 };
 
-/** Judges the merged logs of one run, in order of time. Pure. */
+/** Judges the merged logs of one run, given in order of time. It has no side effects. */
 export function check(events: readonly Logged[], expected: Expectation = { loss: false }): Report {
   const evidence = gather(events);
   const sets = setsOf(evidence);

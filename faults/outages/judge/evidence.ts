@@ -1,3 +1,4 @@
+/** Sorts the events of the logs by command, so that the invariants can be judged. It judges nothing itself. */
 import { keyText, type Key, type Logged } from '../log/events.ts';
 
 type Of<E extends Logged['event']> = Extract<Logged, { event: E }>;
@@ -29,11 +30,11 @@ export type Evidence = {
   final(one: Case): RecordRead | null;
   /** The admission time of the record; -Infinity if it is unknown. */
   admittedAt(one: Case): number;
-  /** Whether any fault was active, or healed less than `graceMs` before. */
+  /** Whether a fault was active between these times, or was healed less than `graceMs` before them. */
   disturbed(fromNs: number, toNs: number): boolean;
   /**
-   * Since when, before this time, no fault was active and none was healed less than RECOVERY_MS before; -Infinity:
-   * always.
+   * The time since which no fault was active and none was healed less than RECOVERY_MS before, seen from `ns`;
+   * -Infinity: since the start.
    */
   calmSince(ns: number): number;
   /** The start of the last reading; Infinity if there was none. */
@@ -51,8 +52,9 @@ export type FaultTime = {
   readonly wall: number;
 };
 
+/** One millisecond in nanoseconds, the unit of the logs. */
 export const MS = 1e6;
-/** How long after a fault its effects may take to mend. */
+/** How long the effects of a fault may last after it is healed. */
 export const RECOVERY_MS = 15_000;
 
 export function gather(events: readonly Logged[]): Evidence {
@@ -72,7 +74,8 @@ export function gather(events: readonly Logged[]): Evidence {
     of,
     final,
     admittedAt(one) {
-      // Records have the machine's time, and logs a monotonic one; a fault is logged with both.
+      // Records have times of the system clock, and logs have times of a monotonic clock. The log of a fault has both,
+      // so the difference is known.
       const both = faults.find(({ wall }) => !Number.isNaN(wall));
       const { admittedAt = Number.NaN } = final(one) ?? {};
       return both && !Number.isNaN(admittedAt) ? both.from + (admittedAt - both.wall) * MS : -Infinity;
@@ -145,7 +148,7 @@ export function verdictsOf(one: Case): readonly Of<'answer'>[] {
   return answersOf(one).filter(({ outcome }) => outcome !== 'pending');
 }
 
-/** Whether every invocation was certainly refused, and nothing reported an admission. */
+/** Whether every invocation was refused for certain and nothing reported an admission. */
 export function wasRefused(one: Case): boolean {
   const invokes = one.waits.filter(({ attempt }) => attempt.how === 'invoke');
   return (

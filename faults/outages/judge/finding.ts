@@ -1,3 +1,5 @@
+/** A violation that the judge found. Decides nothing. */
+
 /** A violation, and the object that it concerns. */
 export type Finding = { readonly what: string; readonly ids: readonly string[] };
 

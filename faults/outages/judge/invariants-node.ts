@@ -1,3 +1,4 @@
+/** Judges the bounds of each relay, its memory, and that nothing is left when all clients and callers are gone. */
 import type { Evidence } from './evidence.ts';
 import type { Logged } from '../log/events.ts';
 import { find, type Judged } from './finding.ts';
@@ -5,8 +6,11 @@ import { find, type Judged } from './finding.ts';
 /** Commands that one link may have in flight. */
 const WINDOW = 32;
 const MIB = 1024 * 1024;
+/** The most memory that a relay may use, in bytes. */
 const RSS_MAX = 512 * MIB;
+/** By how many bytes a minute the memory of a relay may grow. */
 const SLOPE_MAX_PER_MINUTE = MIB;
+/** One minute in nanoseconds, the unit of the logs. */
 const MINUTE = 60e9;
 
 type Memory = Extract<Logged, { event: 'memory' }>;
@@ -31,7 +35,7 @@ export function judgeCaps({ of, events }: Evidence): Judged {
   };
 }
 
-/** How many handlers ran at once, by instance. */
+/** The highest number of handlers that ran at once, by instance. */
 function mostAtOnce(events: readonly Logged[]): ReadonlyMap<string, number> {
   const now = new Map<string, number>();
   const most = new Map<string, number>();
@@ -68,7 +72,10 @@ export function judgeMemory({ of }: Evidence): Judged {
   };
 }
 
-/** By least squares over the last third, if that is at least a minute: earlier changes of the heap are not a trend. */
+/**
+ * Whether memory grows, by least squares over the last third of the samples, if that is at least a minute. Earlier
+ * changes of the heap are no trend.
+ */
 function grows(samples: readonly Memory[]): boolean {
   const first = samples[0];
   const last = samples.at(-1);

@@ -1,20 +1,21 @@
+/** Judges that each wait of a caller is answered once, in time, and as the record says. */
 import { MS, verdictsOf, type Case, type Evidence, type Wait } from './evidence.ts';
 import { keyText } from '../log/events.ts';
 import { find, type Judged } from './finding.ts';
 import type { Expectation } from './expectation.ts';
 
-/** A wait that lasted this much longer than its command was not answered. */
-const TOLD_MS = 5_000;
-/** A relay may still be sending an answer when it notices a loss. */
-const LOSS_TOLD_MS = 1_000;
+/** How much longer than its command a wait may last, in milliseconds. */
+const ANSWER_DELAY_MS = 5_000;
+/** How long a relay may still send answers from before a loss, in milliseconds. */
+const LATE_ANSWERS_MS = 1_000;
 
 export function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
   const all = [...evidence.cases.values()];
   const waits = all.flatMap((one) =>
     one.waits.map((wait) => ({ one, wait, text: `${one.text} ${wait.attempt.wait}` })),
   );
-  // Ends that were reported before the store lost data may differ now.
-  const forgotten = Math.max(...evidence.of('lost').map(({ at }) => at + LOSS_TOLD_MS * MS));
+  // Ends that were reported before the store lost data may differ from the record.
+  const forgotten = Math.max(...evidence.of('lost').map(({ at }) => at + LATE_ANSWERS_MS * MS));
   const lies = all.filter((one) => {
     const record = evidence.final(one);
     const told = verdictsOf(one);
@@ -47,7 +48,7 @@ export function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
   };
 }
 
-/** A reader found the command live after a caller had received its end. */
+/** The commands that a reader found live after a caller had received their end. */
 function toldEarly({ cases, of }: Evidence): readonly Case[] {
   const live = Map.groupBy(of('live'), keyText);
   return [...cases.values()].filter((one) => {
@@ -57,12 +58,12 @@ function toldEarly({ cases, of }: Evidence): readonly Case[] {
 }
 
 /**
- * Without a fault that explains it, a wait continued after its command had run, or after another wait had received its
- * end.
+ * Whether a wait continued after its command had run, or after another wait had received its end, and no fault explains
+ * it.
  */
 function wasLeft({ calmSince }: Evidence, one: Case, { attempt, ends }: Wait): boolean {
   const end = ends[0];
   if (!end || end.event === 'refused') return false;
   const told = [...verdictsOf(one), ...one.runEnds].find(({ at }) => at < end.at);
-  return told !== undefined && end.at - Math.max(told.at, attempt.at, calmSince(end.at)) > TOLD_MS * MS;
+  return told !== undefined && end.at - Math.max(told.at, attempt.at, calmSince(end.at)) > ANSWER_DELAY_MS * MS;
 }

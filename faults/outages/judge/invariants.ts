@@ -1,3 +1,4 @@
+/** The invariants that every run must keep, with the function that judges each. */
 import {
   answersOf,
   MS,
@@ -21,9 +22,12 @@ export type Invariant = {
   readonly judge: (evidence: Evidence, expected: Expectation) => Judged;
 };
 
-/** An end that was repaired at the last moment may be reported a little later. */
+/**
+ * How much later than its deadline the end of a command may be reported if it was repaired at the last moment, in
+ * milliseconds.
+ */
 const MEND_MARGIN_MS = 1_000;
-/** The client does the work; its evidence concerns one instance. */
+/** The outcomes that a client reports. Their evidence concerns one instance. */
 const FROM_CLIENT = new Set(['completed', 'failed', 'cancelled']);
 
 export const INVARIANTS: readonly Invariant[] = [
@@ -52,7 +56,8 @@ function judgeEnding(evidence: Evidence, { loss }: Expectation): Judged {
   const slow = all.filter((one) => {
     const first = one.waits.find(({ ends }) => ends.every(({ event }) => event !== 'refused'))?.attempt;
     const told = verdictsOf(one)[0];
-    // Its time starts at the admission: a restarted relay accepts earlier requests.
+    // The deadline counts from the admission, which may be later than the attempt: a restarted relay accepts requests
+    // that waited for it.
     const since = Math.max(first?.at ?? 0, evidence.admittedAt(one));
     return first && told && told.at - since > (first.budgetMs + RECOVERY_MS) * MS;
   });
@@ -78,13 +83,15 @@ function isStranded(one: Case, { final }: Evidence): boolean {
   return refusal || final(one)?.outcome === 'expired';
 }
 
-/** It expired when no fault had an effect any more: everything should have been repaired by then. */
+/**
+ * Whether the command expired although no fault had an effect any more, so that everything should have been repaired.
+ */
 function hadTime(evidence: Evidence, one: Case): boolean {
   const told = verdictsOf(one)[0];
   return told?.outcome === 'expired' && told.at - evidence.calmSince(told.at) > MEND_MARGIN_MS * MS;
 }
 
-/** Its client's link was up from before the first attempt until the end of its last wait. */
+/** Whether the link of the command's client was up from before the first attempt until the end of the last wait. */
 function wasUp({ of }: Evidence, { key, waits }: Case): boolean {
   const links = of('link').filter(({ user, client }) => user === key.user && client === key.client);
   const from = (waits[0]?.attempt.at ?? 0) - 1000 * MS;
@@ -180,7 +187,10 @@ function judgeInstances({ cases, final }: Evidence): Judged {
   };
 }
 
-/** A store that lost the mark cannot prove anything by its absence, and reports so: the outcome is unknown. */
+/**
+ * A store that lost a dispatch mark cannot take its absence as a proof. It reports the loss, and the outcome is then
+ * unknown.
+ */
 function judgeProof({ cases, final }: Evidence, { loss }: Expectation): Judged {
   const all = [...cases.values()].filter((one) => final(one) || wasRefused(one));
   const ran = all.filter((one) => one.runs.length > 0);
@@ -218,7 +228,7 @@ function judgeCanaries({ cases, of }: Evidence): Judged {
       ...find('a payload of another command', swapped),
       ...find(
         "another user's payload",
-        shown.map(({ user, face, canary }) => ({ text: `${user} by ${face}: ${canary}` })),
+        shown.map(({ user, on, canary }) => ({ text: `${user} on ${on}: ${canary}` })),
       ),
     ],
   };

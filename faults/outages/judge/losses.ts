@@ -1,13 +1,15 @@
+/** Judges whether relays noticed each loss of confirmed data, and reported it. */
 import { MS, verdictsOf, type Evidence } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
 /** Faults that make the store lose confirmed data, in a plan that promises that each loss is noticed. */
 const LOSSES = ['redis-kill', 'redis-cut', 'redis-failover'] as const;
-const TOLD_MS = 5_000;
+/** How long after a loss its callers may wait for their answer. */
+const ANSWER_DELAY_MS = 5_000;
 
 /**
- * According to the relays. A relay notices that a number is missing which the store had confirmed, so each notice is a
- * loss of acknowledged data.
+ * Judges by the relays' own reports. A relay notices a loss when the store does not know a number that it had
+ * confirmed, so each notice is a loss of confirmed data.
  */
 export function judgeNoticed({ of, faults }: Evidence): Judged {
   const losses = faults(...LOSSES);
@@ -60,7 +62,7 @@ export function judgeTold({ cases, of, faults }: Evidence): Judged {
     findings: [
       ...find(
         'left waiting after a loss',
-        held.filter(({ afterNs }) => afterNs > TOLD_MS * MS),
+        held.filter(({ afterNs }) => afterNs > ANSWER_DELAY_MS * MS),
       ),
       ...find('told completed though no client ran it', invented),
     ],

@@ -1,9 +1,10 @@
+/** The promises that single plans make beyond the invariants, and their checks. */
 import { MS, type Evidence } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 import { judgeNoticed, judgeTold } from './losses.ts';
 import { judgeReattached, judgeRecovery } from './recovery.ts';
 
-/** What a run is judged by besides the invariants, if its plan says so. */
+/** The promises that a plan may make beyond the invariants. */
 export const PROMISE_NAMES = [
   'prompt',
   'recovery',
@@ -35,14 +36,18 @@ export const PROMISES: readonly PlanPromise[] = [
   { name: 'amnesty', says: 'that the store was away ends no node', judge: judgeAmnesty },
 ];
 
+/** By how much a wait may exceed its bound, for delays of a busy machine. */
 const OVER_MS = 2_000;
-/** These faults stop a relay, and with it the timers of its waits. */
+/** The faults that stop a relay, and with it the timers of its waits. */
 const PAUSES = ['relay-pause', 'relay-swap'] as const;
 
-/** A caller on a link repeats its request when its relay is back, after its backoff: the wait then starts again. */
+/**
+ * How long a caller on a link may take to repeat its request after its relay is back, in milliseconds. Its wait then
+ * starts again.
+ */
 const ASKED_ANEW_MS = 5_000;
 
-/** Time in which the requested relay was stopped or gone does not count. */
+/** The time during which the requested relay was stopped or gone does not count. */
 function judgePrompt({ cases, faults }: Evidence): Judged {
   const gone = faults('relay-kill').map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
   const pauses = [...faults(...PAUSES), ...gone];
@@ -68,8 +73,8 @@ function judgePrompt({ cases, faults }: Evidence): Judged {
 }
 
 /**
- * The handlers of such a plan work less than the ten seconds that a stop waits for. Only the stopping relay answers
- * `draining`; a refused caller tries the others.
+ * Handlers of such a plan work for less than the ten seconds that a stopping relay waits. Only the stopping relay
+ * answers `draining`; refused callers try the others.
  */
 function judgeDrained({ cases, final, faults }: Evidence): Judged {
   const drains = faults('relay-drain');
@@ -105,8 +110,8 @@ function slowestOf(faults: readonly { readonly from: number; readonly to: number
 }
 
 /**
- * A heartbeat renews the lease of 8 s every 2 s, so a stopped process has at least 6 s left; one second is for the
- * delays of a loaded machine.
+ * The part of the lease that is certainly left when a process is stopped. The lease of 8 s is renewed every 2 s, so at
+ * least 6 s are left; one second is for delays of a busy machine.
  */
 const LEASE_LEFT_MS = 5_000;
 
@@ -149,7 +154,7 @@ function judgePayloads({ of, faults }: Evidence): Judged {
   };
 }
 
-/** Redis was unavailable for all of them alike: none may reap the others because it resumed first. */
+/** Redis was unavailable for all relays alike, so none of them may reap the others only because it continued first. */
 function judgeAmnesty({ of, faults }: Evidence): Judged {
   const pauses = faults('redis-pause', 'all-holes');
   const lost = of('lost').filter(({ at }) => pauses.some(({ from }) => at >= from));

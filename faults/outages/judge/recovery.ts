@@ -1,29 +1,37 @@
+/** Judges whether commands and waits recovered after the loss of a relay, and how soon. */
 import { answersOf, MS, verdictsOf, type Case, type Evidence, type FaultTime } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
-/** A client of a killed process notices within this time that its link is gone. */
-const FALL_MS = 2_000;
+/** How long the client of a killed relay takes to notice that its link is gone, in milliseconds. */
+const LINK_LOSS_MS = 2_000;
+/** How long after the kill of a relay its commands may take to be taken up again. */
 const RECOVERY_MAX_MS = 15_000;
 
 type Held = {
   readonly one: Case;
   readonly text: string;
-  /** Nanoseconds; Infinity: never. */
+  /** The time until the command goes on, in nanoseconds; Infinity: never. */
   readonly again: number;
   readonly told: number;
 };
 
 /**
- * What was live on a killed relay: commands tried before the kill and told to nobody yet, of which a caller waited there, or whose client's
- * link fell within two seconds of the kill. Measured from the kill until the first of: a caller was told the end; the handler began,
- * where it had not; the link of the client that has begun it is up again (at once where it never fell), since a client keeps its report until it
- * is taken. What was marked as dispatched and never reached its client counts from that link too: it may not be sent again, and ends as unknown at
- * its deadline. Not counted: what no relay ever admitted, what was admitted only after the kill (its request was lost with the relay, and was asked anew), and who asked that relay while it was still down after an earlier kill, since it held nothing of
- * theirs yet. A command of two kills counts twice.
+ * The commands that were live on a killed relay, with the time until each recovered.
  *
- * `told` is until a caller knew the end: the time that callers feel, with their libraries' ways of asking again in it.
+ * Counted are commands that were attempted before the kill and whose end no caller knew yet, if a caller waited on that
+ * relay, or if the client's link fell within two seconds of the kill. Not counted are commands that no relay admitted,
+ * commands that were admitted only after the kill (their request was lost and repeated), and commands requested from
+ * that relay while it was down after an earlier kill. A command that is hit by two kills counts twice.
+ *
+ * `again` ends with the first of these: a caller learned the end; the handler began, if it had not; the link of the
+ * client that has begun it is up again, or never fell, since a client keeps its report until it is taken. A command
+ * that was marked as dispatched and never reached its client also counts from that link: it may not be sent again, and
+ * ends as unknown at its deadline.
+ *
+ * `told` ends when a caller knows the end. It is the time that callers experience, including the retries of their
+ * libraries.
  */
-export function recoveriesOf(evidence: Evidence): readonly Held[] {
+function recoveriesOf(evidence: Evidence): readonly Held[] {
   const kills = evidence.faults('relay-kill');
   const links = linksOf(evidence);
   return [...evidence.cases.values()].flatMap((one) => {
@@ -33,7 +41,7 @@ export function recoveriesOf(evidence: Evidence): readonly Held[] {
     const own = links.get(clientOf(one.key)) ?? [];
     return kills.flatMap((kill) => {
       if (kill.from < from || kill.from >= to || isYounger(one, evidence, kill)) return [];
-      const fell = own.some(({ up, at }) => !up && at >= kill.from && at <= kill.from + FALL_MS * MS);
+      const fell = own.some(({ up, at }) => !up && at >= kill.from && at <= kill.from + LINK_LOSS_MS * MS);
       if (!fell && !waitedThere(one, kill, kills)) return [];
       const marked = evidence.final(one)?.dispatched ?? false;
       const linkedAt = fell ? upAfter(own, kill.from) : kill.from;
@@ -50,7 +58,10 @@ export function recoveriesOf(evidence: Evidence): readonly Held[] {
   });
 }
 
-/** The machine also runs Redis, so its clock is the one in the records. */
+/**
+ * Whether the command was admitted after the kill. Redis runs on this machine, so the times in records are those of its
+ * clock.
+ */
 function isYounger(one: Case, { final }: Evidence, { wall }: FaultTime): boolean {
   return (final(one)?.admittedAt ?? -Infinity) > wall;
 }
@@ -113,7 +124,7 @@ function seconds(ns: number): string {
   return (ns / MS / 1000).toFixed(2);
 }
 
-/** Requested once more from each relay after the load: the name of the wait contains `again`. */
+/** After the load, each relay is asked once more for each command. The names of these waits contain `again`. */
 export function judgeReattached({ cases, final }: Evidence): Judged {
   const asked = [...cases.values()].flatMap((one) => {
     const record = final(one);

@@ -2,22 +2,22 @@ import { answersOf, wasRefused, type Case, type Evidence } from './evidence.ts';
 
 /** Sets of commands, as Jepsen's checkers distinguish them. */
 export type Sets = {
-  /** Attempted by callers. */
+  /** Those that callers attempted. */
   readonly attempts: readonly Case[];
-  /** Reported by a relay as admitted. */
+  /** Those that a relay reported as admitted. */
   readonly ok: readonly Case[];
-  /** Admitted, without a record at the end. */
+  /** Those that were admitted and have no record at the end. */
   readonly lost: readonly Case[];
-  /** A record that nobody tried to create, or whose invocations were all refused. */
+  /** Those with a record that nobody tried to create, or whose invocations were all refused. */
   readonly unexpected: readonly Case[];
-  /** A record whose callers never got a certain answer. */
+  /** Those with a record whose callers never got a certain answer. */
   readonly recovered: readonly Case[];
-  /** Attempted, never certainly answered, and without a record: it may not have arrived. */
+  /** Those that were attempted and have neither a certain answer nor a record; the request may not have arrived. */
   readonly unknown: readonly Case[];
   readonly refused: readonly Case[];
-  /** Ended, and later reported with another end. */
+  /** Those that ended and were later reported with another end. */
   readonly late: readonly Case[];
-  /** Handlers started more than once. */
+  /** Those whose handler was started more than once. */
   readonly duplicates: readonly Case[];
 };
 

@@ -1,3 +1,4 @@
+/** Reads which commands of each admission scope are live. */
 import type { Key } from './events.ts';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -5,7 +6,10 @@ type Row = Readonly<Record<string, unknown>>;
 /** The commands of one admission scope, as one reading found them. */
 export type Scope = {
   readonly live: Key[];
-  /** Equal in another reading if no command was admitted or ended in between: an end is final, and no id is reused. */
+  /**
+   * A text that is equal in two readings if no command was admitted or ended in between: ends are final, and no id is
+   * used twice.
+   */
   text: string;
 };
 

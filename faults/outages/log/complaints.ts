@@ -1,3 +1,4 @@
+/** Reads the errors that the relays logged. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logged } from './events.ts';
@@ -5,8 +6,8 @@ import type { Logged } from './events.ts';
 const LOSS = 'this node lost what it held';
 
 /**
- * The errors that the relays logged, as far as they are judged, with the time of the other logs, exact to some
- * milliseconds.
+ * The errors that the relays logged, as far as they are judged. Their times are converted to those of the other logs,
+ * exact to some milliseconds.
  */
 export function readComplaints(folder: string): readonly Logged[] {
   const wallToMonotonic = Number(process.hrtime.bigint()) - Date.now() * 1e6;
@@ -30,7 +31,7 @@ function lossOf(line: string): { readonly wallMs: number; readonly cause: string
     const { time, cause } = JSON.parse(line);
     return { wallMs: Date.parse(time), cause: String(cause) };
   } catch {
-    // A kill truncated the line.
+    // The relay was killed while it wrote the line.
     return null;
   }
 }

@@ -1,9 +1,11 @@
-/** Names one command everywhere. */
+/** The events in the logs of a run. Only their form; other files write and read them. */
+
+/** The name of one command. */
 export type Key = { readonly user: string; readonly client: string; readonly command: string };
 
-/** What the processes of a run write down. `wait` names one wait of one caller; times are in the stamp. */
+/** The events that the processes of a run log. `wait` names one wait of one caller. The times are in the stamp. */
 export type FaultEvent =
-  /** A caller is about to ask a relay. `budgetMs`: how long the command may take from now. */
+  /** A caller is about to send a request. `budgetMs`: how long the command may take from now, in milliseconds. */
   | (Key & {
       readonly event: 'attempt';
       readonly wait: string;
@@ -11,7 +13,10 @@ export type FaultEvent =
       readonly how: 'invoke' | 'attach';
       readonly budgetMs: number;
     })
-  /** The relay told what became of the command, so it was admitted. `canary` and `by` (an instance) as the result holds them. */
+  /**
+   * A relay answered with the state of the command, so it was admitted. `canary` and `by` (an instance) are taken from
+   * the result.
+   */
   | (Key & {
       readonly event: 'answer';
       readonly wait: string;
@@ -20,11 +25,11 @@ export type FaultEvent =
       readonly canary: string | null;
       readonly by: string | null;
     })
-  /** The relay refused for certain. */
+  /** A relay refused, so the command was not admitted by this request. */
   | (Key & { readonly event: 'refused'; readonly wait: string; readonly code: string })
-  /** Nothing certain came: it may have been admitted. */
+  /** The request failed without a certain answer, so the command may have been admitted. */
   | (Key & { readonly event: 'broken'; readonly wait: string; readonly code: string })
-  /** The record as read, during the run or at its end. */
+  /** The record of a command as it was read, during the run or at its end. */
   | (Key & {
       readonly event: 'record';
       readonly scope: string;
@@ -37,9 +42,9 @@ export type FaultEvent =
       /** By the clock of Redis, epoch milliseconds. */
       readonly admittedAt?: number;
     })
-  /** How many rows of its history are an end of the command (late ones apart). */
+  /** How many rows of a command's history are an end. Late ends are not counted. */
   | (Key & { readonly event: 'ends'; readonly rows: number })
-  /** The execution ledger of a client: on disk before the handler begins, and after it ended. */
+  /** A client ran the command. It is on disk before the handler begins, and again after it ended. */
   | (Key & { readonly event: 'run-begin'; readonly instance: string; readonly canary: string | null })
   | (Key & { readonly event: 'run-end'; readonly instance: string })
   | {
@@ -49,20 +54,23 @@ export type FaultEvent =
       readonly instance: string;
       readonly up: boolean;
     }
-  /** `user` was shown a canary on one of the faces. */
-  | { readonly event: 'seen'; readonly user: string; readonly face: string; readonly canary: string }
+  /** `user` was shown this canary on an interface of the relay. `on`: which one. */
+  | { readonly event: 'seen'; readonly user: string; readonly on: string; readonly canary: string }
   | { readonly event: 'reservation'; readonly scope: string; readonly reserved: number }
-  /** A record that was live when it was read, of a reading that began at `since` (as `at`). */
+  /** A record that was live when it was read. The reading began at `since`, by the clock of `at`. */
   | (Key & { readonly event: 'live'; readonly since: number })
-  /** Live records of a scope and its reservations, counted in the middle of the load while none of its commands came or ended. */
+  /**
+   * The live records of a scope and its reservations, counted under load. None of its commands was admitted or ended in
+   * between.
+   */
   | { readonly event: 'count'; readonly scope: string; readonly live: number; readonly reserved: number }
-  /** Reservations were listed whole: scopes without a row hold nothing. */
+  /** All reservations were listed: a scope without a row holds none. */
   | { readonly event: 'reservations-read'; readonly scopes: number }
   | { readonly event: 'cap'; readonly name: string; readonly value: number; readonly max: number }
   | { readonly event: 'memory'; readonly of: string; readonly bytes: number }
-  /** A key without an expiry that no list allows. */
+  /** A key without an expiry that should have one. */
   | { readonly event: 'leftover'; readonly key: string }
-  /** A relay after everybody left. */
+  /** What a relay holds after all clients and callers have left. */
   | {
       readonly event: 'idle';
       readonly of: string;
@@ -71,7 +79,7 @@ export type FaultEvent =
       readonly sockets: number;
       readonly baseline: number;
     }
-  /** `wall`: when, by the clock of the machine, epoch milliseconds. */
+  /** A fault began. `wall`: the time of the system clock, in epoch milliseconds. */
   | {
       readonly event: 'fault';
       readonly id: number;
@@ -80,11 +88,14 @@ export type FaultEvent =
       readonly wall?: number;
     }
   | { readonly event: 'heal'; readonly id: number }
-  /** The fault cannot be done on this machine. */
+  /** The fault is not possible on this machine. */
   | { readonly event: 'skipped'; readonly id: number; readonly kind: string; readonly why: string }
-  /** A relay's own word that it lost what it held: `fenced` or `store_lost`. */
+  /** A relay reported that it lost data: `fenced` or `store_lost`. */
   | { readonly event: 'lost'; readonly of: string; readonly cause: string }
-  /** A second process of a node, while the first lived or was paused for `afterMs`: it was let in, or not. */
+  /**
+   * A second process of a node was started while the first was alive, or was paused for `afterMs`. `came`: whether it
+   * was let in.
+   */
   | {
       readonly event: 'twin';
       readonly of: string;
@@ -92,20 +103,22 @@ export type FaultEvent =
       readonly afterMs: number;
       readonly came: 'in' | 'refused';
     }
-  /** A payload of history that is kept apart from its row: as it was sent, missing and said to be, or anything else. */
+  /** A large payload of history: as it was sent, missing and reported as missing, or anything else. */
   | (Key & { readonly event: 'payload'; readonly kind: string; readonly state: 'whole' | 'unavailable' | 'wrong' })
   | { readonly event: 'phase'; readonly phase: 'load' | 'quiet' | 'read' };
 
-/** `at`: nanoseconds of the machine's monotonic clock. One machine runs a whole run, so stamps of its processes compare. */
+/**
+ * `at`: nanoseconds of the monotonic clock. All processes of a run share a machine, so their stamps can be compared.
+ */
 export type Stamp = { readonly proc: string; readonly boot: string; readonly seq: number; readonly at: number };
 export type Logged = Stamp & FaultEvent;
 
-/** A canary names its user and its command, so that whoever sees it knows whose it is. */
+/** A text that names its user and its command, so that whoever sees it can tell to whom it belongs. */
 export function canaryOf({ user, command }: Pick<Key, 'user' | 'command'>): string {
   return `canary/${user}/${command}`;
 }
 
-/** `bytes` characters that only this command's payload is made of. */
+/** A text of `bytes` characters that occurs in no other command's payload. */
 export function fillerOf(key: Pick<Key, 'user' | 'command'>, bytes: number): string {
   const canary = `${canaryOf(key)} `;
   return canary.repeat(Math.ceil(bytes / canary.length)).slice(0, bytes);

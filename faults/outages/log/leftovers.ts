@@ -1,15 +1,17 @@
+/** Finds keys that a run left in Redis although they should have expired. */
 import { Redis } from 'ioredis';
 import { KINDS } from '../../../src/backends/redis/keys.ts';
 
-/** Kinds of keys that may exist without an expiry: they are removed with their content or their node, or never. */
+/** The kinds of keys that may have no expiry: they are removed with their content or their node, or never. */
 const ALLOWED: ReadonlySet<string> = new Set(
   Object.entries(KINDS)
     .filter(([, { ends }]) => ends !== 'ttl')
     .map(([kind]) => kind),
 );
+/** Keys that Redis looks at in one step of a scan. */
 const SCAN = 1000;
 
-/** Keys of a Redis that should be removed and never will be, or that are of no known kind. */
+/** The keys of a Redis that will never be removed although they should be, or that are of no known kind. */
 export async function leftovers(url: string): Promise<readonly string[]> {
   const redis = new Redis(url);
   const found: string[] = [];

@@ -1,3 +1,4 @@
+/** Writes the events of one process to a file, and reads and merges the files of all processes. */
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FaultEvent, Logged } from './events.ts';

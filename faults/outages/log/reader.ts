@@ -1,3 +1,4 @@
+/** Reads the state of the relays as an administrator, and logs what it read for the judge. */
 import { canaryOf, fillerOf, type Key } from './events.ts';
 import { readScopes } from './census.ts';
 import type { FaultLog } from './log.ts';
@@ -5,9 +6,11 @@ import { ADMIN_TOKEN, type Relay } from '../processes/relays.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
+/** Rows of one page: the most that the relay answers. */
 const PAGE = 1000;
-/** An answer contains at most 16 MiB of large payloads. */
+/** How many history rows are read at once: an answer contains at most 16 MiB of large payloads. */
 const LARGE_PAGE = 100;
+/** How long the relay may take to answer a page. */
 const READ_MS = 10_000;
 /** History rows that are an end of a command: the end that its client reported, or the one that the relay wrote. */
 const END = /^(?<command>[^:]+):(?:(?:result|error|cancelled):.+|end)$/;
@@ -41,7 +44,7 @@ export function createReader({ log, relay, bytes }: ReaderOptions): Reader {
   const ask = async (path: string): Promise<Row> => {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, connection: 'close' };
     const answer = await fetch(`${relay().url}${path}`, { headers, signal: AbortSignal.timeout(READ_MS) });
-    // A client that never received a command has no stream.
+    // The stream does not exist if the client never received a command.
     if (answer.status === 404 && path.startsWith('/history/')) return { items: [], next_cursor: null };
     if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
     return answer.json();
@@ -149,7 +152,10 @@ function logPayload(log: FaultLog, { user, client, row, bytes }: Shown): void {
   log.write({ event: 'payload', ...key, kind: String(row['kind']), state });
 }
 
-/** Ends by command, and the first foreign canary; without one, an own one, so that the read is recorded. */
+/**
+ * Counts the ends of each command, and logs the first canary of another user. If there is none, it logs a canary of the
+ * user's own, so that the read is recorded.
+ */
 function countEnds(log: FaultLog, { user, client }: Pick<Key, 'user' | 'client'>) {
   const ends = new Map<string, number>();
   const own = canaryOf({ user, command: '' });
@@ -157,13 +163,13 @@ function countEnds(log: FaultLog, { user, client }: Pick<Key, 'user' | 'client'>
   return {
     take(row: Row): void {
       const canary = JSON.stringify(row['payload'] ?? null).match(/canary\/[^"]*/)?.[0];
-      if (canary !== undefined && !canary.startsWith(own)) log.write({ event: 'seen', user, face: 'history', canary });
+      if (canary !== undefined && !canary.startsWith(own)) log.write({ event: 'seen', user, on: 'history', canary });
       seen ??= canary ?? null;
       const command = row['kind'] === LATE ? undefined : String(row['message_id']).match(END)?.groups?.['command'];
       if (command !== undefined) ends.set(command, (ends.get(command) ?? 0) + 1);
     },
     tell(): void {
-      if (seen !== null) log.write({ event: 'seen', user, face: 'history', canary: seen });
+      if (seen !== null) log.write({ event: 'seen', user, on: 'history', canary: seen });
       for (const [command, rows] of ends) log.write({ event: 'ends', user, client, command, rows });
     },
   };

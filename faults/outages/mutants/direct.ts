@@ -1,6 +1,6 @@
 import type { Mistake } from './mutant.ts';
 
-/** Mistakes in the memory backend and in common code. */
+/** Mutants in the memory backend and in code that both backends use. */
 export const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'leak',

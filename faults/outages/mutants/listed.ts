@@ -1,6 +1,6 @@
 import type { Mistake } from './mutant.ts';
 
-/** Known mistakes of relays over a shared store, each in the form that it would have here. */
+/** Mutants that copy known mistakes of relays over a shared store. */
 export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'send-before-mark',
@@ -56,11 +56,11 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'no-epoch',
     says: 'the close of an old link unbinds the new one',
     file: 'backends/redis/commands/rebind.lua',
-    find: "if a[5] ~= 'up' and told ~= epoch then return false end",
+    find: "if a[5] ~= 'up' and epoch ~= boundEpoch then return false end",
     replace: '',
     also: [
       {
-        file: 'core/delivery/links.ts',
+        file: 'core/delivery/link-session.ts',
         find: 'if (!connection || dispatcher.find(client)) return;',
         replace: 'if (dispatcher.find(client)) return;',
       },

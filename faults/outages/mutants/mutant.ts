@@ -1,16 +1,18 @@
-/** Text that occurs exactly once in a file below src, and its replacement. */
+/** The types of mutants: planted mistakes that a run must notice. The mutants are in the other files of this folder. */
+
+/** A text that occurs exactly once in a file below src, and the text that replaces it. */
 export type Edit = { readonly file: string; readonly find: string; readonly replace: string };
 
-/** A mistake in the relay's sources that a run must notice. */
+/** A mistake that is planted in the relay's sources and that a run must notice. */
 export type Mutant = Edit & {
   readonly name: string;
   readonly says: string;
   readonly mode: 'direct' | 'shared';
-  /** The other places, if the sources guard against it in more than one. */
+  /** Further edits, if the sources guard against the mistake in more than one place. */
   readonly also?: readonly Edit[];
-  /** The plan under which it shows. */
+  /** The name of the plan under which the mistake shows. */
   readonly plan: string;
-  /** Invariants, or promises of the plan, one of which catches it. */
+  /** The invariants, or promises of the plan, of which at least one must catch it. */
   readonly caughtBy: readonly string[];
 };
 export type Mistake = Omit<Mutant, 'mode'>;

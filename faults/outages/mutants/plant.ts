@@ -1,3 +1,4 @@
+/** Copies the sources and plants one mutant in the copy. The project's own files are never changed. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +11,7 @@ export function editsOf({ file, find, replace, also = [] }: Plant): readonly Edi
   return [{ file, find, replace }, ...also];
 }
 
-/** The file with the mistake. Throws unless the text occurs in it exactly once. */
+/** The text of the file with the mistake. Throws unless the text to replace occurs in it exactly once. */
 export function mutate({ file, find, replace }: Edit, source: string = join(ROOT, 'src')): string {
   const parts = readFileSync(join(source, file), 'utf8').split(find);
   if (parts.length !== 2) throw new Error(`${file} holds what is replaced ${parts.length - 1} times: ${find}`);

@@ -1,6 +1,6 @@
 import type { Mistake } from './mutant.ts';
 
-/** Mistakes in the Redis backend and in common code. */
+/** Mutants in the Redis backend and in code that both backends use. */
 export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-mark',
@@ -87,9 +87,9 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'for-ever',
-    says: 'results are never removed',
-    file: 'backends/redis/commands/lib-ended.lua',
-    find: 'if known == 0 then expire(name, length + shown + lib.ended_fetched) end',
+    says: 'the records and results of commands have no expiry',
+    file: 'backends/redis/commands/lib-spans.lua',
+    find: "  expire(lib.spans_key(user.uh, name), over - now + (string.match(name, '^r') and 0 or lib.spans_grace))\n",
     replace: '',
     plan: 'F0',
     caughtBy: ['I11'],

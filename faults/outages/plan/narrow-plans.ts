@@ -1,9 +1,10 @@
+/** The plans that test one kind of fault each. */
 import type { PlanRow } from './plan.ts';
 
-/** More than a history row itself holds. */
+/** The bytes of a payload that is too large for a history row. */
 export const LARGE_BYTES = 24 * 1024;
 
-/** Short plans with one kind of fault each: enough to show a seeded mistake, and survived by a correct relay. */
+/** Short plans with one kind of fault each. They show planted mistakes, and a correct relay survives them. */
 export const NARROW_PLANS: readonly PlanRow[] = [
   { name: 'slow', says: 'handlers that take their time', kinds: [], faults: 0, workMs: 4_000 },
   {

@@ -1,17 +1,21 @@
+/** The types of a plan: its faults, its load and its promises. Other files of this folder list the plans. */
 import type { PromiseName } from '../judge/promises.ts';
 
 /**
- * - `relay-kill`: kill -9, and started again at once; `relay-pause`: SIGSTOP for a while; `relay-drain`: SIGTERM, and started again.
- * - `relay-twin`: a second process of a node that lives; `relay-swap`: so, while the first is paused, which then goes on beside it.
- * - `redis-kill`: kill -9, and started again; `redis-cut`: so, with the last second of its log cut off; `redis-pause`: SIGSTOP.
- * - `redis-failover`: kill -9 of the master, which comes back once the sentinel made the replica the master.
- * - `hole`, `reset`, `half-open`, `drop-reply`, `slow`, `slices`: on one relay's way to Redis; `all-holes`: a hole on
- *   those of all at once.
- * - `links-reset`: the clients' connections break; `links-late`: so, and the relays hear of it only after a while.
- * - `clients-kill`: a client process is killed and started anew, as new instances; `clients-forge`: so, and what the old instances had not
- *   ended is first reported by others that never were given it.
- * - `spill-remove`, `spill-flip`, `spill-link`: some stored payloads are gone, have one other byte, or are links to elsewhere;
- *   `spill-shut`, `spill-full`: nothing can be written where they lie, or there is no room, for a while.
+ * - `relay-kill`: kill -9, then a restart. `relay-pause`: SIGSTOP for a while. `relay-drain`: SIGTERM, then a restart.
+ * - `relay-twin`: a second process of a node is started while the first one runs. `relay-swap`: the same while the
+ * first one is paused; it then continues beside the second.
+ * - `redis-kill`: kill -9, then a restart. `redis-cut`: the same, and the last second of its log is cut off.
+ * `redis-pause`: SIGSTOP for a while.
+ * - `redis-failover`: kill -9 of the master. It is restarted when the sentinel has made the replica the master.
+ * - `hole`, `reset`, `half-open`, `drop-reply`, `slow`, `slices`: faults of the connections from one relay to Redis.
+ * `all-holes`: a black hole for all relays at once.
+ * - `links-reset`: the connections of the clients break. `links-late`: the same, and the relays learn of it only after
+ * a while.
+ * - `clients-kill`: a client process is killed and restarted with new instances. `clients-forge`: the same, and
+ * instances that never received the unfinished commands of the old ones report them first.
+ * - `spill-remove`, `spill-flip`, `spill-link`: some stored payloads are removed, changed in one bit, or replaced by
+ * links. `spill-shut`, `spill-full`: for a while the folder cannot be written, or is full.
  */
 export type FaultKind =
   | 'relay-kill'
@@ -42,7 +46,7 @@ export type FaultKind =
 
 export type Fault = {
   readonly id: number;
-  /** After the start of the load. */
+  /** Milliseconds after the start of the load. */
   readonly atMs: number;
   readonly kind: FaultKind;
   /** The index of the relay (or client process), from 0. */
@@ -64,28 +68,31 @@ export type Plan = {
   /** Redis' arguments, besides its address. */
   readonly redis: readonly string[];
   readonly durability: 'memory' | 'aof_everysec' | 'aof_always';
-  /** The store is made to lose data. */
+  /** Whether the faults make the store lose data. */
   readonly loss: boolean;
-  /** The target is always the last relay, to which no client is connected. */
+  /** Whether the target is always the last relay, to which no client is connected. */
   readonly callersOnly: boolean;
   /** The share of commands that two callers invoke at once. */
   readonly doubled: number;
-  /** The longest time that a handler works. */
+  /** The longest time that a handler works, in milliseconds. */
   readonly workMs: number;
-  /** The time that a client has to answer. */
+  /** The time that a client has to answer, in milliseconds. */
   readonly respondMs: number;
-  /** What it is judged by besides the invariants. */
+  /** The promises that a run must keep besides the invariants. */
   readonly promises: readonly PromiseName[];
-  /** The targets are chosen in turn instead of at random. */
+  /** Whether the targets are chosen in turn instead of at random. */
   readonly rolling: boolean;
-  /** A master and its replica under a sentinel instead of one Redis; relays have no proxy in front of it. */
+  /**
+   * Whether the store is a master and its replica under a sentinel, instead of one Redis. Relays then have no proxy to
+   * it.
+   */
   readonly sentinel: boolean;
   /**
-   * The characters of params and result besides their canary. Large ones are spilled into a directory that the relays
+   * The characters of params and result besides their canary. Large ones are stored in a directory that the relays
    * share.
    */
   readonly bytes: number;
-  /** After the load, every relay is asked once more for each end. */
+  /** Whether every relay is asked once more for each end after the load. */
   readonly again: boolean;
   /** How many of the clients receive commands. */
   readonly clients: number;

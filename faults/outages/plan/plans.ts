@@ -1,3 +1,4 @@
+/** The plans of fault runs, by name: which faults, which load, and what must hold. */
 import { LARGE_BYTES, NARROW_PLANS } from './narrow-plans.ts';
 import type { Plan, PlanRow, Range } from './plan.ts';
 
@@ -5,7 +6,7 @@ const EVERYSEC = ['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', 
 const ALWAYS = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
 const NONE = ['--appendonly', 'no', '--save', ''];
 const SHORT: Range = [0, 0];
-/** A log that is rewritten in the meantime would contain the lost data twice. */
+/** Without this setting Redis could rewrite its log, and cutting its end would lose other data than the last second. */
 const ONE_LOG = [...EVERYSEC, '--auto-aof-rewrite-percentage', '0'];
 
 const base = {

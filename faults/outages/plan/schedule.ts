@@ -1,3 +1,4 @@
+/** Draws the faults of a run and their times from a seed. The same seed gives the same schedule. */
 import type { Fault, Plan } from './plan.ts';
 import { between, pick, seeded } from '../random.ts';
 

@@ -1,6 +1,6 @@
 /**
- * A process of honest clients: they run each command that they are given once, and keep a ledger of it on disk. Started with one argument, a
- * ClientOrder as JSON; says `ready` when every link is up and ends when its input does.
+ * A process of honest clients. They run each command that they receive once, and log it on disk. Started with one
+ * argument, a ClientOrder as JSON. It prints `ready` when every link is up, and ends when its standard input does.
  */
 import { createRuntime, type Call, type Params, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { signToken } from '../../../src/http/token.ts';
@@ -8,8 +8,12 @@ import type { ClientOrder } from './client-order.ts';
 import { forgeEnds } from './forger.ts';
 import { openLog, type FaultLog } from '../log/log.ts';
 
+/** How long tokens are valid: longer than any episode. */
 const DAY_SECONDS = 86_400;
-/** A client without a link reconnects within this time, so that a run need not wait for a long backoff. */
+/**
+ * The share of the usual backoff after which a client without a link reconnects, so that a run need not wait for a long
+ * one.
+ */
 const RETRY_SHARE = 0.1;
 
 function work(log: FaultLog, who: { user: string; client: string }, instance: () => string) {

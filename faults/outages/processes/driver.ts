@@ -1,3 +1,4 @@
+/** Invokes the commands of a run at its rate, and asks for the ends of those whose answer did not arrive. */
 import {
   createHttpCaller,
   createLinkCaller,
@@ -38,13 +39,20 @@ export type Driver = AsyncDisposable & {
   readonly begun: number;
 };
 
+/** How long a command may wait for its client to connect. */
 const CONNECT_MS = 15_000;
 /** No more than this are started at once: a hanging relay must not get more load. */
 const OPEN_MAX = 1_000;
+/** Commands that are invoked again at the same time, after the end of the load. */
 const AGAIN_AT_ONCE = 20;
+/** How often the driver begins the calls that are due. */
 const TICK_MS = 20;
+/** Attempts until a command without an answer is given up. */
 const TRIES = 60;
-/** After a refusal or no answer; doubles each time up to a second, which is at least what refusals ask for. */
+/**
+ * How long to wait after a refusal or without an answer, in milliseconds; it doubles each time up to `most`, which is
+ * longer than any refusal asks for.
+ */
 const PAUSE_MS = { first: 250, most: 2_000 } as const;
 /** Codes that prove that this request did not admit the command; anything else proves nothing. */
 const REFUSALS: ReadonlySet<string> = new Set([
@@ -59,7 +67,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'store_full',
 ]);
 
-/** Callers of several users over several relays, half of them over HTTP, half over links. */
+/** Creates callers of several users over several relays, half of them over HTTP and half over links. */
 export function createDriver(load: Load): Driver {
   const { commands, perSecond } = load;
   const random = seeded(load.seed);
@@ -125,7 +133,7 @@ type Command = { readonly key: Key; readonly workMs: number; readonly doubled: b
 
 function newCommand({ clients, doubled, workMs }: Load, random: () => number, n: number): Command {
   const key = { ...pick(random, clients), command: `c${n}` };
-  // A separate random sequence, so that commands do not influence each other.
+  // Each command has a random sequence of its own, so that commands do not influence each other.
   const own = seeded(Math.floor(random() * 2 ** 32));
   return { key, workMs: between(own, 0, workMs), doubled: own() < doubled, random: own };
 }
@@ -138,7 +146,7 @@ async function drive(load: Load, callers: Callers, command: Command): Promise<vo
 type Told = 'ended' | 'admitted' | 'refused' | 'nothing';
 type Ask = { readonly command: Command; readonly caller: string };
 
-/** Asks one relay after another until one answers how the command ended. */
+/** Asks one relay after another for the end of a command until one answers. */
 async function insist(load: Load, callers: Callers, { command, caller }: Ask): Promise<void> {
   let admitted = false;
   for (let turn = 1; turn <= TRIES; turn++) {
@@ -154,7 +162,7 @@ type Once = {
   readonly command: Command;
   readonly wait: string;
   readonly how: 'invoke' | 'attach';
-  /** Any, when absent. */
+  /** The relay to ask; absent: any. */
   readonly of?: string;
 };
 
@@ -196,7 +204,7 @@ function attach(caller: Caller, { user, client, command }: Key, withinMs: number
 
 type Result = { readonly canary: string | null; readonly by: string | null };
 
-/** A canary only if everything that was sent came back. */
+/** The result of an invocation. It has a canary only if everything that was sent came back. */
 function resultOf(invocation: Invocation, filler: string): Result {
   const result = invocation.outcome === 'completed' ? invocation.result : null;
   if (typeof result !== 'object' || result === null) return { canary: null, by: null };

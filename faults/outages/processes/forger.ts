@@ -1,3 +1,4 @@
+/** Reports ends of commands from instances that never received them. Relays must refuse these reports. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signToken } from '../../../src/http/token.ts';
@@ -8,9 +9,11 @@ import { parseLog } from '../log/log.ts';
 type Who = ClientOrder['clients'][number];
 type Begun = Extract<Logged, { event: 'run-begin' }>;
 
+/** How long the relay may take to welcome the forger's link. */
 const ANSWER_MS = 3_000;
-/** Waits until its frames have been handled. */
+/** How long a forger stays connected, in milliseconds, so that its frames are handled. */
 const STAY_MS = 300;
+/** How long the forger's token is valid, which it uses at once. */
 const TOKEN_SECONDS = 3_600;
 
 /**

@@ -1,13 +1,14 @@
+/** Starts the processes of a run and sends them signals. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** One process of a run, which can be ended, stopped and restarted. Signals go only to its own process id. */
+/** One process of a run, which can be killed, paused and restarted. Signals are sent to its own process id only. */
 export type Proc = {
   readonly name: string;
-  /** Counts its starts, from 1. */
+  /** The number of this start, from 1. */
   readonly boot: number;
   readonly pid: number;
   readonly alive: boolean;
@@ -30,11 +31,13 @@ export type Start = {
 
 export type Started = { readonly proc: Proc; readonly firstLine: string };
 
-/** The running processes: none outlives the run, however it ends. */
+/** The processes that run. They are killed when this process exits, for whatever reason. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
+/** How long a process may take to be ready. */
 const START_MS = 20_000;
+/** The characters of its standard error that the error of an ended process shows. */
 const COMPLAINT_CHARS = 2_000;
 
 /**

@@ -1,54 +1,54 @@
+/** A TCP proxy between the processes of a run, which can delay, cut or swallow what passes. */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
 /**
- * What is done to the connections through a proxy, those that are and those to come, until it is changed.
- *
+ * What the proxy does to its connections, open and new ones, until it is changed.
  * - `pass`: nothing.
- * - `black-hole`: what is sent goes nowhere, and nobody is told; such a connection never works again.
+ * - `black-hole`: data is dropped without notice, and such a connection never works again.
  * - `refuse`: each new connection is closed at once.
- * - `delay`: what is sent arrives `ms` later.
- * - `slice`: what is sent arrives in pieces of at most `bytes`.
+ * - `delay`: data arrives `ms` milliseconds later.
+ * - `slice`: data arrives in pieces of at most `bytes`.
  */
-export type Weather =
+export type ProxyMode =
   | { readonly kind: 'pass' | 'black-hole' | 'refuse' }
   | { readonly kind: 'delay'; readonly ms: number }
   | { readonly kind: 'slice'; readonly bytes: number };
 
 export type Proxy = AsyncDisposable & {
   readonly port: number;
-  /** The connections through it. */
+  /** The number of open connections. */
   readonly size: number;
-  set(weather: Weather): void;
+  set(mode: ProxyMode): void;
   /** Breaks every connection with RST. */
   reset(): void;
-  /** Cuts every connection at the far end only: the near end does not learn of it, and waits. */
+  /** Closes every connection at the far end only. The near end does not learn of it and waits. */
   halfOpen(): void;
   /**
-   * Breaks every connection at the near end only: the far end does not learn of it, and waits until the returned
-   * function is called.
+   * Closes every connection at the near end only. The far end does not learn of it until the returned function is
+   * called.
    */
   breakNear(): () => void;
-  /** Drops the next answer of a far end, together with its connection: the request did arrive. */
+  /** Drops the next answer of a far end, and closes its connection. The request has arrived. */
   dropReply(): void;
   /** The answers that `dropReply` dropped so far. */
   readonly dropped: number;
 };
 
-/** Loopback ports that a connection may go to, in order; read for each connection. */
+/** The loopback ports that a connection may go to, in order of preference. Read for each connection. */
 export type Targets = () => readonly number[];
 
 type Pair = { readonly near: Socket; readonly far: Socket; dead: boolean; cutOff: boolean; late: boolean };
 type Direction = 'up' | 'down';
-type State = { weather: Weather; drops: number; dropped: number };
+type State = { mode: ProxyMode; drops: number; dropped: number };
 
 /** A TCP proxy on loopback that can inject faults. */
 export async function startProxy(targets: Targets): Promise<Proxy> {
   const pairs = new Set<Pair>();
-  const state: State = { weather: { kind: 'pass' }, drops: 0, dropped: 0 };
+  const state: State = { mode: { kind: 'pass' }, drops: 0, dropped: 0 };
   const server = createServer({ allowHalfOpen: false }, (near) => {
     near.on('error', ignore);
-    if (state.weather.kind === 'refuse') return void near.destroy();
+    if (state.mode.kind === 'refuse') return void near.destroy();
     near.pause();
     void reach(targets()).then((far) => (far ? join(pairs, state, near, far) : near.destroy()));
   });
@@ -62,8 +62,8 @@ export async function startProxy(targets: Targets): Promise<Proxy> {
     get dropped() {
       return state.dropped;
     },
-    set(weather) {
-      state.weather = weather;
+    set(mode) {
+      state.mode = mode;
     },
     reset: () => each(breakOff),
     halfOpen: () =>
@@ -132,15 +132,15 @@ function carry(pair: Pair, direction: Direction, state: State): void {
   const [from, to] = direction === 'up' ? [pair.near, pair.far] : [pair.far, pair.near];
   const later = createLater();
   from.on('data', (bytes: Buffer) => {
-    if (state.weather.kind === 'black-hole') pair.dead = true;
+    if (state.mode.kind === 'black-hole') pair.dead = true;
     if (pair.dead || pair.cutOff) return;
     if (direction === 'down' && state.drops > 0) {
       state.drops--;
       state.dropped++;
       return breakOff(pair);
     }
-    const { weather } = state;
-    later.add(weather.kind === 'delay' ? weather.ms : 0, () => send(to, bytes, weather));
+    const { mode } = state;
+    later.add(mode.kind === 'delay' ? mode.ms : 0, () => send(to, bytes, mode));
     if (to.writableNeedDrain) {
       from.pause();
       to.once('drain', () => from.resume());
@@ -152,7 +152,7 @@ function carry(pair: Pair, direction: Direction, state: State): void {
   from.resume();
 }
 
-/** Runs actions in order, each not before its time, so that nothing overtakes delayed data. */
+/** Runs actions in order and not before their times, so that nothing overtakes delayed data. */
 function createLater(): { add(ms: number, act: () => void): void } {
   const waiting: { readonly at: number; readonly act: () => void }[] = [];
   const turn = (): void => {
@@ -168,11 +168,11 @@ function createLater(): { add(ms: number, act: () => void): void } {
   };
 }
 
-function send(to: Socket, bytes: Buffer, weather: Weather): void {
+function send(to: Socket, bytes: Buffer, mode: ProxyMode): void {
   if (!to.writable) return;
-  if (weather.kind !== 'slice') return void to.write(bytes);
+  if (mode.kind !== 'slice') return void to.write(bytes);
   to.setNoDelay(true);
-  for (let from = 0; from < bytes.length; from += weather.bytes) to.write(bytes.subarray(from, from + weather.bytes));
+  for (let from = 0; from < bytes.length; from += mode.bytes) to.write(bytes.subarray(from, from + mode.bytes));
 }
 
 function breakOff({ near, far }: Pair): void {

@@ -1,10 +1,11 @@
+/** Starts the relay processes of a fault run, with proxies in front of them and of Redis. */
 import { join } from 'node:path';
 import { freePort } from '../../../test/kit/redis.ts';
 import { socketsOf, start, type Proc } from './processes.ts';
 
 export const SECRET = 'a secret of the fault runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-fault-runs';
-/** Numbers of boots of a second process, distinct from the node's own. */
+/** The first boot number of a node's second processes, distinct from the numbers of its own boots. */
 const TWINS = 1_000;
 const SOURCE = join(import.meta.dirname, '..', '..', '..', 'src');
 /** One relay of the run: the same node and port through all its boots. */
@@ -28,7 +29,7 @@ export type RelayOptions = {
   /** The proxy to Redis; null: direct mode. */
   readonly redisUrl: string | null;
   readonly namespace: string;
-  /** The folder of its sources, if not this project's: a mutant's. */
+  /** The folder of the relay's sources, if not this project's; used for mutants. */
   readonly source?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
   /** The size of V8's old space, in MiB; by default V8 chooses it by the machine's memory. The relay ends if it needs more. */
@@ -60,7 +61,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   };
 }
 
-/** Its connections to sentinels are opened while it becomes ready. */
+/** How long the connections to sentinels take to open after a relay is ready, in milliseconds. */
 const SENTINELS_MS = 500;
 
 async function boot(options: RelayOptions, port: number, count: number) {

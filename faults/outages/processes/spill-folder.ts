@@ -1,23 +1,26 @@
+/** The folder of large payloads of a run: a small file system that can be filled and cut off. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const MIB = 1024 * 1024;
+/** The least size of the folder's file system. */
 const LEAST_MIB = 256;
+/** Attempts to mount the folder anew: it may still be in use. */
 const REMOUNTS = 50;
 
 /**
- * The directory in which the relays of a run keep large payloads: if the machine allows it, a small file system of its
- * own.
+ * The directory in which the relays of a run keep large payloads. If the machine permits it, it is a small file system
+ * of its own.
  */
 export type SpillFolder = Disposable & {
   readonly path: string;
-  /** Whether it has its own size and can be made read-only for root too. */
+  /** Whether it is a file system of its own, with its own size, that can be made read-only even for root. */
   readonly mounted: boolean;
-  /** Every file of the store. */
+  /** The paths of all stored payloads. */
   files(): readonly string[];
-  /** False if that is not possible here. */
+  /** Makes the directory writable or not. Returns false if that is not possible on this machine. */
   setWritable(writable: boolean): boolean;
 };
 
@@ -46,7 +49,7 @@ export function makeSpillFolder(bytes: number): SpillFolder {
   };
 }
 
-/** While a file is being written, the remount is refused, so it is repeated. */
+/** Repeats the remount, because it is refused while a file is being written. */
 function remount(path: string, writable: boolean): boolean {
   for (let turn = 0; turn < REMOUNTS; turn++) {
     if (run('mount', '-o', `remount,${writable ? 'rw' : 'ro'}`, path)) return true;

@@ -1,32 +1,39 @@
-/** Puts the stores of direct mode together. */
+/** Creates the stores of direct mode, and the backend that they form. */
+import type { AuditStore } from '../../core/audit/store.ts';
 import type { Backend } from '../../core/backend.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import { RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';
-import { createShares, type Shares } from '../../core/shares/shares.ts';
+import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
+import { MemoryAudit } from './audit.ts';
+import { createMemoryTickets } from './auth-tickets.ts';
 import { createMemoryBus } from './bus.ts';
 import { createMemoryCommands } from './commands.ts';
 import { createMemoryConnections } from './connections.ts';
 import { createMemoryContexts } from './contexts.ts';
 import { createReportingInstances } from './contexts-clients.ts';
 import { createMemoryDedup } from './dedup.ts';
-import { createMemoryHistory, type HistoryLimits, type MemoryHistory } from './history.ts';
+import { createMemoryHistory, type MemoryHistory } from './history.ts';
+import type { TableLimits } from './history-tables.ts';
 import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
 import { createMemoryNodes, Mailboxes } from './nodes.ts';
+import { createMemoryReconnects } from './reconnects.ts';
 import { createMemorySites } from './sites.ts';
 import { createMemoryWaiters, WaiterIndex } from './waiters.ts';
 
 export type MemoryOptions = {
   readonly clock: Clock;
   readonly log: Log;
-  /** Counts what is given up; nothing when absent. */
+  /** Counts what is dropped for lack of room; absent: nothing is counted. */
   readonly metrics?: Metrics;
   readonly sha256: (text: string) => string;
-  readonly history?: Partial<HistoryLimits>;
+  readonly history?: Partial<TableLimits>;
   /** How long an ended command's id is known, in milliseconds; TERMINAL_MS if absent. */
   readonly idempotencyWindowMs?: number | undefined;
+  /** Where the audit is kept; in memory if absent. */
+  readonly audit?: AuditStore | undefined;
   /** What each user holds of the shares, in this backend and in the rest of the process; a separate table if absent. */
   readonly shares?: Shares;
 };
@@ -45,6 +52,7 @@ export function createMemoryBackend({
   history: limits,
   idempotencyWindowMs: windowMs = TERMINAL_MS,
   shares = createShares(),
+  audit = new MemoryAudit(),
 }: MemoryOptions): MemoryBackend {
   const mailboxes = new Mailboxes();
   const { retentionMs = RETENTION_MS } = limits ?? {};
@@ -53,20 +61,33 @@ export function createMemoryBackend({
   const dedup = createMemoryDedup({ clock, shares, log, metrics });
   const history = createMemoryHistory({ clock, limits, dedup, shares });
   const reports = createReportingInstances();
-  const connections = createMemoryConnections({ clock, onGone: reports.drop });
+  const holdingsOf = (userId: string): Holdings => shares.of(userId);
+  const connections = createMemoryConnections({ clock, onGone: reports.drop, retain: history.retain });
   return {
+    tickets: createMemoryTickets(clock),
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
+    reconnects: createMemoryReconnects(clock),
     contexts: createMemoryContexts({ clock, instances: reports, peek: connections.peek }),
-    commands: createMemoryCommands({ clock, ledger, waiters, mailboxes, keep: history.keep, dedup, sha256 }),
+    commands: createMemoryCommands({
+      clock,
+      ledger,
+      waiters,
+      mailboxes,
+      keep: history.keep,
+      dedup,
+      sha256,
+      holdingsOf,
+    }),
     waiters: createMemoryWaiters(clock, ledger, waiters),
     nodes: createMemoryNodes(clock, mailboxes, ledger),
-    inspector: createMemoryInspector(clock, ledger),
+    inspector: createMemoryInspector({ clock, ledger, peek: connections.peek }),
     history,
     dedup,
     ...createMemorySites(clock),
+    audit,
     bus: createMemoryBus(log),
     ready() {},
-    close() {},
+    close: () => audit.close?.(),
   };
 }

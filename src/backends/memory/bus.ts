@@ -1,4 +1,4 @@
-/** Core's Bus in one process. It stores no event: who is not subscribed does not receive it. */
+/** Core's Bus in one process. It stores no events, so only present subscribers receive them. */
 import type { Bus, Topics } from '../../core/bus.ts';
 import type { Log } from '../../core/log.ts';
 

@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { JsonText } from '../../core/json.ts';
+import type { Holdings } from '../../core/shares/shares.ts';
 import type { About, MessagePart } from './history-command-row.ts';
 import type { MemoryDedup } from './dedup.ts';
 import type { Entry, Ledger } from './ledger.ts';
@@ -20,6 +21,8 @@ export type Acts = {
   readonly keep: (about: About, part: MessagePart, now: number) => void;
   readonly dedup: Pick<MemoryDedup, 'see'>;
   readonly sha256: (text: string) => string;
+  /** The holdings of a user. Makes no object of the ledger. */
+  readonly holdingsOf: (userId: string) => Holdings;
 };
 
 /** Replaces the record. Records change in no other way. */
@@ -30,7 +33,7 @@ export function move(entry: Entry, change: Partial<Command>): Command {
   return command;
 }
 
-/** The members of a record that an end changes. `at`: when the command ended. */
+/** The members of a record that change when a command ends. `at`: when it ended, in epoch milliseconds. */
 export type EndOfRecord = Pick<Command, 'outcome' | 'execution' | 'error' | 'reason'> &
   Partial<Pick<Command, 'cancelRequestedAt' | 'sightings'>> & { readonly at: number };
 

@@ -11,6 +11,7 @@ export type PackedMark = {
 /** 32-bit words of an entry: key, digest, end. */
 const WORDS = 9;
 const END = 8;
+/** The table is divided into this many parts, so that none takes long to grow. */
 const SHARDS = 256;
 /** Growth factor of a shard's entries, their initial number, and the maximum load of an index. */
 const GROWTH = 1.25;

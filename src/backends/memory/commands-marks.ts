@@ -18,7 +18,7 @@ const SALTS = 10_000;
 type Generation<O> = { readonly number: number; readonly table: MarkTable; readonly owners: Map<O, number> };
 
 export type MarksOptions<O> = {
-  /** In milliseconds, at most a day. */
+  /** How long a mark lives, in milliseconds; at most a day. */
   readonly windowMs: number;
   /** Called when a generation is dropped, with how many marks it counted for this owner. */
   readonly onDropped: (owner: O, count: number) => void;
@@ -73,7 +73,7 @@ export class CommandMarks<O> {
     owners.set(owner, owners.get(owner) ?? 0);
   }
 
-  /** `conflict`: the mark has a different digest from the one given. Null: there is no live mark. */
+  /** The live mark of a key; `conflict` if its digest differs from the given one; null if there is none. */
   find(key: CommandKey, digest: string | null, now: number): CommandMark | 'conflict' | null {
     if (this.#generations.length === 0) return null;
     const chosen = this.#hash(key);
@@ -136,7 +136,7 @@ export class CommandMarks<O> {
   }
 }
 
-/** The words that stand for a digest in a mark; NO_DIGEST, which no invocation repeats, is not hashed. */
+/** The words that stand for a digest in a mark. NO_DIGEST is not hashed, because no invocation repeats it. */
 function digestWords(digest: string): Uint32Array {
   return digest === NO_DIGEST ? NO_WORDS : wordsOf(digest);
 }
@@ -192,7 +192,8 @@ const EXECUTIONS: readonly ExecutionEvidence[] = [
 const TIME_BITS = 24;
 
 /**
- * From the lowest bit: the time in 24 bits, the outcome in 3, the execution in 2, and whether there was a result in 1.
+ * Packs a mark's end into one number. From the lowest bit: the time in 24 bits, the outcome in 3, the execution in 2,
+ * and whether there was a result in 1.
  */
 function pack({ outcome, execution, resultExpired }: CommandMark, time: number): number {
   const words = OUTCOMES.indexOf(outcome) + EXECUTIONS.indexOf(execution) * 8 + (resultExpired ? 32 : 0);

@@ -1,4 +1,5 @@
 /** Packs the records of ended commands to save memory. `unpack` must return exactly what was packed. */
+import type { ClientType } from '../../core/connections/connection.ts';
 import type { Command, CommandCaller } from '../../core/delivery/command.ts';
 import { endMessageId, type Binding } from '../../core/delivery/commands.ts';
 import type { TraceIds } from './history-command-row.ts';
@@ -12,11 +13,11 @@ export type Shared = {
   readonly trace: TraceIds;
 };
 
-/** A time that is null. */
+/** Stands for a time that is null. */
 const NEVER = -1;
 /**
- * The record of a command that ended as nearly all do: its client acknowledged it or not, and reported one result. It
- * takes a third of the memory of the whole record, and most such records are never read.
+ * The packed record of a command that ended in the usual way: its client acknowledged it or not, and reported one
+ * result. It takes a third of the memory of the whole record. Most such records are never read.
  */
 export class PackedCommand {
   resultExpired: boolean;
@@ -24,6 +25,7 @@ export class PackedCommand {
   readonly #caller: CommandCaller;
   readonly #digest: string;
   readonly #scopeId: string;
+  readonly #clientType: ClientType | null;
   readonly #bound: Binding;
   readonly #version: number;
   readonly #admitted: number;
@@ -41,6 +43,7 @@ export class PackedCommand {
     this.#caller = command.caller;
     this.#digest = command.digest;
     this.#scopeId = command.scopeId;
+    this.#clientType = command.clientType;
     this.#bound = bound;
     this.#version = command.version;
     this.#admitted = packTime(admittedAt);
@@ -52,7 +55,9 @@ export class PackedCommand {
     this.#deadline = since(admittedAt, command.deadline);
   }
 
-  /** Null if the record holds more than can be packed. `bound`: the link that the client is bound to. */
+  /**
+   * The packed record; null if the record holds more than can be packed. `bound`: the link that the client is bound to.
+   */
   static of(command: Command, bound: Binding | null): PackedCommand | null {
     return bound !== null && isPlain(command, bound) && hasPlainTimes(command)
       ? new PackedCommand(command, bound)
@@ -94,6 +99,7 @@ export class PackedCommand {
       digest: this.#digest,
       scopeId: this.#scopeId,
       namedInstanceId: null,
+      clientType: this.#clientType,
       caller: this.#caller,
       ...trace,
       version: this.#version,

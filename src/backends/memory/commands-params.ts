@@ -30,7 +30,7 @@ export function paramsRefusal({ binding, waiting, holdings }: Queue, params: Jso
   return holdings.refusal('queued_bytes', utf8Length(params));
 }
 
-/** Counts the params of an admitted command until `giveUpParams` is called. */
+/** Counts the params of an admitted command until they are given up by `giveUpParams`. */
 export function holdParams(entry: WithParams): void {
   if (entry.params === null) return;
   entry.paramsBytes = utf8Length(entry.params);

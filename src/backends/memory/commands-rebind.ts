@@ -38,7 +38,7 @@ export function rebind(acts: Acts, key: ClientKey, { binding: reported, link }: 
   return { requeued, unfinished, orphaned };
 }
 
-/** False if the command waits for another instance, or ended because it names another one. */
+/** Returns false if the command waits for another instance, or has ended because it names another one. */
 function queue(acts: Acts, entry: Entry, binding: Binding): boolean {
   const { namedInstanceId, queuedAt } = entry.command;
   if (namedInstanceId !== null && namedInstanceId !== binding.instanceId) {
@@ -67,12 +67,15 @@ function reattach(entry: Entry, { nodeId }: Binding): Command {
   return move(entry, { nodeId, recoveredFromNodeId: recoveredFrom(command, command.nodeId, nodeId) });
 }
 
-/** The node that held the command last, if that is another node. */
+/** The node that held the command before, if that is another node; otherwise null. */
 function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
   return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;
 }
 
-/** The connect budget was met when the command was first queued; since then only the deadline counts. */
+/**
+ * Parks a queued command. Its connect budget no longer counts, because it was queued in time; from then on only the
+ * deadline counts.
+ */
 function park(entry: Entry): void {
   if (entry.command.stage === 'queued') move(entry, { stage: 'admitted', nodeId: null });
 }

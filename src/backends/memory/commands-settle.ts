@@ -18,7 +18,7 @@ export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlem
 
 /**
  * Ends a command without a report from its client. `expired` proves that nothing was written; otherwise the outcome is
- * unknown. After the store lost data nothing is proven.
+ * unknown. After the store has lost data, nothing is proven.
  */
 export function end(acts: Acts, entry: Entry, code: Code): Command {
   const error = { code, message: END_MESSAGES[code] ?? code };

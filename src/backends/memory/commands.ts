@@ -1,20 +1,15 @@
 /** Core's CommandStore in one process: each method is one synchronous act. Its larger acts are in commands-*.ts. */
 import { isTerminal, type Command } from '../../core/delivery/command.ts';
-import type {
-  AdmitRefusal,
-  AdmitRequest,
-  AdmitResult,
-  Binding,
-  CommandStore,
-  Report,
-} from '../../core/delivery/commands.ts';
+import type { AdmitRequest, AdmitResult, Binding, CommandStore, Report } from '../../core/delivery/commands.ts';
 import { satisfied } from '../../core/delivery/waiter.ts';
-import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import { PROGRESS_ROW_MS } from '../../core/limits.ts';
 import { move, type Acts } from './commands-acts.ts';
+import { previewAdmission, refuseAttach, refuseNew } from './commands-admission.ts';
 import { createFinish } from './commands-finish.ts';
-import { giveUpParams, holdParams, paramsRefusal } from './commands-params.ts';
+import { giveUpParams, holdParams } from './commands-params.ts';
 import { rebind } from './commands-rebind.ts';
 import { settle } from './commands-settle.ts';
+import { DECLINED } from '../../core/trace-context.ts';
 import { NO_TRACE, type TraceIds } from './history-command-row.ts';
 import { Entry, keyOf } from './ledger.ts';
 
@@ -24,6 +19,7 @@ export function createMemoryCommands(acts: Acts): CommandStore {
   return {
     windowMs: ledger.windowMs,
     admit: (request) => admit(acts, request),
+    preview: (question) => previewAdmission(acts, question),
     dispatch: (key, binding) => dispatch(acts, ledger.find(key), binding),
     report: (key, report) => {
       const entry = ledger.find(key);
@@ -48,22 +44,17 @@ export function createMemoryCommands(acts: Acts): CommandStore {
 }
 
 function admit(acts: Acts, request: AdmitRequest): AdmitResult {
-  // Nobody can have used an id that the relay has just made.
+  // The relay has just made this id, so no command can have it.
   const known = request.chosenId ? acts.ledger.find(request) : undefined;
   if (known) return attach(acts, known, request);
   const mark = request.chosenId ? acts.ledger.mark(request, request.digest) : null;
   if (mark !== null)
     return mark === 'conflict' ? { kind: 'refused', code: 'command_conflict' } : { kind: 'ended', mark };
   const client = acts.ledger.client(request);
-  const refusal = refuse(acts, request, client);
+  const refusal = refuseNew(acts, request, client);
   if (refusal) {
     acts.ledger.dropIdle(request);
-    return { kind: 'refused', code: refusal };
-  }
-  const shortage = paramsRefusal(client, request.params);
-  if (shortage) {
-    acts.ledger.dropIdle(request);
-    return { kind: 'refused', code: shortage, share: 'queued_bytes' };
+    return refusal;
   }
   const { binding } = client;
   const now = acts.clock.now();
@@ -78,35 +69,28 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   return { kind: 'admitted', command };
 }
 
-function traceOf({ traceId, parentSpanId, traceFlags, traceState }: TraceIds): TraceIds {
-  const hasNone = traceId === null && parentSpanId === null && traceFlags === null && traceState === null;
-  return hasNone ? NO_TRACE : { traceId, parentSpanId, traceFlags, traceState };
+/** Most commands have no trace, or a declined one: they share one object. */
+function traceOf({ traceId, parentSpanId, traceFlags, traceState, callSpan }: TraceIds): TraceIds {
+  const given = traceId ?? parentSpanId ?? traceFlags ?? traceState;
+  if (given === null && callSpan === null) return NO_TRACE;
+  if (given === null && callSpan === DECLINED) return DECLINED_TRACE;
+  return { traceId, parentSpanId, traceFlags, traceState, callSpan };
 }
+
+const DECLINED_TRACE: TraceIds = { ...NO_TRACE, callSpan: DECLINED };
 
 function attach(acts: Acts, entry: Entry, request: AdmitRequest): AdmitResult {
+  const refusal = refuseAttach(entry, request);
+  if (refusal) return refusal;
   const { command, result } = entry;
-  if (command.digest !== request.digest) return { kind: 'refused', code: 'command_conflict' };
   if (request.chosenId && !entry.marked) acts.ledger.reserveMark(entry, false);
-  if (!satisfied(request.waiter.waitFor, command)) {
-    if (entry.waiters.length >= WAITERS_PER_COMMAND) return { kind: 'refused', code: 'capacity_exceeded' };
-    acts.waiters.add(entry, request.waiter, acts.clock.now());
-  }
+  if (!satisfied(request.waiter.waitFor, command)) acts.waiters.add(entry, request.waiter, acts.clock.now());
   return { kind: 'attached', command, result };
-}
-
-function refuse(acts: Acts, request: AdmitRequest, client: Entry['client']): AdmitRefusal | null {
-  const { binding } = client;
-  const { namedInstanceId } = request;
-  if (!binding && request.connectWithinMs === 0) return 'not_connected';
-  if (binding && namedInstanceId !== null && namedInstanceId !== binding.instanceId) return 'instance_mismatch';
-  if (acts.ledger.reserved(request.scopeId) >= request.scopeLimit) return 'capacity_exceeded';
-  if (client.waiting.size >= QUEUE_PER_CLIENT) return 'queue_full';
-  return request.chosenId ? acts.ledger.refuseChosen(client, request.commandId) : null;
 }
 
 function newCommand(request: AdmitRequest, binding: Binding | null, now: number): Command {
   const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId } = request;
-  const { caller, traceId, parentSpanId, traceFlags, traceState } = request;
+  const { clientType, caller, traceId, parentSpanId, traceFlags, traceState, callSpan } = request;
   const connectDeadline = now + request.connectWithinMs;
   return {
     userId,
@@ -116,11 +100,13 @@ function newCommand(request: AdmitRequest, binding: Binding | null, now: number)
     digest,
     scopeId,
     namedInstanceId,
+    clientType,
     caller,
     traceId,
     parentSpanId,
     traceFlags,
     traceState,
+    callSpan,
     version: 1,
     stage: binding ? 'queued' : 'admitted',
     lastProvenStage: binding ? 'queued' : 'admitted',
@@ -154,7 +140,7 @@ function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): Retur
   const mine = bound?.nodeId === binding.nodeId && bound.epoch === binding.epoch;
   if (!entry || !mine || entry.command.stage !== 'queued' || now >= entry.command.deadline) return { kind: 'skip' };
   const before = entry.command;
-  // `move`, written as one literal, because every command is dispatched.
+  // The same as `move`, written as one literal for speed, because every command is dispatched.
   const command: Command = {
     ...before,
     version: before.version + 1,

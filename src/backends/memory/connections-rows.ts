@@ -18,7 +18,7 @@ export type ConnectionRow = {
   lostAt: number | null;
   place: ListItem<ConnectionRow> | null;
 };
-/** `first`: the first rows as they were last read; null once any row of the user has changed. */
+/** `first`: the rows that `first` returned last; null once any row of the user has changed. */
 type User = { readonly userId: string; readonly clients: SortedMap<ConnectionRow>; first: First | null };
 type First = { readonly most: number; readonly rows: readonly Connection[]; readonly nodes: readonly string[] };
 
@@ -28,7 +28,7 @@ type First = { readonly most: number; readonly rows: readonly Connection[]; read
  */
 export interface ConnectionRows {
   find(key: ClientKey): ConnectionRow | undefined;
-  /** As `find`, but forgets nothing: an expired row is skipped. */
+  /** Like `find`, but forgets nothing: an expired row is skipped. */
   peek(key: ClientKey): Connection | null;
   /** Stores a link that has just shown a sign of life, as a new row or in place of the row's connection. */
   put(connection: Connection): Connection;
@@ -51,20 +51,32 @@ export type RowsOptions = {
   readonly nodeAlive: (nodeId: string) => boolean;
   /** Called for each row that was forgotten. */
   readonly onForgotten: (key: ClientKey) => void;
+  /** Called once for each link whose end is recorded here, at the latest when its row is forgotten. */
+  readonly onEnded: LinkEnded;
 };
 
-export function createRows({ clock, nodeAlive, onForgotten }: RowsOptions): ConnectionRows {
+/** A link ended at `endedAt`, epoch milliseconds. */
+export type LinkEnded = (connection: Connection, cause: DisconnectCause, endedAt: number) => void;
+
+export function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions): ConnectionRows {
   const users = createSortedMap<User>();
   const live = new List<ConnectionRow>();
   const lost = new List<ConnectionRow>();
 
   const lose = (row: ConnectionRow, cause: DisconnectCause): Connection => {
-    if (row.lostAt === null) move(row, { from: live, to: lost, lostAt: clock.now() });
-    return replace(row, { ...row.connection, disconnectedAt: row.lostAt, disconnectCause: cause });
+    const lostAt = row.lostAt ?? clock.now();
+    if (row.lostAt === null) move(row, { from: live, to: lost, lostAt });
+    onEnded(row.connection, cause, lostAt);
+    return replace(row, { ...row.connection, disconnectedAt: lostAt, disconnectCause: cause });
   };
   const observe = (row: ConnectionRow): Connection =>
     row.lostAt !== null || nodeAlive(row.connection.nodeId) ? row.connection : lose(row, 'node_lost');
-  const forget = (): void => forgetDue({ users, live, lost }, clock.now()).forEach(onForgotten);
+  const forget = (): void => {
+    for (const { connection, lostAt } of forgetDue({ users, live, lost }, clock.now())) {
+      if (connection.disconnectedAt === null && lostAt !== null) onEnded(connection, 'heartbeat_lost', lostAt);
+      onForgotten({ userId: connection.userId, clientId: connection.clientId });
+    }
+  };
 
   return {
     find(key) {
@@ -150,19 +162,18 @@ type Held = { readonly users: SortedMap<User>; readonly live: List<ConnectionRow
  * Forgets rows whose time is over. A link that became silent without being closed counts as lost DEAD_MS after its last
  * sign of life.
  */
-function forgetDue({ users, live, lost }: Held, now: number): readonly ClientKey[] {
-  const forgotten: ClientKey[] = [];
+function forgetDue({ users, live, lost }: Held, now: number): readonly ConnectionRow[] {
+  const forgotten: ConnectionRow[] = [];
   for (let row = live.first?.value; row && silentSince(row) <= now; row = live.first?.value) {
     move(row, { from: live, to: lost, lostAt: silentSince(row) });
   }
   for (let head = lost.first; head && forgottenAt(head.value) <= now; head = lost.first) {
     lost.remove(head);
     const { user, connection } = head.value;
-    const { userId, clientId } = connection;
-    user.clients.delete(clientId);
+    user.clients.delete(connection.clientId);
     user.first = null;
-    if (user.clients.size === 0) users.delete(userId);
-    forgotten.push({ userId, clientId });
+    if (user.clients.size === 0) users.delete(connection.userId);
+    forgotten.push(head.value);
   }
   return forgotten;
 }

@@ -1,31 +1,26 @@
 /** Core's ConnectionStore in one process. */
 import type { Clock } from '../../core/clock.ts';
-import {
-  connectionStatus,
-  succession,
-  type Connection,
-  type DisconnectCause,
-} from '../../core/connections/connection.ts';
-import type {
-  ConnectionFilter,
-  ConnectionStore,
-  ConnectRequest,
-  ConnectResult,
-  UserRow,
-} from '../../core/connections/store.ts';
+import { endCauseAt, succession, type Connection, type DisconnectCause } from '../../core/connections/connection.ts';
+import { matchesConnection, type ConnectionFilter } from '../../core/connections/filter.ts';
+import type { ConnectionStore, ConnectRequest, ConnectResult, UserRow } from '../../core/connections/store.ts';
+import { endedRow, openedRow } from '../../core/delivery/link-rows.ts';
+import type { NewMessage } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
+import { DEAD_MS } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { createRows, type ConnectionRow } from './connections-rows.ts';
+import { createRows, type ConnectionRow, type LinkEnded } from './connections-rows.ts';
 
 export type MemoryConnectionsOptions = {
   readonly clock: Clock;
-  /** Whether a node's lease is still valid; if absent, every node counts as alive. */
+  /** Whether a node's lease is still valid. If it is absent, every node counts as alive. */
   readonly nodeAlive?: ((nodeId: string) => boolean) | undefined;
   /**
    * Called when a client's row is forgotten, and when another instance takes it over, so that what depends on it is
    * dropped.
    */
   readonly onGone?: ((key: ClientKey) => void) | undefined;
+  /** Retains a row of a user's link history. */
+  readonly retain?: ((row: NewMessage) => void) | undefined;
 };
 
 /** The port, with methods that answer in the same tick. */
@@ -54,8 +49,10 @@ export function createMemoryConnections({
   clock,
   nodeAlive = () => true,
   onGone = () => {},
+  retain = () => {},
 }: MemoryConnectionsOptions): MemoryConnections {
-  const rows = createRows({ clock, nodeAlive, onForgotten: onGone });
+  const onEnded: LinkEnded = (connection, cause, endedAt) => retain(endedRow(connection, cause, endedAt));
+  const rows = createRows({ clock, nodeAlive, onForgotten: onGone, onEnded });
   let lastEpoch = 0;
 
   const connect = (request: ConnectRequest): ConnectResult => {
@@ -80,7 +77,12 @@ export function createMemoryConnections({
       disconnectCause: null,
       ...succession(previous, request.instanceId, now),
     };
+    if (previous?.disconnectedAt === null) {
+      const cause = endCauseAt(previous, now);
+      onEnded(previous, cause, cause === 'heartbeat_lost' ? previous.lastSeenAt + DEAD_MS : now);
+    }
     rows.put(connection);
+    retain(openedRow(connection, previous));
     return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };
   };
 
@@ -109,9 +111,7 @@ export function createMemoryConnections({
     get: (keys) => keys.map((key) => rows.find(key)?.connection ?? null),
     list(filter, page) {
       const now = clock.now();
-      const keep = (connection: Connection): boolean =>
-        (filter.nodeId === null || connection.nodeId === filter.nodeId) &&
-        (filter.status === null || connectionStatus(connection, now) === filter.status);
+      const keep = (connection: Connection): boolean => matchesConnection(filter, connection, now);
       return scanSorted(rows.from(filter.userId, page.after), page, positionOf, keep);
     },
     ofUsers: (userIds, first) => userIds.map((userId) => rows.first(userId, first)),

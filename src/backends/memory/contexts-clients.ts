@@ -55,7 +55,7 @@ export function createReportingInstances(): ReportingInstances {
   };
 }
 
-/** Where a page begins in these rows: after the row that `after` names, if that row belongs to them. */
+/** The row after which a page begins in these rows; null: the page begins with the first one. */
 export function startIn(instance: ReportingInstance, after: Position | null): string | null {
   const [userId, clientId, row] = after ?? [];
   return row !== undefined && clientKeyText(instance) === `${userId}/${clientId}` ? row : null;

@@ -6,7 +6,7 @@ import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../../core/limits.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 import type { HeldContext, ReportingInstance } from './contexts-clients.ts';
 
-/** What this connection's instance has reported before its first report. */
+/** The reports of this connection's instance before its first report: none. */
 export function emptyInstance({ userId, clientId, instanceId, clientType }: Connection): ReportingInstance {
   return {
     userId,
@@ -28,7 +28,7 @@ export function fits(instance: ReportingInstance, { contexts, windows }: Context
   );
 }
 
-/** Applies a report that fits. */
+/** The state after a report that fits. */
 export function take(instance: ReportingInstance, { contexts, windows }: ContextReport, now: number): void {
   const { userId, clientId, instanceId, clientType } = instance;
   const stamp = { userId, clientId, instanceId, clientType, reportedAt: now };
@@ -68,8 +68,8 @@ function change<T, Row>(held: SortedMap<Row>, part: ReportPart<T>, entryOf: (row
 }
 
 /**
- * An assignment begins with the first report of it. Another task is a new assignment, and so is the same task after a
- * report without it.
+ * When the assignment of a context began. It begins with the first report of it. Another task is a new assignment, and
+ * so is the same task after a report without it.
  */
 function assignedAt(before: HeldContext | undefined, { taskId }: ReportedContext, now: number): number | null {
   if (taskId === null) return null;

@@ -40,7 +40,7 @@ export class DedupMarks {
     return this.#size;
   }
 
-  /** When the last mark was dropped for lack of room; -Infinity: never. */
+  /** When the last mark was dropped for lack of room, in epoch milliseconds; -Infinity: never. */
   get evictedAt(): number {
     return this.#evictedAt;
   }
@@ -50,7 +50,7 @@ export class DedupMarks {
     return this.#places.length - this.#head;
   }
 
-  /** True when there was no live mark; it is then set. */
+  /** Sets a mark. Returns true if there was no live one before. */
   set({ userId, clientId, messageId }: DedupKey, now: number): boolean {
     this.expire(now);
     const user = this.#users.get(userId) ?? this.#userOf(userId);
@@ -101,7 +101,7 @@ export class DedupMarks {
     return this.#places[this.#head];
   }
 
-  /** The user's oldest mark. A user without marks and entries is forgotten. */
+  /** Drops the user's oldest mark. A user without marks and entries is forgotten. */
   #drop(user: UserMarks): void {
     user.dropFirst();
     this.#size--;
@@ -138,7 +138,7 @@ class UserMarks {
   readonly holdings: Holdings;
   /** The number of entries whose marks were evicted, before those of the user's marks. */
   evicted = 0;
-  /** When a mark was last evicted. */
+  /** When a mark was last evicted, in epoch milliseconds; -Infinity: never. */
   evictedAt = -Infinity;
   readonly #clients = new Map<string, ClientMarks>();
   // A Set finds its first key only after it has skipped all deleted ones, so the order is kept in a queue.
@@ -154,7 +154,7 @@ class UserMarks {
     return this.#ids.length - this.#head;
   }
 
-  /** False if the mark already exists. */
+  /** Adds an id. Returns false if it is already there. */
   add(clientId: string, id: string): boolean {
     const client = this.#clients.get(clientId) ?? { clientId, ids: new Set<string>() };
     const before = client.ids.size;

@@ -8,7 +8,7 @@ type Bucket = { readonly number: number; first: DueItem | null; last: DueItem | 
 
 /** An item of one DueIndex. It holds its own place there, so adding and removing it allocate nothing. */
 export class DueItem {
-  /** The members below belong to the index. `due`: when the item is due, as `packTime` gives it. */
+  /** The members below belong to the index. `due`: when the item is due, as `packTime` packs it. */
   due = 0;
   dueBucket: Bucket | null = null;
   dueBefore: DueItem | null = null;

@@ -2,8 +2,8 @@
 import { List, type ListItem } from './list.ts';
 
 /**
- * When the newest message that was dropped for lack of room had been retained: of any stream of the user, and of
- * streams that were dropped completely.
+ * When the newest message that was dropped for lack of room had been retained, in epoch milliseconds: any message of
+ * the user, and any of a stream that was dropped completely.
  */
 type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<Note> | null };
 

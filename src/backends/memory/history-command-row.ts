@@ -16,9 +16,15 @@ import { Row, type Placed } from './history-row.ts';
 export type StreamHead = ClientKey & { readonly suffix: string };
 
 /** The trace of a command. Most commands have none, and share NO_TRACE. */
-export type TraceIds = Pick<Command, 'traceId' | 'parentSpanId' | 'traceFlags' | 'traceState'>;
+export type TraceIds = Pick<Command, 'traceId' | 'parentSpanId' | 'traceFlags' | 'traceState' | 'callSpan'>;
 
-export const NO_TRACE: TraceIds = { traceId: null, parentSpanId: null, traceFlags: null, traceState: null };
+export const NO_TRACE: TraceIds = {
+  traceId: null,
+  parentSpanId: null,
+  traceFlags: null,
+  traceState: null,
+  callSpan: null,
+};
 
 /** The command that a message is about. */
 export type About = { readonly commandId: string; readonly trace: TraceIds; readonly head: StreamHead };

@@ -9,7 +9,7 @@ import { List } from './list.ts';
 import { SparseQueue } from './list-sparse.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
-export type HistoryLimits = {
+export type RowLimits = {
   /** Maximum messages of one stream. */
   readonly streamMessages: number;
   readonly retentionMs: number;
@@ -21,7 +21,7 @@ export type HistoryLimits = {
   readonly streamsPerUser: number;
 };
 
-export const HISTORY_LIMITS: HistoryLimits = {
+export const HISTORY_LIMITS: RowLimits = {
   streamMessages: STREAM_MESSAGES,
   retentionMs: RETENTION_MS,
   bytes: HISTORY_BYTES,
@@ -43,14 +43,14 @@ export interface Rows {
   newest(): Iterable<Row>;
   /** `at` must not decrease from one call to the next. Amortised constant time. */
   add(message: NewMessage, at: number): Row;
-  /** As `add`, for a message about a command, in its client's stream. */
+  /** Like `add`, for a message about a command, in its client's stream. */
   addOfCommand(about: About, part: MessagePart, at: number): void;
   /** Drops messages that were retained at this time or before. */
   expire(before: number): void;
 }
 
 type State = {
-  readonly limits: HistoryLimits;
+  readonly limits: RowLimits;
   readonly shares: Shares;
   readonly users: SortedMap<User>;
   readonly byAge: RowList;
@@ -63,7 +63,7 @@ type State = {
 /** Why a message is dropped: a bound that holds for every stream alike, or lack of room, which makes a gap. */
 type Why = 'bound' | 'room';
 
-export function createRows(limits: HistoryLimits, shares: Shares): Rows {
+export function createRows(limits: RowLimits, shares: Shares): Rows {
   const state: State = {
     limits,
     shares,
@@ -92,8 +92,8 @@ export function createRows(limits: HistoryLimits, shares: Shares): Rows {
 }
 
 /**
- * The oldest row of the user who is most over their guarantee, or the oldest of all if no user is over. Never the
- * newest row.
+ * The row that is dropped next: the oldest of the user who is most over their guarantee, or the oldest of all if no
+ * user is over. Never the newest row.
  */
 function nextToGo({ shares, users, byAge }: State, newest: Row): Row | null {
   const holder = shares.mostOver('history_bytes');

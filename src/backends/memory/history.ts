@@ -18,38 +18,29 @@ import {
   type Position,
   type Scan,
 } from '../../core/page.ts';
-import { SHARE_BOUNDS } from '../../core/shares/bounds.ts';
 import { createShares, type Shares } from '../../core/shares/shares.ts';
 import { silentLog } from '../../core/log.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
 import type { About, MessagePart } from './history-command-row.ts';
 import type { Row } from './history-row.ts';
 import { sampleRows } from './history-sample.ts';
-import {
-  createRows,
-  HISTORY_LIMITS,
-  lengthOf,
-  rowAt,
-  rowsOfCommand,
-  type HistoryLimits,
-  type Rows,
-  type Stream,
-  type Totals,
-} from './history-rows.ts';
+import { lengthOf, rowAt, rowsOfCommand, type Rows, type Stream, type Totals } from './history-rows.ts';
+import { createTables, TABLE_LIMITS, type TableLimits } from './history-tables.ts';
 import { lowerBound } from './sorted.ts';
-
-export type { HistoryLimits } from './history-rows.ts';
 
 export type MemoryHistoryOptions = {
   readonly clock: Clock;
-  readonly limits?: Partial<HistoryLimits> | undefined;
+  readonly limits?: Partial<TableLimits> | undefined;
   /** The deduplicator, shared with the acts that record ends of commands; a separate one if absent. */
   readonly dedup?: MemoryDedup;
   /** What each user holds of the shares; a separate table if absent. */
   readonly shares?: Shares;
 };
 
-/** The port, retaining in the same tick, so that an act on a command can retain its messages within the act. */
+/**
+ * Core's HistoryStore, with methods that retain in the same tick: an act on a command retains its messages within the
+ * act.
+ */
 export interface MemoryHistory extends HistoryStore {
   /**
    * The messages' `at` never decreases over all streams: if the clock goes back, `at` stays the same until the clock
@@ -57,11 +48,12 @@ export interface MemoryHistory extends HistoryStore {
    */
   retain(message: NewMessage): Message;
   /**
-   * As `retain`, for a message about a command and without an answer: no Message object is made before the first read.
+   * Like `retain`, for a message about a command and without an answer. The Message object is created only when it is
+   * first read.
    */
   keep(about: About, part: MessagePart, now: number): void;
   ingest(message: IngestedMessage): IngestResult;
-  /** What is held now, and what was dropped for lack of room since the start. */
+  /** What is held now, and what was dropped for lack of room since the start. Link histories are left out. */
   totals(): Readonly<Totals>;
 }
 
@@ -71,86 +63,91 @@ export interface MemoryHistory extends HistoryStore {
  * been shown.
  */
 export function createMemoryHistory({ clock, limits: given, dedup, shares }: MemoryHistoryOptions): MemoryHistory {
-  const limits: HistoryLimits = { ...HISTORY_LIMITS, ...given };
-  const { bytes } = limits;
-  const guarantee = Math.min(SHARE_BOUNDS.history_bytes.guarantee, bytes);
-  const held = shares ?? createShares({ history_bytes: { guarantee, total: bytes } });
-  const rows = createRows(limits, held);
-  const marks = dedup ?? createMemoryDedup({ clock, shares: held, log: silentLog });
+  const limits: TableLimits = { ...TABLE_LIMITS, ...given };
+  const tables = createTables(limits, shares);
+  const { messages } = tables;
+  const marks = dedup ?? createMemoryDedup({ clock, shares: shares ?? createShares(), log: silentLog });
   let lastAt = 0;
 
-  /** The time of a new row, after expired rows were dropped. */
-  const next = (now: number): number => {
+  /** The time of a new row of a table, after expired rows were dropped. */
+  const next = (rows: Rows, now: number): number => {
     lastAt = Math.max(lastAt, now);
     rows.expire(lastAt - limits.retentionMs);
     return lastAt;
   };
-  /** The present rows, and a function that makes the gap for their evictions. */
-  const look = (): { readonly rows: Rows; gaps(source: EvidenceSource, droppedAt: number): ObservedSource[] } => {
+  const retain = (message: NewMessage): Message => {
+    const rows = tables.of(message.suffix);
+    return rows.add(message, next(rows, clock.now())).message;
+  };
+  /** Drops expired rows. Returns a function that makes the gap for rows that were evicted. */
+  const look = (): { gaps(source: EvidenceSource, droppedAt: number): ObservedSource[] } => {
     const now = clock.now();
     const before = now - limits.retentionMs;
-    rows.expire(before);
-    return { rows, gaps: (source, droppedAt) => (droppedAt > before ? [evicted(source, now)] : []) };
+    tables.expire(before);
+    return { gaps: (source, droppedAt) => (droppedAt > before ? [evicted(source, now)] : []) };
   };
 
   return {
     retentionMs: limits.retentionMs,
-    retain: (message) => rows.add(message, next(clock.now())).message,
-    keep: (about, part, now) => rows.addOfCommand(about, part, next(now)),
+    retain,
+    keep: (about, part, now) => messages.addOfCommand(about, part, next(messages, now)),
     ingest(message) {
       const { userId, clientId, id: messageId } = message;
       const first = marks.see({ userId, clientId, messageId });
-      return first
-        ? { kind: 'retained', message: rows.add(message, next(clock.now())).message }
-        : { kind: 'duplicate', messageId };
+      return first ? { kind: 'retained', message: retain(message) } : { kind: 'duplicate', messageId };
     },
-    totals: () => rows.totals,
+    totals: () => messages.totals,
     streams(userId, prefix, page) {
       const { gaps } = look();
-      const scan = scanSorted(streamsOf(rows, userId, { prefix, after: page.after }), page, ({ suffix }) => [suffix]);
-      return { ...scan, gaps: gaps('streams', rows.evictions.wholeStreamAt(userId)) };
+      const streams = streamsOf(messages, userId, { prefix, after: page.after });
+      const scan = scanSorted(streams, page, ({ suffix }) => [suffix]);
+      return { ...scan, gaps: gaps('streams', messages.evictions.wholeStreamAt(userId)) };
     },
     ofUsers(userIds, first) {
       const { gaps } = look();
       return userIds.map((userId) => ({
-        total: rows.users.get(userId)?.streams.size ?? 0,
-        rows: [...streamsOf(rows, userId, { prefix: null, after: null }).take(first)],
-        gaps: gaps('streams', rows.evictions.wholeStreamAt(userId)),
+        total: messages.users.get(userId)?.streams.size ?? 0,
+        rows: [...streamsOf(messages, userId, { prefix: null, after: null }).take(first)],
+        gaps: gaps('streams', messages.evictions.wholeStreamAt(userId)),
       }));
     },
     messages(userId, suffix, filter, page) {
       const { gaps } = look();
-      const stream = rows.users.get(userId)?.streams.get(suffix);
-      const missing = gaps('messages', stream ? stream.evictedAt : rows.evictions.wholeStreamAt(userId));
+      const stream = tables.stream(userId, suffix);
+      const { evictions } = tables.of(suffix);
+      const missing = gaps('messages', stream ? stream.evictedAt : evictions.wholeStreamAt(userId));
       if (stream) return { ...scanMessages(stream, filter, page), gaps: missing };
-      // The stream may have been dropped completely, so answering that it does not exist would claim more than is
-      // known.
+      // The stream may have been dropped completely, so it would claim too much to answer that it does not exist.
       return missing.length > 0 ? { rows: [], next: null, gaps: missing } : null;
     },
     ofCommand(userId, commandId, page) {
       const { gaps } = look();
-      const user = rows.users.get(userId);
+      const user = messages.users.get(userId);
       const found = (user ? rowsOfCommand(user, commandId) : []).map(({ message }) => message);
       const sign = page.order === 'newest_first' ? -1 : 1;
       const compare = (a: Position, b: Position): number => sign * comparePositions(a, b);
       const after = found
         .filter((message) => page.after === null || compare(timePosition(message), page.after) > 0)
         .sort((a, b) => compare(timePosition(a), timePosition(b)));
-      return { ...scanSorted(after, page, timePosition), gaps: gaps('messages', rows.evictions.droppedAt(userId)) };
+      return { ...scanSorted(after, page, timePosition), gaps: gaps('messages', messages.evictions.droppedAt(userId)) };
     },
     sample(of, bounds) {
       const { gaps } = look();
-      const stream = of && rows.users.get(of.userId)?.streams.get(of.suffix);
+      const stream = of && tables.stream(of.userId, of.suffix);
       if (of && !stream) return null;
-      const droppedAt = stream ? stream.evictedAt : rows.evictions.anyDroppedAt();
-      return { ...sampleRows(stream ? newestOf(stream) : rows.newest(), bounds), gaps: gaps('messages', droppedAt) };
+      const droppedAt = stream ? stream.evictedAt : messages.evictions.anyDroppedAt();
+      return {
+        ...sampleRows(stream ? newestOf(stream) : messages.newest(), bounds),
+        gaps: gaps('messages', droppedAt),
+      };
     },
     users(page) {
       const { gaps } = look();
-      const users = rows.users.values({ after: page.after?.[0] ?? null });
-      const counts = users.map(({ userId, streams }) => ({ userId, count: streams.size }));
-      const scan = scanSorted(counts, page, ({ userId }) => [userId]);
-      return { ...scan, gaps: gaps('streams', rows.evictions.anyWholeStreamAt()) };
+      const users = messages.users
+        .values({ after: page.after?.[0] ?? null })
+        .map(({ userId, streams }) => ({ userId, count: streams.size }));
+      const scan = scanSorted(users, page, ({ userId }) => [userId]);
+      return { ...scan, gaps: gaps('streams', messages.evictions.anyWholeStreamAt()) };
     },
   };
 }
@@ -164,10 +161,9 @@ function* newestOf(stream: Stream): Generator<Row> {
 
 type StreamRange = { readonly prefix: string | null; readonly after: Position | null };
 
-function* streamsOf(rows: Rows, userId: string, { prefix, after }: StreamRange): Generator<StreamSummary> {
-  const streams = rows.users.get(userId)?.streams;
-  if (!streams) return;
-  for (const stream of streams.values({ after: after?.[0] ?? null, from: prefix })) {
+function* streamsOf(messages: Rows, userId: string, { prefix, after }: StreamRange): Generator<StreamSummary> {
+  const streams = messages.users.get(userId)?.streams.values({ after: after?.[0] ?? null, from: prefix });
+  for (const stream of streams ?? []) {
     if (!stream.suffix.startsWith(prefix ?? '')) return;
     const messageCount = lengthOf(stream);
     const firstAt = rowAt(stream, 0)?.at ?? null;

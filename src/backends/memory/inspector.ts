@@ -1,16 +1,34 @@
 /** Core's DeliveryInspector in one process. It reads the ledger and changes nothing. */
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
-import type { CapacityScope, DeliveryFilter, DeliveryInspector } from '../../core/delivery/inspector.ts';
+import type { Connection } from '../../core/connections/connection.ts';
+import { hasLabels } from '../../core/connections/labels.ts';
+import {
+  matchesRecord,
+  type CapacityScope,
+  type DeliveryFilter,
+  type DeliveryInspector,
+  type ReservedScope,
+} from '../../core/delivery/inspector.ts';
 import { DELIVERY_SAMPLE, SCOPE_HOLDERS } from '../../core/limits.ts';
-import { scanSorted, type ObservedSource } from '../../core/page.ts';
-import { commandKeyText as keyText } from '../../core/ids.ts';
+import {
+  SCAN_BUDGET,
+  scanSorted,
+  sortable,
+  type ObservedSource,
+  type PageRequest,
+  type Scan,
+} from '../../core/page.ts';
+import { commandKeyText as keyText, type ClientKey } from '../../core/ids.ts';
 import { keyOf, type Entry, type Ledger, type Scope } from './ledger.ts';
 
+type PeekConnection = (key: ClientKey) => Connection | null;
+type InspectorParts = { readonly clock: Clock; readonly ledger: Ledger; readonly peek: PeekConnection };
+
 /** Core's DeliveryInspector over the ledger. The summary's sample is the commands that are due soonest. */
-export function createMemoryInspector(clock: Clock, ledger: Ledger): DeliveryInspector {
+export function createMemoryInspector({ clock, ledger, peek }: InspectorParts): DeliveryInspector {
   const gaps = ({ userId, stage }: DeliveryFilter): readonly ObservedSource[] => {
-    // Only records of ended commands are ever reduced to marks.
+    // Only records of ended commands are ever reduced to marks, so a listing of live commands is complete.
     const complete = !ledger.short(userId) || (stage !== null && stage !== 'terminal');
     const gap = { source: 'delivery', nodeId: null, observed: 0, limit: null, reason: 'evicted' } as const;
     return complete ? [] : [{ ...gap, complete, asOf: clock.now() }];
@@ -39,14 +57,10 @@ export function createMemoryInspector(clock: Clock, ledger: Ledger): DeliveryIns
         const scope = ledger.scope(scopeId);
         return scope ? viewOf(scope) : null;
       }),
+    reservedScopes: () => ledger.scopes(null).take(SCAN_BUDGET).map(reservedIn).toArray(),
     list(filter, page) {
-      const commands = ledger.inOrder(filter, page.after).map(({ command }) => command);
-      const scan = scanSorted(
-        commands,
-        page,
-        ({ userId, clientId, commandId }) => [userId, clientId, commandId],
-        matching(filter),
-      );
+      const matches = matching(filter, peek);
+      const scan = page.order === 'newest' ? newest(ledger, page, matches) : byKey(ledger, filter, page, matches);
       return { ...scan, gaps: gaps(filter) };
     },
   };
@@ -62,19 +76,42 @@ function viewOf({ scopeId, holders }: Scope): CapacityScope {
   };
 }
 
+function reservedIn({ scopeId, holders }: Scope): ReservedScope {
+  const [first] = holders;
+  return { scopeId, reservedCommands: holders.size, userId: first?.command.userId ?? '' };
+}
+
 function byDeadline({ command: a }: Entry, { command: b }: Entry): number {
   const [left, right] = [keyText(a), keyText(b)];
   return a.deadline - b.deadline || (left < right ? -1 : 1);
 }
 
-function matching(filter: DeliveryFilter): (command: Command) => boolean {
-  const { clientId, stage, outcome, nodeId, admittedAfter } = filter;
+type Matches = (command: Command) => boolean;
+
+function matching(filter: DeliveryFilter, peek: PeekConnection): Matches {
+  const { userId, labels } = filter;
   return (command) =>
-    (clientId === null || command.clientId === clientId) &&
-    (stage === null || command.stage === stage) &&
-    (outcome === null || command.outcome === outcome) &&
-    (nodeId === null || command.nodeId === nodeId) &&
-    (admittedAfter === null || command.admittedAt > admittedAfter);
+    (userId === null || command.userId === userId) &&
+    matchesRecord(filter, command) &&
+    (labels === null || hasLabels(peek(command), labels));
+}
+
+function byKey(ledger: Ledger, filter: DeliveryFilter, page: PageRequest, matches: Matches): Scan<Command> {
+  const commands = ledger.inOrder(filter, page.after).map(({ command }) => command);
+  return scanSorted(commands, page, ({ userId, clientId, commandId }) => [userId, clientId, commandId], matches);
+}
+
+/** A command's position is its place in the order of admission. */
+function newest(ledger: Ledger, page: PageRequest, matches: Matches): Scan<Command> {
+  const after = page.after === null ? null : parseInt(page.after[0] ?? '', 36);
+  const placed = ledger.newestFirst(after).map(({ item, place }) => ({ command: item.command, place }));
+  const scan = scanSorted(
+    placed,
+    page,
+    ({ place }) => [sortable(place)],
+    ({ command }) => matches(command),
+  );
+  return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: row.command, position })) };
 }
 
 function least(numbers: readonly number[]): number | null {

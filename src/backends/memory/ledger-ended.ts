@@ -55,7 +55,7 @@ export class EndedCommands {
     return this.#marks.bytes;
   }
 
-  /** Whether a record that would still be shown was reduced to a mark: of this user, or of any (null). */
+  /** Whether a record of this user, or of any user (null), was reduced to a mark although it would still be shown. */
   short(userId: string | null, now: number): boolean {
     return now < (userId === null ? this.#shortUntil : (this.users.find(userId)?.shortUntil ?? -Infinity));
   }
@@ -137,8 +137,8 @@ export class EndedCommands {
   }
 
   /**
-   * Reduces a record to its mark. A command without room for a mark has an id that the relay made; such ids are
-   * remembered as ones that callers may not use.
+   * Reduces a record to its mark. If a command has no room for a mark, the relay made its id; such ids are remembered,
+   * and callers may not use them.
    */
   #reduce(entry: Entry): void {
     const { commandId, client, marked, result } = entry;
@@ -152,7 +152,7 @@ export class EndedCommands {
     this.#shortUntil = Math.max(this.#shortUntil, user.shortUntil);
     if (!marked) return this.#forgetUnmarked(user, commandId, endedAt);
     const mark: CommandMark = {
-      // Ended commands have an outcome.
+      // The default is never used: ended commands have an outcome.
       outcome: outcome ?? 'outcome_unknown',
       execution,
       errorCode: error && isCode(error.code) ? error.code : null,

@@ -45,7 +45,7 @@ export class Entry extends DueItem {
    * commands have no waiters most of the time.
    */
   waiters = NO_WAITERS;
-  /** Its place among the commands that its client waits for or runs, and in its scope; null once it has ended. */
+  /** Its place among the commands of its client and its scope; null once it has ended. */
   place: ListItem<Entry> | null = null;
   scopePlace: ListItem<Entry> | null = null;
   #record: Command | PackedCommand;

@@ -1,6 +1,7 @@
 /** A map ordered by user, client and command. */
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { Position } from '../../core/page.ts';
+import { NewestFirst, type Newest } from './ledger-newest.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 type Commands<V> = SortedMap<V>;
@@ -17,7 +18,13 @@ export type Whose = { readonly userId: string | null; readonly clientId: string 
  */
 export class CommandMap<V> {
   readonly #users: Users<V> = createSortedMap();
+  readonly #newest: NewestFirst<V>;
   #size = 0;
+
+  /** `gone`: whether a value was deleted; it must hold before `delete` is called. `now`: epoch milliseconds. */
+  constructor(gone: (value: V) => boolean, now: number) {
+    this.#newest = new NewestFirst(gone, now);
+  }
 
   get size(): number {
     return this.#size;
@@ -27,11 +34,12 @@ export class CommandMap<V> {
     return this.#of(userId, clientId)?.get(commandId);
   }
 
-  set(key: CommandKey, value: V): void {
+  /** Adds the value of a new key. */
+  add(key: CommandKey, value: V): void {
     const commands = this.#of(key.userId, key.clientId) ?? this.#make(key);
-    const before = commands.size;
     commands.set(key.commandId, value);
-    this.#size += commands.size - before;
+    this.#newest.push(value);
+    this.#size++;
   }
 
   delete({ userId, clientId, commandId }: CommandKey): void {
@@ -39,6 +47,7 @@ export class CommandMap<V> {
     const commands = clients?.get(clientId)?.commands;
     if (!clients || !commands?.delete(commandId)) return;
     this.#size--;
+    this.#newest.left();
     if (commands.size > 0) return;
     clients.delete(clientId);
     if (clients.size === 0) this.#users.delete(userId);
@@ -56,6 +65,11 @@ export class CommandMap<V> {
         yield* commands.values({ after: begun ? afterCommand : null });
       }
     }
+  }
+
+  /** Values with their places, latest insertion first, after a place. The same holds while they are being read. */
+  newest(after: number | null): IteratorObject<Newest<V>> {
+    return this.#newest.values(after);
   }
 
   #of(userId: string, clientId: string): Commands<V> | undefined {

@@ -13,6 +13,8 @@ import { DueIndex } from './due.ts';
 import type { ClientQueue, Entry, UserLedger } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
 import { CommandMap, type Whose } from './ledger-map.ts';
+import type { Newest } from './ledger-newest.ts';
+import { hasNoRecord } from './ledger-users.ts';
 import { List } from './list.ts';
 import { createSortedMap } from './sorted.ts';
 
@@ -27,7 +29,7 @@ export type Scope = { readonly scopeId: string; readonly holders: List<Entry> };
 export class Ledger {
   readonly windowMs: number;
   readonly #clock: Clock;
-  readonly #entries = new CommandMap<Entry>();
+  readonly #entries: CommandMap<Entry>;
   readonly #clients = new ByClient<ClientQueue>();
   readonly #scopes = createSortedMap<Scope>();
   readonly #due: DueIndex<Entry>;
@@ -37,12 +39,13 @@ export class Ledger {
     this.windowMs = options.windowMs;
     this.#clock = clock;
     this.#ended = new EndedCommands({ ...options, onGone: (entry) => this.#entries.delete(entry) });
+    this.#entries = new CommandMap(hasNoRecord, clock.now());
     this.#due = new DueIndex(clock.now());
   }
 
   find(key: CommandKey): Entry | undefined {
     const found = this.#entries.get(key);
-    // Nothing of a live command expires.
+    // A live command never expires, so nothing needs to be dropped first.
     if (found && found.terminalAt === null) return found;
     this.#expire();
     return this.#entries.get(key);
@@ -83,7 +86,7 @@ export class Ledger {
   add(entry: Entry, dueAt: number): void {
     const { command } = entry;
     const { scopeId } = command;
-    this.#entries.set(entry, entry);
+    this.#entries.add(entry, entry);
     entry.scopePlace = this.#scope(scopeId).holders.push(entry);
     entry.place = entry.client.waiting.push(entry);
     this.#due.set(entry, dueAt);
@@ -104,7 +107,7 @@ export class Ledger {
   end(entry: Entry, now: number): void {
     const { client, command } = entry;
     this.#ended.expire(now);
-    // First, because the steps below may drop its client and with it its user.
+    // This must be the first step, because the steps below may drop the command's client, and with it its user.
     this.#ended.add(entry);
     this.#due.delete(entry);
     if (entry.place) (wasDispatched(command) ? client.running : client.waiting).remove(entry.place);
@@ -126,18 +129,21 @@ export class Ledger {
   }
 
   /**
-   * The mark of an ended command whose record is no longer kept; `conflict` if its digest differs from the given one.
-   * Null: the id is unknown.
+   * The mark of an ended command whose record is no longer kept; `conflict` if its digest differs from the given one;
+   * null if the id is unknown.
    */
   mark(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null {
     return this.#ended.mark(key, digest, this.#clock.now());
   }
 
   /**
-   * Why an unknown id that a caller chose may not be admitted: there is no room for its mark, or it may be an id that
-   * the relay made and that was forgotten for that same reason. Null: it may be admitted.
+   * Why an unknown id that a caller chose may not be admitted: there is no room for its mark, or the relay may have
+   * made it and forgotten it for that reason. Null: it may be admitted.
    */
-  refuseChosen({ user }: ClientQueue, commandId: string): ShareRefusal | null {
+  refuseChosen(
+    { user }: { readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'> },
+    commandId: string,
+  ): ShareRefusal | null {
     if (commandId <= user.unmarkedId && isRelayId(commandId)) return 'share_exceeded';
     return user.holdings.refusal('marks', 1);
   }
@@ -185,6 +191,12 @@ export class Ledger {
     return this.#entries.values(whose, after);
   }
 
+  /** Commands with a record, latest admission first, with their places; after a place. */
+  newestFirst(after: number | null): IteratorObject<Newest<Entry>> {
+    this.#expire();
+    return this.#entries.newest(after);
+  }
+
   /** Scopes with reservations, in order. */
   scopes(after: string | null): IteratorObject<Scope> {
     return this.#scopes.values({ after });
@@ -200,7 +212,7 @@ export class Ledger {
     return this.#entries.size;
   }
 
-  /** Whether a record that would still be shown was reduced to a mark: of this user, or of any (null). */
+  /** Whether a record of this user, or of any user (null), was reduced to a mark although it would still be shown. */
   short(userId: string | null): boolean {
     return this.#ended.short(userId, this.#clock.now());
   }

@@ -2,7 +2,7 @@
 
 /** Slots of a full chunk. */
 const CHUNK = 512;
-/** The queue is compacted once it has this many slots of removed items more than it has items left. */
+/** How many slots of removed items the queue may have more than items before it is compacted. */
 const SLACK = 32;
 
 /** A part of a queue: `items` from `head` to `tail`. A chunk that was read is written again, without a new array. */

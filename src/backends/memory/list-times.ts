@@ -1,18 +1,18 @@
-/** Packs times as small integers, because V8 keeps larger numbers in objects of their own. */
+/** Packs times as small integers. V8 keeps larger numbers as separate objects. */
 
-/** Times of long-lived objects are kept relative to this. */
+/** Long-lived objects keep their times relative to this one. */
 const ORIGIN = Date.now();
 
 /**
- * A difference of times, as a small integer where it is one. V8 keeps other numbers, and so every time in epoch
- * milliseconds, in an object of its own.
+ * A difference of times, as a small integer if possible. V8 keeps larger numbers, such as times in epoch milliseconds,
+ * as separate objects.
  */
 export function smallInteger(value: number): number {
   const whole = value | 0;
   return whole === value ? whole : value;
 }
 
-/** Packs a time in epoch milliseconds; within three weeks of the start of the process it needs no object of its own. */
+/** Packs a time in epoch milliseconds. Within three weeks of the start of the process it needs no separate object. */
 export function packTime(at: number): number {
   return smallInteger(at - ORIGIN);
 }

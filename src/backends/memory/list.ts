@@ -48,7 +48,7 @@ export class List<T> {
     if (next) next.previous = previous;
     else this.#last = previous;
     place.listed = false;
-    // A removed place that was promoted to the old generation would keep its neighbours alive.
+    // A removed place that V8 has promoted to the old generation would keep its neighbours alive.
     place.previous = null;
     place.next = null;
     this.#size--;

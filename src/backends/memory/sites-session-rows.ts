@@ -83,7 +83,7 @@ export class SessionTable {
     return row;
   }
 
-  /** The time of the first close stays. Closing a session that had already expired does not keep it longer. */
+  /** The time of the first close is kept. Closing a session that had already expired does not keep it longer. */
   close(row: SessionRow, now: number): void {
     if (row.session.closedAt !== null) return;
     row.session = { ...row.session, closedAt: now };
@@ -101,8 +101,8 @@ export class SessionTable {
   }
 
   /**
-   * Makes room for a grant by dropping all grants that are over, if the limit is reached; no live grant depends on
-   * them. False: all are live.
+   * Makes room for a grant. If the limit is reached, drops all grants that are over; no live grant depends on them.
+   * Returns false if all grants are live.
    */
   hasGrantRoom(row: SessionRow, now: number): boolean {
     const { grants } = row.session;
@@ -114,7 +114,7 @@ export class SessionTable {
     return true;
   }
 
-  /** Redeems a ticket if that is allowed now; it then counts as the one redeemed last. */
+  /** Redeems a ticket if that is allowed now. It then counts as the ticket that was redeemed last. */
   redeem(ticketHash: string): Ticket | null {
     const now = this.now();
     const known = this.tickets.get(ticketHash);

@@ -19,7 +19,7 @@ export interface SortedMap<V> {
   values(start?: RangeStart): IteratorObject<V>;
 }
 
-/** Large enough to keep the list of chunks short, small enough that shifting a chunk touches only a few cache lines. */
+/** Large enough for a short list of chunks, and small enough that shifting a chunk touches few cache lines. */
 const CHUNK = 256;
 
 export function createSortedMap<V>(): SortedMap<V> {

@@ -1,40 +1,48 @@
 import type { Backend } from '../../core/backend.ts';
+import { createRedisAudit } from './audit/store.ts';
+import { createRedisTickets } from './auth/store.ts';
 import { createRedisBus } from './bus/bus.ts';
 import { createRedisSites } from './sites/store.ts';
 import { createRedisSessions } from './sites/sessions.ts';
 import { createRedisDedup } from './dedup/store.ts';
 import { createRedisHistory } from './history/store.ts';
 import { createHeldCommands } from './commands/held.ts';
+import { createOwnEnds } from './commands/own-ends.ts';
 import { createRedisCommands } from './commands/store.ts';
 import { createRedisInspector } from './inspector/store.ts';
 import { createRedisNodes } from './nodes/store.ts';
 import { createRedisWaiters } from './waiters/store.ts';
 import { createRedisConnections } from './connections/store.ts';
+import { createRedisReconnects } from './reconnects/store.ts';
 import { createRedisContexts } from './contexts/store.ts';
 import type { RedisParts } from './parts.ts';
 
-/** The rooms that stand over Redis. */
+/** Creates the rooms over Redis. */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
-  const { held = createHeldCommands() } = parts;
-  const nodes = createRedisNodes({ ...parts, held });
+  const { held = createHeldCommands(), ownEnds = createOwnEnds() } = parts;
+  const nodes = createRedisNodes({ ...parts, held, ownEnds });
   const bus = createRedisBus(parts);
+  const connections = createRedisConnections(parts);
   return {
     nodes,
     waiters: createRedisWaiters(parts),
     capabilities: { shared: true, exactDedupCounters: true, cheapStreamSummaries: true },
-    connections: createRedisConnections(parts),
+    connections,
+    reconnects: createRedisReconnects(parts),
     contexts: createRedisContexts(parts),
-    commands: createRedisCommands({ ...parts, held }),
-    inspector: createRedisInspector(parts),
+    commands: createRedisCommands({ ...parts, held, ownEnds }),
+    inspector: createRedisInspector(parts, connections.get),
     history: createRedisHistory(parts),
     dedup: createRedisDedup(parts),
     sites: createRedisSites(parts),
+    audit: createRedisAudit(parts),
     sessions: createRedisSessions(parts),
+    tickets: createRedisTickets(parts),
     bus,
-    /** Events of other nodes are heard. Waits while Redis is away. */
+    /** Resolves once events of other nodes are received. Waits while Redis is away. */
     ready: () => bus.ready(),
     async close() {
-      // What a node finds when it leaves is still told.
+      // Leaving nodes still publish events.
       await nodes.close();
       bus.close();
     },

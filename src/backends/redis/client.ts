@@ -6,7 +6,7 @@ import type { Client } from './types.ts';
 /** `mailbox`: blocking reads. `bus`: subscriptions. Each purpose has a connection of its own: one that blocks or listens does nothing else. */
 export type Purpose = 'commands' | 'mailbox' | 'bus';
 
-/** A command that Redis has not answered after this long is given up; whether it ran is then unknown. Without it ioredis may leave it open for ever. */
+/** A command without an answer after this long fails, and may have run. Without this bound ioredis may wait for ever. */
 const COMMAND_MS = 2_000;
 /** So long a blocking read may take in all; on a connection that hangs it ends soon after its own BLOCK. */
 const BLOCKED_MS = 4_000;

@@ -2,7 +2,7 @@ import calculateSlot from 'cluster-key-slot';
 
 /**
  * Every kind of key that callboard keeps in Redis, and what it holds. A key is `<tag>:<kind>` or `<tag>:<kind>:<hash>`; the tag is the
- * partition's, in braces, so that all of a partition stands in one slot of a cluster and no text of a user ever enters a key.
+ * partition's, in braces, so that all keys of a partition are in one slot of a cluster. No text of a user is part of a key.
  * `ends`: `ttl`, the key carries an expiry; `emptied`, it goes with its last member; `node`, it is removed with its node; `kept`, for good.
  */
 export const KINDS = {
@@ -14,7 +14,7 @@ export const KINDS = {
   nodes: { holds: 'ZSET: node, by when its lease ends; 0: it is cleared away, 1: it leaves', ends: 'emptied' },
   nodesgone: { holds: 'ZSET: node that died, by when it is listed no more', ends: 'emptied' },
   node: {
-    holds: 'HASH of a node (by its id): epoch, boot, seq, fenced, beatAt, since, report, updatedAt',
+    holds: 'HASH of a node (by its id): epoch, boot, seq, fenced, unwaited, beatAt, since, report, updatedAt',
     ends: 'ttl',
   },
   mailbox: { holds: 'STREAM of a node and its epoch: rows not taken yet', ends: 'node' },
@@ -24,6 +24,8 @@ export const KINDS = {
   conns: { holds: 'ZSET by name: user NUL client, of all rows', ends: 'emptied' },
   connusers: { holds: 'ZSET by name: users with a row', ends: 'emptied' },
   conngone: { holds: 'ZSET: user NUL client NUL its hash, by when its row is forgotten', ends: 'emptied' },
+
+  reconnects: { holds: 'ZSET of a slot of time: user NUL client, by how often its link opened again', ends: 'ttl' },
 
   ctx: { holds: 'HASH of a client: context -> JSON', ends: 'ttl' },
   win: { holds: 'HASH of a client: window -> JSON', ends: 'ttl' },
@@ -35,43 +37,64 @@ export const KINDS = {
     holds: 'HASH of a client: its live commands and the link that it is bound to (see commands/lib-commands.lua)',
     ends: 'emptied',
   },
-  due: { holds: 'ZSET: live commands (client hash and id), by when they fall due', ends: 'emptied' },
-  livenames: { holds: 'ZSET of a user, by name: client NUL command, of its live commands', ends: 'emptied' },
-  cmdusers: { holds: 'ZSET by name: user NUL hash, of users with a command', ends: 'emptied' },
+  cmdusers: { holds: 'ZSET by name: user NUL hash, of users with a span', ends: 'emptied' },
+  names: {
+    holds: 'ZSET of a user and span, by name: client NUL command, of the commands admitted in it',
+    ends: 'ttl',
+  },
   ended: { holds: 'HASH of a user and span: commands that ended then, with their records', ends: 'ttl' },
-  endednames: { holds: 'ZSET of a user and span, by name: client NUL command', ends: 'ttl' },
   results: { holds: 'HASH of a user and span: results of commands that ended then', ends: 'ttl' },
-  spans: { holds: 'ZSET of a user: spans in which its commands ended, by when they are forgotten', ends: 'emptied' },
-  endedspans: { holds: 'ZSET: user hash NUL span NUL user, by when it is forgotten', ends: 'emptied' },
+  spans: {
+    holds: 'ZSET of a user: its spans of time, by when they are removed (see commands/lib-spans.lua)',
+    ends: 'emptied',
+  },
+  endedspans: { holds: 'ZSET: user hash NUL span NUL user, by when it is removed', ends: 'emptied' },
   endedcount: { holds: 'HASH: second -> how many ended commands are forgotten in it', ends: 'emptied' },
+  admitted: {
+    holds: 'ZSET of an hour: user hash, client hash and id of the commands admitted in it, by when',
+    ends: 'ttl',
+  },
   reserved: {
     holds: 'ZSET of a scope: user NUL client NUL command of its live commands, by deadline',
     ends: 'emptied',
   },
   scopes: { holds: 'ZSET by name: scopes that hold something', ends: 'emptied' },
+  scopedue: { holds: 'ZSET: hashes of scopes, by a time not later than their earliest deadline', ends: 'emptied' },
+  connectdue: {
+    holds: 'ZSET: deadline, client hash and id of the commands that were never queued, by connect deadline',
+    ends: 'emptied',
+  },
 
   waits: {
-    holds: 'ZSET by name: places of all waiters (when it came, in which order, its command, rpc id)',
+    holds: 'ZSET by name: places of all waiters (when it came, in which order, its command)',
     ends: 'emptied',
   },
   userwaits: { holds: 'ZSET of a user, by name: places of its waiters', ends: 'emptied' },
-  clientwaits: { holds: 'ZSET of a client, by name: places of its waiters', ends: 'emptied' },
-  nodewaits: { holds: 'SET of a node: waiters of its callers', ends: 'emptied' },
 
-  stream: { holds: 'STREAM of a user and suffix: messages', ends: 'ttl' },
-  streaminfo: { holds: 'HASH of a stream: user, suffix, seq, at', ends: 'ttl' },
+  stream: {
+    holds: 'STREAM of a user and suffix: messages in blocks (see history/lib-history-blocks.lua)',
+    ends: 'ttl',
+  },
+  streamheads: { holds: 'HASH of a user: how far its streams have come (see history/lib-history.lua)', ends: 'ttl' },
   streams: { holds: 'ZSET of a user, by name: suffixes', ends: 'emptied' },
   streamage: { holds: 'ZSET of a user: suffix NUL hash, in the order last written', ends: 'emptied' },
   streamusers: { holds: 'ZSET by name: user NUL hash, of users with a stream', ends: 'emptied' },
   streamgone: { holds: 'ZSET: user NUL suffix NUL their hashes, by when the stream is forgotten', ends: 'emptied' },
-  cmdrows: { holds: 'ZSET of a user and command, by name: time NUL suffix NUL seq of its messages', ends: 'ttl' },
+  cmdrows: { holds: 'HASH of a user and span: command -> where its first messages of that time stand', ends: 'ttl' },
+  cmdmore: {
+    holds: 'ZSET of a user and command, by name: time NUL suffix NUL seq of its further messages',
+    ends: 'ttl',
+  },
+  rowspans: { holds: 'ZSET: user hash NUL span of cmdrows, by when it is forgotten', ends: 'emptied' },
   evicted: {
     holds: 'ZSET: user, time of the newest message that went with a whole stream for want of room',
     ends: 'emptied',
   },
 
   mark: { holds: 'STRING of a message: it was ingested', ends: 'ttl' },
-  seen: { holds: 'HASH of a bucket of 10 s: seen, unique, duplicates', ends: 'ttl' },
+  seen: { holds: 'HASH of a bucket of 10 s: unique, duplicates', ends: 'ttl' },
+
+  signin: { holds: 'STRING of a ticket (by its hash): it was used to sign in', ends: 'ttl' },
 
   site: { holds: 'HASH of a site: its definition', ends: 'kept' },
   sites: { holds: 'ZSET by name: user NUL site', ends: 'emptied' },
@@ -82,6 +105,13 @@ export const KINDS = {
   ticket: { holds: 'HASH of a ticket', ends: 'ttl' },
   tickets: { holds: 'ZSET of a session: tickets not redeemed, by expiry', ends: 'ttl' },
   redeemed: { holds: 'ZSET of a session: redeemed tickets, in the order last redeemed', ends: 'ttl' },
+
+  audit: { holds: 'STREAM: rows of the audit, each by its number', ends: 'kept' },
+  audithead: { holds: 'HASH: number and MAC of the newest row of the audit', ends: 'kept' },
+  auditacts: { holds: 'ZSET: numbers of the rows of acts', ends: 'kept' },
+  auditof: { holds: 'ZSET of a user: numbers of the rows of acts that concern it', ends: 'emptied' },
+  auditends: { holds: 'ZSET: number of an act and of the row of its outcome, by the first', ends: 'kept' },
+  auditrate: { holds: 'ZSET of an administrator and action: its latest acts, by their time', ends: 'ttl' },
 
   payload: { holds: 'STRING: a payload too large for history, led by its expiry', ends: 'ttl' },
   payloads: { holds: 'ZSET: name and bytes of payloads, by expiry', ends: 'emptied' },
@@ -113,7 +143,7 @@ export function rootOf(namespace: string): string {
   return keyOf(`{cb:${namespace}:root}`, 'meta');
 }
 
-/** `hash` is made by `hashOf`, or is a word of callboard's own. */
+/** `hash`: made by `hashOf`, or a constant of callboard. */
 export function keyOf(tag: string, kind: KeyKind, hash?: string): string {
   return hash === undefined ? `${tag}:${kind}` : `${tag}:${kind}:${hash}`;
 }

@@ -23,7 +23,7 @@ import { unavailable, type Client } from './types.ts';
 
 /** A store that has not answered after this long is not ready. */
 const READY_MS = 1_000;
-/** So long the first connection may take: through sentinels it would else be tried for ever. */
+/** How long the first connection may take. Without this bound it would be tried for ever through sentinels. */
 const OPEN_MS = 10_000;
 
 /** The time as acts see it, of the Redis that holds the key. */
@@ -72,14 +72,14 @@ export type RedisBackend = {
 };
 
 /**
- * Opens the place that several processes share. Throws `store_unavailable` when Redis cannot be reached, and `invalid_argument` with every
- * fault when it is not fit or was begun otherwise; nothing stays open then. Closing the backend closes all of it.
+ * Opens the store that several processes share. Throws `store_unavailable` if Redis cannot be reached, and `invalid_argument` with every
+ * fault if Redis or the namespace does not fit these options; nothing stays open then. Closing the backend closes everything.
  */
 export async function openRedisBackend(options: RedisBackendOptions): Promise<RedisBackend> {
   const { log } = options;
   const target = readTarget(options.url);
   const start: { over: boolean; fault: Error | null } = { over: false, fault: null };
-  // What goes wrong before it is open is said once, by whoever is refused it.
+  // A failure before the store is open is reported once, by the error that is thrown.
   const warn: Log['warn'] = (...said) => start.over && log.warn(...said);
   const client = connectTo(target, 'commands', { ...silentLog, info: (...said) => log.info(...said), warn });
   client.on('error', (error: Error) => (start.fault = error));
@@ -101,14 +101,14 @@ export async function openRedisBackend(options: RedisBackendOptions): Promise<Re
   }
 }
 
-/** Where the store cannot be used, which one and why: what the connection said last tells more than what was asked over it. */
+/** The error for a store that cannot be used: which one, and the last error of its connection, which says more than the failed call. */
 function refusalOf(target: RedisTarget, error: CallboardError, fault: Error | null): CallboardError {
   if (error.code !== 'store_unavailable') return error;
   const message = `Redis at ${describeTarget(target)} cannot be used.`;
   return new CallboardError(error.code, message, { ...error.details, cause: reasonIn(fault) ?? error.cause });
 }
 
-/** A cluster says why only in what it holds of its nodes. */
+/** The client of a cluster has the reason only in the last error of its nodes. */
 function reasonIn(fault: Error | null): Error | null {
   const last = fault && 'lastNodeError' in fault ? fault.lastNodeError : null;
   return last instanceof Error ? last : fault;
@@ -143,7 +143,7 @@ async function openOver(
   const backend = {
     ...rooms,
     async ready() {
-      // First, since everything else may fail for want of a right without a word about which.
+      // First, because the checks below may fail for lack of a right without saying which.
       await within(system, READY_MS, [rights.check()]);
       await within(system, READY_MS, [answers(store), hasRoom(client, store), rooms.ready?.()]);
     },
@@ -162,23 +162,24 @@ async function openOver(
 
 function openRooms(options: RedisBackendOptions, store: Store): Partial<Backend> {
   const { url, log } = options;
-  // A mailbox has a new connection for each attempt: whoever reads it says how it fares.
+  // A mailbox has a new connection for each attempt; its reader logs failures.
+  const target = readTarget(url);
   const connect = (purpose: 'mailbox' | 'bus'): Client =>
-    connectTo(readTarget(url), purpose, purpose === 'mailbox' ? silentLog : log);
-  return createRedisRooms({ ...options, store, connect, leaseMs: NODE_LEASE_MS });
+    connectTo(target, purpose, purpose === 'mailbox' ? silentLog : log);
+  return createRedisRooms({ ...options, store, connect, oneServer: target.form !== 'cluster', leaseMs: NODE_LEASE_MS });
 }
 
 async function answers(store: Store): Promise<void> {
   await store.readAll((partition) => [['EXISTS', store.key(partition, 'meta')]]);
 }
 
-/** Throws `store_full` where a master has no memory left. */
+/** Throws `store_full` if a master has no memory left. */
 async function hasRoom(client: Client, store: Store): Promise<void> {
   const partitions = Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'meta'));
   await Promise.all(partitions.map((key) => client.eval(MAY_GROW, 1, key)));
 }
 
-/** All of it, in time; else `store_unavailable`, or what it was refused with. */
+/** Awaits all of it. Throws `store_unavailable` if that takes too long, or the error of what failed. */
 async function within(system: Clock, ms: number, work: readonly MaybePromise<void>[]): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const cancel = system.after(ms, () => reject(unavailable(new Error(`no answer in ${ms} ms`))));
@@ -193,7 +194,7 @@ async function within(system: Clock, ms: number, work: readonly MaybePromise<voi
 
 const PORTS = [
   ...(['capabilities', 'connections', 'contexts', 'commands', 'waiters', 'nodes', 'inspector', 'history'] as const),
-  ...(['dedup', 'sites', 'sessions', 'bus', 'ready', 'close'] as const),
+  ...(['dedup', 'sites', 'sessions', 'audit', 'bus', 'ready', 'close'] as const),
 ] satisfies readonly (keyof Backend)[];
 
 function missing(rooms: Partial<Backend>): readonly string[] {

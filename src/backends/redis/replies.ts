@@ -1,20 +1,20 @@
 import { trustJson, type JsonText } from '../../core/json.ts';
 import type { Reply } from './types.ts';
 
-/** The fields of a hash: as a script answers them, name and value in turn, or as a plain HGETALL does through the client. */
+/** The fields of a hash: names and values in turn, as a script returns them, or an object, as the client returns HGETALL. */
 export type Fields = Reply | Readonly<Record<string, string>>;
 
-/** A reply that is a list; empty where it is none. */
+/** A reply as a list; empty if it is not a list. */
 export function listOf(reply: Fields | undefined): readonly Reply[] {
   return Array.isArray(reply) ? (reply as readonly Reply[]) : [];
 }
 
-/** A payload as it was given to an act; null where there is none. */
+/** A payload that was passed to an act; null if there is none. */
 export function jsonOr(reply: Fields | undefined): JsonText | null {
   return typeof reply === 'string' ? trustJson(reply) : null;
 }
 
-/** A hash's fields by name. Empty where there was nothing. */
+/** The fields of a hash by name; empty if there is no hash. */
 export function fieldsOf(fields: Fields): ReadonlyMap<string, string> {
   if (fields === null || typeof fields !== 'object') return new Map();
   if (!Array.isArray(fields)) return new Map(Object.entries(fields as Readonly<Record<string, string>>));

@@ -51,8 +51,7 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
     if (refused === null) return;
     if (isTimeToClean()) await clean();
     const refusal = await room.take(owner, bytes);
-    if (refusal === 'store_full') throw full();
-    if (refusal !== null) throw new CallboardError(refusal, SHARE_MESSAGE[refusal], { share: 'spilled_bytes' });
+    if (refusal !== null) throw refusedRoom(refusal);
   };
   return {
     kind: 'directory',
@@ -71,9 +70,15 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
         room.free(owner, bytes.length);
         refuse(error);
       });
-      // Not awaited: a write must not wait for the cleaning of older objects.
+      // Not awaited, because a write must not wait until older objects are removed.
       if (isTimeToClean()) clean().catch((err: unknown) => log.warn({ err }, 'could not clean the spill directory'));
       return ref;
+    },
+    async preview(bytes, userId) {
+      const refusal = await room.refusal(files.ownerMark(userId), bytes).catch(asFull);
+      // The answer is unknown, because cleaning may make room.
+      if (refusal !== null && isTimeToClean()) return 'unknown';
+      return refusal === null || refusal instanceof CallboardError ? refusal : refusedRoom(refusal);
     },
     async discard(ref) {
       if (files.isObjectName(ref.name)) room.free(files.ownerOf(ref.name), await files.removeObject(root, ref));
@@ -89,8 +94,10 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
 }
 
 type Room = {
-  /** Null if the bytes were taken. */
+  /** Takes room for bytes. Resolves with null if it was taken. */
   take(owner: string, bytes: number): Promise<ShareRefusal | null>;
+  /** What `take` would answer. */
+  refusal(owner: string, bytes: number): Promise<ShareRefusal | null>;
   free(owner: string, bytes: number): void;
 };
 
@@ -100,28 +107,33 @@ type Room = {
  */
 function createRoom(root: string, shares: Shares): Room {
   let measured: Promise<void> | null = null;
-  // No user id has this prefix.
+  // The name stands for an owner whose user id is unknown. No user id has this prefix.
   const holdingsOf = (owner: string): Holdings => shares.of(`/spill/${owner}`);
   const measure = async (): Promise<void> => {
     for (const [owner, bytes] of await files.measure(root)) holdingsOf(owner).take('spilled_bytes', bytes);
   };
+  const measuredHoldings = async (owner: string): Promise<Holdings> => {
+    measured ??= measure();
+    try {
+      await measured;
+    } catch (error) {
+      measured = null;
+      throw error;
+    }
+    return holdingsOf(owner);
+  };
   return {
+    refusal: async (owner, bytes) => (await measuredHoldings(owner)).refusal('spilled_bytes', bytes),
     async take(owner, bytes) {
-      measured ??= measure();
-      try {
-        await measured;
-      } catch (error) {
-        measured = null;
-        throw error;
-      }
-      const holdings = holdingsOf(owner);
+      const holdings = await measuredHoldings(owner);
       const refusal = holdings.refusal('spilled_bytes', bytes);
       if (refusal === null) holdings.take('spilled_bytes', bytes);
       return refusal;
     },
     free(owner, bytes) {
       const holdings = holdingsOf(owner);
-      // Another process may have written what this one removes, so not all of it may have been counted here.
+      // Another process may have written a file that this one removes, so not all of its bytes may have been counted
+      // here.
       holdings.release('spilled_bytes', Math.min(bytes, holdings.held('spilled_bytes')));
     },
   };
@@ -129,10 +141,19 @@ function createRoom(root: string, shares: Shares): Room {
 
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
+function refusedRoom(refusal: ShareRefusal): CallboardError {
+  if (refusal === 'store_full') return full();
+  return new CallboardError(refusal, SHARE_MESSAGE[refusal], { share: 'spilled_bytes' });
+}
+
 /** Throws `store_full`, whatever prevented the write; no reference to the object exists. */
 function refuse(cause: unknown): never {
-  if (cause instanceof CallboardError) throw cause;
+  throw asFull(cause);
+}
+
+function asFull(cause: unknown): CallboardError {
+  if (cause instanceof CallboardError) return cause;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   const message = FULL.has(code) ? 'The payload store is full.' : 'The payload could not be stored.';
-  throw full(message, cause);
+  return full(message, cause);
 }

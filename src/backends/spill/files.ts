@@ -7,7 +7,7 @@ import type { SpillRef } from '../../core/history/spill.ts';
 
 const HOUR_MS = 3600_000;
 const NAME = /^[0-9a-f]{32}$/;
-/** An object, or the temporary file that a crash left of one. */
+/** The name of an object, or of the temporary file that a crash has left. */
 const OWN_FILE = /^\.?[0-9a-f]{32}$/;
 const DIGEST_FOLDER = /^[0-9a-f]{2}$/;
 /** Hours since 1970. A directory with fewer digits, such as one named after a year, is not the store's own. */
@@ -16,7 +16,7 @@ const HOUR = /^[0-9]{6,9}$/;
 /** Determines where an object is stored: its name and its expiry. */
 export type SpillLocation = Pick<SpillRef, 'name' | 'expiresAt'>;
 
-/** Bytes of objects, by their owner's mark. */
+/** The bytes of objects by the mark of their owner. */
 export type BytesByOwner = ReadonlyMap<string, number>;
 
 export type Freed = { readonly objects: number; readonly bytes: BytesByOwner };
@@ -48,7 +48,7 @@ export function digestOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('base64url');
 }
 
-/** Durable once it resolves. If it rejects, no file is left. */
+/** Writes an object. It is durable when this resolves. If it rejects, no file is left. */
 export async function writeObject(root: string, place: SpillLocation, bytes: Buffer): Promise<void> {
   const folder = await makeFolder(root, place);
   const aside = join(folder, `.${place.name}`);
@@ -68,8 +68,8 @@ export async function writeObject(root: string, place: SpillLocation, bytes: Buf
 }
 
 /**
- * Rejects if there is no such object, or something else in its place: another size, a link, a pipe, or a path outside
- * of the root.
+ * Reads an object. Rejects if it does not exist, or if something else is in its place: a file of another size, a link,
+ * a pipe, or a path outside of the root.
  */
 export async function readObject(root: string, ref: SpillRef): Promise<Buffer> {
   const folder = folderOf(root, ref);
@@ -85,7 +85,7 @@ export async function readObject(root: string, ref: SpillRef): Promise<Buffer> {
   }
 }
 
-/** Returns the bytes freed; 0 if the object was absent. */
+/** Removes an object, and resolves with the bytes that were freed; 0 if it did not exist. */
 export async function removeObject(root: string, place: SpillLocation): Promise<number> {
   const folder = folderOf(root, place);
   try {
@@ -152,8 +152,8 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /**
- * A link in place of a directory would lead outside of the root. The root itself may be a link, because the operator
- * chose it.
+ * Rejects a link in place of a directory, which would lead outside of the root. The root itself may be a link, because
+ * the operator chose it.
  */
 async function requireInside(root: string, folder: string): Promise<void> {
   const [realRoot, realFolder] = await Promise.all([realpath(root), realpath(folder)]);

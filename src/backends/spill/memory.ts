@@ -1,6 +1,7 @@
 /** A spill store in memory. */
 import type { Clock } from '../../core/clock.ts';
 import type { Crypto } from '../../core/crypto.ts';
+import type { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/spill.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { SPILL_CLEAN_MS } from '../../core/limits.ts';
@@ -11,7 +12,7 @@ import { full } from './full.ts';
 
 type Held = {
   readonly name: string;
-  /** Null once it is dropped: the queues may keep the object for a while, and its text is no longer counted. */
+  /** Null once the object is dropped. The queues may keep the object for a while, but its text is no longer counted. */
   text: JsonText | null;
   readonly bytes: number;
   readonly expiresAt: number;
@@ -66,19 +67,21 @@ export function createMemorySpill(
     const own = holder && ofUsers.get(holder.userId)?.first();
     return own && own !== newest ? own : byAge.first();
   };
+  const refusalOf = (bytes: number): CallboardError | null => (bytes > total ? full() : null);
   return {
     kind: 'memory',
     managed: true,
     async put(text, expiresAt, userId) {
       const bytes = utf8Length(text);
-      if (bytes > total) throw full();
+      const refusal = refusalOf(bytes);
+      if (refusal) throw refusal;
       if (shares.used('spilled_bytes') + bytes > total || clock.now() - cleanedAt >= SPILL_CLEAN_MS) clean();
       const object: Held = {
         ...{ name: crypto.randomId(), text, bytes, expiresAt },
         holdings: shares.of(userId),
       };
       add(object);
-      // The newest object alone fits, so an older one exists as long as the total is exceeded.
+      // This ends: the newest object alone fits, so there is an older one as long as the total is exceeded.
       while (shares.used('spilled_bytes') > total) {
         const old = nextToGo(object);
         if (!old || old === object) break;
@@ -86,6 +89,7 @@ export function createMemorySpill(
       }
       return { name: object.name, bytes, sha256: crypto.sha256(text), expiresAt };
     },
+    preview: refusalOf,
     discard({ name }) {
       const object = objects.get(name);
       if (object) drop(object);

@@ -17,7 +17,7 @@ export function createActs(options: AdminOptions): AdminActs {
   };
 }
 
-/** Throws AdminError for a refusal. */
+/** The receipt in an answer. Throws AdminError for a refusal. */
 function receiptOf<Receipt extends { readonly __typename: string }>(answer: Receipt | Refusal): Receipt {
   if (!isRefusal(answer)) return answer;
   const { code, message, retryAfterMs } = answer;

@@ -1,3 +1,4 @@
+/** The error of the caller library, with the code and details of a refusal. */
 import type { Handle } from './types.ts';
 
 export type CallerErrorDetails = {

@@ -1,10 +1,13 @@
 /** A Caller over the relay's REST API: one HTTP request for each wait, and no WebSocket. */
 import { requestRelay, type RelayRequest, type HttpAnswer } from '../link/relay-request.ts';
-import type { Clock } from '../link/clock.ts';
-import { randomId } from '../link/random.ts';
+import { systemClock, type Clock } from '../link/clock.ts';
+import { timeOrderedId } from '../link/random.ts';
 import type { TokenSource } from '../link/token.ts';
+import type { WireTrace } from '../link/trace-headers.ts';
+import type { TraceApi } from '../../protocol/trace-api.ts';
 import { CallerError } from './errors.ts';
 import { AWAIT_WITHIN_MS, budgetOf, toReceipt } from './invocation.ts';
+import { traced } from './tracing.ts';
 import { readHttpOutcome, readHttpRefusal } from './outcome.ts';
 import type { AwaitOptions, Caller, Handle, Invocation, InvokeOptions, Receipt, Target } from './types.ts';
 
@@ -15,6 +18,8 @@ export type HttpCallerOptions = {
   readonly token: TokenSource;
   /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number;
+  /** The `trace` object of `@opentelemetry/api`, to record a span for each call. */
+  readonly tracing?: TraceApi;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
   /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
@@ -39,7 +44,8 @@ class HttpCaller implements Caller {
 
   async invoke<T>(target: Target, params: object = {}, options: InvokeOptions = {}): Promise<Invocation<T>> {
     const { userId, clientId, action, instanceId } = target;
-    const handle = { userId, clientId, commandId: options.commandId ?? randomId('c-') };
+    const clock = this.#options.clock ?? systemClock;
+    const handle = { userId, clientId, commandId: options.commandId ?? timeOrderedId('c-', clock.now()) };
     const body = {
       params,
       command_id: handle.commandId,
@@ -51,15 +57,21 @@ class HttpCaller implements Caller {
       parent_span_id: options.parentSpanId,
     };
     const path = `/connections/${pathOf(userId, clientId)}/actions/${pathOf(action)}`;
-    const budgetMs = budgetOf(options);
-    return invocationOf(handle, await this.#request({ method: 'POST', path, body, handle, budgetMs }, options.signal));
+    const request = { method: 'POST', path, body, handle, budgetMs: budgetOf(options) } as const;
+    const tracing = (options.traceId ?? options.parentSpanId) ? undefined : this.#options.tracing;
+    const run = async (trace: WireTrace): Promise<Invocation<T>> =>
+      invocationOf(handle, await this.#request({ ...request, trace }, options.signal));
+    return traced(tracing, { handle, action, run });
   }
 
   async await<T>(handle: Handle, options: AwaitOptions = {}): Promise<Invocation<T>> {
     const { waitFor, withinMs = AWAIT_WITHIN_MS, signal } = options;
     const query = new URLSearchParams({ within_ms: String(withinMs), ...(waitFor ? { wait_for: waitFor } : {}) });
     const path = `${commandPath(handle)}?${query}`;
-    return invocationOf(handle, await this.#request({ method: 'GET', path, handle, budgetMs: withinMs }, signal));
+    const request = { method: 'GET', path, handle, budgetMs: withinMs } as const;
+    const run = async (trace: WireTrace): Promise<Invocation<T>> =>
+      invocationOf(handle, await this.#request({ ...request, trace }, signal));
+    return traced(this.#options.tracing, { handle, action: null, run });
   }
 
   async cancel(handle: Handle, reason?: string): Promise<Receipt> {

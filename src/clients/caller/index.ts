@@ -19,3 +19,4 @@ export { rawJson, type RawJson } from '../link/raw.ts';
 export type { LinkStatus, Welcome } from '../link/status.ts';
 export type { SocketConstructor, SocketLike } from '../link/socket.ts';
 export type { TokenSource } from '../link/token.ts';
+export type { TraceApi } from '../link/tracing.ts';

@@ -19,7 +19,7 @@ export function toReceipt(handle: Handle, state: unknown): Receipt {
   throw new CallerError('bad_answer', 'The relay gave no receipt.', { handle });
 }
 
-/** The sum of an invocation's connect and response budgets, in milliseconds. */
+/** The total time of an invocation, in milliseconds: its connect budget plus its response budget. */
 export function budgetOf(options: { readonly connectWithinMs?: number; readonly respondWithinMs?: number }): number {
   return (options.connectWithinMs ?? 0) + (options.respondWithinMs ?? 30_000);
 }

@@ -4,11 +4,13 @@ import { systemClock, type Clock } from '../link/clock.ts';
 import { upFrame } from '../link/frame.ts';
 import { guarded, type ErrorSink } from '../link/guard.ts';
 import { RelayLink } from '../link/link.ts';
-import { randomId } from '../link/random.ts';
+import { timeOrderedId } from '../link/random.ts';
 import type { LinkFrame } from '../link/session.ts';
 import type { SocketConstructor } from '../link/socket.ts';
 import type { LinkStatus } from '../link/status.ts';
 import type { TokenSource } from '../link/token.ts';
+import type { WireTrace } from '../link/trace-headers.ts';
+import type { TraceApi } from '../../protocol/trace-api.ts';
 import {
   awaitFrames,
   cancelFrames,
@@ -25,12 +27,15 @@ import {
 } from './requests.ts';
 import { CallerError } from './errors.ts';
 import { AWAIT_WITHIN_MS, budgetOf, toReceipt } from './invocation.ts';
+import { traced } from './tracing.ts';
 import type { AwaitOptions, Caller, Handle, Invocation, InvokeOptions, Receipt, Target } from './types.ts';
 
 export type LinkCallerOptions = {
   /** The relay's `/connect`, `ws://` or `wss://`. */
   readonly url: string;
   readonly token: TokenSource;
+  /** The `trace` object of `@opentelemetry/api`, to record a span for each call. */
+  readonly tracing?: TraceApi;
   readonly onStatus?: (status: LinkStatus) => void;
   readonly onError?: ErrorSink;
   readonly WebSocket?: SocketConstructor;
@@ -41,6 +46,7 @@ export type LinkCallerOptions = {
 
 /** The relay's limit of unanswered requests on one link. Further requests are queued here, up to QUEUED. */
 const UNANSWERED = 256;
+/** Requests that wait until the relay has answered earlier ones; beyond, a request fails. */
 const QUEUED = 10_000;
 /**
  * A relay that ends waits early then closes the link. If the link is still open after this time, the answer is final.
@@ -78,14 +84,25 @@ class LinkCaller implements Caller {
 
   async invoke<T>(target: Target, params: object = {}, options: InvokeOptions = {}): Promise<Invocation<T>> {
     const { userId, clientId } = target;
-    const handle = { userId, clientId, commandId: options.commandId ?? randomId('c-') };
-    const frames = invokeFrames(handle, target, { ...options, params });
-    return invocationOf(handle, await this.#request(handle, frames, { ...options, budgetMs: budgetOf(options) }));
+    const handle = { userId, clientId, commandId: options.commandId ?? timeOrderedId('c-', this.#clock.now()) };
+    const { traceId, parentSpanId } = options;
+    const own = { trace_id: traceId, parent_span_id: parentSpanId };
+    const tracing = (traceId ?? parentSpanId) ? undefined : this.#options.tracing;
+    const budgetMs = budgetOf(options);
+    const run = async (trace: WireTrace): Promise<Invocation<T>> => {
+      const frames = invokeFrames(handle, target, { ...options, params, trace: { ...own, ...trace } });
+      return invocationOf(handle, await this.#request(handle, frames, { ...options, budgetMs }));
+    };
+    return traced(tracing, { handle, action: target.action, run });
   }
 
   async await<T>(handle: Handle, options: AwaitOptions = {}): Promise<Invocation<T>> {
     const budgetMs = options.withinMs ?? AWAIT_WITHIN_MS;
-    return invocationOf(handle, await this.#request(handle, awaitFrames(handle, options), { ...options, budgetMs }));
+    const run = async (trace: WireTrace): Promise<Invocation<T>> => {
+      const frames = awaitFrames(handle, { ...options, trace });
+      return invocationOf(handle, await this.#request(handle, frames, { ...options, budgetMs }));
+    };
+    return traced(this.#options.tracing, { handle, action: null, run });
   }
 
   async cancel(handle: Handle, reason?: string): Promise<Receipt> {

@@ -3,6 +3,7 @@ import type { WireWaitStage } from '../../protocol/fields.ts';
 import { upFrame } from '../link/frame.ts';
 import { jsonOf } from '../link/raw.ts';
 import type { LinkFrame } from '../link/session.ts';
+import type { WireTrace } from '../link/trace-headers.ts';
 import { CallerError } from './errors.ts';
 import { toInvocation } from './invocation.ts';
 import type { AwaitOptions, Handle, Invocation, InvokeOptions, Target } from './types.ts';
@@ -38,6 +39,7 @@ export type PendingRequest = {
 
 export type Frames = Pick<PendingRequest, 'frame' | 'again'>;
 
+/** The relay's bound for an await. */
 const LONGEST_WAIT_MS = 600_000;
 
 /** Whether the relay ended a wait that has reached neither its stage nor its time limit. */
@@ -49,17 +51,16 @@ export function isEarly({ waitFor, endsAt }: PendingRequest, frame: AnswerFrame,
 export function invokeFrames(
   handle: Handle,
   target: Target,
-  more: InvokeOptions & { readonly params: object },
+  more: InvokeOptions & { readonly params: object; readonly trace: WireTrace },
 ): Frames {
   const budgets = { connect_within_ms: more.connectWithinMs, respond_within_ms: more.respondWithinMs };
-  const trace = { trace_id: more.traceId, parent_span_id: more.parentSpanId };
   const invocation = {
     action: target.action,
     instance_id: target.instanceId,
     wait_for: more.waitFor,
     ...stagesOf(more),
   };
-  const fields = { ...idsOf(handle), ...invocation, ...budgets, ...trace };
+  const fields = { ...idsOf(handle), ...invocation, ...budgets, ...more.trace };
   const payload = jsonOf(more.params) ?? null;
   return {
     frame: (ref) => upFrame({ type: 'invoke', ref, ...fields }, payload),
@@ -69,9 +70,9 @@ export function invokeFrames(
 
 export function awaitFrames(
   handle: Handle,
-  wait: { [K in 'waitFor' | 'withinMs' | 'onStage']?: AwaitOptions[K] | undefined },
+  wait: { [K in 'waitFor' | 'withinMs' | 'onStage']?: AwaitOptions[K] | undefined } & { readonly trace: WireTrace },
 ): Frames {
-  const fields = { ...idsOf(handle), wait_for: wait.waitFor, ...stagesOf(wait) };
+  const fields = { ...idsOf(handle), wait_for: wait.waitFor, ...stagesOf(wait), ...wait.trace };
   return {
     frame: (ref) => upFrame({ type: 'await', ref, ...fields, within_ms: wait.withinMs }),
     again: (ref, leftMs) => upFrame({ type: 'await', ref, ...fields, within_ms: clamp(leftMs) }),

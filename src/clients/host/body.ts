@@ -8,6 +8,7 @@ export const MAX_BODY_BYTES = 1024 * 1024;
 
 /** Members that are sent on with their original text. */
 const PASSED_ON: ReadonlySet<string> = new Set(['data']);
+/** The most members of the object in a body. */
 const MAX_MEMBERS = 100;
 
 /**

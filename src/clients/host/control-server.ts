@@ -26,6 +26,7 @@ export interface ControlServer extends AsyncDisposable {
 }
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1']);
+/** Bounds in milliseconds against local programs that connect and send slowly or nothing. */
 const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 };
 
 /**

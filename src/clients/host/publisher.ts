@@ -88,7 +88,7 @@ export function createSiteEventPublisher({ runtime, siteId, url, ...options }: P
 }
 
 /** The relay's base address, derived from the URL of its `/connect`. */
-export function baseOf(linkUrl: string): string {
+function baseOf(linkUrl: string): string {
   const url = new URL(linkUrl);
   const scheme = url.protocol.replace(/^ws/, 'http');
   return `${scheme}//${url.host}${url.pathname.replace(/\/connect\/?$/, '').replace(/\/+$/, '')}`;

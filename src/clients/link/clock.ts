@@ -1,3 +1,5 @@
+/** The clock that the client libraries take, and the default one. */
+
 /**
  * `now` gives epoch milliseconds. `after` runs a function once; what it returns cancels the timer and may be called
  * twice.

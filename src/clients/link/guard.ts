@@ -1,3 +1,5 @@
+/** Calls functions of the library's user, so that what they throw does not disturb the library. */
+
 export type ErrorSink = (error: unknown) => void;
 
 /** Runs a user's callback. Passes what it throws or rejects with to the sink; ignores what the sink throws. */

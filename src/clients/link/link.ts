@@ -8,7 +8,7 @@ import { upFrame } from './frame.ts';
 import { guarded, type ErrorSink } from './guard.ts';
 import { Session, type LinkFrame, type SessionEnd } from './session.ts';
 import { socketConstructor, type SocketConstructor } from './socket.ts';
-import { LinkClosedError, type LinkStatus, type Welcome } from './status.ts';
+import type { LinkStatus, Welcome } from './status.ts';
 import { renewInMs, takeToken, type TokenSource } from './token.ts';
 
 export type LinkOptions = {
@@ -38,7 +38,6 @@ export class RelayLink {
   readonly #options: LinkOptions;
   readonly #Socket: SocketConstructor;
   readonly #clock: Clock;
-  readonly #waiting = new Set<{ resolve(welcome: Welcome): void; reject(error: LinkClosedError): void }>();
   #status: LinkStatus = { state: 'disconnected', reason: 'not_connected', retryInMs: null };
   #session: Session | null = null;
   #attempt = 0;
@@ -69,16 +68,6 @@ export class RelayLink {
     if (this.#status.state === 'disconnected' && this.#status.retryInMs === null) void this.#open();
   }
 
-  /**
-   * Resolves when the link is up, at once if it already is. Rejects with LinkClosedError when it is closed permanently.
-   */
-  ready(): Promise<Welcome> {
-    const status = this.#status;
-    if (status.state === 'connected') return Promise.resolve(status.welcome);
-    if (status.state === 'closed') return Promise.reject(new LinkClosedError(status.reason));
-    return new Promise((resolve, reject) => this.#waiting.add({ resolve, reject }));
-  }
-
   /** Returns false when there is no link; the frame is then discarded. */
   send(header: UpHeader, payload: string | null = null): boolean {
     return this.sendText(upFrame(header, payload));
@@ -86,6 +75,11 @@ export class RelayLink {
 
   sendText(text: string): boolean {
     return this.#session?.send(text) ?? false;
+  }
+
+  /** Sends the frames of this turn at once. */
+  flush(): void {
+    this.#session?.flush();
   }
 
   /** Bytes that wait in the socket's send buffer. */
@@ -134,8 +128,6 @@ export class RelayLink {
     this.#refusedToken = null;
     this.#renewBefore(welcome.token_expires_at);
     this.#set({ state: 'connected', welcome });
-    for (const waiting of this.#waiting) waiting.resolve(welcome);
-    this.#waiting.clear();
   }
 
   #frame(frame: LinkFrame): void {
@@ -184,8 +176,6 @@ export class RelayLink {
     this.#session = null;
     this.#cancelTimer();
     this.#set({ state: 'closed', reason });
-    for (const waiting of this.#waiting) waiting.reject(new LinkClosedError(reason));
-    this.#waiting.clear();
   }
 
   #set(status: LinkStatus): void {

@@ -1,3 +1,4 @@
+/** JSON text that is sent and received unchanged, for numbers that a double cannot hold. */
 import { trustJson } from '../../protocol/json.ts';
 import { RawJson } from '../../protocol/json-value.ts';
 

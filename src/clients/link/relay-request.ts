@@ -3,6 +3,7 @@ import { writeJson } from '../../protocol/json-value.ts';
 import { BACKOFF_CAP_MS, backoffMs } from './backoff.ts';
 import { sleep, systemClock, type Clock } from './clock.ts';
 import { takeToken, type TokenSource } from './token.ts';
+import { traceHeaders, type WireTrace } from './trace-headers.ts';
 
 export type RelayRequestOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
@@ -26,6 +27,8 @@ export type RelayRequest = {
   /** How long the relay may take to answer, on top of GRACE_MS. Milliseconds. */
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** The span that the request belongs to. */
+  readonly trace?: WireTrace;
   /** Creates the error to throw when there is no answer. */
   readonly fault: RequestFault;
 };
@@ -37,6 +40,7 @@ export type HttpAnswer = {
   readonly retryAfterMs: number | null;
 };
 
+/** The default of further attempts, and the basis of the exponential pauses before them. */
 const RETRIES = 3;
 const RETRY_BASE_MS = 200;
 /** The time beyond its budget after which a request without an answer fails. Milliseconds. */
@@ -106,14 +110,19 @@ async function tokenFor({ token }: RelayRequestOptions, { fault }: RelayRequest)
 }
 
 async function sendOnce(options: RelayRequestOptions, request: RelayRequest, token: string): Promise<HttpAnswer> {
-  const { method, path, body, signal, budgetMs } = request;
+  const { method, path, body, signal, budgetMs, trace } = request;
   const timeout = new AbortController();
   const timeoutError = new Error('The relay did not answer in time.');
   const cancelTimer = (options.clock ?? systemClock).after(budgetMs + GRACE_MS, () => timeout.abort(timeoutError));
   try {
     const response = await (options.fetch ?? globalThis.fetch)(trimUrl(options.url) + path, {
       method,
-      headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...typeOf(body) },
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: 'application/json',
+        ...typeOf(body),
+        ...(trace && traceHeaders(trace)),
+      },
       signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
       ...(body ? { body: writeJson(body) ?? '{}' } : {}),
     });

@@ -1,5 +1,6 @@
 /** One WebSocket from opening to end, without reconnecting; that is the job of link.ts. */
 import { closeReasonOf } from '../../protocol/close.ts';
+import { FrameBatch } from './frame-batch.ts';
 import { isFault, parseDown, type DownFrame } from '../../protocol/frames.ts';
 import type { Clock } from './clock.ts';
 import { upFrame } from './frame.ts';
@@ -37,6 +38,7 @@ export class Session {
   #heardAt: number;
   #cancelWatch: () => void;
   #greeted = false;
+  readonly #batch = new FrameBatch((text) => this.#write(text));
 
   constructor(options: SessionOptions) {
     const { socket, clock } = options;
@@ -55,17 +57,26 @@ export class Session {
     return this.#greeted;
   }
 
-  /** Returns false before `welcome`, after the end, and when the socket throws. */
+  /**
+   * Returns false before `welcome`, after the end, and when the socket throws. Where the relay takes several frames in
+   * one message, the frames of one turn leave together, after its microtasks.
+   */
   send(text: string): boolean {
-    return this.#phase === 'welcome' && this.#write(text);
+    return this.#phase === 'welcome' && this.#batch.send(text);
+  }
+
+  /** Sends the frames of this turn now. */
+  flush(): void {
+    this.#batch.flush();
   }
 
   backlog(): number {
-    return this.#options.socket.bufferedAmount;
+    return this.#options.socket.bufferedAmount + this.#batch.chars;
   }
 
   /** Ends the session at once. `onEnd` is not called. */
   close(code: number, reason: string): void {
+    this.#batch.flush();
     this.#stop(code, reason);
   }
 
@@ -115,6 +126,7 @@ export class Session {
   #welcome(frame: Welcome): void {
     if (this.#phase !== 'opening') return;
     this.#phase = 'welcome';
+    this.#batch.allow(frame);
     this.#deadMs = Math.max(1_000, frame.dead_ms);
     this.#cancelWatch();
     this.#cancelWatch = this.#options.clock.after(this.#deadMs, () => this.#watch());

@@ -1,3 +1,5 @@
+/** The WebSocket that the client libraries use, and how one is opened. */
+
 /** The part of the standard WebSocket that the clients use. Browsers, Node and `ws` provide it. */
 export interface SocketLike {
   readonly bufferedAmount: number;

@@ -1,3 +1,5 @@
+/** Tokens of the client libraries: where they come from, and when they are renewed. */
+
 /** A constant token, or a function that is called before each connection, each renewal and each HTTP request. */
 export type TokenSource = string | (() => string | Promise<string>);
 

@@ -7,13 +7,16 @@ import { refusalOf } from './judge.ts';
 import { MAX_RUNNING } from './limits.ts';
 import { parseParams, type ParsedParams } from './params.ts';
 import type { Registered, ActionRegistry } from './registry.ts';
+import { traced } from './tracing.ts';
 import type { ActionRequest, Call, RuntimeOptions } from './types.ts';
 
 export type CommandFrame = Extract<DownFrame, { type: 'command' }>;
 
-export type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' | 'clock'> & {
+export type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' | 'clock' | 'tracing'> & {
   readonly registry: ActionRegistry;
   ack(commandId: string): void;
+  /** Sends the reports of this turn at once. */
+  flush(): void;
   /** Returns false when the progress was dropped. */
   progress(commandId: string, json: string): boolean;
   /** Called exactly once for each command that was passed to `start`. */
@@ -48,18 +51,27 @@ export class Commands {
   /** Starts a new command: checks, authorization, approval, then the handler. */
   start(frame: CommandFrame): void {
     const admitted = this.#admit(frame);
-    if ('type' in admitted) return this.#options.end(frame.command_id, admitted);
+    if ('type' in admitted) return this.#refuse(frame, admitted);
     const running: Running = { abort: new AbortController(), stop: null, started: false };
     this.#all.set(frame.command_id, running);
     const arrival = { signal: running.abort.signal, now: this.#clock.now() };
     const request = requestOf(frame, admitted.parsed, arrival);
     const atDeadline = () => stop(running, 'deadline', 'The deadline passed.');
     const cancelTimer = this.#clock.after(Math.max(0, frame.remaining_ms), atDeadline);
-    void this.#run({ action: admitted.action, request, running }).then((end) => {
+    const { tracing } = this.#options;
+    const run = (): Promise<EndReport> => this.#run({ action: admitted.action, request, running });
+    void (tracing ? traced(tracing, frame, { isKnown: true, run }) : run()).then((end) => {
       cancelTimer();
       this.#all.delete(frame.command_id);
       this.#options.end(frame.command_id, end);
     });
+  }
+
+  #refuse(frame: CommandFrame, end: EndReport): void {
+    const { tracing, registry } = this.#options;
+    const isKnown = registry.get(frame.action) !== undefined;
+    if (tracing) void traced(tracing, frame, { isKnown, run: () => end });
+    this.#options.end(frame.command_id, end);
   }
 
   /** Aborts one command. Does nothing for an unknown command. */
@@ -114,6 +126,9 @@ export class Commands {
     if (leased) this.#leases.add(action.name);
     running.started = true;
     this.#options.ack(request.commandId);
+    // The `ack` leaves before the handler starts, which may block the process, together with those of other commands.
+    await null;
+    this.#options.flush();
     const { timeoutMs } = action.spec;
     const tooLong = () => stop(running, 'timeout', 'The time limit of the action has passed.');
     const cancelTimer = timeoutMs === undefined ? () => {} : this.#clock.after(timeoutMs, tooLong);
@@ -168,5 +183,7 @@ function requestOf(
     deadline: now + Math.max(0, frame.remaining_ms),
     traceId: frame.trace_id ?? null,
     parentSpanId: frame.parent_span_id ?? null,
+    traceFlags: frame.trace_flags ?? null,
+    traceState: frame.trace_state ?? null,
   };
 }

@@ -24,3 +24,4 @@ export type { Clock } from '../link/clock.ts';
 export { rawJson, type RawJson } from '../link/raw.ts';
 export type { SocketConstructor, SocketLike } from '../link/socket.ts';
 export type { TokenSource } from '../link/token.ts';
+export type { TraceApi } from '../link/tracing.ts';

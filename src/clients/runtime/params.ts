@@ -1,3 +1,4 @@
+/** Parses the params of a command, and separates the site context that the relay adds to them. */
 import type { Params, SiteCall } from './types.ts';
 
 const RESERVED = '__cooperative_site_';

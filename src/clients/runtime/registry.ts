@@ -60,9 +60,24 @@ function isTimeout(ms: number | undefined): boolean {
   return ms === undefined || (ms >= 1 && ms <= MAX_TIMEOUT_MS);
 }
 
-function advertise(name: string, { summary, description, version, schema, metadata }: ActionSpec): string {
-  const checks_arguments = schema !== undefined;
-  const json = JSON.stringify({ name, summary, description, version, checks_arguments, schema, metadata });
+function advertise(name: string, spec: ActionSpec): string {
+  const { summary, description, version, schema, metadata } = spec;
+  const said = { checks_arguments: schema !== undefined, guards: guardsOf(spec), effects: effectsOf(name, spec) };
+  const json = JSON.stringify({ name, summary, description, version, ...said, schema, metadata });
   if (!fits(json, MAX_ACTION_BYTES)) throw new TypeError(`action ${name}: larger than ${MAX_ACTION_BYTES} bytes`);
   return json;
+}
+
+/** Undefined: the action has no guard, and nothing is said about it. */
+function guardsOf({ approval, lease }: ActionSpec): object | undefined {
+  return approval === undefined && lease === undefined ? undefined : { approval, lease };
+}
+
+function effectsOf(name: string, { effects }: ActionSpec): object | undefined {
+  if (effects === undefined) return undefined;
+  const { readOnly: read_only, destructive, idempotent, openWorld: open_world } = effects;
+  const flags = { read_only, destructive, idempotent, open_world };
+  const wrong = Object.values(flags).some((flag) => flag !== undefined && typeof flag !== 'boolean');
+  if (wrong) throw new TypeError(`action ${name}: effects: true or false expected`);
+  return flags;
 }

@@ -13,6 +13,7 @@ import type { EndReport } from './ends.ts';
 import { CLOSE_MS, fits, PROGRESS_BACKLOG_BYTES, PROGRESS_RATE } from './limits.ts';
 import { checkId, helloFrame, metadataJson, siteJson } from './options.ts';
 import { Leaving } from './leaving.ts';
+import { Readiness } from './readiness.ts';
 import { createRegistry, type ActionRegistry } from './registry.ts';
 import { Reporter, type RowsUpdate } from './report.ts';
 import type { ReportedContext, ReportedWindow } from './report-rows.ts';
@@ -43,6 +44,7 @@ class LinkRuntime implements Runtime {
   readonly #reporter: Reporter;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
   readonly #leaving: Leaving;
+  readonly #readiness = new Readiness();
   readonly #mayProgress: () => boolean;
   #advertising = false;
   #closing: Promise<void> | null = null;
@@ -77,6 +79,7 @@ class LinkRuntime implements Runtime {
       ...options,
       registry: this.#registry,
       ack: (commandId) => void this.#link.send({ type: 'ack', command_id: commandId }),
+      flush: () => this.#link.flush(),
       progress: (commandId, json) => this.#progress(commandId, json),
       end: (commandId, end) => this.#end(commandId, end),
     });
@@ -110,7 +113,7 @@ class LinkRuntime implements Runtime {
   }
 
   ready(): Promise<Welcome> {
-    return this.#link.ready();
+    return this.#readiness.wait(this.status);
   }
 
   onStatus(listener: (status: LinkStatus) => void): () => void {
@@ -170,9 +173,8 @@ class LinkRuntime implements Runtime {
 
   #hello(token: string): string {
     const { clientId, instanceId } = this;
-    const { clientType } = this.#options;
     const advertised = { metadata: this.#metadata, actions: this.#registry.json() };
-    return helloFrame({ token, clientId, instanceId, clientType, ...advertised });
+    return helloFrame({ token, clientId, instanceId, clientType: this.#options.clientType, ...advertised });
   }
 
   /** Advertises once for all changes of one turn. Without a link, the next hello carries the advertisements. */
@@ -200,9 +202,9 @@ class LinkRuntime implements Runtime {
       this.#sites.close(new LinkClosedError(status.reason));
       this.#leaving.closed();
     }
-    const { onStatus, onError } = this.#options;
-    guarded(() => onStatus?.(status), onError);
-    for (const listener of this.#listeners) guarded(() => listener(status), onError);
+    const { onStatus = () => {}, onError } = this.#options;
+    for (const listener of [onStatus, ...this.#listeners]) guarded(() => listener(status), onError);
+    this.#readiness.changed(status);
   }
 
   #frame(frame: LinkFrame): void {
@@ -243,7 +245,6 @@ class LinkRuntime implements Runtime {
   }
 
   #dropped(commandId: string, reason: string): void {
-    const { onDrop, onError } = this.#options;
-    guarded(() => onDrop?.({ commandId, reason }), onError);
+    guarded(() => this.#options.onDrop?.({ commandId, reason }), this.#options.onError);
   }
 }

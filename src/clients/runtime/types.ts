@@ -5,6 +5,7 @@ import type { ErrorSink } from '../link/guard.ts';
 import type { SocketConstructor } from '../link/socket.ts';
 import type { LinkStatus, Welcome } from '../link/status.ts';
 import type { TokenSource } from '../link/token.ts';
+import type { TraceApi } from '../link/tracing.ts';
 import type { ReportedContext, ReportedWindow } from './report-rows.ts';
 import type { ReportChanges } from './report-state.ts';
 
@@ -32,8 +33,12 @@ export type Call = {
    * `timeoutMs` if that is earlier.
    */
   readonly deadline: number;
+  /** What the relay gave: its own span if it traces, else what the caller gave. */
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
+  /** Of W3C Trace Context: two hexadecimal digits, and the list of `tracestate`. */
+  readonly traceFlags: string | null;
+  readonly traceState: string | null;
   /** Null for an ordinary command. */
   readonly site: SiteCall | null;
   remainingMs(): number;
@@ -57,7 +62,8 @@ export type ActionSpec = {
   readonly description?: string;
   readonly version?: string;
   /**
-   * JSON Schema 2020-12. Params that do not match are refused (`arguments_invalid`) before `authorize` and `approve`.
+   * JSON Schema 2020-12. Params that do not match are refused with `arguments_invalid`, before `authorize` and
+   * `approve` are called.
    */
   readonly schema?: Readonly<Record<string, unknown>> | boolean;
   /** Any JSON. */
@@ -73,6 +79,17 @@ export type ActionSpec = {
    * Requires `approve` for each command. Without an `approve` callback, each command is refused (`approval_denied`).
    */
   readonly approval?: boolean;
+  /**
+   * What the action does, for people and tools; it changes nothing about how the action runs. An absent member says
+   * nothing. `idempotent`: running the action again with the same params changes nothing more. `openWorld`: it acts on
+   * something outside the client.
+   */
+  readonly effects?: {
+    readonly readOnly?: boolean;
+    readonly destructive?: boolean;
+    readonly idempotent?: boolean;
+    readonly openWorld?: boolean;
+  };
 };
 
 export type Action = ActionSpec & { readonly name: string; readonly run: Handler };
@@ -114,6 +131,11 @@ export type RuntimeOptions = {
   readonly onDrop?: (drop: Drop) => void;
   /** Receives errors that no call reports: a callback or the token function threw, or the relay refused a frame. */
   readonly onError?: ErrorSink;
+  /**
+   * The `trace` object of `@opentelemetry/api`, to record a span for each command. While a handler runs, that span is
+   * active, so the spans that the handler starts are its children.
+   */
+  readonly tracing?: TraceApi;
   readonly WebSocket?: SocketConstructor;
   readonly clock?: Clock;
   /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */

@@ -59,7 +59,10 @@ function isSchema(value: unknown): value is Schema | boolean {
   return typeof value === 'boolean' || (typeof value === 'object' && value !== null && !Array.isArray(value));
 }
 
-/** A copy of JSON without prototypes: the library takes inherited members such as `constructor` for given ones. */
+/**
+ * A copy of a JSON value without prototypes, because the library takes inherited members such as `constructor` for
+ * given ones.
+ */
 function bare(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item: unknown) => bare(item));

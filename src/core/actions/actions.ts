@@ -1,3 +1,4 @@
+import { ANY_CONNECTION } from '../connections/filter.ts';
 import { requireAdmin } from '../auth/principal.ts';
 import { advertisedBytes, isLive, type Connection } from '../connections/connection.ts';
 import type { Actions, ActionSample, AdvertisedAction } from '../core.ts';
@@ -27,7 +28,7 @@ export function createActions(deps: Deps): Actions {
   };
 }
 
-/** The sample so far. `cut` names the source of which something was left out; null: none. */
+/** The sample so far. `cut`: the source of which something was left out; null: nothing was. */
 type Taken = {
   readonly items: AdvertisedAction[];
   connections: number;
@@ -41,11 +42,10 @@ type Taken = {
  * as cut.
  */
 async function fill(deps: Deps, taken: Taken, name: string | null): Promise<readonly ObservedSource[]> {
-  const filter = { userId: null, nodeId: null, status: null };
   const gaps: ObservedSource[] = [];
   let after: Position | null = null;
   for (let seen = 0; seen < SCAN_BUDGET; seen += ACTION_SAMPLE_CONNECTIONS) {
-    const scan = await deps.backend.connections.list(filter, { first: ACTION_SAMPLE_CONNECTIONS, after });
+    const scan = await deps.backend.connections.list(ANY_CONNECTION, { first: ACTION_SAMPLE_CONNECTIONS, after });
     const now = deps.clock.now();
     gaps.push(...scan.gaps);
     for (const { row } of scan.rows) {

@@ -1,3 +1,5 @@
+/** The configured tokens of administrators, and their names. */
+
 /**
  * The configured token of an administrator. `name` appears in logs and in the principal; null: the token has no name.
  */

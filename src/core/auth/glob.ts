@@ -1,3 +1,5 @@
+/** Patterns with `*`, as policies use them. */
+
 /**
  * Whether the text matches the pattern. `*` matches any run of characters, also an empty one; every other character
  * matches itself.

@@ -20,6 +20,20 @@ export interface Policy {
   scopeOf(userId: string): AdmissionScope;
 }
 
+/** The prefix of a user's own scope id, if a scope of the policy already has the user's id. */
+const OWN_SCOPE = 'user/';
+
+/** The id of a user's own scope. `isTaken`: the policy has a scope of that name, in which the user must not be counted. */
+export function ownScopeId(userId: string, isTaken: boolean): string {
+  // Neither users nor the ids of a policy's scopes hold a "/".
+  return isTaken ? OWN_SCOPE + userId : userId;
+}
+
+/** Whether a scope is that of this user alone. */
+export function isOwnScope(scopeId: string, userId: string): boolean {
+  return scopeId === ownScopeId(userId, false) || scopeId === ownScopeId(userId, true);
+}
+
 const ALLOWED: PolicyDecision = { allowed: true };
 const DENIED: PolicyDecision = { allowed: false, rule: 'default' };
 

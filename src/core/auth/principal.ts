@@ -4,7 +4,7 @@ import { canonicalUser } from '../ids.ts';
 
 export type Scope = 'connect' | 'invoke' | 'host';
 
-/** The principal of a request; null if it has no token. */
+/** Neither user ids nor the scope ids of a policy contain a "/". */
 export type Requester = Principal | null;
 
 /**
@@ -26,7 +26,7 @@ export type GrantPrincipal = {
   readonly kind: 'grant';
   readonly sessionId: string;
   readonly grantId: string;
-  /** The user who owns the session; what the holder sends is counted for this user. */
+  /** The user who owns the session. Requests of the holder are counted for this user. */
   readonly ownerId: string;
   readonly expiresAt: number;
 };
@@ -92,14 +92,14 @@ export function readScope(principal: Principal | null, userId: string | null | u
   return named === null || named === requester.userId ? requester.userId : notFound();
 }
 
-/** As `readScope`, for listings that require a user. */
+/** Like `readScope`, for listings that require a user. */
 export function readUser(principal: Principal | null, userId: string): string {
   return readScope(principal, userId) ?? notFound();
 }
 
 /**
- * As `readUser`, but null instead of an error if the requester is not that user, so that a foreign object looks like an
- * absent one.
+ * Like `readUser`, but null instead of an error if the requester is not that user, so that a foreign object looks like
+ * an absent one.
  */
 export function knownUser(principal: Principal | null, userId: string): string | null {
   const requester = requireScope(principal, 'invoke');

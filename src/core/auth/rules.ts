@@ -1,7 +1,7 @@
 /** A policy made of rules, as an operator writes them in the policy file. Reads no file. */
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import { compileGlob, type Glob } from './glob.ts';
-import { defaultPolicy, type AdmissionScope, type InvocationTarget, type Policy } from './policy.ts';
+import { defaultPolicy, ownScopeId, type AdmissionScope, type InvocationTarget, type Policy } from './policy.ts';
 import type { CallingPrincipal } from './principal.ts';
 
 /**
@@ -88,7 +88,6 @@ function compileScopes(file: PolicyFile): (userId: string) => AdmissionScope {
   return (userId) => {
     const scope = scopes.find(({ has }) => has(userId));
     if (scope) return { id: scope.id, limit: scope.limit };
-    // A user whose id equals a scope's id must not be counted in that scope. Neither users nor scope ids hold a "/".
-    return { id: taken.has(userId) ? `user/${userId}` : userId, limit: own };
+    return { id: ownScopeId(userId, taken.has(userId)), limit: own };
   };
 }

@@ -17,6 +17,25 @@ export type DisconnectCause =
   | 'node_lost'
   | 'operator';
 
+/** What happens in the client between a command and the action's handler. Null: the client does not say. */
+export type ActionGuards = {
+  /** Whether a person at the client approves each command. */
+  readonly approval: boolean | null;
+  /** Whether only one command runs at a time; others are then refused. */
+  readonly lease: boolean | null;
+};
+
+/**
+ * The effects of the action, as its client describes them. They are hints and never a promise. Null: the client does
+ * not say.
+ */
+export type ActionEffects = {
+  readonly readOnly: boolean | null;
+  readonly destructive: boolean | null;
+  readonly idempotent: boolean | null;
+  readonly openWorld: boolean | null;
+};
+
 /** An action that a client advertises, as it was reported. It describes a capability and is never an authorization. */
 export type ActionAdvertisement = {
   readonly name: string;
@@ -26,6 +45,9 @@ export type ActionAdvertisement = {
   readonly checksArguments: boolean | null;
   readonly schema: JsonText | null;
   readonly metadata: JsonText | null;
+  /** Absent: the client sent none. */
+  readonly guards?: ActionGuards;
+  readonly effects?: ActionEffects;
 };
 
 /**
@@ -55,7 +77,7 @@ export type Connection = ClientKey & {
   readonly actions: readonly ActionAdvertisement[];
   readonly connectedAt: number;
   readonly lastSeenAt: number;
-  /** Null while the link is up. */
+  /** Null while the link is up. Epoch milliseconds. */
   readonly disconnectedAt: number | null;
   readonly disconnectCause: DisconnectCause | null;
   /** The instance that this one replaced, and when; both null if there was none. */
@@ -79,14 +101,18 @@ export function succession(
   if (previous === null) return { replacedInstanceId: null, replacedAt: null, predecessors: NO_PREDECESSORS };
   const { replacedInstanceId, replacedAt, predecessors } = previous;
   if (previous.instanceId === instanceId) return { replacedInstanceId, replacedAt, predecessors };
-  const silent = now - previous.lastSeenAt >= DEAD_MS;
-  const cause = previous.disconnectCause ?? (silent ? 'heartbeat_lost' : 'replaced');
+  const cause = endCauseAt(previous, now);
   const latest = { instanceId: previous.instanceId, nodeId: previous.nodeId, replacedAt: now, cause };
   return {
     replacedInstanceId: previous.instanceId,
     replacedAt: now,
     predecessors: [latest, ...predecessors.slice(0, PREDECESSORS - 1)],
   };
+}
+
+/** Why a client's previous link has ended when a newer one is bound now: `replaced` if it was still up. */
+export function endCauseAt({ disconnectCause, lastSeenAt }: Connection, now: number): DisconnectCause {
+  return disconnectCause ?? (now - lastSeenAt >= DEAD_MS ? 'heartbeat_lost' : 'replaced');
 }
 
 export function connectionStatus(

@@ -10,20 +10,17 @@ import type { ObservedSource } from '../page.ts';
 import { holderOf } from '../shares/holders.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import type { Connection } from './connection.ts';
-import type { ConnectionFilter } from './store.ts';
+import { flapping } from './flapping.ts';
+import { checkFilter, cursorFilter, cursorFilterOfUser } from './filter.ts';
 
 /** The connections that a requester may see. */
 export function createConnections(deps: Deps): Connections {
   const { backend, clock, cursors, readTurns } = deps;
   const store = backend.connections;
   return {
-    async list(requester, { userId, nodeId, status }, page) {
-      const filter = {
-        userId: readScope(requester, userId),
-        nodeId: nodeId === null || nodeId === undefined ? null : id('node_id', nodeId),
-        status: status ?? null,
-      };
-      const listing = listingOf(requester, filter);
+    async list(requester, query, page) {
+      const filter = checkFilter(requester, query);
+      const listing = listingOf(requester, cursorFilter(filter));
       const request = cursors.request(listing, page);
       const silent = silentSources(deps, 'connections', filter.nodeId);
       const found = readTurns.run(holderOf(requester), () => store.list(filter, request));
@@ -37,10 +34,12 @@ export function createConnections(deps: Deps): Connections {
       return connection ?? null;
     },
     many: (keys) => store.get(keys),
+    reconnects: (keys) => backend.reconnects.counts(keys),
+    flapping: (requester, first) => flapping(deps, requester, first),
     ofUsers(requester, userIds, first) {
       type Found = { readonly total: number; readonly rows: readonly Connection[] };
       const pageOf = (userId: string, found: Found, gaps: readonly ObservedSource[]): Summary<Connection> => {
-        const listing = listingOf(requester, { userId, nodeId: null, status: null });
+        const listing = listingOf(requester, cursorFilterOfUser(userId));
         const seen = gaps.length === 0 ? found : { ...found, gaps };
         return cursors.firstPage(listing, seen, sourceNow(clock.now()), (row) => [row.userId, row.clientId]);
       };
@@ -59,7 +58,7 @@ export function createConnections(deps: Deps): Connections {
   };
 }
 
-function listingOf(requester: Requester, filter: ConnectionFilter): Listing {
+function listingOf(requester: Requester, filter: object): Listing {
   return { name: 'connections', filter, requester: subjectOf(requirePrincipal(requester)) };
 }
 

@@ -3,7 +3,8 @@ import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
-import type { ActionAdvertisement, ClientType, Connection, ConnectionStatus, DisconnectCause } from './connection.ts';
+import type { ActionAdvertisement, ClientType, Connection, DisconnectCause } from './connection.ts';
+import type { ConnectionFilter } from './filter.ts';
 
 export type ConnectRequest = ClientKey & {
   readonly instanceId: string;
@@ -23,12 +24,6 @@ export type ConnectResult = {
   readonly kind: 'connected' | 'resumed' | 'replaced';
   readonly connection: Connection;
   readonly previous: Connection | null;
-};
-
-export type ConnectionFilter = {
-  readonly userId: string | null;
-  readonly nodeId: string | null;
-  readonly status: ConnectionStatus | null;
 };
 
 /** A user and the number of its connections. */
@@ -54,7 +49,7 @@ export interface ConnectionStore {
   disconnect(key: ClientKey, epoch: number, cause: DisconnectCause): MaybePromise<Connection | null>;
   /** One answer per key, in the order of the keys; null where there is no row. One round trip. */
   get(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
-  /** In order of (user, client). */
+  /** In order of (user, client). A page is cut after SCAN_BUDGET rows that do not match. */
   list(filter: ConnectionFilter, page: PageRequest): MaybePromise<Scan<Connection>>;
   /** For each user, in the order given: the first connections in order, and the total number. One round trip. */
   ofUsers(

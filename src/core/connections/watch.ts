@@ -6,6 +6,7 @@ import { isStoreUnavailable } from '../errors.ts';
 import { PAGE_MAX } from '../limits.ts';
 import type { Position } from '../page.ts';
 import type { Connection } from './connection.ts';
+import { ANY_CONNECTION } from './filter.ts';
 
 /**
  * Each turn reads one page of at most SCAN_BUDGET rows: 50,000 connections are checked within the 15 s between stale
@@ -36,7 +37,7 @@ export function createStaleWatch({ backend, clock, nodeId, log }: Deps): StaleWa
     if (!known) backend.bus.publish('connections', { change: 'stale', connection, cause: null, at: clock.now() });
   };
   const readPage = async (): Promise<void> => {
-    const filter = { userId: null, nodeId, status: 'stale' } as const;
+    const filter = { ...ANY_CONNECTION, nodeId, status: 'stale' } as const;
     const { rows, next } = await backend.connections.list(filter, { first: PAGE_MAX, after });
     for (const { row } of rows) publishOnce(row);
     after = next;

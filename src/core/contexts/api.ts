@@ -62,18 +62,18 @@ export interface Contexts {
   ): MaybePromise<readonly Page<ExecutionContext>[]>;
   count(requester: Requester, query: ContextQuery): Promise<RegistryCount>;
   windows(requester: Requester, query: WindowQuery, page: PageArgs): Promise<Page<CountedWindow>>;
-  /** As `lists`, for windows. */
+  /** Like `lists`, for windows. */
   windowLists(
     requester: Requester,
     queries: readonly WindowQuery[],
     first: number,
   ): MaybePromise<readonly Page<CountedWindow>[]>;
   windowCount(requester: Requester, query: WindowQuery): Promise<RegistryCount>;
-  /** Null: absent or foreign. */
+  /** Null if there is no such window, or if it belongs to another user. */
   window(requester: Requester, userId: string, windowId: string): Promise<CountedWindow | null>;
   /** For rows that the requester may read. One answer per key, in order; null where there is no row. */
   many(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
-  /** As `many`, for windows. */
+  /** Like `many`, for windows. */
   manyWindows(keys: readonly WindowKey[]): MaybePromise<readonly (CountedWindow | null)[]>;
   /**
    * For each query at most `first` workers (1 to WORKER_LIST), in order of client and context. One round trip, unless a

@@ -1,3 +1,4 @@
+/** Stores what clients report of their contexts and windows, and lists both for requesters who may see them. */
 import { knownUser, readScope, requirePrincipal, subjectOf, type Principal } from '../auth/principal.ts';
 import { completenessOf, type Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';

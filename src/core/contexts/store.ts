@@ -41,11 +41,11 @@ export type ContextFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
   readonly clientType: ClientType | null;
-  /** Any of these. */
+  /** The statuses to match, any of them; null: all. */
   readonly statuses: readonly ContextStatus[] | null;
   readonly ownership: Ownership | null;
   readonly windowId: string | null;
-  /** Whether it has a task. */
+  /** Whether the context has a task; null: either. */
   readonly assigned: boolean | null;
   readonly taskId: string | null;
 };

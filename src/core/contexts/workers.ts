@@ -1,3 +1,4 @@
+/** Lists workers: contexts whose ownership is `worker`. */
 import { readUser, type Principal } from '../auth/principal.ts';
 import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';

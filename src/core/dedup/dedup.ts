@@ -5,7 +5,7 @@ import { DEDUP_WINDOW_SECONDS } from '../limits.ts';
 import { within } from '../range.ts';
 import type { DedupBackend, DedupStats } from './store.ts';
 
-/** What the deduplicator observed. Administrators only. */
+/** The view of deduplication for administrators only. */
 export interface Dedup {
   /**
    * Throws unless the requester is an administrator. For a parent field whose nested fields read the parts one by one.

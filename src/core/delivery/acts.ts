@@ -5,11 +5,12 @@ import type { JsonText } from '../json.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Command } from './command.ts';
 import type { End, FinishResult, Report, ReportResult, Settlement, SettleResult } from './commands.ts';
+import { recordLateResult } from './link-spans.ts';
 import { createStoredReports } from './stored-reports.ts';
 
 /**
- * Acts on commands. Each stores a large payload before the row that refers to it, then publishes a hint to the watchers
- * of the command and updates the counters.
+ * The acts on commands. Each stores a large payload before the row that refers to it, then publishes a hint to the
+ * watchers of the command and updates the counters.
  */
 export type DeliveryActs = {
   report(key: CommandKey, report: Omit<Report, 'kept'>): MaybePromise<ReportResult>;
@@ -20,7 +21,7 @@ export type DeliveryActs = {
 };
 
 export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
-  const { backend, metrics } = deps;
+  const { backend, metrics, clock, events } = deps;
   const { commands, bus } = backend;
   const reports = createStoredReports(deps, keeper);
   const hint = (key: CommandKey, progress: JsonText | null = null): void => {
@@ -28,17 +29,30 @@ export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
   };
   const ended = (command: Command): void => {
     reports.forget(command);
-    metrics.count('commands_ended', command.outcome ?? undefined);
+    const { outcome, admittedAt, terminalAt } = command;
+    metrics.count('commands_ended', outcome ?? undefined);
+    if (outcome !== null && terminalAt !== null)
+      metrics.observe('command_seconds', terminalAt - admittedAt, outcome, command);
+    events.emit('ended', command);
+  };
+  const acknowledged = (command: Command): void => {
+    const { dispatchedAt, acknowledgedAt } = command;
+    metrics.count('commands_acknowledged');
+    if (dispatchedAt !== null && acknowledgedAt !== null)
+      metrics.observe('ack_seconds', acknowledgedAt - dispatchedAt, undefined, command);
   };
   return {
     hint,
     report(key, report) {
       const { instanceId, kind, payload } = report;
+      // Progress may be the first report of a client, which acknowledges the command too.
+      const before = kind === 'progress' ? clock.now() : Infinity;
       return thenDo(reports.ofReport(key, report), (kept) =>
         thenDo(commands.report(key, { instanceId, kind, payload, kept }), (result) => {
           if (result.kind === 'ignored' && kept) keeper.discard(kept);
           if (result.kind !== 'recorded') return result;
-          if (kind === 'ack') metrics.count('commands_acknowledged');
+          if (kind === 'ack') acknowledged(result.command);
+          if (kind === 'ack' || isFirstSign(result.command, before)) events.emit('acknowledged', result.command);
           hint(key, kind === 'progress' ? payload : null);
           return result;
         }),
@@ -52,6 +66,10 @@ export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
           if (result.kind === 'finished') ended(result.command);
           if (result.kind === 'late') metrics.count('late_results');
           if (result.kind === 'fenced') metrics.count('fenced_results');
+          if (result.kind === 'late' || result.kind === 'fenced') {
+            events.emit('late', result.command);
+            recordLateResult(deps, result.command);
+          }
           if (result.kind !== 'unknown') hint(key);
           return result;
         }),
@@ -64,4 +82,9 @@ export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
       return result;
     },
   };
+}
+
+/** Whether progress that was reported at this time acknowledged the command, as the first report of a client does. */
+function isFirstSign({ acknowledgedAt }: Command, reportedAt: number): boolean {
+  return acknowledgedAt !== null && acknowledgedAt >= reportedAt;
 }

@@ -39,7 +39,7 @@ export class Advertised {
     this.#parts = parts;
   }
 
-  /** Each call that resolves must be followed by one call of `closed`. */
+  /** Registers a link. Each call that resolves must be followed by one call of `closed`. */
   async open(
     client: ClientKey,
     hello: Pick<HelloRequest, 'metadata' | 'actions'>,
@@ -63,7 +63,7 @@ export class Advertised {
     });
   }
 
-  /** `act` returns null if it changed nothing. */
+  /** Replaces what a link advertises. `act` returns null if it changed nothing. */
   async advertise<T>(
     client: ClientKey,
     actions: readonly ActionAdvertisement[],
@@ -94,7 +94,7 @@ export class Advertised {
     });
   }
 
-  /** A link of the client closed. */
+  /** Called when a link of the client has closed. */
   closed(client: ClientKey): void {
     const key = clientKeyText(client);
     const advertiser = this.#advertisers.get(key);

@@ -1,4 +1,6 @@
 /** A command: its row, its stages, its outcome, and what is left of it after its end. */
+import type { ClientType } from '../connections/connection.ts';
+import type { AdminPrincipal } from '../auth/principal.ts';
 import type { CommandKey } from '../ids.ts';
 import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';
@@ -46,12 +48,14 @@ export type Command = CommandKey & {
   readonly outcome: Outcome | null;
   readonly execution: ExecutionEvidence;
   readonly error: TerminalError | null;
-  /** Why the command ended this way, for the operator: the code of the error, or who cancelled it. */
+  /** Why the command ended in this way, for the operator: the code of the error, or who cancelled it. */
   readonly reason: string | null;
   /** Dispatches that were begun. At most one, because no command is written twice. */
   readonly attempts: number;
   /** The instance that the caller named; null for any. */
   readonly namedInstanceId: string | null;
+  /** What kind of program the client was when the command was admitted; null if it was not connected then. */
+  readonly clientType: ClientType | null;
   /** The instance that was connected when the command was admitted or queued. */
   readonly expectedInstanceId: string | null;
   /** The instance that the command was written to. Only reports of this instance count. */
@@ -67,6 +71,11 @@ export type Command = CommandKey & {
   readonly traceFlags: string | null;
   /** The `tracestate` of W3C Trace Context, at most 512 characters; null if the caller gave none. */
   readonly traceState: string | null;
+  /**
+   * The span of the call that admitted the command, as the text of a `traceparent`, or DECLINED if a sampler declined it;
+   * null if the node that admitted it does not trace. Later spans of the command are its children, on any node.
+   */
+  readonly callSpan: string | null;
   readonly admittedAt: number;
   readonly queuedAt: number | null;
   readonly dispatchedAt: number | null;
@@ -78,17 +87,17 @@ export type Command = CommandKey & {
   readonly deadline: number;
   readonly lateResults: number;
   readonly firstLate: LateEvidence | null;
-  /** The command ended with a result that is no longer retained. */
+  /** Whether the command ended with a result that is no longer retained. */
   readonly resultExpired: boolean;
   /**
-   * How often each end that a client reported was seen (for example a result that is sent again after a reconnect). At
-   * most SIGHTINGS_PER_COMMAND entries.
+   * How many times each end that a client reported was received (for example a result that is sent again after a
+   * reconnect). At most SIGHTINGS_PER_COMMAND entries.
    */
   readonly sightings: readonly Sighting[];
 };
 
 /**
- * The digest of an invocation whose caller chose no id: nobody else knows the new id, so there is nothing to compare.
+ * The digest of an invocation whose caller chose no id: only the relay knows the new id, so there is nothing to compare.
  * It differs from every digest, so invoking again under such an id is a conflict.
  */
 export const NO_DIGEST = '';
@@ -110,9 +119,9 @@ export type CommandMark = {
   readonly execution: ExecutionEvidence;
   /** The code of the error that the command ended with; null if there was none. The error's message is not kept. */
   readonly errorCode: Code | null;
-  /** Epoch milliseconds. */
+  /** When the command ended, in epoch milliseconds. */
   readonly endedAt: number;
-  /** The command ended with a result that is no longer retained. */
+  /** Whether the command ended with a result that is no longer retained. */
   readonly resultExpired: boolean;
 };
 
@@ -130,6 +139,16 @@ export function endedByMark(command: Command, mark: CommandMark): Command {
 
 export function isTerminal(command: Command): boolean {
   return command.stage === 'terminal';
+}
+
+/** How long an ended command took from admission to its end, in milliseconds; null while it is live. */
+export function durationOf({ admittedAt, terminalAt }: Pick<Command, 'admittedAt' | 'terminalAt'>): number | null {
+  return terminalAt === null ? null : Math.max(0, terminalAt - admittedAt);
+}
+
+/** Whether this administrator invoked the command. */
+export function isCallOf({ caller }: Command, administrator: AdminPrincipal): boolean {
+  return caller.kind === 'admin' && caller.name === administrator.name;
 }
 
 export function wasDispatched(command: Command): boolean {

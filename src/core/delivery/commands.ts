@@ -1,4 +1,5 @@
 /** The port of commands. Each method is one atomic act, so two nodes never see half of one. */
+import type { ClientType } from '../connections/connection.ts';
 import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
@@ -8,16 +9,24 @@ import type { ShareRefusal } from '../shares/shares.ts';
 import type { Command, CommandCaller, CommandMark } from './command.ts';
 import type { Waiter } from './waiter.ts';
 
-export type AdmitRequest = CommandKey & {
+/** The part of an admission that decides whether it is refused. */
+export type AdmitQuestion = CommandKey & {
   /** True if the caller chose the id. Such a command is admitted only if there is room for its mark. */
   readonly chosenId: boolean;
-  readonly action: string;
   readonly digest: string;
   readonly scopeId: string;
   /** Reservations that the scope may hold at once. */
   readonly scopeLimit: number;
   readonly namedInstanceId: string | null;
   readonly params: JsonText | null;
+  readonly connectWithinMs: number;
+  readonly waiter: Pick<NewWaiter, 'waitFor'>;
+};
+
+export type AdmitRequest = AdmitQuestion & {
+  /** What kind of program the client is; null if it is not connected. */
+  readonly clientType: ClientType | null;
+  readonly action: string;
   /** The params in the form that the history row keeps. */
   readonly kept: StoredPayload;
   readonly caller: CommandCaller;
@@ -25,7 +34,7 @@ export type AdmitRequest = CommandKey & {
   readonly parentSpanId: string | null;
   readonly traceFlags: string | null;
   readonly traceState: string | null;
-  readonly connectWithinMs: number;
+  readonly callSpan: string | null;
   readonly respondWithinMs: number;
   readonly waiter: NewWaiter;
 };
@@ -39,7 +48,7 @@ export type AdmitRefusal =
   | 'instance_mismatch'
   | 'capacity_exceeded'
   | 'queue_full'
-  /** No room for the params (`queued_bytes`), or for the mark of another id that a caller chose (`marks`). */
+  /** There is no room for the params (`queued_bytes`), or for the mark of another id that a caller chose (`marks`). */
   | ShareRefusal;
 
 /**
@@ -53,6 +62,19 @@ export type AdmitResult =
   | { readonly kind: 'ended'; readonly mark: CommandMark }
   /** `share`: the share that is used up; absent for `marks`; null if the store itself has no room. */
   | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName | null };
+
+/** What an admission would answer now, and the state that it depends on. */
+export type AdmitPreview = {
+  readonly answer: { readonly kind: 'admitted' } | Exclude<AdmitResult, { readonly kind: 'admitted' }>;
+  /** Whether a command or a mark has the id. */
+  readonly known: boolean;
+  /** The instance that the client is bound to; null: it is not connected. */
+  readonly boundInstanceId: string | null;
+  /** Reservations that the scope holds. */
+  readonly reserved: number;
+  /** Commands of the client that were not dispatched. */
+  readonly queued: number;
+};
 
 /** The link that a client is bound to. */
 export type Binding = { readonly nodeId: string; readonly instanceId: string; readonly epoch: number };
@@ -76,7 +98,7 @@ export type Report = {
 };
 export type ReportResult =
   | { readonly kind: 'recorded'; readonly command: Command }
-  /** The report was known, the command has ended, or the instance is not the bound one. Nothing changed. */
+  /** Nothing changed: the report was known, the command has ended, or the instance is not the bound one. */
   | { readonly kind: 'ignored'; readonly command: Command | null };
 
 export type End = {
@@ -136,7 +158,7 @@ export type SettleResult =
 export type RebindResult = {
   /** Commands queued again, because the link that they were queued for was lost before they were dispatched. */
   readonly requeued: number;
-  /** Commands that were dispatched to this same instance and have not ended. They fill its window. */
+  /** Commands that were dispatched to this same instance and have not ended. They fill the instance's window. */
   readonly unfinished: readonly Command[];
   /** Commands that were dispatched to another instance. They are given up after the grace period. */
   readonly orphaned: readonly Command[];
@@ -150,13 +172,15 @@ export type LinkMove = 'up' | 'again' | 'down';
 
 /**
  * Every atomic act on a command. An act includes all that belongs to it: the reservation, the history rows, the waiters
- * and their replies, and the mailbox rows of the nodes concerned. Each act is all or nothing and idempotent. Only the
- * act that ends a command frees its reservation, and it happens once. The backend's own clock gives the times.
+ * and their replies, and the mailbox rows of the nodes concerned. Each act is all or nothing, and idempotent. Only the
+ * act that ends a command frees its reservation, and that happens once. The times are those of the backend's clock.
  */
 export interface CommandStore {
   /** How long after its end a command's id is known, in milliseconds. Within this window no id runs twice. */
   readonly windowMs: number;
   admit(request: AdmitRequest): MaybePromise<AdmitResult>;
+  /** What `admit` would answer now, by the same rules. Writes and reserves nothing. */
+  preview(question: AdmitQuestion): MaybePromise<AdmitPreview>;
   /**
    * The write-ahead mark: committed before the socket write begins, at most once per command. A node that got no answer
    * asks again with the same `attempt`, a text that is unique among the attempts of the binding's link. While the mark

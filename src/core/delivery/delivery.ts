@@ -7,6 +7,7 @@ import type { JsonText } from '../json.ts';
 import { createFeed, type Subscription } from '../live.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';
 import { isTerminal, type Command } from './command.ts';
+import { commandEvents } from './command-events-listen.ts';
 import { createOperatorActions } from './operator-actions.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { createInspection } from './inspection.ts';
@@ -31,10 +32,12 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries
       const present = await command(requester, key);
       return present ? watch(deps, present) : null;
     },
+    events: (requester, query) => commandEvents(deps, requester, query),
     load(key) {
       const linkQueue = dispatcher.find(key);
       return { inFlight: linkQueue?.window.size ?? 0, queued: linkQueue?.queue.size ?? 0 };
     },
+    nodeLoad: () => dispatcher.load,
   };
 }
 

@@ -3,8 +3,11 @@ import { isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
 import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { Command } from './command.ts';
 import type { Binding, DispatchResult } from './commands.ts';
+import { noteDispatched } from './dispatched.ts';
 import type { ClientLink } from './link.ts';
+import { beginDispatchSpan, endDispatchSpan, endLinkSpans } from './link-spans.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
 import { createLinkQueue, LinkQueues, type Held, type LinkQueue } from './link-queues.ts';
 import { isAnswered, isBusy, isHolding, mayDispatch, wakeWaits, waitFor } from './link-queues.ts';
@@ -40,6 +43,7 @@ export class Dispatcher {
   detach(linkQueue: LinkQueue): void {
     this.#linkQueues.remove(linkQueue);
     linkQueue.held = null;
+    endLinkSpans(this.#deps, linkQueue);
     for (const { wake } of linkQueue.waits.splice(0)) wake();
   }
 
@@ -83,17 +87,17 @@ export class Dispatcher {
     const linkQueue = this.find(key);
     // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
     if (!linkQueue || linkQueue.window.has(key.commandId)) return;
-    // Where nothing waits, most commands need no place in the queue.
+    // When no other command waits, most commands need no place in the queue.
     if (linkQueue.queue.size === 0 && mayDispatch(linkQueue)) return this.#begin(linkQueue, key);
     linkQueue.queue.set(key.commandId, key);
     this.pump(linkQueue);
   }
 
-  /** Frees the place in the window of a command that ended. */
-  free(key: CommandKey): void {
+  /** Frees the place in the window of a command that ended. `command`: its record, if it is at hand. */
+  free(key: CommandKey, command: Command | null = null): void {
     const linkQueue = this.find(key);
-    if (linkQueue) this.#freeOn(linkQueue, key);
-    for (const leaving of this.#linkQueues.leaving(key)) this.#freeOn(leaving, key);
+    if (linkQueue) this.#freeOn(linkQueue, key, command);
+    for (const leaving of this.#linkQueues.leaving(key)) this.#freeOn(leaving, key, command);
   }
 
   pump(linkQueue: LinkQueue): void {
@@ -126,11 +130,9 @@ export class Dispatcher {
     return this.#linkQueues.size;
   }
 
-  /** Commands queued or in flight. */
-  get unfinished(): number {
-    let sum = 0;
-    for (const { window, queue } of this.#linkQueues.values()) sum += window.size + queue.size;
-    return sum;
+  /** The commands of this node's links. */
+  get load(): LinkQueues['load'] {
+    return this.#linkQueues.load;
   }
 
   /** Links with commands queued. */
@@ -145,7 +147,9 @@ export class Dispatcher {
     if (this.has(linkQueue)) await waitFor(linkQueue, (now) => !isBusy(now));
   }
 
-  #freeOn(linkQueue: LinkQueue, { commandId }: CommandKey): void {
+  #freeOn(linkQueue: LinkQueue, key: CommandKey, command: Command | null): void {
+    const { commandId } = key;
+    if (linkQueue.spans !== null) endDispatchSpan(this.#deps, linkQueue, key, command);
     linkQueue.window.delete(commandId);
     linkQueue.held?.delete(commandId);
     this.pump(linkQueue);
@@ -228,17 +232,12 @@ export class Dispatcher {
       return wakeWaits(linkQueue);
     }
     const { command, params, remainingMs } = result;
-    const { metrics, backend } = this.#deps;
-    const { userId, clientId, commandId, cancelRequestedAt } = command;
-    metrics.count('commands_dispatched');
-    if (backend.bus.hasSubscribers('command')) {
-      const hint = { key: { userId, clientId, commandId }, progress: null };
-      backend.bus.publish(`command:${commandKeyText(key)}`, hint);
-    }
-    linkQueue.link.sendCommand(command, params, remainingMs);
+    noteDispatched(this.#deps, command);
+    const trace = beginDispatchSpan(this.#deps, linkQueue, command);
+    linkQueue.link.sendCommand(command, params, remainingMs, trace);
     // The cancel was requested between the mark and its answer. A cancel that was sent then named a command that the
     // client did not know, so it is sent again.
-    if (cancelRequestedAt !== null) linkQueue.link.sendCancel(commandId, null);
+    if (command.cancelRequestedAt !== null) linkQueue.link.sendCancel(command.commandId, null);
   }
 
   /** Nothing is written. Reconciliation ends the command at its deadline. */

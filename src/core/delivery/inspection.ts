@@ -1,16 +1,18 @@
 /** Answers the operator's questions about delivery from the store. Changes nothing. */
 import type { AdmissionScope } from '../auth/policy.ts';
 import { requireAdmin, subjectOf } from '../auth/principal.ts';
+import { checkLabels } from '../connections/labels.ts';
 import { completenessOf, type Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
-import { canonicalUser, id } from '../ids.ts';
-import { LOOP_ALIVE_MS, NODE_LEASE_MS } from '../limits.ts';
+import { canonicalUser, hasAtMost, id, name } from '../ids.ts';
+import { ERROR_CODE_CHARS, LOOP_ALIVE_MS, NODE_LEASE_MS } from '../limits.ts';
 import type { ObservedSource } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
-import type { CapacityScope, DeliveryFilter } from './inspector.ts';
+import { COMMAND_ORDERS, type CapacityScope, type CommandOrder, type DeliveryFilter } from './inspector.ts';
 import type { DispatcherNode } from './nodes.ts';
 import type { DeliveryObservation, DeliveryQuery, NodeView, ScopeView } from './observation.ts';
+import { reservationsView } from './reservations.ts';
 
 /** The operator's view of delivery. */
 export function createInspection(deps: Deps): DeliveryObservation {
@@ -36,6 +38,10 @@ export function createInspection(deps: Deps): DeliveryObservation {
       const scan = await inspector.scopes(cursors.request(listing, args));
       return cursors.page(listing, scan, source(clock.now()), (scope) => scopeView(deps, scope));
     },
+    async reservations(requester) {
+      requireAdmin(requester);
+      return reservationsView(deps.policy, await inspector.reservedScopes());
+    },
     async nodesById(requester, nodeIds) {
       requireAdmin(requester);
       const found = await Promise.all(nodeIds.map((nodeId) => nodes.get(nodeId)));
@@ -58,8 +64,9 @@ export function createInspection(deps: Deps): DeliveryObservation {
     async commands(requester, query, args) {
       const subject = subjectOf(requireAdmin(requester));
       const filter = filterOf(query);
-      const listing: Listing = { name: 'delivery', filter, requester: subject };
-      const request = cursors.request(listing, args);
+      const order = orderOf(args.order);
+      const listing: Listing = { name: 'delivery', filter: boundTo(filter, order), requester: subject };
+      const request = { ...cursors.request(listing, args), order };
       const silent = silentSources(deps, 'delivery', filter.nodeId);
       const scan = withGaps(...(await Promise.all([inspector.list(filter, request), silent])));
       return cursors.page(listing, scan, source(clock.now()), (command) => command);
@@ -89,18 +96,38 @@ function scopeView({ policy }: Deps, scope: CapacityScope): ScopeView {
 }
 
 function filterOf(query: DeliveryQuery): DeliveryFilter {
-  const { userId, clientId, nodeId, stage = null, outcome = null, admittedAfter = null } = query;
-  if (outcome !== null && stage !== null && stage !== 'terminal') {
-    invalid('outcome', 'only a command whose stage is terminal has one');
-  }
+  const { userId, clientId, nodeId, action, stage = null, outcome = null, code = null, clientType = null } = query;
+  const { admittedAfter = null, admittedBefore = null } = query;
+  if (code === '' || !hasAtMost(code ?? '', ERROR_CODE_CHARS))
+    invalid('code', `expected 1 to ${ERROR_CODE_CHARS} characters`);
   return {
     userId: userId == null ? null : canonicalUser(userId),
     clientId: clientId == null ? null : id('client_id', clientId),
     nodeId: nodeId == null ? null : id('node_id', nodeId),
     stage,
     outcome,
+    action: action == null ? null : name('action', action),
+    code,
+    clientType,
+    labels: checkLabels('labels', query.labels),
     admittedAfter,
+    admittedBefore,
   };
+}
+
+function orderOf(given: CommandOrder | null | undefined): CommandOrder {
+  const order = given ?? 'key';
+  return COMMAND_ORDERS.includes(order) ? order : invalid('order', `expected one of ${COMMAND_ORDERS.join(', ')}`);
+}
+
+/**
+ * What a cursor is bound to. Members that are not given add nothing, so that cursors of versions that did not know them
+ * stay valid.
+ */
+function boundTo(filter: DeliveryFilter, order: CommandOrder): object {
+  const { action, code, clientType, labels, admittedBefore, ...always } = filter;
+  const later = { action, code, clientType, labels, admittedBefore, order: order === 'key' ? null : order };
+  return { ...always, ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)) };
 }
 
 function source(asOf: number): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> {

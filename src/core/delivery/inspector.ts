@@ -2,6 +2,8 @@
 import type { CommandKey } from '../ids.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
+import type { ClientType } from '../connections/connection.ts';
+import type { Label } from '../connections/labels.ts';
 import type { Command, Outcome, Stage } from './command.ts';
 
 /** Bounded aggregates. The oldest values are those of a sample, not exact global extremes. */
@@ -27,15 +29,65 @@ export type CapacityScope = {
   readonly holders: readonly (CommandKey & { readonly deadline: number })[];
 };
 
+/** A scope with the number of its reservations. `userId`: the user of one of them, by whom the policy knows the scope. */
+export type ReservedScope = Pick<CapacityScope, 'scopeId' | 'reservedCommands'> & { readonly userId: string };
+
 export type DeliveryFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
   readonly stage: Stage | null;
   readonly outcome: Outcome | null;
   readonly nodeId: string | null;
-  /** Exclusive, epoch milliseconds. */
+  readonly action: string | null;
+  /** The code of the error that the command ended with. */
+  readonly code: string | null;
+  readonly clientType: ClientType | null;
+  /** Labels that the target's connection has now, all of them; null: no matter which. */
+  readonly labels: readonly Label[] | null;
+  /** Bounds of the time of admission, both exclusive; epoch milliseconds. */
   readonly admittedAfter: number | null;
+  readonly admittedBefore: number | null;
 };
+
+/** Matches every command. */
+export const ANY_COMMAND: DeliveryFilter = {
+  userId: null,
+  clientId: null,
+  stage: null,
+  outcome: null,
+  nodeId: null,
+  action: null,
+  code: null,
+  clientType: null,
+  labels: null,
+  admittedAfter: null,
+  admittedBefore: null,
+};
+
+/**
+ * Whether a command's own record matches a filter. Its user, its client and the labels of its client are not compared.
+ */
+export function matchesRecord(filter: DeliveryFilter, command: Command): boolean {
+  const { clientId, stage, outcome, nodeId, action, code, clientType, admittedAfter, admittedBefore } = filter;
+  return (
+    (clientId === null || command.clientId === clientId) &&
+    (stage === null || command.stage === stage) &&
+    (outcome === null || command.outcome === outcome) &&
+    (nodeId === null || command.nodeId === nodeId) &&
+    (action === null || command.action === action) &&
+    (code === null || command.error?.code === code) &&
+    (clientType === null || command.clientType === clientType) &&
+    (admittedAfter === null || command.admittedAt > admittedAfter) &&
+    (admittedBefore === null || command.admittedAt < admittedBefore)
+  );
+}
+
+/** `key`: by user, client and command. `newest`: latest admission first; commands of one millisecond in a fixed order. */
+export const COMMAND_ORDERS = ['key', 'newest'] as const;
+export type CommandOrder = (typeof COMMAND_ORDERS)[number];
+
+/** A page of commands. The default order is `key`. A position is valid only for the order in which it was returned. */
+export type CommandPage = PageRequest & { readonly order?: CommandOrder | undefined };
 
 /**
  * Observation of delivery: records and counts, never a payload. Observing creates, acquires, renews and releases
@@ -47,6 +99,11 @@ export interface DeliveryInspector {
   scopes(page: PageRequest): MaybePromise<Scan<CapacityScope>>;
   /** One answer per id, in the order of the ids; null for a scope without reservations. */
   getScopes(scopeIds: readonly string[]): MaybePromise<readonly (CapacityScope | null)[]>;
-  /** Tracked commands, ordered by (user, client, command). */
-  list(filter: DeliveryFilter, page: PageRequest): MaybePromise<Scan<Command>>;
+  /** Scopes with reservations, in no particular order: all of them, or as many as SCAN_BUDGET. */
+  reservedScopes(): MaybePromise<readonly ReservedScope[]>;
+  /**
+   * Tracked commands. In the order `newest`, commands admitted after the first page appear on no later page. A page is
+   * cut after SCAN_BUDGET rows that do not match.
+   */
+  list(filter: DeliveryFilter, page: CommandPage): MaybePromise<Scan<Command>>;
 }

@@ -1,14 +1,16 @@
 /** Publishes and logs that a client link opened or closed. */
 import type { ConnectionChange } from '../bus.ts';
 import type { Connection, DisconnectCause } from '../connections/connection.ts';
+import { noteOpened } from '../connections/flapping.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { Deps } from '../deps.ts';
 
 /** Publishes the event and writes the log line of a client link that opened on this node. */
-export function linkOpened(deps: Deps, { kind, connection }: ConnectResult): void {
+export function linkOpened(deps: Deps, { kind, connection, previous }: ConnectResult): void {
   const latest = kind === 'replaced' ? (connection.predecessors[0] ?? null) : null;
   const replaced = latest && { replaced: latest.instanceId, cause: latest.cause };
   deps.metrics.count('links_opened', 'client');
+  noteOpened(deps, connection, previous !== null);
   deps.log.info({ ...namesOf(connection), kind, ...replaced }, 'link opened');
   publishChange(deps, kind, { connection, cause: latest?.cause ?? null });
 }

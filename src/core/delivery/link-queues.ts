@@ -1,8 +1,10 @@
 /** The queue of commands for each link of this node, in memory. Writes nothing to sockets. */
 import { ByClient } from '../by-client.ts';
+import type { CommandLoad } from '../core.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import { LazyMap, LazySet } from '../lazy.ts';
 import { BACK_PRESSURE_BYTES, IN_FLIGHT, LEAVING_LINKS } from '../limits.ts';
+import type { Span } from '../tracing.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
 
@@ -15,7 +17,10 @@ export type Held = {
   cancel: { readonly reason: string | null } | null;
 };
 
-/** `wake` is called as soon as `over` holds. */
+/** The span of a command that is written. `progressed`: its first progress was noted. */
+export type OpenSpan = { readonly span: Span; progressed: boolean };
+
+/** `wake` is called as soon as `over` returns true. */
 export type LinkQueueWait = { readonly over: (linkQueue: LinkQueue) => boolean; readonly wake: () => void };
 
 /** The queue and the window of one link on this node. */
@@ -44,6 +49,8 @@ export type LinkQueue = {
    */
   retriedDispatches: number;
   readonly waits: LinkQueueWait[];
+  /** The spans of commands that are written and have not ended; created with the first one. */
+  spans: Map<string, OpenSpan> | null;
 };
 
 export function createLinkQueue(client: ClientKey, binding: Binding, link: ClientLink): LinkQueue {
@@ -58,6 +65,7 @@ export function createLinkQueue(client: ClientKey, binding: Binding, link: Clien
     held: null,
     pendingDispatches: 0,
     retriedDispatches: 0,
+    spans: null,
   };
 }
 
@@ -165,6 +173,17 @@ export class LinkQueues {
     let leaving = 0;
     for (const linkQueues of this.#leaving.values()) leaving += linkQueues.length;
     return this.#bound.size + leaving;
+  }
+
+  /** The commands of all links. */
+  get load(): CommandLoad {
+    let inFlight = 0;
+    let queued = 0;
+    for (const { window, queue } of this.values()) {
+      inFlight += window.size;
+      queued += queue.size;
+    }
+    return { inFlight, queued };
   }
 
   /** All links, bound and leaving. */

@@ -5,6 +5,7 @@ import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
 import type { TerminalError } from '../history/message.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { TraceFields } from '../trace-context.ts';
 import type { Command } from './command.ts';
 import type { FinishResult, ReportResult } from './commands.ts';
 
@@ -13,8 +14,11 @@ import type { FinishResult, ReportResult } from './commands.ts';
  * nothing.
  */
 export interface ClientLink {
-  /** Writes the command. Called at most once per command, and only after its dispatch is recorded. */
-  sendCommand(command: Command, params: JsonText | null, remainingMs: number): void;
+  /**
+   * Writes the command. Called at most once per command, and only after its dispatch is recorded. `trace`: what the
+   * client's own spans belong to; null: what the caller gave.
+   */
+  sendCommand(command: Command, params: JsonText | null, remainingMs: number, trace: TraceFields | null): void;
   sendCancel(commandId: string, reason: string | null): void;
   /** Bytes that the socket has not accepted yet. */
   backlog(): number;
@@ -38,7 +42,7 @@ export interface LinkSession {
    * this, nothing is sent over the link.
    */
   begin(): void;
-  /** These three answer in the same tick if the store does, and then also throw in that tick. */
+  /** `ack` and the two methods after it answer in the same tick if the store does, and then also throw in that tick. */
   ack(commandId: string): MaybePromise<ReportResult>;
   progress(commandId: string, payload: JsonText | null): MaybePromise<ReportResult>;
   end(

@@ -1,31 +1,15 @@
+/** Binds clients to their links: opening, signs of life, reports and closing. */
 import { requireUser } from '../auth/principal.ts';
-import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
-import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
 import type { Links } from '../core.ts';
-import type { Deps } from '../deps.ts';
-import { fail, isStoreUnavailable } from '../errors.ts';
-import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
-import { utf8Length, type JsonText } from '../json.ts';
-import { thenDo, orElse, type MaybePromise } from '../maybe-promise.ts';
+import { fail } from '../errors.ts';
+import { id, type ClientKey } from '../ids.ts';
 import { Advertised } from './advertised.ts';
-import type { DeliveryActs } from './acts.ts';
-import type { Command } from './command.ts';
-import type { End, FinishResult, ReportResult } from './commands.ts';
-import type { Dispatcher } from './dispatcher.ts';
 import type { ClientLink, LinkSession } from './link.ts';
-import { linkClosed, linkOpened, publishChange } from './link-events.ts';
-import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
-import type { LinkQueue } from './link-queues.ts';
+import { linkOpened } from './link-events.ts';
+import { ClientSession, type LinkParts, type SessionParts } from './link-session.ts';
+import { beginResumeSpans } from './link-spans.ts';
 import { giveUpLater, kickElsewhere } from './replaced.ts';
-
-export type LinkParts = {
-  readonly deps: Deps;
-  readonly dispatcher: Dispatcher;
-  readonly acts: DeliveryActs;
-  readonly retryQueue: StoreRetryQueue;
-  readonly isDraining: () => boolean;
-};
 
 /** Binds clients to links. At most one link of a client is bound at a time: the newest. */
 export function createLinks(given: LinkParts): Links {
@@ -61,8 +45,6 @@ export function createLinks(given: LinkParts): Links {
   };
 }
 
-type SessionParts = LinkParts & { readonly advertised: Advertised };
-
 /** Assigns the client's commands to its new link. */
 async function bind(
   parts: SessionParts,
@@ -79,168 +61,8 @@ async function bind(
   const { requeued, unfinished, orphaned } = await deps.backend.commands.rebind(client, binding, 'up');
   for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
   for (const command of unfinished) linkQueue.window.add(command.commandId);
+  beginResumeSpans(deps, linkQueue, unfinished);
   giveUpLater(parts, orphaned);
   linkOpened(deps, result);
-  return new Session(parts, { linkQueue, result, unfinished });
-}
-
-type Opened = {
-  readonly linkQueue: LinkQueue;
-  readonly result: ConnectResult;
-  readonly unfinished: readonly Command[];
-};
-
-/** A class rather than closures: ten thousand idle clients then hold one object each. */
-class Session implements LinkSession {
-  readonly result: ConnectResult;
-  readonly unfinished: readonly Command[];
-  readonly #parts: SessionParts;
-  readonly #linkQueue: LinkQueue;
-  #open = true;
-  #left: Promise<void> | null = null;
-
-  constructor(parts: SessionParts, { linkQueue, result, unfinished }: Opened) {
-    this.#parts = parts;
-    this.#linkQueue = linkQueue;
-    this.result = result;
-    this.unfinished = unfinished;
-  }
-
-  begin(): void {
-    const { isDraining, dispatcher } = this.#parts;
-    const linkQueue = this.#linkQueue;
-    if (isDraining()) return linkQueue.link.close('node_drained', null);
-    linkQueue.open = true;
-    for (const { cancelRequestedAt, commandId } of this.unfinished)
-      if (cancelRequestedAt !== null) linkQueue.link.sendCancel(commandId, null);
-    dispatcher.pump(linkQueue);
-  }
-
-  ack(commandId: string): MaybePromise<ReportResult> {
-    const { instanceId } = this.#linkQueue.binding;
-    return this.#parts.acts.report(this.#keyOf(commandId), { instanceId, kind: 'ack', payload: null });
-  }
-
-  progress(commandId: string, payload: JsonText | null): MaybePromise<ReportResult> {
-    const { instanceId } = this.#linkQueue.binding;
-    return this.#parts.acts.report(this.#keyOf(commandId), { instanceId, kind: 'progress', payload });
-  }
-
-  end(commandId: string, end: Omit<End, 'kept' | 'instanceId'>): MaybePromise<FinishResult> {
-    const { acts, retryQueue, dispatcher } = this.#parts;
-    const { instanceId } = this.#linkQueue.binding;
-    const key = this.#keyOf(commandId);
-    const { kind, payload, error, refused } = end;
-    const run = (): MaybePromise<FinishResult> => acts.finish(key, { instanceId, kind, payload, error, refused });
-    return thenDo(orRetry(retryQueue, key, { end, run }), (finished) => {
-      dispatcher.free(key);
-      return finished;
-    });
-  }
-
-  async advertise(actions: Connection['actions']): Promise<Connection | null> {
-    const { deps } = this.#parts;
-    const { client, binding } = this.#linkQueue;
-    const connection = await this.#parts.advertised.advertise(client, actions, () =>
-      deps.backend.connections.advertise(client, binding.epoch, actions),
-    );
-    if (connection) publishChange(deps, 'actions_changed', { connection, cause: null });
-    return connection;
-  }
-
-  async report(report: ContextReport): Promise<ReportOutcome> {
-    const { deps } = this.#parts;
-    const { client, binding } = this.#linkQueue;
-    const outcome = await this.#parts.advertised.report(client, report, () =>
-      deps.backend.contexts.report(client, binding.epoch, report),
-    );
-    deps.metrics.count('context_reports', outcome);
-    return outcome;
-  }
-
-  async alive(): Promise<boolean> {
-    if (this.#left) return true;
-    const { client, binding } = this.#linkQueue;
-    return (await this.#parts.deps.backend.connections.touch(client, binding.epoch)) !== null;
-  }
-
-  drained(): void {
-    this.#parts.dispatcher.pump(this.#linkQueue);
-  }
-
-  async leave(): Promise<readonly string[]> {
-    this.#left ??= this.#leave().catch((error: unknown) => {
-      this.#left = null;
-      throw error;
-    });
-    await this.#left;
-    return [...this.#linkQueue.window];
-  }
-
-  async closed(cause: DisconnectCause): Promise<void> {
-    if (!this.#open) return;
-    this.#open = false;
-    const { deps, dispatcher, advertised } = this.#parts;
-    dispatcher.detach(this.#linkQueue);
-    advertised.closed(this.#linkQueue.client);
-    linkClosed(deps, this.result.connection, cause);
-    // For a client that left, the disconnect is already recorded.
-    if (this.#left) await this.#left;
-    else await this.#unbind(cause);
-  }
-
-  /**
-   * Unbinds once the store has answered every dispatch: after a lost answer only the bound link can learn whether the
-   * mark was set.
-   */
-  async #leave(): Promise<void> {
-    const { dispatcher } = this.#parts;
-    await dispatcher.retire(this.#linkQueue);
-    await this.#unbind('client_closed');
-    await dispatcher.written(this.#linkQueue);
-  }
-
-  /**
-   * Records the end of the link and parks what was queued for it. While the store is unavailable, the retry queue holds
-   * this back.
-   */
-  async #unbind(cause: DisconnectCause): Promise<void> {
-    const { deps, dispatcher, retryQueue } = this.#parts;
-    const { client, binding } = this.#linkQueue;
-    const run = async (): Promise<void> => {
-      const connection = await deps.backend.connections.disconnect(client, binding.epoch, cause);
-      // A newer link of the client is bound, so its commands are not parked.
-      if (!connection || dispatcher.find(client)) return;
-      await deps.backend.commands.rebind(client, binding, 'down');
-      publishChange(deps, 'disconnected', { connection, cause });
-    };
-    await retryQueue.take({ lane: `${clientKeyText(client)} ${binding.epoch}`, bytes: ENTRY_BYTES, run });
-  }
-
-  #keyOf(commandId: string): CommandKey {
-    const { userId, clientId } = this.#linkQueue.client;
-    return { userId, clientId, commandId: id('command_id', commandId) };
-  }
-}
-
-type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => MaybePromise<FinishResult> };
-
-/**
- * Answers in the same tick if the store does and nothing waits in the retry queue; otherwise the end goes through the
- * retry queue.
- */
-function orRetry(
-  retryQueue: StoreRetryQueue,
-  key: CommandKey,
-  { end: { payload }, run }: Ending,
-): MaybePromise<FinishResult> {
-  const keep = (): Promise<FinishResult> => {
-    const bytes = ENTRY_BYTES + (payload === null ? 0 : utf8Length(payload));
-    return retryQueue.take({ lane: commandKeyText(key), bytes, run: async () => run() });
-  };
-  if (retryQueue.size > 0) return keep();
-  return orElse(run, (error) => {
-    if (isStoreUnavailable(error)) return keep();
-    throw error;
-  });
+  return new ClientSession(parts, { linkQueue, result, unfinished });
 }

@@ -1,8 +1,10 @@
+/** Starts the loops of a node: its heartbeat, its mailbox, and the reconciliation of commands. */
 import type { Cancel } from '../clock.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import { NODE_BEAT_MS, RECONCILE_BATCH, RECONCILE_MS } from '../limits.ts';
 import type { DeliveryActs } from './acts.ts';
+import type { NodeQuestions } from './node-questions.ts';
 import type { MailboxRow, NodeListener } from './nodes.ts';
 import { createOutage } from './outage.ts';
 import { requeueAfterLeaseRecovery } from './lease-recovery.ts';
@@ -12,6 +14,7 @@ import type { Reply } from './waiter.ts';
 export type LoopParts = ReportParts & {
   readonly acts: DeliveryActs;
   readonly onReply: (reply: Reply) => void;
+  readonly questions: Pick<NodeQuestions, 'receive'>;
   readonly onDrain: (withinMs: number) => void;
   readonly onLost: NodeListener['lost'];
 };
@@ -68,7 +71,10 @@ function publishDisconnects({ backend, clock }: Deps, connections: readonly Conn
     backend.bus.publish('connections', { change, connection, cause: connection.disconnectCause, at: clock.now() });
 }
 
-function take({ dispatcher, onReply, onDrain }: LoopParts, row: Exclude<MailboxRow, { kind: 'pulse' }>): void {
+function take(
+  { dispatcher, questions, onReply, onDrain }: LoopParts,
+  row: Exclude<MailboxRow, { kind: 'pulse' }>,
+): void {
   switch (row.kind) {
     case 'command':
       return dispatcher.enqueue(row.key);
@@ -80,6 +86,9 @@ function take({ dispatcher, onReply, onDrain }: LoopParts, row: Exclude<MailboxR
       return onReply(row.reply);
     case 'drain':
       return onDrain(row.withinMs);
+    case 'question':
+    case 'answer':
+      return questions.receive(row);
     case 'kick': {
       const linkQueue = dispatcher.find(row.client);
       if (linkQueue?.binding.epoch === row.epoch) linkQueue.link.close(row.cause, row.instanceId);

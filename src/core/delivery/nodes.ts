@@ -9,11 +9,11 @@ import type { Reply } from './waiter.ts';
 /** A row of a node's mailbox. Rows are delivered in the order posted, each at most once per boot. */
 export type MailboxRow =
   | { readonly kind: 'command'; readonly key: CommandKey }
-  /** Ask the client to stop this command. */
+  /** The client is to be asked to stop this command. */
   | { readonly kind: 'cancel'; readonly key: CommandKey; readonly reason: string | null }
-  /** The command ended without its client's report. Its place in the window is free. */
+  /** The command ended without a report of its client, so its place in the window is free. */
   | { readonly kind: 'ended'; readonly key: CommandKey }
-  /** Close this link, unless a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
+  /** This link is to be closed, unless a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
   | {
       readonly kind: 'kick';
       readonly client: ClientKey;
@@ -24,7 +24,17 @@ export type MailboxRow =
   | { readonly kind: 'drain'; readonly withinMs: number }
   /** A node posts this to itself. Its arrival proves that the mailbox is read. */
   | { readonly kind: 'pulse' }
-  | { readonly kind: 'reply'; readonly reply: Reply };
+  | { readonly kind: 'reply'; readonly reply: Reply }
+  /** A question of another node. `text`: the question, in the form of its topic. */
+  | {
+      readonly kind: 'question';
+      readonly questionId: string;
+      readonly from: string;
+      readonly topic: 'series';
+      readonly text: string;
+    }
+  /** The answer to a question that this node has asked. */
+  | { readonly kind: 'answer'; readonly questionId: string; readonly text: string };
 
 /** What a node reports with each heartbeat. */
 export type NodeReport = {
@@ -34,11 +44,11 @@ export type NodeReport = {
   readonly reconciliationAlive: boolean;
   /** Links with commands queued. */
   readonly activeDrainers: number;
-  /** Callers that wait on this node. */
+  /** How many callers wait on this node. */
   readonly connectionWaiters: number;
-  /** Links of clients. */
+  /** How many links of clients this node has. */
   readonly links: number;
-  /** Commands queued or in flight on its links. */
+  /** How many commands are queued or in flight on its links. */
   readonly unfinishedCommands: number;
   readonly draining: boolean;
   readonly counters: ReadonlyMap<string, number>;

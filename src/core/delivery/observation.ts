@@ -5,7 +5,7 @@ import type { PageArgs } from '../cursor.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { Completeness, Page } from '../page.ts';
 import type { Command } from './command.ts';
-import type { CapacityScope, DeliveryFilter, DeliverySummary } from './inspector.ts';
+import type { CapacityScope, CommandOrder, DeliveryFilter, DeliverySummary } from './inspector.ts';
 import type { DispatcherNode } from './nodes.ts';
 
 export type DeliverySummaryView = DeliverySummary & { readonly completeness: Completeness };
@@ -22,8 +22,27 @@ export type NodeView = DispatcherNode & { readonly stale: boolean };
  */
 export type ScopeView = CapacityScope & { readonly limit: number | null };
 
+/**
+ * The reservations of the deployment, without the id of any user. `named`: the scopes of the policy with the most
+ * reservations, the most first, at most SHOWN_SCOPES. `others`: the reservations of all other scopes, such as those of
+ * single users. `fullest`: the highest fraction of its limit that any scope has used; 0 without reservations.
+ */
+export type ReservationsView = {
+  readonly named: readonly Pick<ScopeView, 'scopeId' | 'reservedCommands' | 'limit'>[];
+  readonly others: number;
+  readonly fullest: number;
+};
+
 /** Filters for listing tracked commands. An omitted filter matches all. */
-export type DeliveryQuery = { readonly [Name in keyof DeliveryFilter]?: DeliveryFilter[Name] | undefined };
+export type DeliveryQuery = {
+  readonly [Name in Exclude<keyof DeliveryFilter, 'labels'>]?: DeliveryFilter[Name] | undefined;
+} & {
+  /** Labels of the target's connection, each as `key=value`. */
+  readonly labels?: readonly string[] | null | undefined;
+};
+
+/** The requested page of commands. The default order is `key`. */
+export type CommandPageArgs = PageArgs & { readonly order?: CommandOrder | null | undefined };
 
 /**
  * The result of closing a link as an operator. `closed`: the link is gone. `requested`: its node was asked and has not
@@ -38,6 +57,7 @@ export interface DeliveryObservation {
   nodes(requester: Principal | null, page: PageArgs): Promise<Page<NodeView>>;
   /** Admission scopes that hold reservations, ordered by scope. */
   tenants(requester: Principal | null, page: PageArgs): Promise<Page<ScopeView>>;
+  reservations(requester: Principal | null): Promise<ReservationsView>;
   /** Nodes by their ids, in order; null for one that has not reported. */
   nodesById(requester: Principal | null, nodeIds: readonly string[]): Promise<readonly (NodeView | null)[]>;
   /** Scopes by their ids, in order; null for one without reservations. */
@@ -47,20 +67,33 @@ export interface DeliveryObservation {
    * valid.
    */
   status(requester: Principal | null, key: CommandKey): Promise<Command | null>;
-  /** Tracked commands, ordered by (user, client, command). */
-  commands(requester: Principal | null, query: DeliveryQuery, page: PageArgs): Promise<Page<Command>>;
+  /** Tracked commands, in the requested order. Throws `invalid_argument` if a filter is not valid. */
+  commands(requester: Principal | null, query: DeliveryQuery, page: CommandPageArgs): Promise<Page<Command>>;
 }
 
-/** Operator actions, for administrators only. Each is written to the audit log. */
+/**
+ * Operator actions, for administrators only. Each is written to the audit first: without a row nothing is done
+ * (`audit_unavailable`). `requestId`: the id of the request, for the row.
+ */
 export interface OperatorActions {
   /**
    * Closes a client's link with the cause `operator`. Null: there is no such connection. Throws `not_connected` if its
    * link is down.
    */
-  disconnectClient(requester: Principal | null, key: ClientKey, reason: string | null): Promise<Disconnection | null>;
+  disconnectClient(
+    requester: Principal | null,
+    key: ClientKey,
+    reason: string | null,
+    requestId?: string | null,
+  ): Promise<Disconnection | null>;
   /**
    * Asks a node to drain for at most `withinMs` milliseconds, and answers with its report afterwards. Null: there is no
    * such live node.
    */
-  drainNode(requester: Principal | null, nodeId: string, withinMs: number | null): Promise<NodeView | null>;
+  drainNode(
+    requester: Principal | null,
+    nodeId: string,
+    withinMs: number | null,
+    requestId?: string | null,
+  ): Promise<NodeView | null>;
 }

@@ -1,10 +1,11 @@
-/** What follows when a new link replaces the earlier link of a client. */
+/** What the relay does when a new link replaces the earlier link of a client. */
 import type { ConnectResult } from '../connections/store.ts';
 import type { Deps } from '../deps.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
+import { commandTraceFields } from '../trace-context.ts';
 
 type Parts = { readonly deps: Deps; readonly acts: DeliveryActs; readonly dispatcher: Dispatcher };
 
@@ -29,13 +30,15 @@ export function kickElsewhere({ deps }: Pick<Parts, 'deps'>, { previous, connect
  * closing socket. While the old client is leaving in good order over a link of this node, the grace period is renewed.
  */
 export function giveUpLater({ deps, acts, dispatcher }: Parts, orphaned: readonly Command[]): void {
-  for (const { userId, clientId, commandId, boundInstanceId } of orphaned) {
+  for (const command of orphaned) {
+    const { userId, clientId, commandId, boundInstanceId } = command;
     const key = { userId, clientId, commandId };
     const giveUp = (): void => {
       if (dispatcher.isLeaving(key)) return void deps.clock.after(REPLACED_GRACE_MS, giveUp);
       const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: boundInstanceId } as const;
       acts.settle(key, settlement).catch((error: unknown) => {
-        deps.log.warn({ err: error }, 'could not settle a command of a replaced instance; it ends at its deadline');
+        const fields = { err: error, ...commandTraceFields(command) };
+        deps.log.warn(fields, 'could not settle a command of a replaced instance; it ends at its deadline');
       });
     };
     deps.clock.after(REPLACED_GRACE_MS, giveUp);

@@ -9,7 +9,7 @@ import type { NodeReport } from './nodes.ts';
 export type ReportParts = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
-  /** Callers that wait on this node. */
+  /** How many callers wait on this node. */
   readonly waiters: () => number;
   readonly isDraining: () => boolean;
 };
@@ -41,13 +41,14 @@ const ZEROS: ReadonlyMap<string, number> = new Map(
 /** This node's current report. */
 export function reportOf({ deps, dispatcher, waiters, isDraining }: ReportParts, times: LoopTimes): NodeReport {
   const now = deps.clock.now();
+  const { inFlight, queued } = dispatcher.load;
   return {
     listenerAlive: now - times.heardAt < LOOP_ALIVE_MS,
     reconciliationAlive: now - times.reconciledAt < LOOP_ALIVE_MS,
     activeDrainers: dispatcher.draining,
     connectionWaiters: waiters(),
     links: dispatcher.links,
-    unfinishedCommands: dispatcher.unfinished,
+    unfinishedCommands: inFlight + queued,
     draining: isDraining(),
     counters: new Map([...ZEROS, ...deps.metrics.snapshot()]),
   };

@@ -32,7 +32,7 @@ export interface StoreRetryQueue {
 type Waiting = {
   readonly lane: string;
   readonly bytes: number;
-  /** False if the store is still unavailable. */
+  /** Runs the act. Returns false if the store is still unavailable. */
   attempt(): Promise<boolean>;
   reject(error: unknown): void;
 };

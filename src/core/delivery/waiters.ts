@@ -22,7 +22,7 @@ export type WaiterFilter = {
 export type AttachResult =
   | { readonly kind: 'waiting'; readonly waiter: Waiter; readonly command: Command }
   | { readonly kind: 'satisfied'; readonly command: Command; readonly result: JsonText | null }
-  /** Only a mark is left of the command. */
+  /** The command ended, and only its mark is left. */
   | { readonly kind: 'ended'; readonly mark: CommandMark }
   | { readonly kind: 'full' }
   | { readonly kind: 'unknown' };
@@ -33,8 +33,8 @@ export type Counted = { readonly count: number; readonly complete: boolean };
 export type CountedScan = { readonly total: number; readonly scan: Scan<PendingWait> };
 
 /**
- * The waits of callers. ADMIT or `attach` adds a row; it goes when its command ends, its stage is reached, or it is
- * removed.
+ * The waits of callers. `CommandStore.admit` or `attach` adds a row. The row is removed when its command ends, its
+ * stage is reached, or `remove` is called.
  */
 export interface WaiterStore {
   /** Atomic: reads the record and registers the waiter in one act, so that no end is missed in between. */

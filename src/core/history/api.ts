@@ -25,12 +25,15 @@ export interface Histories {
     userIds: readonly string[],
     first: number,
   ): MaybePromise<readonly Summary<StreamSummary>[]>;
-  /** Null: no such stream, or a foreign one. */
+  /** Null if there is no such stream, or if it belongs to another user. */
   messages(requester: Requester, query: MessageQuery, page: MessagePageArgs): Promise<Page<Message> | null>;
   ofCommand(requester: Requester, userId: string, commandId: string, page: MessagePageArgs): Promise<Page<Message>>;
   /** For streams that the requester may read. One answer per key, in order; null where there is no such stream. */
   manyStreams(keys: readonly StreamKey[]): Promise<readonly (StreamSummary | null)[]>;
-  /** For messages that the requester may read. One answer per key, in order; null where it is no longer retained. */
+  /**
+   * For messages that the requester may read. One answer per key, in order; null for a message that is no longer
+   * retained.
+   */
   manyMessages(requester: Requester, keys: readonly MessageKey[]): Promise<readonly (Message | null)[]>;
   /**
    * For nested fields, after the messages were authorized and their payloads were requested: one answer per message, in

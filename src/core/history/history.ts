@@ -91,7 +91,8 @@ async function streamAt(store: HistoryStore, { userId, suffix }: StreamKey): Pro
   return row?.suffix === suffix ? row : null;
 }
 
-async function messageAt(store: HistoryStore, { userId, suffix, seq, at }: MessageKey): Promise<Message | null> {
+/** The retained message with this key; null if it is no longer retained. */
+export async function messageAt(store: HistoryStore, { userId, suffix, seq, at }: MessageKey): Promise<Message | null> {
   const filter = { afterTime: at - 1, beforeTime: at + 1, kinds: null };
   const after = seq === 0 ? null : [sortable(seq - 1), sortable(at)];
   const row = (await store.messages(userId, suffix, filter, { first: 1, after }))?.rows[0]?.row;

@@ -2,9 +2,17 @@
 import { isId, suffixSegments } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
+import type { LinkDetails } from '../link-details.ts';
 import type { SpillRef } from './spill.ts';
 
-export const MESSAGE_KINDS = ['command', 'progress', 'result', 'error', 'cancel', 'event', 'late_result'] as const;
+/** Of a client link, one row says that it opened, and one that it ended: `link_replaced` if a newer link took over. */
+export const LINK_KINDS = ['link_opened', 'link_closed', 'link_replaced'] as const;
+export type LinkMessageKind = (typeof LINK_KINDS)[number];
+
+export const MESSAGE_KINDS = [
+  ...(['command', 'progress', 'result', 'error', 'cancel', 'event', 'late_result'] as const),
+  ...LINK_KINDS,
+] as const;
 export type MessageKind = (typeof MESSAGE_KINDS)[number];
 
 /**
@@ -29,7 +37,8 @@ export type NewMessage = StoredPayload & {
   readonly id: string;
   readonly userId: string;
   /**
-   * The part of the stream's key after the user: `clients/<client>`, `sites/<site>/events`, or another ingested suffix.
+   * The part of the stream's key after the user: `clients/<client>`, `links`, `sites/<site>/events`, or another ingested
+   * suffix.
    */
   readonly suffix: string;
   readonly kind: MessageKind;
@@ -39,6 +48,8 @@ export type NewMessage = StoredPayload & {
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
   readonly error: TerminalError | null;
+  /** Only of the kinds `LINK_KINDS`; absent in all others. Such a message has no payload. */
+  readonly link?: LinkDetails;
 };
 
 /**
@@ -55,6 +66,16 @@ export type ShownPayload = { readonly state: PayloadState; readonly text: JsonTe
 
 export function streamKey(userId: string, suffix: string): string {
   return `${userId}/${suffix}`;
+}
+
+/**
+ * The stream of a user's link history. Only the acts that bind and unbind links write it. Its bounds are its own
+ * (LINK_MESSAGES, LINK_BYTES), so that a client that reconnects all the time drops no message of another stream.
+ */
+export const LINK_STREAM = 'links';
+
+export function isLinkKind(kind: string): kind is LinkMessageKind {
+  return LINK_KINDS.some((known) => known === kind);
 }
 
 export function clientStream(clientId: string): string {

@@ -16,7 +16,7 @@ export type PayloadStorageParts = {
   readonly crypto: Pick<Crypto, 'sha256'>;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** How long history retains a message, in milliseconds; the stored object of its payload expires with it. */
+  /** How long history retains a message, in milliseconds. The stored object of its payload expires at the same time. */
   readonly retentionMs: number;
 };
 
@@ -30,10 +30,15 @@ export interface PayloadStorage {
    */
   keep(text: JsonText | null, userId: string): MaybePromise<StoredPayload>;
   /**
-   * As `keep`, for an event that has happened already and must be recorded: if storing fails, only size and digest are
-   * kept. Never throws.
+   * Like `keep`, for an event that has happened already and must be recorded: if storing fails, only size and digest
+   * are kept. Never throws.
    */
   keepAnyway(text: JsonText | null, userId: string): MaybePromise<StoredPayload>;
+  /**
+   * The error that `keep` would throw now; null if it would throw none. `unknown`: the store cannot tell without
+   * writing. Writes nothing.
+   */
+  preview(text: JsonText | null, userId: string): MaybePromise<CallboardError | 'unknown' | null>;
   /** Keeps a small payload whole, and only size and digest of a large one. Writes nothing to the spill store. */
   note(text: JsonText | null): StoredPayload;
   /** Removes the stored object of a payload whose message was not retained. Never throws. */
@@ -64,6 +69,10 @@ export function createPayloadStorage(parts: PayloadStorageParts): PayloadStorage
   return {
     keep,
     note,
+    preview(text, userId) {
+      if (text === null || !isLarge(text)) return null;
+      return spill.preview ? spill.preview(utf8Length(text), userId) : 'unknown';
+    },
     keepAnyway(text, userId) {
       const kept = keep(text, userId);
       if (!(kept instanceof Promise)) return kept;

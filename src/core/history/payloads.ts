@@ -5,7 +5,10 @@ import { holderOf } from '../shares/holders.ts';
 import type { Message, ShownPayload } from './message.ts';
 import type { SpillRead } from './spill.ts';
 
-/** Objects of the spill store that one answer reads concurrently, and their bytes. A single object may have more. */
+/**
+ * How many objects of the spill store one answer reads at the same time, and their bytes in all. A single object may
+ * have more bytes.
+ */
 const AT_ONCE = { objects: 16, bytes: 1024 * 1024 } as const;
 
 const SHOWN: Readonly<Record<SpillRead['state'], ShownPayload['state']>> = {
@@ -62,7 +65,7 @@ async function readOne(deps: Deps, { payload, spill }: Message): Promise<ShownPa
 async function readSafely({ spill, log, crypto }: Deps, ref: Parameters<typeof spill.read>[0]): Promise<SpillRead> {
   try {
     const read = await spill.read(ref);
-    // A managed store has checked the digest already.
+    // A managed store has already checked the digest.
     const whole = read.state !== 'present' || spill.managed || crypto.sha256(read.text) === ref.sha256;
     if (whole) return read;
   } catch (error) {

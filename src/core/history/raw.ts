@@ -33,7 +33,8 @@ export type RawMessages = { readonly items: readonly (JsonText | null)[]; readon
  */
 export async function readRaw(deps: Deps, requester: Principal | null, query: RawQuery): Promise<RawMessages | null> {
   requireAdmin(requester);
-  if (!deps.rawMessages) fail('raw_history_disabled', 'The raw sample of history is disabled on this relay.');
+  if (!deps.rawMessages || deps.reveal !== 'argument')
+    fail('raw_history_disabled', 'The raw sample of history is disabled on this relay.');
   const messages = within('limit', query.limit, { default: RAW_SAMPLE, min: 1, max: RAW_SAMPLE });
   const of = query.valuesOnly ? 'payloads' : 'stored';
   const bounds: SampleBounds = { messages, bytes: RAW_SAMPLE_BYTES, of };

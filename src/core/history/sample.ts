@@ -19,8 +19,8 @@ export class Sampling {
   }
 
   /**
-   * Offers one message. `stored` returns the row as its store keeps it; it is called only if the row is needed. False:
-   * the sample is cut here, and no more messages are to be offered.
+   * Offers one message. `stored` returns the row as its store keeps it, and is called only if the row is needed.
+   * Returns false if the sample is cut here and no more messages are to be offered.
    */
   offer(message: Message, stored: () => JsonText): boolean {
     const { of, messages, bytes } = this.#bounds;

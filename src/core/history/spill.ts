@@ -1,4 +1,5 @@
 /** The port of the spill store, which keeps large payloads outside the history. */
+import type { CallboardError } from '../errors.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
@@ -16,8 +17,7 @@ export type SpillRef = {
 };
 
 /**
- * `expired`: the object's time is over, even if the object still exists. `unavailable`: the object is lost, damaged or
- * unreadable.
+ * `expired`: the object has expired, even if it still exists. `unavailable`: the object is lost, damaged or unreadable.
  */
 export type SpillRead =
   | { readonly state: 'present'; readonly text: JsonText }
@@ -31,7 +31,7 @@ export type SpillRead =
 export interface SpillStore {
   /** Describes the store, without secrets. */
   readonly kind: string;
-  /** False for the operator's own store, from which the relay never removes anything. */
+  /** False for a store of the operator's own, from which the relay never removes anything. */
   readonly managed: boolean;
   /**
    * Stores an object and counts its bytes for this user, in the share `spilled_bytes`. `expiresAt` is in epoch
@@ -39,6 +39,11 @@ export interface SpillStore {
    * `store_full` if there is no room; in both cases nothing is stored.
    */
   put(text: JsonText, expiresAt: number, userId: string): Promise<SpillRef>;
+  /**
+   * The error that `put` would throw now for an object of this size; null if it would throw none. `unknown`: the store
+   * learns that only when it writes. Writes and counts nothing. A store without this method cannot tell.
+   */
+  preview?(bytes: number, userId: string): MaybePromise<CallboardError | 'unknown' | null>;
   /**
    * Removes an object whose reference was not given to anyone, so that a refused request leaves nothing behind. Never
    * called on an unmanaged store.

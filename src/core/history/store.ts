@@ -21,7 +21,7 @@ export type StreamKey = Pick<StreamSummary, 'userId' | 'suffix'>;
 export type MessageKey = StreamKey & Pick<Message, 'seq' | 'at'>;
 
 export type MessageFilter = {
-  /** Both exclusive, epoch milliseconds. */
+  /** Bounds of the time of retention, both exclusive; epoch milliseconds. */
   readonly afterTime: number | null;
   readonly beforeTime: number | null;
   /** Null: every kind. */
@@ -74,7 +74,7 @@ export interface HistoryStore {
    */
   retain(message: NewMessage): MaybePromise<Message>;
   /**
-   * As `retain`, for a message that may be sent again. One atomic act sets its deduplication mark (user, client, id),
+   * Like `retain`, for a message that may be sent again. One atomic act sets its deduplication mark (user, client, id),
    * changes the counters and retains the message. A duplicate is counted and changes nothing else.
    */
   ingest(message: IngestedMessage): MaybePromise<IngestResult>;

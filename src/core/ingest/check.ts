@@ -2,6 +2,7 @@
 import type { Crypto } from '../crypto.ts';
 import { fail, invalid } from '../errors.ts';
 import { collectInputErrors, optional } from '../input-errors.ts';
+import { LINK_STREAM } from '../history/message.ts';
 import type { IngestedMessage } from '../history/store.ts';
 import { id, isId, suffixSegments, trace } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
@@ -14,8 +15,8 @@ export type CheckedMessage = Omit<IngestedMessage, 'payload' | 'spill' | 'instan
   readonly text: JsonText | null;
 };
 
-/** Streams below this segment are reserved: only the messages of links are retained there. */
-const RESERVED = 'clients';
+/** Streams at and below these segments are reserved: only the messages of links, and their history, are retained there. */
+const RESERVED = ['clients', LINK_STREAM];
 const SUFFIX_FORM = `expected 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/", none of them "." or ".."`;
 
 /** Throws one `invalid_argument` that names every invalid member, or `reserved_stream`, or `payload_too_large`. */
@@ -32,7 +33,7 @@ export function checkMessage(crypto: Crypto, userId: string, message: IngestMess
   };
   throwIfAny();
   if (isReserved(checked.suffix))
-    fail('reserved_stream', 'Streams under "clients/" are reserved for the messages of links.');
+    fail('reserved_stream', 'The stream "links" and streams under "clients/" are reserved for links.');
   const { payload } = message;
   if (payload !== null && utf8Length(payload) > MAX_FRAME_BYTES)
     fail('payload_too_large', `A payload has at most ${MAX_FRAME_BYTES} bytes.`);
@@ -51,5 +52,5 @@ function checkSuffix(text: string): string {
 }
 
 function isReserved(suffix: string): boolean {
-  return suffix === RESERVED || suffix.startsWith(`${RESERVED}/`);
+  return RESERVED.some((segment) => suffix === segment || suffix.startsWith(`${segment}/`));
 }

@@ -1,3 +1,4 @@
+/** Ingests messages of hosts: checks, deduplicates, retains and projects each of them. */
 import { requireUser } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';

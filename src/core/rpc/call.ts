@@ -5,23 +5,36 @@ import type { PendingWait } from '../delivery/waiters.ts';
 import type { Code } from '../errors.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
+import type { TraceContext } from '../trace-context.ts';
 
-export type InvokeRequest = ClientKey & {
-  readonly action: string;
-  /** Forwarded without change. Must be JSON; anything but an object is refused. */
-  readonly params: JsonText | null;
-  readonly commandId?: string | null | undefined;
-  readonly instanceId?: string | null | undefined;
-  readonly waitFor?: WaitFor | null | undefined;
-  readonly connectWithinMs?: number | null | undefined;
-  readonly respondWithinMs?: number | null | undefined;
+/** The trace that a request belongs to. */
+export type TracedRequest = {
   readonly traceId?: string | null | undefined;
   readonly parentSpanId?: string | null | undefined;
-  /** Aborts when the caller hangs up: ends the waiter, never the command. */
-  readonly signal?: HangUp | undefined;
-  readonly onAdmitted?: OnStage | undefined;
-  readonly onStage?: OnStage | undefined;
+  /** Two hexadecimal digits. */
+  readonly traceFlags?: string | null | undefined;
+  readonly traceState?: string | null | undefined;
+  /** The trace context of the request that carries this one. Used if neither of the two ids above is given. */
+  readonly trace?: TraceContext | undefined;
+  /** Called with the span of this request, if the relay traces. Must not throw. */
+  readonly onSpan?: ((span: TraceContext) => void) | undefined;
 };
+
+export type InvokeRequest = ClientKey &
+  TracedRequest & {
+    readonly action: string;
+    /** Forwarded without change. Must be JSON; anything but an object is refused. */
+    readonly params: JsonText | null;
+    readonly commandId?: string | null | undefined;
+    readonly instanceId?: string | null | undefined;
+    readonly waitFor?: WaitFor | null | undefined;
+    readonly connectWithinMs?: number | null | undefined;
+    readonly respondWithinMs?: number | null | undefined;
+    /** Aborts when the caller hangs up: ends the waiter, never the command. */
+    readonly signal?: HangUp | undefined;
+    readonly onAdmitted?: OnStage | undefined;
+    readonly onStage?: OnStage | undefined;
+  };
 
 /** The part of AbortSignal that a wait needs. An AbortSignal or a cheaper object may be passed. */
 export interface HangUp {
@@ -64,28 +77,32 @@ export type Invocation =
       readonly message: string;
       readonly by: RefusedBy;
       readonly retryAfterMs: number | null;
-      /** The command id that the caller chose; null if it chose none. */
+      /** The command id of the invocation; null if its caller chose none. */
       readonly commandId: string | null;
       /** The share that is used up, for `share_exceeded` and `store_full`. */
       readonly share?: string | undefined;
     };
 
-export type AwaitRequest = CommandKey & {
-  readonly waitFor?: WaitFor | null | undefined;
-  /** How long to wait, in milliseconds; 0 reads the record and makes no waiter. */
-  readonly withinMs?: number | null | undefined;
-  readonly signal?: HangUp | undefined;
-  readonly onAdmitted?: OnStage | undefined;
-  readonly onStage?: OnStage | undefined;
-};
+export type AwaitRequest = CommandKey &
+  TracedRequest & {
+    readonly waitFor?: WaitFor | null | undefined;
+    /** How long to wait, in milliseconds; 0 reads the record and registers no waiter. */
+    readonly withinMs?: number | null | undefined;
+    readonly signal?: HangUp | undefined;
+    readonly onAdmitted?: OnStage | undefined;
+    readonly onStage?: OnStage | undefined;
+  };
 
-/** `cancelled`: it had not been written and now never will be. `requested`: its client was asked. `too_late`: it had ended. */
+/**
+ * `cancelled`: the command had not been written, and now never will be. `requested`: its client was asked to stop it.
+ * `too_late`: it had ended.
+ */
 export type CancelReceipt = {
   readonly state: 'cancelled' | 'requested' | 'too_late';
   readonly commandId: string;
   /** Null while the command is live. */
   readonly outcome: Outcome | null;
-  /** Null where a mark of the ended command is all that is retained. */
+  /** Null if only a mark of the ended command is retained. */
   readonly command: Command | null;
 };
 

@@ -8,9 +8,11 @@ import type { Holdings } from '../shares/shares.ts';
 /** A wait of a caller of this node, with all that is needed to register it again. */
 export type KnownWait = {
   readonly rpcId: string;
-  /** The last known state. */
+  /** The last known state of the command. */
   readonly command: Command;
   readonly waitFor: WaitFor;
+  /** When the wait began, in epoch milliseconds. */
+  readonly since: number;
   /** When the caller's own budget ends, in epoch milliseconds; null: as long as the command lives. */
   readonly until: number | null;
 };
@@ -76,6 +78,13 @@ export class Correlator {
 
   get released(): boolean {
     return this.#released;
+  }
+
+  /** When the oldest wait began that is, or was, registered in the store; null if there is none. */
+  get oldestSince(): number | null {
+    let oldest: number | null = null;
+    for (const { since } of this.known()) if (oldest === null || since < oldest) oldest = since;
+    return oldest;
   }
 
   get size(): number {

@@ -1,22 +1,24 @@
 /** The calls on an admitted command: await and cancel. */
+import type { RecordedAct } from '../audit/trail.ts';
 import { subjectOf, type Principal } from '../auth/principal.ts';
 import type { AwaitRequest, CancelReceipt, Invocation, Requester } from '../core.ts';
-import { isTerminal } from '../delivery/command.ts';
+import { isCallOf, isTerminal } from '../delivery/command.ts';
 import { ownKey } from '../delivery/delivery.ts';
 import { fail } from '../errors.ts';
 import { holderOf } from '../shares/holders.ts';
 import { SHARE_MESSAGE } from '../shares/shares.ts';
-import type { CommandKey } from '../ids.ts';
+import { hasAtMost, type CommandKey } from '../ids.ts';
 import { AWAIT_WITHIN_MS, MAX_REASON } from '../limits.ts';
 import { invalid } from '../errors.ts';
+import { withCallSpan } from './call-span.ts';
 import { endedInvocation } from './ended.ts';
 import { invocation } from './invocation.ts';
 import { within } from '../range.ts';
 import { Wait, type WaitParts } from './wait.ts';
 
 /**
- * Waits again on a command by its ids, from any node. Null: the command is absent or belongs to another user.
- * `withinMs` 0 reads the record and makes no waiter.
+ * Waits again on a command by its ids, from any node. `withinMs` 0 reads the record and registers no waiter. Null: the
+ * command does not exist or belongs to another user.
  */
 export async function awaitCommand(
   parts: WaitParts,
@@ -28,6 +30,22 @@ export async function awaitCommand(
   const withinMs = within('within_ms', request.withinMs, AWAIT_WITHIN_MS);
   if (!key) return null;
   if (withinMs === 0) return readCommand(parts, key);
+  const asked = { ...request, ...key, action: null };
+  return withCallSpan<Invocation | null>(deps, asked, () => waitAgain(parts, { requester, request, key, withinMs }));
+}
+
+type WaitRequest = {
+  readonly requester: Requester;
+  readonly request: AwaitRequest;
+  readonly key: CommandKey;
+  readonly withinMs: number;
+};
+
+async function waitAgain(
+  parts: WaitParts,
+  { requester, request, key, withinMs }: WaitRequest,
+): Promise<Invocation | null> {
+  const { deps } = parts;
   const waitFor = request.waitFor ?? 'completed';
   const holdings = deps.shares.of(holderOf(requester));
   const shortage = holdings.refusal('waits', 1);
@@ -52,21 +70,47 @@ export async function awaitCommand(
 /** Null: the command is absent or belongs to another user. */
 export async function cancelCommand(
   parts: WaitParts,
-  request: { requester: Requester; key: CommandKey; reason: string | null },
+  request: { requester: Requester; key: CommandKey; reason: string | null; requestId: string | null },
 ): Promise<CancelReceipt | null> {
   const { requester, reason } = request;
   const key = ownKey(requester, request.key);
   if (!key || !requester) return null;
-  if (reason !== null && reason.length > MAX_REASON) invalid('reason', `expected at most ${MAX_REASON} characters`);
+  if (reason !== null && !hasAtMost(reason, MAX_REASON)) invalid('reason', `expected at most ${MAX_REASON} characters`);
+  const act = await recordCancel(parts, { requester, key, reason, requestId: request.requestId });
   const result = await parts.acts.settle(key, { kind: 'cancel', reason, by: nameOf(requester) });
+  await act?.end(CANCEL_STATES[result.kind]);
   const { commandId } = key;
   if (result.kind === 'unknown') {
     const mark = await parts.deps.backend.commands.mark(key);
     return mark && { state: 'too_late', commandId, outcome: mark.outcome, command: null };
   }
-  const state = { settled: 'cancelled', requested: 'requested', unchanged: 'too_late' } as const;
   const { command } = result;
-  return { state: state[result.kind], commandId, outcome: command.outcome, command };
+  return { state: CANCEL_STATES[result.kind], commandId, outcome: command.outcome, command };
+}
+
+const CANCEL_STATES = {
+  settled: 'cancelled',
+  requested: 'requested',
+  unchanged: 'too_late',
+  unknown: 'too_late',
+} as const;
+
+/**
+ * Records in the audit that an administrator cancels a live command of another caller, before it is cancelled. Null:
+ * there is nothing to record.
+ */
+async function recordCancel(
+  { deps }: WaitParts,
+  {
+    requester,
+    key,
+    ...told
+  }: { requester: Principal; key: CommandKey; reason: string | null; requestId: string | null },
+): Promise<RecordedAct | null> {
+  if (requester.kind !== 'admin') return null;
+  const [command] = await deps.backend.commands.get([key]);
+  if (!command || isTerminal(command) || isCallOf(command, requester)) return null;
+  return deps.audit.record(requester, { action: 'cancel', subject: key, ...told });
 }
 
 async function readCommand({ deps }: WaitParts, key: CommandKey): Promise<Invocation | null> {

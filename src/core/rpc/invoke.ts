@@ -1,110 +1,84 @@
+/** Invokes an action: checks the invocation, admits the command, and waits for its stage. */
 import { requireScope, type CallingPrincipal } from '../auth/principal.ts';
-import { isLive, type Connection } from '../connections/connection.ts';
 import type { Invocation, InvokeRequest, Requester } from '../core.ts';
 import type { CommandCaller } from '../delivery/command.ts';
 import type { AdmitRequest, AdmitResult } from '../delivery/commands.ts';
 import { satisfied } from '../delivery/waiter.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError, notFound } from '../errors.ts';
-import type { PayloadStorage } from '../history/payload-storage.ts';
 import type { StoredPayload } from '../history/message.ts';
-import { canonicalUser, type CommandKey } from '../ids.ts';
-import { thenDo, orElse, type MaybePromise } from '../maybe-promise.ts';
+import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { holderOf } from '../shares/holders.ts';
-import { isShareRefusal } from '../shares/shares.ts';
+import { withCallSpan } from './call-span.ts';
 import { endedInvocation } from './ended.ts';
 import { invocation } from './invocation.ts';
-import { refused, refusedAdmission, refusedShare } from './refusals.ts';
+import { CALL_LAYERS, liveConnection, ownUser, refusedParams } from './layers.ts';
+import type { InvokeParts, PreparedCall } from './layers.ts';
+import { refusedAdmission, refusedStore, type InvokeRefusal } from './refusals.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
-import { Wait, type CallerSide, type WaitParts } from './wait.ts';
-
-export type InvokeParts = WaitParts & { readonly keeper: PayloadStorage; readonly isDraining: () => boolean };
+import { Wait, type CallerSide } from './wait.ts';
 
 /**
  * Admits a command and waits for the stage that the caller requested. Checks run in this order: authentication and
- * scope, ownership of the client, input, policy, target, capacity. A refused invocation leaves no record.
+ * scope, ownership of the client, input, then CALL_LAYERS, then those of the store. A refused invocation leaves no
+ * record.
  */
 export function invoke(parts: InvokeParts, requester: Requester, request: InvokeRequest): MaybePromise<Invocation> {
-  const caller = requireScope(requester, 'invoke');
-  const userId = canonicalUser(request.userId);
-  if (caller.kind === 'user' && caller.userId !== userId) notFound();
-  const checked = checkInvoke(parts.deps.crypto, request);
-  return invokeChecked(parts, { caller, userId, checked, wait: request });
+  return withCallSpan(parts.deps, request, (span) => {
+    const caller = requireScope(requester, 'invoke');
+    const userId = ownUser(caller, request.userId);
+    const checked = checkInvoke(parts.deps.crypto, request, { span });
+    return invokeChecked(parts, { caller, userId, checked, wait: request });
+  });
 }
 
 export type CheckedCall = {
   /** The principal that the policy is evaluated for. */
   readonly caller: CallingPrincipal;
-  /** Who is recorded as the command's caller; by default the principal. */
+  /** The caller that the command's record names; by default the principal. */
   readonly recordedAs?: CommandCaller;
   readonly userId: string;
   readonly checked: CheckedInvoke;
   readonly wait: CallerSide;
 };
 
-/** As `invoke`, after ownership and input have been checked: policy, target and capacity are left. */
+/** Like `invoke`, after ownership and input have been checked. */
 export function invokeChecked(
   parts: InvokeParts,
   { caller, recordedAs = callerOf(caller), userId, checked, wait }: CheckedCall,
 ): MaybePromise<Invocation> {
-  const { deps } = parts;
-  const commandId = checked.commandId ?? deps.crypto.randomId();
+  const commandId = checked.commandId ?? parts.deps.crypto.randomId();
   const key = { userId, clientId: checked.clientId, commandId };
-  return thenDo(preflight(parts, { caller, key, checked }), (refusal) => {
-    if (!refusal) return admit(parts, { caller, recordedAs, key, checked, wait });
-    deps.metrics.count('commands_refused', refusal.code);
-    return { ...refusal, commandId: checked.commandId };
+  const holdings = parts.deps.shares.of(holderOf(caller));
+  return thenDo(liveConnection(parts, key), (live) => {
+    const { span, action } = checked;
+    span?.target(live, action);
+    return passLayers(parts, { caller, recordedAs, key, checked, wait, live, holdings }, 0);
   });
 }
-
-type PreflightParts = { readonly caller: CallingPrincipal; readonly key: CommandKey; readonly checked: CheckedInvoke };
-type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
 /**
- * The checks that come before admission. A known command id passes the checks of the target, because its outcome is
- * replayed.
+ * Runs the layers from this one on, then admits. Between the last layer and the registration of the wait nothing else
+ * runs, so that no two invocations take the same free wait.
  */
-function preflight(parts: InvokeParts, { caller, key, checked }: PreflightParts): MaybePromise<Refusal | null> {
-  const { deps } = parts;
-  return thenDo(deps.backend.connections.get([key]), (found) => {
-    const connection = found[0] ?? null;
-    const live = isLive(connection, deps.clock.now()) ? connection : null;
-    const { action } = checked;
-    const verdict = deps.policy.decide(caller, { userId: key.userId, clientType: live?.clientType ?? null, action });
-    if (!verdict.allowed)
-      return refused('policy_denied', 'policy', `The policy rule "${verdict.rule}" denies this invocation.`);
-    const refusal = refuseTarget(parts, checked, live);
-    if (!refusal || checked.commandId === null) return refusal;
-    return thenDo(deps.backend.commands.get([key]), ([known]) =>
-      known ? null : thenDo(deps.backend.commands.mark(key), (mark) => (mark ? null : refusal)),
-    );
-  });
+function passLayers(parts: InvokeParts, admission: Admission, from: number): MaybePromise<Invocation> {
+  for (let at = from; at < CALL_LAYERS.length; at++) {
+    const refusal = CALL_LAYERS[at]?.refusal(parts, admission);
+    if (refusal instanceof Promise)
+      return refusal.then((late) => (late ? refuse(parts, admission, late) : passLayers(parts, admission, at + 1)));
+    if (refusal) return refuse(parts, admission, refusal);
+  }
+  return admit(parts, admission);
 }
 
-function refuseTarget({ isDraining }: InvokeParts, checked: CheckedInvoke, live: Connection | null): Refusal | null {
-  if (isDraining()) return refused('draining', 'relay', 'This node admits no new commands.', { retryAfterMs: 1000 });
-  const another = checked.namedInstanceId !== null && checked.namedInstanceId !== live?.instanceId;
-  if (!live || another || live.actions.some(({ name }) => name === checked.action)) return null;
-  return refused('action_not_advertised', 'target', 'The client does not advertise this action.');
+function refuse({ deps }: InvokeParts, { checked }: Admission, refusal: InvokeRefusal): InvokeRefusal {
+  deps.metrics.count('commands_refused', refusal.code);
+  return { ...refusal, commandId: checked.commandId };
 }
 
-type Admission = {
-  readonly caller: CallingPrincipal;
-  readonly recordedAs: CommandCaller;
-  readonly key: CommandKey;
-  readonly checked: CheckedInvoke;
-  readonly wait: CallerSide;
-};
+type Admission = PreparedCall & { readonly recordedAs: CommandCaller; readonly wait: CallerSide };
 
 function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocation> {
-  const { deps } = parts;
-  const { caller, checked } = admission;
-  const holdings = deps.shares.of(holderOf(caller));
-  const shortage = holdings.refusal('waits', 1);
-  if (shortage) {
-    deps.metrics.count('commands_refused', shortage);
-    return refusedShare(shortage, 'waits', checked.commandId);
-  }
+  const { checked, holdings } = admission;
   const wait = new Wait(parts, { waitFor: checked.waitFor, withinMs: null, holdings, caller: admission.wait });
   return thenDo(keepParams(parts, admission, wait), (kept) =>
     'kind' in kept ? kept : admitKept(parts, { admission, kept, wait }),
@@ -120,8 +94,7 @@ function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invoc
     () => parts.deps.backend.commands.admit(request),
     (error) => {
       wait.forget();
-      if (!(error instanceof CallboardError) || error.code !== 'store_full') throw error;
-      return { kind: 'refused', code: error.code, share: null } as const;
+      return refusedStore(error);
     },
   );
   return thenDo(admitted, (result) => answer(parts, admitting, result));
@@ -129,7 +102,7 @@ function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invoc
 
 /** Every member is named, because spreading objects costs more than the rest of an admission. */
 function admitRequest({ policy, nodeId }: Deps, { admission, kept, wait }: Admitting): AdmitRequest {
-  const { key, recordedAs, checked } = admission;
+  const { key, recordedAs, checked, live } = admission;
   const { id: scopeId, limit: scopeLimit } = policy.scopeOf(key.userId);
   return {
     userId: key.userId,
@@ -141,6 +114,7 @@ function admitRequest({ policy, nodeId }: Deps, { admission, kept, wait }: Admit
     scopeId,
     scopeLimit,
     namedInstanceId: checked.namedInstanceId,
+    clientType: live?.clientType ?? null,
     params: checked.params,
     kept,
     caller: recordedAs,
@@ -148,6 +122,7 @@ function admitRequest({ policy, nodeId }: Deps, { admission, kept, wait }: Admit
     parentSpanId: checked.parentSpanId,
     traceFlags: checked.traceFlags,
     traceState: checked.traceState,
+    callSpan: checked.span?.callSpan ?? null,
     connectWithinMs: checked.connectWithinMs,
     respondWithinMs: checked.respondWithinMs,
     waiter: { rpcId: wait.rpcId, callerNodeId: nodeId, waitFor: wait.waitFor, withinMs: null },
@@ -164,37 +139,33 @@ function answer(
   if (result.kind !== 'admitted') parts.keeper.discard(kept);
   if (result.kind === 'refused') {
     wait.forget();
-    deps.metrics.count('commands_refused', result.code);
-    return refusedAdmission(result, checked.commandId);
+    return refuse(parts, admission, refusedAdmission(result));
   }
   if (result.kind === 'ended') {
     wait.forget();
     return endedInvocation(key, result.mark);
   }
-  if (result.kind === 'admitted') deps.metrics.count('commands_admitted');
-  parts.acts.hint(key);
   const { command } = result;
+  if (result.kind === 'admitted') {
+    deps.metrics.count('commands_admitted');
+    deps.events.emit('admitted', command);
+  }
+  parts.acts.hint(key);
   if (!satisfied(checked.waitFor, command)) return wait.begin(command);
   wait.forget();
   return invocation(command, wait.rpcId, result.kind === 'attached' ? result.result : null);
 }
 
 /** Runs before admission, so that no command is admitted whose params history could not keep. */
-function keepParams(
-  { keeper, deps }: InvokeParts,
-  { key: { userId }, checked }: Admission,
-  wait: Wait,
-): MaybePromise<StoredPayload | Refusal> {
+function keepParams(parts: InvokeParts, admission: Admission, wait: Wait): MaybePromise<StoredPayload | InvokeRefusal> {
+  const { key, checked } = admission;
   return orElse(
-    () => keeper.keep(checked.params, userId),
+    () => parts.keeper.keep(checked.params, key.userId),
     (error) => {
       wait.forget();
-      if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
-      deps.log.warn({ err: error }, 'the params of an invocation were not stored');
-      deps.metrics.count('commands_refused', error.code);
-      const { commandId } = checked;
-      const more = { commandId, retryAfterMs: 1000, share: 'spilled_bytes' } as const;
-      return refused(error.code, 'capacity', error.message, more);
+      const refusal = refuse(parts, admission, refusedParams(error));
+      parts.deps.log.warn({ err: error }, 'the params of an invocation were not stored');
+      return refusal;
     },
   );
 }

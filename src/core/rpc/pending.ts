@@ -1,3 +1,4 @@
+/** Lists and counts the callers that wait for commands. */
 import { readScope, requirePrincipal, subjectOf } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { InstanceMismatch, PendingQuery, PendingRpc, Rpc, Summary, Requester } from '../core.ts';
@@ -5,7 +6,7 @@ import { completenessOf, type Listing } from '../cursor.ts';
 import type { CountedScan, PendingWait, WaiterFilter } from '../delivery/waiters.ts';
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
-import { COUNT_SCAN } from '../limits.ts';
+import { COUNT_SCAN, MIN_AGE_MS } from '../limits.ts';
 import { thenDo, both, type MaybePromise } from '../maybe-promise.ts';
 import type { Completeness, ObservedSource, Page, Scan } from '../page.ts';
 import { within } from '../range.ts';
@@ -78,7 +79,7 @@ function filterOf(requester: Requester, query: PendingQuery): WaiterFilter {
     clientId: clientId == null ? null : id('client_id', clientId),
     nodeId: nodeId == null ? null : id('node_id', nodeId),
     callerNodeId: callerNodeId == null ? null : id('caller_node_id', callerNodeId),
-    minAgeMs: minAgeMs == null ? null : within('min_age_ms', minAgeMs, { default: 0, min: 0, max: 86_400_000 }),
+    minAgeMs: minAgeMs == null ? null : within('min_age_ms', minAgeMs, MIN_AGE_MS),
   };
 }
 

@@ -1,7 +1,9 @@
+/** Registers the waits of this node again after the node or its store lost them. */
 import { endedByMark, type Command } from '../delivery/command.ts';
 import { END_MESSAGES } from '../delivery/end-messages.ts';
 import type { KnownWait } from './correlator.ts';
 import type { WaitParts } from './wait.ts';
+import { commandTraceFields } from '../trace-context.ts';
 
 type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
 
@@ -14,7 +16,8 @@ export async function reattachWaits(parts: Parts): Promise<void> {
   await Promise.all(
     parts.correlator.known().map((wait) =>
       reattach(parts, wait).catch((error: unknown) => {
-        parts.deps.log.warn({ err: error }, 'could not register a wait again; it ends at the deadline of its command');
+        const fields = { err: error, ...commandTraceFields(wait.command) };
+        parts.deps.log.warn(fields, 'could not register a wait again; it ends at the deadline of its command');
       }),
     ),
   );
@@ -37,7 +40,8 @@ async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<v
 }
 
 /**
- * The end of a command that the store forgot: it is unknown how far it came after it was last seen, and whether it ran.
+ * The end of a command that the store forgot. It is unknown how far the command came after it was last seen, and
+ * whether it ran.
  */
 function forgotten(command: Command, now: number): Command {
   return {

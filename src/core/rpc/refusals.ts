@@ -1,11 +1,13 @@
+/** Turns the reasons for which an invocation is refused into answers with a code and the layer that refused. */
 import type { Invocation, RefusedBy } from '../core.ts';
 import type { AdmitRefusal, AdmitResult } from '../delivery/commands.ts';
-import type { Code } from '../errors.ts';
+import { CallboardError, type Code } from '../errors.ts';
 import type { ShareName } from '../shares/bounds.ts';
 import { isShareRefusal, SHARE_MESSAGE, type ShareRefusal } from '../shares/shares.ts';
 
 type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
-type Refusal = Extract<Invocation, { kind: 'refused' }>;
+/** A refused invocation. */
+export type InvokeRefusal = Extract<Invocation, { kind: 'refused' }>;
 
 /** The answer to each refusal of admission, and which layer refused. */
 const ADMISSION: Readonly<
@@ -33,19 +35,26 @@ export function refused(
   code: Code,
   by: RefusedBy,
   message: string,
-  more: Partial<Pick<Refusal, 'retryAfterMs' | 'commandId' | 'share'>> = {},
-): Refusal {
+  more: Partial<Pick<InvokeRefusal, 'retryAfterMs' | 'commandId' | 'share'>> = {},
+): InvokeRefusal {
   return { kind: 'refused', code, by, message, retryAfterMs: null, commandId: null, ...more };
 }
 
-/** A refusal because one user holds too much of a share, or all users together do. */
-export function refusedShare(code: ShareRefusal, share: ShareName | null, commandId: string | null): Refusal {
+/** A refusal because one user holds too much of a share, or because the whole share is used up. */
+export function refusedShare(code: ShareRefusal, share: ShareName | null): InvokeRefusal {
   const named = share === null ? {} : { share };
-  return refused(code, 'capacity', SHARE_MESSAGE[code], { commandId, retryAfterMs: 1000, ...named });
+  return refused(code, 'capacity', SHARE_MESSAGE[code], { retryAfterMs: 1000, ...named });
 }
 
-export function refusedAdmission({ code, share = 'marks' }: RefusedAdmission, commandId: string | null): Refusal {
-  if (isShareRefusal(code)) return refusedShare(code, share, commandId);
+/** The refusal of the store, without the command's id. */
+export function refusedAdmission({ code, share = 'marks' }: RefusedAdmission): InvokeRefusal {
+  if (isShareRefusal(code)) return refusedShare(code, share);
   const { by, message, retryAfterMs } = ADMISSION[code];
-  return refused(code, by, message, { commandId, retryAfterMs: retryAfterMs ?? null });
+  return refused(code, by, message, { retryAfterMs: retryAfterMs ?? null });
+}
+
+/** A store without any room refuses the act itself. Rethrows every other error. */
+export function refusedStore(error: unknown): RefusedAdmission {
+  if (!(error instanceof CallboardError) || error.code !== 'store_full') throw error;
+  return { kind: 'refused', code: error.code, share: null };
 }

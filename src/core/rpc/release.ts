@@ -1,8 +1,10 @@
+/** Answers all callers that wait on this node when it closes. Their commands continue. */
 import { endedByMark, isTerminal } from '../delivery/command.ts';
 import type { Reply } from '../delivery/waiter.ts';
 import { RELEASE_MS } from '../limits.ts';
 import type { KnownWait } from './correlator.ts';
 import type { WaitParts } from './wait.ts';
+import { commandTraceFields } from '../trace-context.ts';
 
 type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
 
@@ -26,7 +28,8 @@ export async function releaseWaits(parts: Parts): Promise<void> {
 
 async function release({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
   const reply = await present(deps, wait).catch((error: unknown) => {
-    deps.log.warn({ err: error }, 'could not read a command; its caller gets the last known state');
+    const fields = { err: error, ...commandTraceFields(wait.command) };
+    deps.log.warn(fields, 'could not read a command; its caller gets the last known state');
     return lastKnown(wait);
   });
   correlator.resolve(reply);

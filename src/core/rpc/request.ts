@@ -10,6 +10,8 @@ import { canonicalText } from '../json-canonical.ts';
 import { forEachName, isEmptyObject, isObjectText, longerThan, trustJson, type JsonText } from '../json.ts';
 import { CONNECT_WITHIN_MS, DIGEST_BYTES, RESPOND_WITHIN_MS } from '../limits.ts';
 import { isWithin, within } from '../range.ts';
+import type { TraceFields } from '../trace-context.ts';
+import type { CallSpan } from './call-span.ts';
 
 /** An invocation whose inputs were all checked, with defaults filled in. */
 export type CheckedInvoke = {
@@ -25,6 +27,8 @@ export type CheckedInvoke = {
   readonly parentSpanId: string | null;
   readonly traceFlags: string | null;
   readonly traceState: string | null;
+  /** The span of the call; null where the relay does not trace. */
+  readonly span: CallSpan | null;
   /** NO_DIGEST for an invocation without a command id. */
   readonly digest: string;
 };
@@ -43,7 +47,11 @@ export type SitePart = { readonly siteId: string; readonly sessionId: string; re
  * call comes through a site, the relay appends its own parameters. The digest of such a call covers the session and the
  * grant, so that no viewer attaches to another viewer's command.
  */
-export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePart | null = null): CheckedInvoke {
+export function checkInvoke(
+  crypto: Crypto,
+  request: InvokeRequest,
+  { site = null, span = null }: { readonly site?: SitePart | null; readonly span?: CallSpan | null } = {},
+): CheckedInvoke {
   if (!isValid(request)) throwInputErrors(request);
   const { clientId, action, params, commandId = null, instanceId: namedInstanceId = null } = request;
   if (params !== null && holdsReserved(params))
@@ -57,12 +65,23 @@ export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePa
     waitFor: request.waitFor ?? 'completed',
     connectWithinMs: request.connectWithinMs ?? CONNECT_WITHIN_MS.default,
     respondWithinMs: request.respondWithinMs ?? RESPOND_WITHIN_MS.default,
-    traceId: request.traceId ?? null,
-    parentSpanId: request.parentSpanId ?? null,
-    traceFlags: null,
-    traceState: null,
+    ...traceOf(request, span),
+    span,
     digest: commandId === null ? NO_DIGEST : crypto.sha256(digestedText({ action, params, namedInstanceId }, site)),
   };
+}
+
+const NO_TRACE = { traceId: null, parentSpanId: null, traceFlags: null, traceState: null };
+
+/**
+ * The ids that the invocation names, or else the whole trace context of its request: the two are never mixed. An
+ * invocation without any belongs to the trace that the relay records for it.
+ */
+function traceOf(request: InvokeRequest, span: CallSpan | null): TraceFields {
+  const { traceId = null, parentSpanId = null, traceFlags = null, traceState = null, trace: context } = request;
+  if (traceId !== null || parentSpanId !== null) return { traceId, parentSpanId, traceFlags, traceState };
+  if (context) return context;
+  return span === null || span.traceId === null ? NO_TRACE : { ...NO_TRACE, traceId: span.traceId };
 }
 
 /** Whether `throwInputErrors` would find nothing, without the cost of collecting errors. */

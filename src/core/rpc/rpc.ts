@@ -3,8 +3,10 @@ import type { CommandKey } from '../ids.ts';
 import { promised } from '../maybe-promise.ts';
 import { pendingAlerts } from './alerts.ts';
 import { awaitCommand, cancelCommand } from './handle.ts';
-import { invoke, type InvokeParts } from './invoke.ts';
+import { invoke } from './invoke.ts';
+import type { InvokeParts } from './layers.ts';
 import { createPending } from './pending.ts';
+import { preflight } from './preflight.ts';
 
 /** The API of calls: invoke, await, cancel, and observation of pending waits. */
 export function createRpc(parts: InvokeParts): Rpc {
@@ -12,8 +14,10 @@ export function createRpc(parts: InvokeParts): Rpc {
   return {
     ...pending,
     invoke: (requester, request) => promised(() => invoke(parts, requester, request)),
+    preflight: (requester, request) => preflight(parts, requester, request),
     await: (requester, request) => awaitCommand(parts, requester, request),
-    cancel: (requester, key: CommandKey, reason) => cancelCommand(parts, { requester, key, reason }),
+    cancel: (requester, key: CommandKey, reason, requestId = null) =>
+      cancelCommand(parts, { requester, key, reason, requestId }),
     alerts: (requester, olderThanMs, userId) => pendingAlerts(parts.deps, pending, { requester, olderThanMs, userId }),
   };
 }

@@ -9,6 +9,7 @@ import type { Holdings } from '../shares/shares.ts';
 import type { Correlator, KnownWait, Waiting } from './correlator.ts';
 import { invocation } from './invocation.ts';
 import { notifyStages } from './stages.ts';
+import { commandTraceFields } from '../trace-context.ts';
 
 export type WaitParts = { readonly deps: Deps; readonly correlator: Correlator; readonly acts: DeliveryActs };
 
@@ -48,6 +49,8 @@ export class Wait implements Waiting {
   readonly #caller: CallerSide;
   /** Null until `begin`. */
   #command: Command | null = null;
+  /** When it began; also kept after a wait that is registered again. */
+  #since = 0;
   #until: number | null = null;
   #reply: Reply | null = null;
   #resolve: ((invocation: Invocation | Promise<Invocation>) => void) | null = null;
@@ -70,10 +73,10 @@ export class Wait implements Waiting {
 
   get known(): KnownWait | null {
     const { rpcId, waitFor } = this;
-    return this.#command && { rpcId, command: this.#command, waitFor, until: this.#until };
+    return this.#command && { rpcId, command: this.#command, waitFor, since: this.#since, until: this.#until };
   }
 
-  /** Nobody waits. Idempotent. */
+  /** Removes the waiter. Idempotent. */
   forget(): void {
     this.#parts.correlator.forget(this.rpcId);
   }
@@ -99,6 +102,7 @@ export class Wait implements Waiting {
     const { clock } = this.#parts.deps;
     const { signal, onAdmitted, onStage } = this.#caller;
     const now = clock.now();
+    this.#since = now;
     if (command.queuedAt === null) {
       const connectIn = Math.max(0, command.connectDeadline - now);
       this.#cancelConnect = clock.after(connectIn, () => this.#expire(command));
@@ -122,7 +126,10 @@ export class Wait implements Waiting {
     acts
       .settle(command, { kind: 'expire' })
       .catch((error: unknown) =>
-        deps.log.warn({ err: error }, 'could not settle a command at its deadline; reconciliation will'),
+        deps.log.warn(
+          { err: error, ...commandTraceFields(command) },
+          'could not settle a command at its deadline; reconciliation will',
+        ),
       );
   }
 

@@ -1,3 +1,4 @@
+/** The shares of a relay: what users share, and how much of it each and all may hold. */
 import { CallboardError, type InputError } from '../errors.ts';
 
 /**
@@ -29,8 +30,8 @@ export const SHARE_NAMES = [
    */
   'marks',
   /**
-   * Marks of ingested messages and reported ends, by which repeated ones are known. Beyond, marks go early, and the counters of deduplication are
-   * no longer exact. In direct mode.
+   * Marks of ingested messages and reported ends, by which repeated ones are recognised. When the share is used up,
+   * marks are dropped early, and the counters of deduplication are no longer exact. Direct mode only.
    */
   'dedup_marks',
 ] as const;

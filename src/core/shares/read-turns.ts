@@ -1,9 +1,10 @@
+/** Lets users take turns with expensive reads, so that none of them waits behind all reads of another. */
 import type { MaybePromise } from '../maybe-promise.ts';
 
 export type ReadTurnsOptions = {
-  /** Reads of all holders that may be in progress together. */
+  /** The most reads of all holders that may be in progress at the same time. */
   readonly atOnce: number;
-  /** Of these, the most of one holder. */
+  /** The most of these reads that one holder may have. */
   readonly perHolder: number;
 };
 
@@ -12,8 +13,8 @@ type Line = { running: number; readonly waiting: (() => void)[] };
 
 /**
  * Bounds how many large reads of a store are in progress at once, and takes holders in turn: a user who asks for many
- * pages at once waits for their own pages, not the others. The reads of one holder begin in the order in which they came.
- * A read that answers in the same tick takes no turn.
+ * pages at once waits for their own pages, and the other users do not. The reads of one holder begin in the order of
+ * their requests. A read that answers in the same tick takes no turn.
  */
 export class ReadTurns {
   readonly #options: ReadTurnsOptions;

@@ -32,7 +32,7 @@ export type SiteDefinition = {
 export type SessionView = {
   readonly session: SiteSession;
   readonly state: SessionState;
-  /** Null once the definition was removed. */
+  /** The site; null after its definition was removed. */
   readonly site: SiteView | null;
   /** What the requester itself may do; null for an administrator. */
   readonly grant: Grant | null;
@@ -97,11 +97,11 @@ export type RedeemedTicket = {
 export interface SiteSessions {
   /** Opens a session. Needs the scope `host`. Null: no such site. */
   open(requester: Principal | null, siteId: string, request: GrantRequest): Promise<OpenedSession | null>;
-  /** Null: the session is absent or belongs to another user. An administrator reads any session. */
+  /** Null: the session does not exist or belongs to another user. An administrator reads any session. */
   session(requester: Principal | null, sessionId: string): Promise<SessionView | null>;
   /**
-   * Closes a session, for its owner with the scope `host`. Its streams end within a second. Null: absent or another
-   * user's.
+   * Closes a session, for its owner with the scope `host`. Its streams end within a second. Null: the session does not
+   * exist or belongs to another user.
    */
   close(requester: Principal | null, sessionId: string): Promise<SessionView | null>;
   /** Creates a grant, for the owner (scope `host`) or the holder of a grant that may be shared. */
@@ -127,9 +127,9 @@ export interface SiteSessions {
   /** The principal that a grant's token represents. Throws `unauthenticated`. */
   holder(token: string): Promise<GrantPrincipal>;
   /**
-   * What `subscribe` returns, in a form that many requesters can share: the events are the same for all that have the
-   * same key, and the lifetime is the requester's own. The lifetime's end gives the reason; see `subscribe`. Null: absent
-   * or another user's.
+   * Like `subscribe`, in a form that many requesters can share: the events are the same for all that have the same key,
+   * and the lifetime is the requester's own. The end of the lifetime gives the reason; see `subscribe`. Null: the
+   * session does not exist or belongs to another user.
    */
   listen(
     requester: Principal | null,
@@ -138,8 +138,8 @@ export interface SiteSessions {
   ): Promise<SharedSubscription<SiteEvent> | null>;
   /**
    * Live events, without replay, of a session that is not over. `names` selects some (null: all that the requester may
-   * see). Ends with an error: `session_inactive` if the session is closed, expires or loses its site, `unauthenticated`
-   * if the grant or the token is no longer valid. Null: absent or another user's.
+   * see). Ends with an error: `session_inactive` if the session is closed, expires or loses its site; `unauthenticated`
+   * if the grant or the token is no longer valid. Null: the session does not exist or belongs to another user.
    */
   subscribe(
     requester: Principal | null,

@@ -1,14 +1,14 @@
 /** Checks the definition of a site, and the names in a subscription. */
 import { fail, invalid, type InputError } from '../errors.ts';
-import { id, isName } from '../ids.ts';
+import { hasAtMost, id, isName } from '../ids.ts';
 import { SESSION_TTL_SECONDS, SITE_NAMES, TITLE_MAX_CHARS } from '../limits.ts';
 import type { GrantRequest, SiteDefinition } from './api.ts';
 import { COOPERATIVE } from './site.ts';
 import type { NewSite } from './store.ts';
 
 /** Event names that have a meaning of their own for an `EventSource`. */
-const RESERVED_EVENTS: ReadonlySet<string> = new Set(['error', 'open', 'message']);
-const RESERVED_PREFIX = 'callboard.';
+export const RESERVED_EVENTS: ReadonlySet<string> = new Set(['error', 'open', 'message']);
+export const RESERVED_PREFIX = 'callboard.';
 
 /** Whether an event of this name can be published: a valid name that event streams do not reserve. */
 export function isEventName(text: unknown): text is string {
@@ -26,7 +26,7 @@ export function siteIdOf(text: string): string {
 export function checkDefinition(userId: string, definition: SiteDefinition): NewSite {
   const faults: InputError[] = [];
   const { title, capabilityProfile: profile } = definition;
-  if (title && title.length > TITLE_MAX_CHARS)
+  if (title && !hasAtMost(title, TITLE_MAX_CHARS))
     faults.push({ parameter: 'title', detail: `expected at most ${TITLE_MAX_CHARS} characters` });
   const eventNames = namesOf('event_names', definition.eventNames, { faults, isGood: isEventName });
   const actions = namesOf('actions', definition.actions, { faults, isGood: isName });

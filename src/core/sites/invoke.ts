@@ -2,7 +2,9 @@
 import type { Principal, UserPrincipal } from '../auth/principal.ts';
 import type { Invocation, SiteInvokeRequest } from '../core.ts';
 import type { Deps } from '../deps.ts';
-import { invokeChecked, type InvokeParts } from '../rpc/invoke.ts';
+import { withCallSpan, type CallSpan } from '../rpc/call-span.ts';
+import { invokeChecked } from '../rpc/invoke.ts';
+import type { InvokeParts } from '../rpc/layers.ts';
 import { refused } from '../rpc/refusals.ts';
 import { checkInvoke, type CheckedInvoke } from '../rpc/request.ts';
 import { sessionPolicy } from './policy.ts';
@@ -15,9 +17,14 @@ type SiteInvocationParts = {
 };
 
 /** See `Sites.invoke`. From admission on, the command is like any other command of the owner's host client. */
-export async function invokeSite(
+export async function invokeSite(parts: InvokeParts, given: SiteInvocationParts): Promise<Invocation | null> {
+  return withCallSpan<Invocation | null>(parts.deps, given.request, (span) => invokeTraced(parts, given, span));
+}
+
+async function invokeTraced(
   parts: InvokeParts,
   { requester, sessionId, request }: SiteInvocationParts,
+  span: CallSpan | null,
 ): Promise<Invocation | null> {
   const { deps } = parts;
   const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
@@ -26,7 +33,8 @@ export async function invokeSite(
   const { userId, siteId } = session;
   // If the site was removed there is no client, but input errors are still reported first.
   const target = { userId, clientId: site?.clientId ?? siteId };
-  const checked = checkInvoke(deps.crypto, { ...request, ...target }, { siteId, sessionId, grantId: grant.grantId });
+  const through = { siteId, sessionId, grantId: grant.grantId };
+  const checked = checkInvoke(deps.crypto, { ...request, ...target }, { site: through, span });
   const refusal = siteRefusal(deps, access, checked);
   if (refusal) return refusal;
   // The command is bound to the connector's instance: if another instance takes over before the command is written, it

@@ -1,3 +1,4 @@
+/** Registers cooperative sites and their definitions. It opens no session. */
 import {
   knownUser,
   readScope,
@@ -60,7 +61,7 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
       const userId = readScope(requester, owner);
       const listing = sitesListing(requester, userId);
       const rows = backend.sites.list(userId, cursors.request(listing, page));
-      // Whether a host is connected is as its node last said.
+      // Whether a host is connected is known from the last report of its node.
       const found = await Promise.all([rows, silentSources(deps, 'sites')]);
       return views(cursors.page(listing, withGaps(...found), source(), (row) => row));
     },

@@ -70,7 +70,7 @@ function grantIn(session: SiteSession, requester: Principal): Grant | null {
   return requester.kind === 'user' && requester.userId === session.userId ? ownerGrant(session) : null;
 }
 
-/** A grant that is missing was over: only such grants are dropped to make room. */
+/** A grant that is missing had ended: only such grants are dropped to make room. */
 function heldBy({ grants }: SiteSession, { grantId }: GrantPrincipal): Grant {
   const grant = grants.find((one) => one.grantId === grantId);
   return grant ?? fail('unauthenticated', 'The grant is over.');

@@ -1,3 +1,4 @@
+/** Opens, reads, shares, revokes and closes the sessions of sites. */
 import { requireAdmin, requirePrincipal, requireUser, type Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';

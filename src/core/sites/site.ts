@@ -32,7 +32,7 @@ export type Site = SiteKey & {
 /** An event that is published to a site's viewers: a notification, not state. */
 export type SiteEvent = {
   readonly name: string;
-  /** The payload's member `data` as its text was written, which may contain raw line breaks between tokens. */
+  /** The payload's member `data`, as its text was written. It may contain raw line breaks between tokens. */
   readonly data: JsonText | null;
   /** The id of the retained message; readers of history find it there. */
   readonly messageId: string;

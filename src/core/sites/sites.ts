@@ -1,5 +1,5 @@
 import type { Sites } from '../core.ts';
-import type { InvokeParts } from '../rpc/invoke.ts';
+import type { InvokeParts } from '../rpc/layers.ts';
 import { invokeSite } from './invoke.ts';
 import { createRegistry } from './registry.ts';
 import { createSessions } from './sessions.ts';

@@ -32,7 +32,7 @@ export interface SiteStore {
 
 /** A grant to create. It ends `ttlMs` from now, and never later than its parent and the session. */
 export type NewGrant = Pick<Grant, 'grantId' | 'parentId' | 'events' | 'actions' | 'share'> & {
-  /** In milliseconds; null: as long as its parent. */
+  /** How long the grant lasts, in milliseconds; null: as long as its parent. */
   readonly ttlMs: number | null;
   /** SHA-256 of its token, preceded by `prefixOf` its owner. */
   readonly tokenHash: string;
@@ -57,7 +57,7 @@ export type CreateRefusal = { readonly kind: 'gone' | 'full' };
  */
 export type Ticket = {
   readonly sessionId: string;
-  /** OWNER_GRANT for the owner. */
+  /** The grant of the holder; OWNER_GRANT for the owner of the session. */
   readonly grantId: string;
   readonly holderExpiresAt: number | null;
 };
@@ -95,7 +95,10 @@ export interface SessionStore {
   revokeGrant(sessionId: string, grantId: string): MaybePromise<readonly string[] | null>;
   /** The grant of a token, whether over or not, with its session. */
   findByToken(tokenHash: string): MaybePromise<{ readonly session: SiteSession; readonly grant: Grant } | null>;
-  /** `full`: SESSION_TICKETS tickets of the session are not redeemed. A ticket must be redeemed within `ttlMs`. */
+  /**
+   * Stores a ticket, which must be redeemed within `ttlMs` milliseconds. `full`: SESSION_TICKETS tickets of the session
+   * are not redeemed.
+   */
   putTicket(
     ticketHash: string,
     ticket: Ticket & { readonly ttlMs: number },

@@ -3,7 +3,7 @@ import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../clock.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
-import { createFeed, type SharedSubscription, type Subscription, type Lifetime } from '../live.ts';
+import { subscribeTo, type SharedSubscription, type Subscription, type Lifetime } from '../live.ts';
 import { checkNames } from './definition.ts';
 import { effectiveEvents } from './policy.ts';
 import { isGrantLive, isOpen, OWNER_GRANT, type SiteSession } from './session.ts';
@@ -42,15 +42,7 @@ export async function subscribe(
   request: ListenRequest,
 ): Promise<Subscription<SiteEvent> | null> {
   const shared = await listen(deps, parts, request);
-  if (!shared) return null;
-  const { lifetime } = shared;
-  const feed = createFeed<SiteEvent>(() => {
-    stopEvents();
-    lifetime.close();
-  });
-  const stopEvents = shared.listen(feed.push);
-  lifetime.endWith(feed);
-  return feed.subscription;
+  return shared && subscribeTo(shared);
 }
 
 /**
@@ -76,7 +68,7 @@ function eventsOf(
 type Held = {
   readonly sessionId: string;
   readonly grantId: string;
-  /** In epoch milliseconds; null: the token does not expire. */
+  /** When the token expires, in epoch milliseconds; null: it does not expire. */
   readonly tokenEndsAt: number | null;
 };
 
@@ -119,7 +111,7 @@ class ViewerLifetime implements Lifetime, SessionReader {
     target.fail(this.#ended);
   }
 
-  /** Why it is over; null while it is not. */
+  /** Why the lifetime is over; null while it is not. */
   #endOf(session: SiteSession | null, now: number): CallboardError | null {
     if (!session || !isOpen(session, now)) return new CallboardError('session_inactive', 'The session is over.');
     const grant = session.grants.find((one) => one.grantId === this.#grantId);

@@ -1,6 +1,7 @@
 /** Lists users, which exist only through their connections and streams. */
 import { knownUser, requireAdmin, requirePrincipal, subjectOf } from '../auth/principal.ts';
-import type { Requester, Users, UserView } from '../core.ts';
+import type { Requester } from '../auth/principal.ts';
+import type { Users, UserView } from './api.ts';
 import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
@@ -16,20 +17,17 @@ export function createUsers(deps: Deps): Users {
     const ids = [...new Set(known.filter((userId) => userId !== null))];
     if (ids.length === 0) return known.map(() => null);
     const asksForItself = requirePrincipal(requester).kind === 'user';
-    const counted = both(connections.ofUsers(ids, 1), history.ofUsers(ids, 1), (byConnection, byStream) =>
-      ids.map((_, i) => ({ connections: byConnection[i]?.total ?? 0, streams: byStream[i] })),
+    const found = both(connections.ofUsers(ids, 1), history.ofUsers(ids, 1), (byConnection, byStream) =>
+      ids.map((userId, i) => ({ userId, live: byConnection[i]?.total ?? 0, streams: byStream[i] })),
     );
-    return both(counted, silentSources(deps, 'connections'), (counts, silent) => {
-      const views = new Map(
-        ids.map((userId, i) => {
-          const { connections: live = 0, streams } = counts[i] ?? {};
-          const user = { userId, connections: live, streams: streams?.total ?? 0 };
-          const gaps = streams?.gaps ?? [];
-          const observed = user.connections > 0 || user.streams > 0 || gaps.length > 0;
-          return [userId, observed || asksForItself ? viewOf(user, [...gaps, ...silent], clock.now()) : null];
-        }),
-      );
-      return known.map((userId) => (userId === null ? null : (views.get(userId) ?? null)));
+    return both(found, silentSources(deps, 'connections'), (users, silent) => {
+      const views = users.map(({ userId, live, streams }): UserView | null => {
+        const user = { userId, connections: live, streams: streams?.total ?? 0 };
+        const gaps = streams?.gaps ?? [];
+        const observed = user.connections > 0 || user.streams > 0 || gaps.length > 0;
+        return observed || asksForItself ? viewOf(user, [...gaps, ...silent], clock.now()) : null;
+      });
+      return known.map((userId) => (userId === null ? null : (views[ids.indexOf(userId)] ?? null)));
     });
   };
   return {

@@ -1,11 +1,14 @@
+/** The actions of the demo's kiosk: notes and reports. */
 import { ActionCancelled, type Action, type Call, type Params } from '../../clients/runtime/index.ts';
 import { roughly, type Pause } from '../pause.ts';
 import type { WorkerPool } from '../worker-pool.ts';
 
 type Note = { readonly number: number; readonly text: string; readonly at: string };
 
+/** The kiosk keeps at most this many notes; beyond, the oldest is dropped. */
 const NOTES_MAX = 100;
 const CHAPTERS = ['visitors', 'opening hours', 'coffee sold', 'complaints', 'lost umbrellas', 'outlook'];
+/** About how long the reading of one chapter takes. */
 const CHAPTER_MS = 500;
 /** The visitor table covers these minutes of the day: 9:00 to 18:00. */
 const OPEN_FROM = 9 * 60;
@@ -91,7 +94,7 @@ async function buildReport(day: string, call: Call, pause: Pause) {
   return { day, chapters };
 }
 
-/** One row for each minute: too large to be retained inside its history row, so it is spilled. */
+/** One row for each minute: too large for a history row, so it is stored as a large payload. */
 function visitorTable() {
   const minutes = Array.from({ length: OPEN_UNTIL - OPEN_FROM }, (_, i) => OPEN_FROM + i);
   return minutes.map((minute) => ({ at: clockTime(minute), visitors: few(), coffees: few(), questions: few() }));

@@ -1,3 +1,4 @@
+/** The demo's phone: its actions. */
 import type { Action, ActionRequest, Params, Verdict } from '../../clients/runtime/index.ts';
 import { roughly, type Pause } from '../pause.ts';
 
@@ -30,7 +31,7 @@ export const PHONE_ACTIONS: readonly Action[] = [
   },
 ];
 
-/** The person who holds the phone: takes a moment to decide, and refuses every third photo. */
+/** The person who holds the phone. It takes a moment to decide, and refuses every third photo. */
 export function createHolder(pause: Pause): (request: ActionRequest) => Promise<Verdict> {
   let requests = 0;
   return async ({ signal }) => {

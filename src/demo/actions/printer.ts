@@ -1,6 +1,8 @@
+/** The actions of the demo's printer, which runs out of paper. */
 import { ActionError, type Action } from '../../clients/runtime/index.ts';
 import { roughly, type Pause } from '../pause.ts';
 
+/** The pages in a full tray, and about how long one page takes to print. */
 const PAGES_IN_TRAY = 6;
 const PAGE_MS = 700;
 

@@ -1,5 +1,6 @@
 /**
- * The task board: an application in a separate process. It uses callboard only through the control server's HTTP API.
+ * The task board: an application in a process of its own. It knows callboard only as the HTTP API of the control
+ * server.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { announce, defineSite, type Control } from './control.ts';
@@ -7,6 +8,7 @@ import { readMessageToBoard, type Open, type MessageFromBoard, type Viewers } fr
 import { startBoardServer } from './server.ts';
 import { createTasks } from './tasks.ts';
 
+/** How often the page's server tries to define its site, until the relay accepts it. */
 const RETRY_MS = 500;
 
 const tasks = createTasks();
@@ -18,7 +20,7 @@ function send(message: MessageFromBoard): void {
 }
 
 function changed(reason: string, id: string): void {
-  // An event may be lost: viewers read all tasks again whenever their streams reconnect.
+  // A lost event does no harm: viewers read all tasks again whenever their streams reconnect.
   if (opened) void announce(opened.control, { reason, id });
 }
 
@@ -53,7 +55,7 @@ process.on('message', (message) => {
     send({ type: 'showing' });
   } else if (command?.type === 'stop') process.exit(0);
 });
-// The demo has ended.
+// The demo has ended, so this process ends too.
 process.on('disconnect', () => process.exit(0));
 // Ctrl-C reaches the whole process group. This process ignores it, because the demo stops each process itself.
 process.on('SIGINT', () => {});

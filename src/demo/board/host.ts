@@ -13,7 +13,10 @@ export type BoardHost = AsyncDisposable & {
 
 export type BoardHostOptions = {
   readonly relay: Pick<Relay, 'url' | 'token'>;
-  /** The application's address, and the bearer token that it requires for changes. */
+  /**
+   * Connects the application with the relay: opens a link to the relay, and a control server that the application
+   * calls.
+   */
   readonly appUrl: string;
   readonly apiToken: string;
 };
@@ -44,7 +47,7 @@ export async function startBoardHost({ relay, appUrl, apiToken }: BoardHostOptio
   );
   // Advertised, but not among the site's actions, so no viewer may invoke it.
   runtime.handle('task.clear', { summary: 'Empties the board.' }, () => {
-    throw new ActionError('Nobody may empty the board.');
+    throw new ActionError('The board may not be emptied.');
   });
   runtime.connect();
   const server = await startControl(runtime, token);

@@ -30,12 +30,12 @@ export type MessageFromBoard = z.infer<typeof FROM_BOARD>;
 export type Open = Extract<MessageToBoard, { type: 'open' }>;
 export type Viewers = Extract<MessageToBoard, { type: 'viewers' }>;
 
-/** Null for an unknown message. */
+/** The message, checked; null if it is unknown. */
 export function readMessageToBoard(message: unknown): MessageToBoard | null {
   return TO_BOARD.safeParse(message).data ?? null;
 }
 
-/** Null for an unknown message. */
+/** The message, checked; null if it is unknown. */
 export function readMessageFromBoard(message: unknown): MessageFromBoard | null {
   return FROM_BOARD.safeParse(message).data ?? null;
 }

@@ -8,15 +8,15 @@ import type { Tasks } from './tasks.ts';
 export type BoardServer = {
   readonly server: Server;
   readonly port: number;
-  /** A secret in the pages' addresses, because anyone who can open a page can get its viewer's token. */
+  /** A secret in the addresses of the pages, because a page contains its viewer's token. */
   readonly key: string;
 };
 
 export type BoardServerOptions = {
   readonly tasks: Tasks;
-  /** Null while there are no viewers yet. */
+  /** The viewers; null until there are any. */
   viewers(): Viewers | null;
-  /** The bearer token required for changing tasks; null while nobody may change them. */
+  /** The bearer token required for changing tasks; null while they cannot be changed. */
   apiToken(): string | null;
   changed(reason: string, id: string): void;
 };

@@ -1,3 +1,5 @@
+/** The tasks of the demo's board, in memory. */
+
 export type Task = { readonly id: string; readonly title: string; readonly done: boolean };
 
 const TITLES = [
@@ -10,6 +12,7 @@ const TITLES = [
   'Feed the cat',
   'Find the other glove',
 ];
+/** The most open tasks; the most tasks in all, beyond which the finished ones are removed. */
 const OPEN_MAX = 6;
 const KEPT_MAX = 12;
 

@@ -38,7 +38,7 @@ const fullReport: Scene = ({ caller, signal }) =>
 const cancelledReport: Scene = async ({ caller, pause, signal }) => {
   const begun = await caller('bob').invoke(kiosk('report.build'), { day: today() }, { waitFor: 'acknowledged' });
   await pause(1200, signal);
-  return caller('bob').cancel(begun.handle, 'Nobody reads it anyway.');
+  return caller('bob').cancel(begun.handle, 'The report is no longer needed.');
 };
 
 /** The caller aborts its wait, which does not end the command, and later awaits the command by its id. */

@@ -15,6 +15,7 @@ import { coerceVariables } from '../variables/coerce-variables.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
 
+/** The costs of at most this many documents are remembered; beyond, all are forgotten and computed again. */
 const REMEMBERED = 100;
 
 /**

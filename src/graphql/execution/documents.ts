@@ -1,6 +1,6 @@
 /** Parses, validates and caches the documents of requests. It executes nothing. */
 import { GraphQLError, parse, validate, type DocumentNode, type GraphQLSchema } from 'graphql';
-import { CallboardError } from '../../core/errors.ts';
+import { CallboardError, type Code } from '../../core/errors.ts';
 import {
   QUERY_CACHE,
   QUERY_CACHE_CHARS,
@@ -19,11 +19,11 @@ import { shortened, toGraphQLError } from './mask.ts';
  * again is neither parsed nor validated again. Every limit on documents applies.
  */
 export type Documents = {
-  /** Throws what is wrong with the syntax, or the limit that the text exceeds. */
+  /** Returns the document of a text. Throws the fault of its syntax, or the limit that it exceeds. */
   parse(text: string): DocumentNode;
-  /** What is wrong with a document that `parse` returned; empty: it is valid. */
+  /** The faults of a document that `parse` returned; empty if it is valid. */
   faults(document: DocumentNode): readonly GraphQLError[];
-  /** The valid document of a text, or everything that is wrong with it. */
+  /** Returns the valid document of a text, or all its faults. */
   read(text: string): DocumentNode | readonly GraphQLError[];
 };
 
@@ -34,14 +34,14 @@ export function createDocuments(schema: GraphQLSchema): Documents {
   const validated = new WeakMap<DocumentNode, readonly GraphQLError[]>();
   const documents: Documents = {
     parse(text) {
-      const entry = parsed.get(text) ?? parsedOf(text);
-      parsed.set(text, entry);
+      let entry = parsed.get(text);
+      if (!entry) parsed.set(text, (entry = parsedOf(text)));
       if ('error' in entry) throw entry.error;
       return entry.document;
     },
     faults(document) {
-      const found = validated.get(document) ?? faultsOf(schema, document);
-      validated.set(document, found);
+      let found = validated.get(document);
+      if (!found) validated.set(document, (found = faultsOf(schema, document)));
       return found;
     },
     read(text) {
@@ -82,7 +82,7 @@ function parseWithinLimits(text: string): DocumentNode {
     throw new GraphQLError(shortened(error.message), {
       source: error.source,
       positions: error.positions,
-      extensions: { code: 'GRAPHQL_PARSE_FAILED', http: { status: 400, spec: true } },
+      extensions: { code: 'graphql_parse_failed' satisfies Code, http: { status: 400, spec: true } },
     });
   }
 }
@@ -95,6 +95,6 @@ function faultsOf(schema: GraphQLSchema, document: DocumentNode): readonly Graph
   const faults = shapeFaults(document);
   if (faults.length > 0) return faults.map((fault) => toGraphQLError(fault));
   const found = validate(schema, document, undefined, { hideSuggestions: true, maxErrors: QUERY_FAULTS });
-  const extensions = { code: 'GRAPHQL_VALIDATION_FAILED', http: { status: 400, spec: true } };
+  const extensions = { code: 'graphql_validation_failed' satisfies Code, http: { status: 400, spec: true } };
   return found.map((error) => new GraphQLError(shortened(error.message), { nodes: error.nodes, extensions }));
 }

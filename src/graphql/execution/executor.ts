@@ -14,6 +14,7 @@ import type { Core, HangUp } from '../../core/core.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { QUERY_MS } from '../../core/limits.ts';
 import type { Log } from '../../core/log.ts';
+import type { TraceContext } from '../../core/trace-context.ts';
 import { thenDo, orElse, type MaybePromise } from '../../core/maybe-promise.ts';
 import { createSharedSubscriptions, type ResultFrames } from './shared-subscription.ts';
 import { refusalOf, withinTime, type Introspection } from './limits.ts';
@@ -37,6 +38,7 @@ export type MakeContext = (of: {
   /** The names of the fields that the operation may select; absent: not known. */
   readonly asks?: ReadonlySet<string> | undefined;
   readonly notes?: RequestNotes | undefined;
+  readonly trace?: TraceContext | undefined;
 }) => object;
 
 /** A valid document, and the requester it is executed for. */
@@ -47,6 +49,8 @@ export type Operation = {
   readonly requester: Principal | null;
   readonly signal?: HangUp | undefined;
   readonly notes?: RequestNotes | undefined;
+  /** The trace context of the request, for the commands that a mutation admits. */
+  readonly trace?: TraceContext | undefined;
 };
 
 /** Data as JSON text. `nonAscii`: the text may contain characters beyond ASCII. */
@@ -68,8 +72,8 @@ export type Executor = {
   /** Executes a query or a mutation. */
   execute(operation: Operation): Promise<ExecutionResult>;
   /**
-   * As `execute`, but returns the data as JSON text where the result has no errors and a writer can write it.
-   * `inserts`: the text may refer to bytes.
+   * Like `execute`, but returns the data as JSON text if the result has no errors and a writer can write it. `inserts`:
+   * the text may refer to bytes.
    */
   answer(operation: Operation, inserts?: boolean): MaybePromise<ExecutionResult | WrittenData>;
   /**
@@ -89,7 +93,7 @@ export type ExecutorOptions = {
   readonly makeContext: MakeContext;
   /** Whether a subscription that may be shared is executed once for all its requesters. Default true. */
   readonly sharing?: boolean;
-  /** Default true. False: graphql-js executes everything. */
+  /** Whether the fast path may be used; default true. If false, graphql-js executes everything. */
   readonly fast?: boolean;
 };
 
@@ -97,8 +101,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
   const clock: Clock = core.clock;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
-  const contextOf = ({ requester, signal, notes }: Operation, { asks }: Bound): object =>
-    options.makeContext({ core, requester, log, signal, notes, asks });
+  const contextOf = ({ requester, signal, notes, trace }: Operation, { asks }: Bound): object =>
+    options.makeContext({ core, requester, log, signal, notes, trace, asks });
   const admit = (operation: Operation): Admitted => {
     const plan = plans.of(operation.document, operation.operationName);
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');
@@ -108,8 +112,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
     return { plan, bound };
   };
   const masked = (result: ExecutionResult): ExecutionResult => maskAll(result, mask);
-  const nobody = (): object => options.makeContext({ core, requester: null, log });
-  const sharer = createSharedSubscriptions({ schema, mask, masked, nobody, fast });
+  const anonymousContext = (): object => options.makeContext({ core, requester: null, log });
+  const sharer = createSharedSubscriptions({ schema, mask, masked, anonymousContext, fast });
 
   return {
     mask,

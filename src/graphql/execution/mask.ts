@@ -1,7 +1,7 @@
 /** Maps errors to what a requester may see. No internal message may pass. */
 import { randomUUID } from 'node:crypto';
 import { GraphQLError } from 'graphql';
-import { CallboardError, internalMessage, type Code } from '../../core/errors.ts';
+import { CallboardError, internalMessage, isCode, type Code } from '../../core/errors.ts';
 import type { Log } from '../../core/log.ts';
 import type { Metrics } from '../../core/metrics.ts';
 
@@ -91,25 +91,23 @@ function passes(error: unknown): GraphQLError | null {
 }
 
 /**
- * GraphQL has codes for wrong documents, and none for variables and arguments that do not fit. Yoga has one of its own.
+ * Gives the error a code of the table of codes. Errors about variables and arguments come without a code, and Yoga's
+ * errors with codes of its own.
  */
 function coded(error: GraphQLError): GraphQLError {
-  const { message, extensions: given } = error;
-  const extensions = given['code'] === 'BAD_REQUEST' ? { ...given, code: codeOfRequest(given['http']) } : given;
-  if (extensions === given && extensions['code'] !== undefined && message.length <= MESSAGE_CHARS) return error;
-  return new GraphQLError(shortened(message), {
-    ...place(error),
-    extensions: { code: 'invalid_argument', ...extensions },
-  });
+  const { message, extensions } = error;
+  if (isCode(extensions['code']) && message.length <= MESSAGE_CHARS) return error;
+  const code = isCode(extensions['code']) ? extensions['code'] : codeOfRequest(extensions['http']);
+  return new GraphQLError(shortened(message), { ...place(error), extensions: { ...extensions, code } });
 }
 
-/** A mutation by GET is the one request of a wrong method that comes as far as Yoga. */
+/** A mutation by GET is the only request of a wrong method that reaches Yoga. */
 function codeOfRequest(http: unknown): Code {
   const status = isObject(http) && 'status' in http ? http.status : undefined;
   return status === 405 ? 'method_not_allowed' : 'invalid_argument';
 }
 
-/** A message of GraphQL that is fit to be shown. */
+/** A message of graphql-js, shortened so that it can be shown. */
 export function shortened(message: string): string {
   return message.length <= MESSAGE_CHARS ? message : `${message.slice(0, MESSAGE_CHARS).toWellFormed()}...`;
 }

@@ -9,9 +9,9 @@ import { rootFields } from './plan-roots.ts';
 /** How one operation of one document is executed. Created once and kept as long as the document. */
 export type Plan = {
   readonly operation: 'query' | 'mutation' | 'subscription';
-  /** The operation reads the schema (`__schema` or `__type`). */
+  /** Whether the operation reads the schema (`__schema` or `__type`). */
   readonly introspects: boolean;
-  /** The operation reads only the schema and `__typename`. */
+  /** Whether the operation reads only the schema and `__typename`. */
   readonly onlyMeta: boolean;
   /**
    * The operation with the variables of a request, as the requester sent them. Throws `invalid_argument`. A query whose
@@ -55,8 +55,8 @@ export function createPlans(schema: GraphQLSchema, { fast = true, keep = true }:
     of(document, operationName) {
       const operation = getOperationAST(document, operationName);
       if (!operation) return null;
-      const plan = plans.get(operation) ?? create({ schema, document, operation });
-      plans.set(operation, plan);
+      let plan = plans.get(operation);
+      if (!plan) plans.set(operation, (plan = create({ schema, document, operation })));
       return plan;
     },
   };

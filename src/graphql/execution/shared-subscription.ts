@@ -25,7 +25,7 @@ import { createEventWriter, type EventWriter } from '../writer/event-writer.ts';
 export type ResultFrames = {
   /** A result as text without its envelope. */
   readonly result: (result: ExecutionResult) => string;
-  /** The same for a result without errors whose data are JSON text. */
+  /** A result without errors whose data are JSON text, as text without its envelope. */
   readonly written: (data: string) => string;
   readonly envelope: EventEncoder<unknown>['envelope'];
   /** The last frames of one operation. `result`: sent before `complete`; null: only `complete` is sent. */
@@ -55,7 +55,7 @@ export type SharedSubscriptionsOptions = {
   readonly mask: Mask;
   readonly masked: (result: ExecutionResult) => ExecutionResult;
   /** Creates a context that has no requester. */
-  readonly nobody: () => object;
+  readonly anonymousContext: () => object;
   /** False: graphql-js executes every event. */
   readonly fast: boolean;
 };
@@ -102,7 +102,7 @@ function createEncoder(
   {
     mask,
     masked,
-    nobody,
+    anonymousContext,
     fast,
     frames,
   }: Omit<SharedSubscriptionsOptions, 'schema'> & { readonly frames: ResultFrames },
@@ -110,9 +110,9 @@ function createEncoder(
   const write = fast ? fromSecond(() => createEventWriter(args)) : () => null;
   return {
     encode(live: LiveEvent<unknown>) {
-      const written = write(live, nobody());
+      const written = write(live, anonymousContext());
       if (typeof written === 'string') return frames.written(written);
-      const result = executeSubscriptionEvent({ ...args, rootValue: live, contextValue: nobody() });
+      const result = executeSubscriptionEvent({ ...args, rootValue: live, contextValue: anonymousContext() });
       if (result instanceof Promise) throw new TypeError('A field of a shareable type was not resolved synchronously.');
       return frames.result(masked(result));
     },

@@ -5,6 +5,7 @@ import type { Principal } from '../../core/auth/principal.ts';
 import type { HangUp } from '../../core/core.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { writeJson } from '../../core/json.ts';
+import { traceContextOf } from '../../core/trace-context.ts';
 import type { Documents } from '../execution/documents.ts';
 import type { Executor, WrittenData } from '../execution/executor.ts';
 import type { HttpReply } from '../../web/reply.ts';
@@ -53,12 +54,12 @@ export function createFastPath({ documents, executor }: FastPathOptions): FastPa
     const params = paramsOf(body);
     if (!params || params.extensions) return false;
     const document = documents.read(params.query);
-    // Yoga reports what is wrong with a document.
+    // Yoga reports the faults of a document.
     if (!('kind' in document)) return false;
     const { operationName, variables } = params;
     const kind = executor.kindOf({ document, operationName });
     if (kind !== 'query' && kind !== 'mutation') return false;
-    const waits = kind === 'mutation' && { signal: hungUp(), notes };
+    const waits = kind === 'mutation' && { signal: hungUp(), notes, trace: traceContextOf(req.headers) };
     const answer = executor.answer({ document, operationName, variables, requester, ...waits }, true);
     const show = (done: ExecutionResult | WrittenData): void => {
       if ('written' in done) reply.json(type, `{"data":${done.written}}`, done.nonAscii, done.inserts);

@@ -1,8 +1,6 @@
 /** Serves the GraphiQL page. */
-import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { PackedText, sendPacked } from '../../web/packed-text.ts';
 import { EXAMPLE_OPERATIONS } from './graphiql-operations.ts';
 import { START_SCRIPT } from './graphiql-start.ts';
 import { acceptedTypes } from './request.ts';
@@ -23,7 +21,10 @@ const CONTENT_SECURITY_POLICY = [
 
 const EDITOR = { defaultEditorToolsVisibility: 'variables', subscriptionsProtocol: 'GRAPHQL_SSE' };
 
-/** Where renderGraphiQL starts the editor; START_SCRIPT starts it instead. */
+/**
+ * The text in the page of renderGraphiQL that starts the editor. It is replaced, because START_SCRIPT starts the
+ * editor.
+ */
 const START = 'YogaGraphiQL.renderYogaGraphiQL(\n';
 
 /** Whether a browser navigates to the endpoint, as opposed to a client that sends a request. */
@@ -33,42 +34,30 @@ export function wantsPage(req: IncomingMessage): boolean {
 
 /**
  * Serves the GraphiQL page, which never contains a token. The page is one document of 9 MB, so it is loaded for the
- * first request, compressed with gzip, and sent only when the browser's copy has another ETag.
+ * first request, compressed, and sent only when the browser's copy has another ETag.
  */
 export function createGraphiqlPage(paths: EditorPaths): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
-  let page: Promise<Page> | null = null;
-  return async (req, res) => {
-    const { plain, packed, etag } = await (page ??= makePage(paths));
-    const headers = {
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': CONTENT_SECURITY_POLICY,
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-      'cache-control': 'no-cache',
-      vary: 'accept, accept-encoding',
-      etag,
-    };
-    if (req.headers['if-none-match'] === etag) return void res.writeHead(304, headers).end();
-    const takesGzip = /\bgzip\b/.test(String(req.headers['accept-encoding'] ?? ''));
-    const body = takesGzip ? packed : plain;
-    res.writeHead(200, { ...headers, 'content-length': body.length, ...(takesGzip && { 'content-encoding': 'gzip' }) });
-    res.end(body);
-  };
+  let page: Promise<PackedText> | null = null;
+  return async (req, res) => sendPacked(req, res, { text: await (page ??= makePage(paths)), headers: HEADERS });
 }
+
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  vary: 'accept',
+};
 
 /** The paths that the page sends requests to, with the base path. */
 export type EditorPaths = { readonly endpoint: string; readonly signInPath: string };
 
-type Page = { readonly plain: Buffer; readonly packed: Buffer; readonly etag: string };
-
-async function makePage({ endpoint, signInPath }: EditorPaths): Promise<Page> {
+async function makePage({ endpoint, signInPath }: EditorPaths): Promise<PackedText> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
   const html = renderGraphiQL({ title: 'Callboard GraphiQL' });
   const end = html.lastIndexOf(START);
   if (end < 0) throw new Error('The page of GraphiQL starts in another way than expected.');
   const options = { endpoint, signInPath, tabs: EXAMPLE_OPERATIONS, title: 'Callboard GraphiQL', ...EDITOR };
   const start = `${START_SCRIPT}\nvoid startEditor(${JSON.stringify(options).replaceAll('<', '\\u003c')});`;
-  const plain = Buffer.from(`${html.slice(0, end).trim()}\n${start}\n</script></body></html>`);
-  const digest = createHash('sha256').update(plain).digest('base64url');
-  return { plain, packed: await promisify(gzip)(plain), etag: `W/"${digest}"` };
+  return new PackedText(`${html.slice(0, end).trim()}\n${start}\n</script></body></html>`);
 }

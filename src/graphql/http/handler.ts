@@ -90,7 +90,10 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
         refuseWebSocket(req);
         if (wantsPage(req) && pathOf(req) === GRAPHQL_PATH) return page(req, res);
         checkOrigin(req);
-        if (pathOf(req) !== GRAPHQL_PATH || asStream(req, exchange)) return toStream(req, res, { exchange, sse });
+        if (pathOf(req) !== GRAPHQL_PATH || asStream(req, exchange)) {
+          if (exchange.notes) exchange.notes.route = null;
+          return toStream(req, res, { exchange, sse });
+        }
         return query(req, res, exchange);
       } catch (error) {
         sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));

@@ -4,6 +4,7 @@ import type { GraphQLError } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Clock } from '../../core/clock.ts';
 import { fail } from '../../core/errors.ts';
+import { traceContextOf } from '../../core/trace-context.ts';
 import { atTime } from '../../web/at-time.ts';
 import { createGroups, type Groups } from '../../web/sse-group.ts';
 import type { SseStream } from '../../web/sse-stream.ts';
@@ -98,7 +99,8 @@ function readOperation(
   const operationId = params.extensions?.['operationId'];
   const document = documents.read(params.query);
   if (!('kind' in document)) return { requested: document.map(executor.mask), operationId };
-  const requested = { document, operationName: params.operationName, variables: params.variables, requester };
+  const { operationName, variables } = params;
+  const requested = { document, operationName, variables, requester, trace: traceContextOf(req.headers) };
   if (req.method === 'GET' && executor.kindOf(requested) === 'mutation')
     fail('method_not_allowed', 'A mutation needs a POST.');
   return { requested, operationId };

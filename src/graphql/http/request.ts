@@ -51,12 +51,12 @@ export function readParams(req: IncomingMessage, body: unknown): GraphqlParams {
 }
 
 /**
- * The refusal of a request that names a document by its hash alone (automatic persisted queries). Clients know its
- * message and code, and send the document then.
+ * The refusal of a request that names a document by its hash alone (automatic persisted queries). Clients recognize the
+ * message and then send the document.
  */
 export class PersistedQueryNotSupported extends CallboardError {
   constructor() {
-    super('invalid_argument', 'PersistedQueryNotSupported');
+    super('persisted_query_not_supported', 'PersistedQueryNotSupported');
   }
 }
 
@@ -139,8 +139,7 @@ export function sendError(res: ServerResponse, error: CallboardError): void {
   const { message, extensions } = toGraphQLError(error);
   const { http: _http, ...shown } = extensions;
   const persisted = error instanceof PersistedQueryNotSupported;
-  const code = persisted ? 'PERSISTED_QUERY_NOT_SUPPORTED' : error.code;
-  const body = JSON.stringify({ errors: [{ message, extensions: { ...shown, code } }] });
+  const body = JSON.stringify({ errors: [{ message, extensions: shown }] });
   const spec = acceptedTypes(res.req).includes('application/graphql-response+json');
   const { retryAfterMs } = error.details;
   // Links read the errors of a 200 only, unless the media type says that it is GraphQL.

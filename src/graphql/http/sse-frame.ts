@@ -33,7 +33,7 @@ function showError(error: GraphQLError): object {
   return Object.keys(rest).length > 0 ? { ...shown, extensions: rest } : shown;
 }
 
-/** For subscriptions that many requesters share. */
+/** The frames of subscriptions that many requesters share. */
 export const SSE_FRAMES: ResultFrames = {
   result: resultText,
   written: (data) => inOneLine(`{"data":${data}}`),

@@ -42,7 +42,7 @@ function openDistinct(request: StreamRequest, streams: OperationStreams): void {
   streams.open(request, streams.reserve(request.requester)).run(requested, { id: null, onEnd: nothing });
 }
 
-/** One function shared by all streams. */
+/** A function without effect, shared by all streams. */
 function nothing(): void {}
 
 function answering(request: StreamRequest, answer: (request: StreamRequest) => void): void {

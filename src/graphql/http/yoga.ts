@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../../core/auth/principal.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { writeJson } from '../../core/json.ts';
+import { traceContextOf } from '../../core/trace-context.ts';
 import type { Documents } from '../execution/documents.ts';
 import type { Executor, WrittenData } from '../execution/executor.ts';
 import { toGraphQLError, type Mask } from '../execution/mask.ts';
@@ -83,7 +84,7 @@ function reading({ documents }: GraphqlServerOptions): Plugin {
   };
 }
 
-/** Yoga calls the member `stringify` of a result for its text, and passes the result as its own plugins left it. */
+/** The result in the form that Yoga expects: it calls the member `stringify` of a result for its text. */
 function asYogaTakesIt(answer: ExecutionResult | WrittenData): ExecutionResult {
   if (!('written' in answer)) return withText(answer, ({ stringify: _, ...shown }) => writeJson(shown) ?? 'null');
   return withText({ data: null }, () => `{"data":${answer.written}}`);
@@ -99,9 +100,9 @@ function execution({ executor }: GraphqlServerOptions): Plugin<ServerContext> {
   return {
     onExecute({ args, setExecuteFn }) {
       const { document, operationName, contextValue } = args;
-      const { requester, request, result, variables, notes } = contextValue;
+      const { requester, request, result, variables, notes, req } = contextValue;
       if (result) return setExecuteFn(() => asYogaTakesIt(result));
-      const operation = { document, operationName, variables, requester, notes };
+      const operation = { document, operationName, variables, requester, notes, trace: traceContextOf(req.headers) };
       // Only mutations get the signal: queries do not wait, and the request's signal costs Yoga more than the rest of a
       // small request.
       const waits = executor.kindOf(operation) === 'mutation';

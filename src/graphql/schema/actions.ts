@@ -1,11 +1,64 @@
 /** The field `actions`: what connected clients advertise. Nothing here permits an invocation. */
-import type { ActionAdvertisement, Connection } from '../../core/connections/connection.ts';
+import type {
+  ActionAdvertisement,
+  ActionEffects,
+  ActionGuards,
+  Connection,
+} from '../../core/connections/connection.ts';
 import type { ActionSample, AdvertisedAction } from '../../core/core.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../../core/limits.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { ENTITY, PURE } from '../writer/cache-hints.ts';
 import { CompletenessType } from './page.ts';
+
+// Flags are counted with their object.
+const ActionGuardsType = builder.objectRef<ActionGuards>('ActionGuards').implement({
+  description:
+    'What stands between a command and an action’s handler, as the client says. The relay does not check it.',
+  extensions: ENTITY,
+  fields: (t) => ({
+    approval: t.exposeBoolean('approval', {
+      nullable: true,
+      complexity: 0,
+      description: 'Whether somebody at the client approves each command; null if the client does not say.',
+    }),
+    lease: t.exposeBoolean('lease', {
+      nullable: true,
+      complexity: 0,
+      description:
+        'Whether one command runs at a time, and others are refused as long as it runs; null if the client does not say.',
+    }),
+  }),
+});
+
+const ActionEffectsType = builder.objectRef<ActionEffects>('ActionEffects').implement({
+  description: 'What an action does, as its client says. These are hints for people and tools, never a promise.',
+  extensions: ENTITY,
+  fields: (t) => ({
+    readOnly: t.exposeBoolean('readOnly', {
+      nullable: true,
+      complexity: 0,
+      description: 'Whether the action changes nothing; null if the client does not say.',
+    }),
+    destructive: t.exposeBoolean('destructive', {
+      nullable: true,
+      complexity: 0,
+      description: 'Whether the action may delete or overwrite something; null if the client does not say.',
+    }),
+    idempotent: t.exposeBoolean('idempotent', {
+      nullable: true,
+      complexity: 0,
+      description:
+        'Whether running the action again with the same arguments changes nothing more; null if the client does not say.',
+    }),
+    openWorld: t.exposeBoolean('openWorld', {
+      nullable: true,
+      complexity: 0,
+      description: 'Whether the action acts on something outside the client; null if the client does not say.',
+    }),
+  }),
+});
 
 const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAdvertisement').implement({
   description:
@@ -43,6 +96,20 @@ const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAd
       description: 'Other data that the client sent with the action; null if it sent none.',
       extensions: PURE,
       resolve: ({ metadata }) => metadata,
+    }),
+    guards: t.field({
+      type: ActionGuardsType,
+      nullable: true,
+      description: 'What stands between a command and the action’s handler; null if the client sent nothing about it.',
+      extensions: PURE,
+      resolve: ({ guards }) => guards ?? null,
+    }),
+    effects: t.field({
+      type: ActionEffectsType,
+      nullable: true,
+      description: 'What the action does; null if the client sent nothing about it.',
+      extensions: PURE,
+      resolve: ({ effects }) => effects ?? null,
     }),
   }),
 });

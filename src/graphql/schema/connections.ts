@@ -12,8 +12,9 @@ import {
   type Predecessor,
 } from '../../core/connections/connection.ts';
 import type { ConnectionChange, ConnectionEvent } from '../../core/bus.ts';
-import { PREDECESSORS } from '../../core/limits.ts';
+import { FILTER_TEXT_CHARS, LABEL_MAX_CHARS, LABELS_PER_FILTER, PREDECESSORS } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
+import { SCAN_BUDGET } from '../../core/page.ts';
 import { builder } from './builder.ts';
 import { CONNECTION_SIZE } from './connections-size.ts';
 import { wireEnum } from './enums.ts';
@@ -36,6 +37,9 @@ export const ClientTypeEnum = wireEnum<ClientType>('ClientType', 'What kind of p
   web: 'A web app.',
 });
 
+/** Describes how a filter by labels selects connections. */
+export const LABELS_DESCRIPTION = `Only with all of these labels, each \`key=value\`: at most ${LABELS_PER_FILTER}, each at most ${LABEL_MAX_CHARS} characters. Labels are the texts, numbers and booleans at the top level of a client’s metadata and in its member \`labels\`.`;
+
 const HeartbeatEnum = wireEnum<HeartbeatIndicator>(
   'HeartbeatIndicator',
   'How a client answers pings; derived when it is read.',
@@ -46,7 +50,7 @@ const HeartbeatEnum = wireEnum<HeartbeatIndicator>(
   },
 );
 
-const DisconnectCauseEnum = wireEnum<DisconnectCause>('DisconnectCause', 'Why a link went down.', {
+export const DisconnectCauseEnum = wireEnum<DisconnectCause>('DisconnectCause', 'Why a link went down.', {
   client_closed: 'The client closed it.',
   replaced: 'A newer link of the same client replaced it.',
   heartbeat_lost: 'The client was silent for 60 seconds.',
@@ -158,7 +162,7 @@ export const ConnectionSnapshotConnection = connectionOf('ConnectionSnapshot', C
 builder.queryFields((t) => ({
   connections: t.field({
     type: ConnectionSnapshotConnection,
-    description: 'Live and recently lost connections, in order of user and client. A user sees its own.',
+    description: `Live and recently lost connections, in order of user and client. A user sees its own. A page reads at most ${SCAN_BUDGET} connections; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page.`,
     complexity: pageCost,
     args: {
       userId: t.arg.id({
@@ -166,10 +170,16 @@ builder.queryFields((t) => ({
       }),
       nodeId: t.arg.id({ description: 'Only connections on this node.' }),
       status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
+      clientType: t.arg({ type: ClientTypeEnum, description: 'Only clients of this kind.' }),
+      action: t.arg.string({ description: 'Only clients that advertise an action of this name.' }),
+      text: t.arg.string({
+        description: `Only connections whose user id, client id, or value of a label contains this text, in any letter case: 1 to ${FILTER_TEXT_CHARS} characters.`,
+      }),
+      labels: t.arg.stringList({ description: LABELS_DESCRIPTION }),
       ...pageArguments,
     },
-    resolve: (_, { userId, nodeId, status, ...page }, { core, requester }) =>
-      core.connections.list(requester, { userId, nodeId, status }, pageOf(page)),
+    resolve: (_, { first, after, ...filter }, { core, requester }) =>
+      core.connections.list(requester, filter, pageOf({ first, after })),
   }),
   connection: t.field({
     type: ConnectionSnapshot,

@@ -1,9 +1,10 @@
 /** The context of one GraphQL operation: who asks, and the loaders and the budget of bytes of this answer. */
-import { audit } from '../../core/audit.ts';
+import type { AuditSubject } from '../../core/audit/row.ts';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Core, HangUp } from '../../core/core.ts';
 import { canonicalJson } from '../../core/json.ts';
-import type { Log } from '../../core/log.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { TraceContext } from '../../core/trace-context.ts';
 import { createLoaders, type Loaders } from './loaders.ts';
 import { AnswerBudget, type Asks } from './page-budget.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
@@ -21,22 +22,25 @@ export type Context = {
   /** Aborted when the caller hangs up. That ends its waits, never its commands. */
   readonly signal: HangUp | undefined;
   /**
-   * Records that payloads of `subject` were shown. Writes one audit line per request and subject if the requester is an
-   * administrator; a user's access to its own payloads is not audited.
+   * Asks to show payloads of `subject`; they may be shown once this has completed. If the requester is an
+   * administrator, one audit row per request and subject is written first. Throws `audit_unavailable`, and `forbidden`
+   * if administrators may not read payloads here. A user's access to their own payloads is not audited.
    */
-  readonly auditPayload: (subject: Readonly<Record<string, string>>) => void;
+  readonly readPayload: (subject: AuditSubject) => MaybePromise<void>;
   /** Notes for the access log; undefined if the operation has no access log line of its own. */
   readonly notes: RequestNotes | undefined;
+  /** The trace context of the request; commands that it admits belong to that trace. */
+  readonly trace: TraceContext | undefined;
 };
 
 export type ContextOptions = {
   readonly core: Core;
   readonly requester: Principal | null;
-  readonly log: Log;
   readonly signal?: HangUp | undefined;
   /** The fields that the operation selects; undefined if unknown. */
   readonly asks?: Asks | undefined;
   readonly notes?: RequestNotes | undefined;
+  readonly trace?: TraceContext | undefined;
 };
 
 /** Creates a new context for one operation of `requester`. */
@@ -48,19 +52,21 @@ class OwnContext implements Context {
   readonly core: Core;
   readonly requester: Principal | null;
   readonly signal: HangUp | undefined;
-  readonly auditPayload: Context['auditPayload'];
+  readonly readPayload: Context['readPayload'];
   readonly #asks: Asks;
   readonly notes: RequestNotes | undefined;
+  readonly trace: TraceContext | undefined;
   #loaders: Loaders | null = null;
   #budget: AnswerBudget | null = null;
 
-  constructor({ core, requester, log, signal, notes, asks = null }: ContextOptions) {
+  constructor({ core, requester, signal, notes, trace, asks = null }: ContextOptions) {
     this.#asks = asks;
     this.core = core;
     this.requester = requester;
     this.signal = signal;
     this.notes = notes;
-    this.auditPayload = requester?.kind === 'admin' ? createAudit(requester, log) : () => {};
+    this.trace = trace;
+    this.readPayload = requester?.kind === 'admin' ? readOnce(core, requester, notes) : () => {};
   }
 
   /** Created on first use: invocations need no loaders. */
@@ -73,12 +79,15 @@ class OwnContext implements Context {
   }
 }
 
-function createAudit(requester: Principal, log: Log): Context['auditPayload'] {
-  const noted = new Set<string>();
+/** Writes one row per subject, however many fields show its payloads. */
+function readOnce(core: Core, requester: Principal, notes: RequestNotes | undefined): Context['readPayload'] {
+  const rows = new Map<string, MaybePromise<void>>();
   return (subject) => {
     const key = canonicalJson(subject);
-    if (noted.has(key)) return;
-    noted.add(key);
-    audit(log, requester, { action: 'payload', ...subject });
+    const known = rows.get(key);
+    if (rows.has(key)) return known;
+    const row = core.reveals.read(requester, subject, notes?.requestId ?? null);
+    rows.set(key, row);
+    return row;
   };
 }

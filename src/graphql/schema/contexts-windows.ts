@@ -109,8 +109,8 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
       description: 'Execution contexts that the client reports in this window now.',
       complexity: pageCost,
       args: { ...pageArguments },
-      resolve: ({ window: { userId, clientId, windowId } }, asked, { core, requester, loaders }) => {
-        const page = pageOf(asked);
+      resolve: ({ window: { userId, clientId, windowId } }, args, { core, requester, loaders }) => {
+        const page = pageOf(args);
         const query = { userId, clientId, windowId };
         return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
       },
@@ -183,8 +183,8 @@ builder.objectField(User, 'browserWindows', (t) =>
       ownership: t.arg({ type: OwnershipEnum, description: 'Only windows with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { status, ownership, ...asked }, { core, requester, loaders }) => {
-      const page = pageOf(asked);
+    resolve: ({ id }, { status, ownership, ...paging }, { core, requester, loaders }) => {
+      const page = pageOf(paging);
       const query = { userId: id, status, ownership };
       return page.after ? core.contexts.windows(requester, query, page) : loaders.windows(query, page.first);
     },

@@ -16,23 +16,27 @@ import { User } from './users.ts';
  * The user, the kind of client, and how many workers each list may hold. Each list is read only when a query selects
  * it.
  */
-type Asked = { readonly userId: string; readonly clientType: ClientType | null | undefined; readonly first: number };
+type WorkersOf = {
+  readonly userId: string;
+  readonly clientType: ClientType | null | undefined;
+  readonly first: number;
+};
 
-function listOf({ loaders }: Context, { first, ...whose }: Asked, view: WorkerView): MaybePromise<WorkerList> {
-  return loaders.workers({ ...whose, ...view }, first);
+function listOf({ loaders }: Context, { first, ...owner }: WorkersOf, view: WorkerView): MaybePromise<WorkerList> {
+  return loaders.workers({ ...owner, ...view }, first);
 }
 
 /** The beginning of the list that fits into the answer’s byte budget. */
 async function boundedListOf(
   context: Context,
-  asked: Asked,
+  workers: WorkersOf,
   view: WorkerView,
 ): Promise<Pick<WorkerList, 'completeness'>> {
-  return context.budget.list(await listOf(context, asked, view), CONTEXT_SIZE);
+  return context.budget.list(await listOf(context, workers, view), CONTEXT_SIZE);
 }
 
-async function itemsOf(context: Context, asked: Asked, view: WorkerView): Promise<WorkerList['items']> {
-  return context.budget.items(await listOf(context, asked, view), CONTEXT_SIZE);
+async function itemsOf(context: Context, workers: WorkersOf, view: WorkerView): Promise<WorkerList['items']> {
+  return context.budget.items(await listOf(context, workers, view), CONTEXT_SIZE);
 }
 
 const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
@@ -52,29 +56,29 @@ const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
   }),
 });
 
-const WorkersType = builder.objectRef<Asked>('Workers').implement({
+const WorkersType = builder.objectRef<WorkersOf>('Workers').implement({
   description:
-    'A user’s workers: execution contexts whose ownership is worker and that are not closed. An assignment is what the registry holds now; it shows neither that a durable job system owns the task nor that any effect of it is complete. Reading acquires, renews and releases no worker.',
+    'A user’s workers: execution contexts whose ownership is `worker` and that are not closed. An assignment is what the registry holds now; it shows neither that a durable job system owns the task nor that any effect of it is complete. Reading acquires, renews and releases no worker.',
   fields: (t) => ({
     idle: t.field({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
       description: 'Workers without a task.',
-      resolve: (asked, _, context) => itemsOf(context, asked, { view: 'idle' }),
+      resolve: (workers, _, context) => itemsOf(context, workers, { view: 'idle' }),
     }),
     assigned: t.field({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
       description:
         'Workers that are assigned to a task now; `taskAssignedAt` says when each assignment was first reported.',
-      resolve: (asked, _, context) => itemsOf(context, asked, { view: 'assigned' }),
+      resolve: (workers, _, context) => itemsOf(context, workers, { view: 'assigned' }),
     }),
     completeness: t.field({
       type: CompletenessType,
       description: 'Whether anything is missing, from which source, and why: first for `idle`, then for `assigned`.',
-      resolve: async (asked, _, context) => {
-        const idle = boundedListOf(context, asked, { view: 'idle' });
-        const assigned = boundedListOf(context, asked, { view: 'assigned' });
+      resolve: async (workers, _, context) => {
+        const idle = boundedListOf(context, workers, { view: 'idle' });
+        const assigned = boundedListOf(context, workers, { view: 'assigned' });
         return completenessOf((await Promise.all([idle, assigned])).flatMap((list) => list.completeness.sources));
       },
     }),
@@ -82,13 +86,13 @@ const WorkersType = builder.objectRef<Asked>('Workers').implement({
       type: WorkerListType,
       description:
         'Workers that could be given a task: they have none, their status is `idle`, and their client’s link is up. Listing a worker does not reserve it.',
-      resolve: (asked, _, context) => listOf(context, asked, { view: 'available' }),
+      resolve: (workers, _, context) => listOf(context, workers, { view: 'available' }),
     }),
     forTask: t.field({
       type: WorkerListType,
       description: 'Workers that are assigned to one task now.',
       args: { taskId: t.arg.id({ required: true, description: 'The task’s id.' }) },
-      resolve: (asked, { taskId }, context) => listOf(context, asked, { view: 'task', taskId }),
+      resolve: (workers, { taskId }, context) => listOf(context, workers, { view: 'task', taskId }),
     }),
   }),
 });

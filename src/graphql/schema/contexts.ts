@@ -140,8 +140,8 @@ builder.objectField(User, 'contexts', (t) =>
       ownership: t.arg({ type: OwnershipEnum, description: 'Only contexts with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { clientType, status, ownership, ...asked }, { core, requester, loaders }) => {
-      const page = pageOf(asked);
+    resolve: ({ id }, { clientType, status, ownership, ...paging }, { core, requester, loaders }) => {
+      const page = pageOf(paging);
       const query = { userId: id, clientType, status, ownership };
       return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
     },

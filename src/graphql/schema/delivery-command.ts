@@ -1,4 +1,5 @@
 /** The case file of one command: its delivery, history, sightings and waits in one type, and its live updates. */
+import type { AuditSubject } from '../../core/audit/row.ts';
 import type { CommandUpdate } from '../../core/core.ts';
 import type { Command, Sighting } from '../../core/delivery/command.ts';
 import { notFound } from '../../core/errors.ts';
@@ -23,7 +24,7 @@ export const commandArguments = builder.args((t) => ({
 }));
 
 /** The members that identify a command in the audit log. */
-export function subjectOfCommand({ userId, clientId, commandId }: Command): Record<string, string> {
+export function subjectOfCommand({ userId, clientId, commandId }: Command): AuditSubject {
   return { userId, clientId, commandId };
 }
 
@@ -93,9 +94,9 @@ export const CommandType = builder.objectRef<Command>('Command').implement({
           description: 'Whether to show the result. If an administrator requests it, the audit log records that.',
         }),
       },
-      resolve: async (command, { reveal }, { core, auditPayload }) => {
+      resolve: async (command, { reveal }, { core, readPayload }) => {
         if (!reveal) return null;
-        auditPayload(subjectOfCommand(command));
+        await readPayload(subjectOfCommand(command));
         return core.delivery.result(command);
       },
     }),
@@ -141,9 +142,9 @@ const CommandUpdateType = builder.objectRef<LiveEvent<CommandUpdate>>('CommandUp
       nullable: true,
       description:
         'The progress that the client reported; null if the change is not a progress report. If an administrator reads it, the audit log records that.',
-      resolve: ({ event }, _, { auditPayload }) => {
-        if (event.progress !== null) auditPayload(subjectOfCommand(event.command));
-        return event.progress;
+      resolve: ({ event }, _, { core, requester, readPayload }) => {
+        if (event.progress === null || !core.reveals.shows(requester)) return null;
+        return thenDo(readPayload(subjectOfCommand(event.command)), () => event.progress);
       },
     }),
     at: t.field({ type: 'DateTime', description: 'When the command changed.', resolve: ({ event }) => event.at }),

@@ -42,9 +42,12 @@ builder.mutationField('disconnectClient', (t) =>
     args: {
       userId: t.arg.id({ required: true, description: 'The user’s id.' }),
       clientId: t.arg.id({ required: true, description: 'The client’s id.' }),
-      reason: t.arg.string({ description: `The reason for the audit log, at most ${MAX_REASON} characters.` }),
+      reason: t.arg.string({
+        description: `The reason for the audit log, at most ${MAX_REASON} characters. Omitted: none.`,
+      }),
     },
-    resolve: async (_, { reason, ...key }, { core, requester }) =>
-      (await core.delivery.disconnectClient(requester, key, reason ?? null).catch(refusalOf)) ?? notFound(),
+    resolve: async (_, { reason, ...key }, { core, requester, notes }) =>
+      (await core.delivery.disconnectClient(requester, key, reason ?? null, notes?.requestId).catch(refusalOf)) ??
+      notFound(),
   }),
 );

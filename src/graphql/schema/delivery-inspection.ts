@@ -1,13 +1,17 @@
 /** The operator’s view of delivery: summary, nodes, scopes and records. Reading changes nothing. */
 import { requireAdmin, type AdminPrincipal } from '../../core/auth/principal.ts';
 import type { DeliverySummaryView } from '../../core/delivery/observation.ts';
-import { DELIVERY_SAMPLE, NODE_GONE_MS } from '../../core/limits.ts';
+import type { CommandOrder } from '../../core/delivery/inspector.ts';
+import { DELIVERY_SAMPLE, ERROR_CODE_CHARS, NODE_GONE_MS } from '../../core/limits.ts';
+import { SCAN_BUDGET } from '../../core/page.ts';
 import { builder } from './builder.ts';
+import { ClientTypeEnum, LABELS_DESCRIPTION } from './connections.ts';
 import { commandArguments } from './delivery-command.ts';
 import { DispatcherNodeConnection } from './delivery-nodes.ts';
 import { CapacityScopeConnection } from './delivery-scopes.ts';
 import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
 import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { wireEnum } from './enums.ts';
 import { ModeEnum } from './viewer.ts';
 
 const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySummary').implement({
@@ -59,6 +63,11 @@ const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySumm
 
 const DeliveryRecordConnection = connectionOf('DeliveryRecord', DeliveryRecord, { rows: 'delivery records' });
 
+const CommandOrderEnum = wireEnum<CommandOrder>('CommandOrder', 'The order of commands.', {
+  key: 'By user, client and command.',
+  newest: 'The latest admission first. Commands of one millisecond have a fixed order.',
+});
+
 const DeliveryFilter = builder.inputType('DeliveryFilter', {
   description: 'Which commands to list. A command must match every member that is given.',
   fields: (t) => ({
@@ -70,7 +79,19 @@ const DeliveryFilter = builder.inputType('DeliveryFilter', {
       description: 'Only commands with this outcome. Refused together with a stage other than TERMINAL.',
     }),
     nodeId: t.id({ description: 'Only commands whose target’s link is or was on this node.' }),
+    action: t.string({ description: 'Only commands that invoke this action.' }),
+    code: t.string({
+      description: `Only commands that ended with an error of this code, at most ${ERROR_CODE_CHARS} characters.`,
+    }),
+    clientType: t.field({
+      type: ClientTypeEnum,
+      description: 'Only commands whose client was a program of this kind at admission.',
+    }),
+    labels: t.stringList({
+      description: `${LABELS_DESCRIPTION} The labels are those of the client’s connection now: commands of a client without one never match.`,
+    }),
     admittedAfter: t.field({ type: 'DateTime', description: 'Only commands admitted after this time, exclusive.' }),
+    admittedBefore: t.field({ type: 'DateTime', description: 'Only commands admitted before this time, exclusive.' }),
   }),
 });
 
@@ -107,14 +128,20 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
     }),
     commands: t.field({
       type: DeliveryRecordConnection,
-      description: 'Commands with a record, in order of user, client and command.',
+      description: `Commands with a record. A page reads at most ${SCAN_BUDGET} commands; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page.`,
       complexity: pageCost,
       args: {
         filter: t.arg({ type: DeliveryFilter, description: 'Which commands to list. Omitted: all.' }),
+        order: t.arg({
+          type: CommandOrderEnum,
+          required: true,
+          defaultValue: 'key',
+          description: 'The order of the list. A cursor is valid only for the order in which it was issued.',
+        }),
         ...pageArguments,
       },
-      resolve: (requester, { filter, ...page }, { core }) =>
-        core.delivery.commands(requester, filter ?? {}, pageOf(page)),
+      resolve: (requester, { filter, order, ...page }, { core }) =>
+        core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order }),
     }),
   }),
 });

@@ -80,7 +80,7 @@ builder.mutationField('drainNode', (t) =>
         extensions: { minimum: DRAIN_WITHIN_MS.min, maximum: DRAIN_WITHIN_MS.max },
       }),
     },
-    resolve: async (_, { nodeId, withinMs }, { core, requester }) =>
-      (await core.delivery.drainNode(requester, nodeId, withinMs)) ?? notFound(),
+    resolve: async (_, { nodeId, withinMs }, { core, requester, notes }) =>
+      (await core.delivery.drainNode(requester, nodeId, withinMs, notes?.requestId)) ?? notFound(),
   }),
 );

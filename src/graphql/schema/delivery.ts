@@ -1,7 +1,14 @@
 /** The record of a command’s delivery, with the enums that it uses. It holds no payload. */
-import type { Command, CommandCaller, ExecutionEvidence, Outcome, Stage } from '../../core/delivery/command.ts';
+import {
+  durationOf,
+  type Command,
+  type CommandCaller,
+  type ExecutionEvidence,
+  type Outcome,
+  type Stage,
+} from '../../core/delivery/command.ts';
 import { builder } from './builder.ts';
-import { ConnectionSnapshot } from './connections.ts';
+import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
 import { wireEnum } from './enums.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
@@ -50,6 +57,7 @@ const CommandCallerKind = wireEnum<CommandCaller['kind']>(
 
 const CommandCallerType = builder.objectRef<CommandCaller>('CommandCaller').implement({
   description: 'Who invoked a command.',
+  extensions: { shareable: true },
   fields: (t) => ({
     kind: t.expose('kind', { type: CommandCallerKind, description: 'The kind of requester.' }),
     name: t.exposeString('name', {
@@ -62,6 +70,7 @@ const CommandCallerType = builder.objectRef<CommandCaller>('CommandCaller').impl
 export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').implement({
   description:
     'What the relay can prove about the delivery of one command. It holds no payload, and no field of it ever means that an effect outside the client is complete.',
+  extensions: { shareable: true },
   interfaces: [NodeInterface],
   fields: (t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('DeliveryRecord', row) }),
@@ -69,6 +78,11 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
     clientId: t.exposeID('clientId', { description: 'The id of the target client.' }),
     commandId: t.exposeID('commandId', { description: 'The command’s id.' }),
     action: t.exposeString('action', { description: 'The name of the requested action.' }),
+    clientType: t.expose('clientType', {
+      type: ClientTypeEnum,
+      nullable: true,
+      description: 'What kind of program the client was at admission; null if it was not connected then.',
+    }),
     caller: t.expose('caller', {
       type: CommandCallerType,
       description: 'Who invoked the command first. A repeated invocation of the same id does not change it.',
@@ -113,6 +127,11 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
       nullable: true,
       description: 'When the command ended; null while it is live.',
     }),
+    durationMs: t.int({
+      nullable: true,
+      description: 'How long the command took from its admission to its end, in milliseconds; null while it is live.',
+      resolve: durationOf,
+    }),
     deadline: t.expose('deadline', {
       type: 'DateTime',
       description:
@@ -145,6 +164,18 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
       nullable: true,
       description: 'When the first late result arrived; null if there was none.',
       resolve: ({ firstLate }) => firstLate?.at ?? null,
+    }),
+    code: t.string({
+      nullable: true,
+      description:
+        'The code of the error with which the command ended; null while it is live, and if it ended without an error.',
+      resolve: ({ error }) => error?.code ?? null,
+    }),
+    message: t.string({
+      nullable: true,
+      description:
+        'The bounded message of the error with which the command ended, at most 256 characters; null where `code` is.',
+      resolve: ({ error }) => error?.message ?? null,
     }),
     reason: t.exposeString('reason', {
       nullable: true,

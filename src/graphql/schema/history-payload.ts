@@ -18,13 +18,13 @@ export function createPayloads(core: Core, requester: Principal | null): Payload
   const read = async (messages: readonly Message[]): Promise<readonly ShownPayload[]> =>
     core.history.payloads(requester, messages);
   const loader = new DataLoader<Message, ShownPayload, string>(read, { cacheKeyFn: keyOf });
-  const asked = new Set<string>();
+  const decided = new Set<string>();
   let left = ANSWER_SPILL_BYTES;
   const mayFetch = (key: string, bytes: number): boolean => {
-    if (asked.has(key)) return true;
+    if (decided.has(key)) return true;
     if (bytes > left) return false;
     left -= bytes;
-    asked.add(key);
+    decided.add(key);
     return true;
   };
   return {
@@ -35,7 +35,7 @@ export function createPayloads(core: Core, requester: Principal | null): Payload
     },
     forget() {
       loader.clearAll();
-      asked.clear();
+      decided.clear();
       left = ANSWER_SPILL_BYTES;
     },
   };

@@ -1,5 +1,8 @@
 /** The raw sample of history, for administrators of deployments that allow it. */
+import type { AuditSubject } from '../../core/audit/row.ts';
 import { notFound } from '../../core/errors.ts';
+import { splitStreamKey } from '../../core/history/message.ts';
+import { canonicalUser } from '../../core/ids.ts';
 import type { RawMessages } from '../../core/history/raw.ts';
 import { RAW_SAMPLE } from '../../core/limits.ts';
 import { builder } from './builder.ts';
@@ -43,10 +46,16 @@ builder.queryField('rawMessages', (t) =>
         extensions: { minimum: 1, maximum: RAW_SAMPLE },
       }),
     },
-    resolve: async (_, query, { core, requester, auditPayload }) => {
+    resolve: async (_, query, { core, requester, readPayload }) => {
       const sample = (await core.history.raw(requester, query)) ?? notFound();
-      auditPayload({ stream: query.stream ?? '*', view: 'raw' });
+      await readPayload(subjectOfStream(query.stream ?? null));
       return sample;
     },
   }),
 );
+
+/** `*` stands for all streams, of all users. */
+function subjectOfStream(stream: string | null): AuditSubject {
+  const userId = stream === null ? undefined : splitStreamKey(stream)?.userId;
+  return { stream: stream ?? '*', view: 'raw', ...(userId !== undefined && { userId: canonicalUser(userId) }) };
+}

@@ -4,45 +4,18 @@ import {
   MESSAGE_KINDS,
   streamKey,
   type Message,
-  type MessageKind,
   type PayloadState,
   type TerminalError,
 } from '../../core/history/message.ts';
-import type { MessageOrder, StreamSummary } from '../../core/history/store.ts';
+import type { StreamSummary } from '../../core/history/store.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { builder } from './builder.ts';
-import { wireEnum } from './enums.ts';
+import { MessageKindEnum, MessageOrderEnum, PayloadStateEnum } from './history-enums.ts';
+import { LinkDetailsType } from './history-links.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import type { RowSize } from './page-budget.ts';
-
-const MessageKindEnum = wireEnum<MessageKind>('MessageKind', 'What a retained message records.', {
-  command: 'A command was admitted.',
-  progress: 'A client reported progress. At most one such row per second is kept for a command.',
-  result: 'A client reported a result.',
-  error: 'A command ended without a result.',
-  cancel: 'A cancellation was requested.',
-  event: 'An event was ingested.',
-  late_result:
-    'An end was reported after the command had ended, or by another instance than the command’s own. It is evidence and resolves nothing.',
-});
-
-const MessageOrderEnum = wireEnum<MessageOrder>('MessageOrder', 'The order in which messages are listed.', {
-  oldest_first: 'Oldest first: the order in which messages were retained.',
-  newest_first: 'Newest first. Messages that are retained after the first page was read appear on no later page.',
-});
-
-const PayloadStateEnum = wireEnum<PayloadState>('PayloadState', 'What `payload` shows, or why it shows nothing.', {
-  redacted:
-    'There is a payload, but it was not requested, or the answer already holds 16 MiB of payloads from the store for large payloads: request fewer messages.',
-  included: 'The payload is shown.',
-  spilled_included: 'The payload is shown; it was read from the store for large payloads.',
-  expired: 'The payload was in the store for large payloads and has expired.',
-  unavailable:
-    'The payload belongs in the store for large payloads and cannot be read: it could not be stored, or it was lost or damaged. Only its size and digest are known.',
-  none: 'There is no payload.',
-});
 
 export const TerminalErrorType = builder.objectRef<TerminalError>('TerminalError').implement({
   description: 'A bounded error. Details, stacks and exception objects are never kept.',
@@ -91,6 +64,9 @@ const includeArgument = builder.args((t) => ({
   }),
 }));
 
+/** The details of a link are part of the row that is read anyway, so its members cost nothing more. */
+const LINK_COST = { field: 1, multiplier: 0 };
+
 const MessageType = builder.objectRef<Message>('Message').implement({
   description: 'A summary of a retained message. Its payload is redacted unless it is requested.',
   interfaces: [NodeInterface],
@@ -128,19 +104,23 @@ const MessageType = builder.objectRef<Message>('Message').implement({
       nullable: true,
       description: 'The payload as it was sent; null unless `payloadState` says that it is included.',
       args: includeArgument,
-      resolve: (message, { include }, { auditPayload, loaders }) => {
-        if (!include || !hasPayload(message)) return null;
-        auditPayload({ stream: streamKey(message.userId, message.suffix) });
-        return thenDo(loaders.payload(message), ({ text }) => text);
+      resolve: (message, { include }, { core, requester, readPayload, loaders }) => {
+        if (!include || !hasPayload(message) || !core.reveals.shows(requester)) return null;
+        const { userId, suffix } = message;
+        return thenDo(readPayload({ userId, stream: streamKey(userId, suffix) }), () =>
+          thenDo(loaders.payload(message), ({ text }) => text),
+        );
       },
     }),
     payloadState: t.field({
       type: PayloadStateEnum,
       description: 'What `payload` shows when it is requested with the same `include`.',
       args: includeArgument,
-      resolve: (message, { include }, { loaders }): MaybePromise<PayloadState> => {
+      resolve: (message, { include }, { core, requester, loaders }): MaybePromise<PayloadState> => {
         if (!hasPayload(message)) return 'none';
-        return include ? thenDo(loaders.payload(message), ({ state }) => state) : 'redacted';
+        return include && core.reveals.shows(requester)
+          ? thenDo(loaders.payload(message), ({ state }) => state)
+          : 'redacted';
       },
     }),
     payloadBytes: t.exposeInt('payloadBytes', {
@@ -156,6 +136,13 @@ const MessageType = builder.objectRef<Message>('Message').implement({
       type: TerminalErrorType,
       nullable: true,
       description: 'The error that the message reports; null if it reports none.',
+    }),
+    link: t.field({
+      complexity: LINK_COST,
+      type: LinkDetailsType,
+      nullable: true,
+      description: 'The link that opened or ended; null unless the message is a row of a link history.',
+      resolve: ({ link }) => link ?? null,
     }),
   }),
 });

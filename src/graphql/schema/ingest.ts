@@ -105,9 +105,12 @@ const IngestMessageInput = builder.inputType('IngestMessageInput', {
       description:
         'The id of the client’s instance. While another instance of the client is connected, the event is refused.',
     }),
-    traceId: t.string({ description: 'The sender’s trace id, retained with the event.' }),
-    parentSpanId: t.string({ description: 'The sender’s span id, retained with the event.' }),
-    payload: t.field({ type: 'JSON', description: 'Any JSON value. For an event of a site: `{ "name", "data" }`.' }),
+    traceId: t.string({ description: 'The sender’s trace id, retained with the event. Omitted: none.' }),
+    parentSpanId: t.string({ description: 'The sender’s span id, retained with the event. Omitted: none.' }),
+    payload: t.field({
+      type: 'JSON',
+      description: 'Any JSON value; for an event of a site, `{ "name", "data" }`. Omitted: the event has no payload.',
+    }),
   }),
 });
 

@@ -12,7 +12,7 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Page } from '../../core/page.ts';
 import type { SiteView } from '../../core/sites/api.ts';
 import { createPayloads, type Payloads } from './history-payload.ts';
-import { loadingOf } from './loaders-batch.ts';
+import { loadingOf, type Load, type Loading, type LoadPage } from './loaders-batch.ts';
 import { createNodeLoaders, type NodeLoaders } from './node-loaders.ts';
 
 /**
@@ -22,6 +22,7 @@ import { createNodeLoaders, type NodeLoaders } from './node-loaders.ts';
  */
 export type Loaders = {
   readonly connection: (key: ClientKey) => MaybePromise<Connection | null>;
+  readonly reconnects: (key: ClientKey) => MaybePromise<number>;
   readonly connectionsOfUser: (userId: string, first: number) => MaybePromise<Summary<Connection>>;
   readonly streamsOfUser: (userId: string, first: number) => MaybePromise<Summary<StreamSummary>>;
   readonly pendingOfUser: (userId: string, first: number) => MaybePromise<Summary<PendingRpc>>;
@@ -35,48 +36,135 @@ export type Loaders = {
   readonly payload: Payloads['load'];
   /** Rows by the keys of their ids, for `node` and `nodes`. */
   readonly nodes: NodeLoaders;
-  readonly forget: () => void;
+  forget(): void;
 };
 
 export function createLoaders(core: Core, requester: Principal | null): Loaders {
-  const { single, pages } = loadingOf(core);
-  const connection = single(clientKeyText, (keys: readonly ClientKey[]) => core.connections.many(keys));
-  const waiters = single(commandKeyText, (keys: readonly CommandKey[]) => core.rpc.ofCommands(keys));
-  const connections = pages(itself, (ids: readonly string[], first) => core.connections.ofUsers(requester, ids, first));
-  const streams = pages(itself, (ids: readonly string[], first) => core.history.ofUsers(requester, ids, first));
-  const ofUser = pages(itself, (ids: readonly string[], first) => core.rpc.ofUsers(requester, ids, first));
-  const ofClient = pages(clientKeyText, (keys: readonly ClientKey[], first) =>
-    core.rpc.ofClients(requester, keys, first),
-  );
-  const contexts = pages(canonicalJson, (asked: readonly ContextQuery[], first) =>
-    core.contexts.lists(requester, asked, first),
-  );
-  const windows = pages(canonicalJson, (asked: readonly WindowQuery[], first) =>
-    core.contexts.windowLists(requester, asked, first),
-  );
-  const workers = pages(canonicalJson, (asked: readonly WorkerQuery[], first) =>
-    core.contexts.workers(requester, asked, first),
-  );
-  const sites = pages(itself, (ids: readonly string[], first) => core.sites.ofUsers(requester, ids, first));
-  const payloads = createPayloads(core, requester);
-  const ofRooms = [connection, waiters, connections, streams, ofUser, ofClient, payloads];
-  const nodes = createNodeLoaders(core, requester);
-  const all = [...ofRooms, contexts, windows, workers, sites, nodes];
-  return {
-    connection: connection.load,
-    connectionsOfUser: connections.load,
-    streamsOfUser: streams.load,
-    pendingOfUser: ofUser.load,
-    pendingOfClient: ofClient.load,
-    waitersOfCommand: waiters.load,
-    contexts: contexts.load,
-    windows: windows.load,
-    workers: workers.load,
-    sitesOfUser: sites.load,
-    payload: payloads.load,
-    nodes,
-    forget: () => all.forEach((loader) => loader.forget()),
-  };
+  return new LazyLoaders(core, requester);
+}
+
+/** Each loader is created on first use, since most requests need few of them. */
+class LazyLoaders implements Loaders {
+  readonly #core: Core;
+  readonly #requester: Principal | null;
+  readonly #loading: Loading;
+  /** The loaders that were created. */
+  readonly #made: { forget(): void }[] = [];
+  #connection: Load<ClientKey, Connection | null> | null = null;
+  #reconnects: Load<ClientKey, number> | null = null;
+  #waiters: Load<CommandKey, readonly PendingRpc[]> | null = null;
+  #connections: LoadPage<string, Summary<Connection>> | null = null;
+  #streams: LoadPage<string, Summary<StreamSummary>> | null = null;
+  #ofUser: LoadPage<string, Summary<PendingRpc>> | null = null;
+  #ofClient: LoadPage<ClientKey, Summary<PendingRpc>> | null = null;
+  #contexts: LoadPage<ContextQuery, Page<ExecutionContext>> | null = null;
+  #windows: LoadPage<WindowQuery, Page<CountedWindow>> | null = null;
+  #workers: LoadPage<WorkerQuery, WorkerList> | null = null;
+  #sites: LoadPage<string, Summary<SiteView>> | null = null;
+  #payloads: Payloads | null = null;
+  #nodes: NodeLoaders | null = null;
+
+  constructor(core: Core, requester: Principal | null) {
+    this.#core = core;
+    this.#requester = requester;
+    this.#loading = loadingOf(core);
+  }
+
+  get connection(): Loaders['connection'] {
+    const { connections } = this.#core;
+    this.#connection ??= this.#keep(this.#loading.single(clientKeyText, (keys) => connections.many(keys)));
+    return this.#connection.load;
+  }
+
+  get reconnects(): Loaders['reconnects'] {
+    const { connections } = this.#core;
+    this.#reconnects ??= this.#keep(this.#loading.single(clientKeyText, (keys) => connections.reconnects(keys)));
+    return this.#reconnects.load;
+  }
+
+  get waitersOfCommand(): Loaders['waitersOfCommand'] {
+    const { rpc } = this.#core;
+    this.#waiters ??= this.#keep(this.#loading.single(commandKeyText, (keys) => rpc.ofCommands(keys)));
+    return this.#waiters.load;
+  }
+
+  get connectionsOfUser(): Loaders['connectionsOfUser'] {
+    const { connections } = this.#core;
+    this.#connections ??= this.#pages(itself, (ids, first) => connections.ofUsers(this.#requester, ids, first));
+    return this.#connections.load;
+  }
+
+  get streamsOfUser(): Loaders['streamsOfUser'] {
+    const { history } = this.#core;
+    this.#streams ??= this.#pages(itself, (ids, first) => history.ofUsers(this.#requester, ids, first));
+    return this.#streams.load;
+  }
+
+  get pendingOfUser(): Loaders['pendingOfUser'] {
+    const { rpc } = this.#core;
+    this.#ofUser ??= this.#pages(itself, (ids, first) => rpc.ofUsers(this.#requester, ids, first));
+    return this.#ofUser.load;
+  }
+
+  get pendingOfClient(): Loaders['pendingOfClient'] {
+    const { rpc } = this.#core;
+    this.#ofClient ??= this.#pages(clientKeyText, (keys, first) => rpc.ofClients(this.#requester, keys, first));
+    return this.#ofClient.load;
+  }
+
+  get contexts(): Loaders['contexts'] {
+    const { contexts } = this.#core;
+    this.#contexts ??= this.#pages(canonicalJson, (asked: readonly ContextQuery[], first) =>
+      contexts.lists(this.#requester, asked, first),
+    );
+    return this.#contexts.load;
+  }
+
+  get windows(): Loaders['windows'] {
+    const { contexts } = this.#core;
+    this.#windows ??= this.#pages(canonicalJson, (asked: readonly WindowQuery[], first) =>
+      contexts.windowLists(this.#requester, asked, first),
+    );
+    return this.#windows.load;
+  }
+
+  get workers(): Loaders['workers'] {
+    const { contexts } = this.#core;
+    this.#workers ??= this.#pages(canonicalJson, (asked: readonly WorkerQuery[], first) =>
+      contexts.workers(this.#requester, asked, first),
+    );
+    return this.#workers.load;
+  }
+
+  get sitesOfUser(): Loaders['sitesOfUser'] {
+    const { sites } = this.#core;
+    this.#sites ??= this.#pages(itself, (ids, first) => sites.ofUsers(this.#requester, ids, first));
+    return this.#sites.load;
+  }
+
+  get payload(): Loaders['payload'] {
+    return (this.#payloads ??= this.#keep(createPayloads(this.#core, this.#requester))).load;
+  }
+
+  get nodes(): NodeLoaders {
+    return (this.#nodes ??= this.#keep(createNodeLoaders(this.#core, this.#requester)));
+  }
+
+  forget(): void {
+    for (const loader of this.#made) loader.forget();
+  }
+
+  #pages<K, V>(
+    keyOf: (key: K) => string,
+    batch: (keys: readonly K[], first: number) => MaybePromise<readonly V[]>,
+  ): LoadPage<K, V> {
+    return this.#keep(this.#loading.pages(keyOf, batch));
+  }
+
+  #keep<L extends { forget(): void }>(loader: L): L {
+    this.#made.push(loader);
+    return loader;
+  }
 }
 
 const itself = (key: string): string => key;

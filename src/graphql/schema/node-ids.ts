@@ -43,7 +43,7 @@ export type NodeRef<Kinds extends NodeKind = NodeKind> = {
 const VERSION = '1';
 const NUMBER = /^(0|[1-9][0-9]{0,15})$/;
 
-/** Parts that are not ids of the form that clients and users choose from. */
+/** The check of each part that is not an id chosen by a client or a user. */
 const PART_FORMS: Partial<Record<PartName, (text: string) => boolean>> = {
   userId: isCanonicalUser,
   suffix: isSuffix,

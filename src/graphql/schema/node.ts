@@ -91,7 +91,7 @@ function found<Row extends object>(type: NodeType, row: MaybePromise<Row | null 
 
 type Sized<Row> = { readonly context: Context; readonly size: RowSize<Row> };
 
-/** As `found`, for rows that may be large: they count against the size of the answer. */
+/** Like `found`, for rows that may be large: they count against the size of the answer. */
 function sized<Row extends object>(
   type: NodeType,
   row: MaybePromise<Row | null>,

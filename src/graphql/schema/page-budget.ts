@@ -57,15 +57,15 @@ export class AnswerBudget {
   }
 
   /**
-   * As `page`, for fields that write the rows. Every call after the first counts the rows again: an answer may hold one
-   * page several times.
+   * Like `page`, for fields that write the rows. Every call after the first counts the rows again, because an answer
+   * may hold one page several times.
    */
   written<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
     this.#write(this.#partOf(page, page.nodes, size));
     return this.page(page, size);
   }
 
-  /** As `page`, for a list without pages. */
+  /** Like `page`, for a list without pages. */
   list<Row, List extends { readonly items: readonly Row[]; readonly completeness: Completeness }>(
     list: List,
     size: RowSize<Row>,
@@ -75,7 +75,7 @@ export class AnswerBudget {
     return { items: list.items.slice(0, kept), completeness: cutShort(list.completeness, kept) };
   }
 
-  /** As `written`, for a list without pages. */
+  /** Like `written`, for a list without pages. */
   items<Row>(list: { readonly items: readonly Row[]; readonly completeness: Completeness }, size: RowSize<Row>) {
     this.#write(this.#partOf(list, list.items, size));
     return this.list(list, size).items;
@@ -101,13 +101,15 @@ export class AnswerBudget {
     if (known) return known;
     const size = given && this.#sizeOf(given);
     const room = roomOf(this.#left, this.#parts.size === 0);
-    const part = { ...(room <= 0 ? NOTHING : size ? this.#fit(rows, size, room) : fitPlain(rows.length, room)) };
+    const part = room <= 0 ? { ...NOTHING } : size ? this.#fit(rows, size, room) : fitPlain(rows.length, room);
     this.#left -= part.bytes;
     this.#parts.set(key, part);
     return part;
   }
 
   #fit<Row>(rows: readonly Row[], size: RowSize<Row>, room: number): Part {
+    const whole = rows.length < MIN_MEASURED_ROWS ? Infinity : this.#wholeBytes(rows, size);
+    if (whole <= room) return { kept: rows.length, bytes: whole, written: false };
     let bytes = 0;
     let kept = 0;
     for (const row of rows) {
@@ -117,6 +119,15 @@ export class AnswerBudget {
       kept++;
     }
     return { kept, bytes, written: false };
+  }
+
+  /** The bytes of all rows. Computed once for each list that is shown again with the same fields. */
+  #wholeBytes<Row>(rows: readonly Row[], size: RowSize<Row>): number {
+    const before = measured.get(rows);
+    if (before && before.size === size && before.asks === this.#asks) return before.bytes;
+    const bytes = rows.reduce((sum, row) => sum + this.#bytesOf(row, size), 0);
+    measured.set(rows, { size, asks: this.#asks, bytes });
+    return bytes;
   }
 
   #write(part: Part): void {
@@ -142,6 +153,11 @@ export class AnswerBudget {
 
   readonly #isAsked = (field: string): boolean => this.#asks === null || this.#asks.has(field);
 }
+
+/** How many rows a list must have for its bytes to be remembered. */
+const MIN_MEASURED_ROWS = 8;
+/** The bytes of whole lists, as they were last measured. A list that was handed out is never modified. */
+const measured = new WeakMap<object, { readonly size: object; readonly asks: Asks; readonly bytes: number }>();
 
 /** How many rows of a list are shown, and their bytes. Deducted from the budget once, before the rows are written. */
 type Part = { readonly kept: number; readonly bytes: number; written: boolean };

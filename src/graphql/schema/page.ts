@@ -20,6 +20,8 @@ const EvidenceSourceEnum = wireEnum<EvidenceSource>('EvidenceSource', 'A source 
   contexts: 'The reported execution contexts.',
   windows: 'The reported browser windows.',
   sites: 'The registered sites.',
+  audit: 'The audit of what administrators did.',
+  metrics: 'What the nodes counted and measured.',
 });
 
 const IncompleteReasonEnum = wireEnum<IncompleteReason>(
@@ -49,7 +51,10 @@ const ObservedSourceType = builder.objectRef<ObservedSource>('ObservedSource').i
       description:
         'How many rows the source contributed; 0 for a silent node, because its rows are counted for the source that holds them.',
     }),
-    limit: t.exposeInt('limit', { nullable: true, description: 'The bound on rows that applied; null if none did.' }),
+    limit: t.exposeInt('limit', {
+      nullable: true,
+      description: 'The bound that applied, as a number of rows; null if none did.',
+    }),
     reason: t.expose('reason', {
       type: IncompleteReasonEnum,
       nullable: true,

@@ -2,6 +2,7 @@
 import type { Invocation, RefusedBy } from '../../core/core.ts';
 import { CallboardError, CODES, type Code } from '../../core/errors.ts';
 import { builder } from './builder.ts';
+import { CODE_MEANINGS } from './refusal-meanings.ts';
 import { enumName, keysOf, wireEnum } from './enums.ts';
 
 /** A refusal as core returns it. */
@@ -16,6 +17,7 @@ const EXPECTED: Partial<Record<Code, RefusedBy>> = {
   share_exceeded: 'capacity',
   store_full: 'capacity',
   draining: 'relay',
+  audit_unavailable: 'relay',
   session_inactive: 'site',
   site_action_denied: 'site',
   site_capability_denied: 'site',
@@ -40,7 +42,10 @@ export const RefusalCodeEnum = builder.enumType('RefusalCode', {
 function codeValues(): Record<string, { readonly value: Code; readonly description: string }> {
   const values: Record<string, { readonly value: Code; readonly description: string }> = {};
   for (const code of keysOf(CODES)) {
-    values[enumName(code)] = { value: code, description: `\`${code}\`, HTTP status ${CODES[code]}.` };
+    values[enumName(code)] = {
+      value: code,
+      description: `\`${code}\`, HTTP status ${CODES[code]}. ${CODE_MEANINGS[code]}`,
+    };
   }
   return values;
 }

@@ -1,6 +1,7 @@
 /** The mutation `invokeAction` and its result. The order of the checks is core’s. */
 import type { CancelReceipt, Invocation } from '../../core/core.ts';
 import { notFound } from '../../core/errors.ts';
+import { thenDo } from '../../core/maybe-promise.ts';
 import { endOf } from '../../core/rpc/ended.ts';
 import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../core/limits.ts';
 import { builder } from './builder.ts';
@@ -11,7 +12,7 @@ import { wireEnum } from './enums.ts';
 import { TerminalErrorType } from './history.ts';
 import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
 import { Refusal, refusalOf, type RefusalView } from './refusal.ts';
-import { noteCommand } from '../../web/request-notes.ts';
+import { noteCommand, spanNoter } from '../../web/request-notes.ts';
 import { WaitStageEnum } from './rpc.ts';
 
 /**
@@ -49,9 +50,11 @@ const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implem
       nullable: true,
       description:
         'The result that the client reported; null if there is none or it is no longer retained. If an administrator reads it by `awaitCommand`, the audit log records that.',
-      resolve: (view, _, { auditPayload }) => {
-        if (view.reread && view.result !== null) auditPayload(subjectOfCommand(view.command));
-        return view.result;
+      resolve: (view, _, { core, requester, readPayload }) => {
+        if (!view.reread || view.result === null) return view.result;
+        const { command, result } = view;
+        if (!core.reveals.shows(requester) && core.reveals.ownsCall(requester, command)) return result;
+        return thenDo(readPayload(subjectOfCommand(command)), () => result);
       },
     }),
     error: t.field({
@@ -97,7 +100,7 @@ export const waitFor = {
   description: 'What the call waits for.',
 } as const;
 
-const InvokeActionInput = builder.inputType('InvokeActionInput', {
+export const InvokeActionInput = builder.inputType('InvokeActionInput', {
   description:
     'A command for one client. Its deadline is the time of its admission plus `connectWithinMs` and `respondWithinMs`.',
   fields: (t) => ({
@@ -123,8 +126,13 @@ const InvokeActionInput = builder.inputType('InvokeActionInput', {
       description: `How long the client may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
       extensions: { minimum: RESPOND_WITHIN_MS.min, maximum: RESPOND_WITHIN_MS.max },
     }),
-    traceId: t.string({ description: 'The caller’s trace id, retained with every message of the command.' }),
-    parentSpanId: t.string({ description: 'The caller’s span id, retained with every message of the command.' }),
+    traceId: t.string({
+      description:
+        'The caller’s trace id, retained with every message of the command. If neither this nor `parentSpanId` is given, the HTTP headers `traceparent` and `tracestate` (W3C Trace Context) apply; without them there is none.',
+    }),
+    parentSpanId: t.string({
+      description: 'The caller’s span id, retained with every message of the command. Omitted: as for `traceId`.',
+    }),
   }),
 });
 
@@ -135,8 +143,9 @@ builder.mutationField('invokeAction', (t) =>
       'Invokes an action of a client and waits for what `waitFor` names. A caller that hangs up ends its wait, never the command.',
     args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command to run.' }) },
     extensions: DIRECT_MUTATION,
-    resolve: (_, { input }, { core, requester, signal, notes }) => {
-      const request = { ...input, params: textOfJson(input.params), signal };
+    resolve: (_, { input }, { core, requester, signal, notes, trace }) => {
+      const onSpan = spanNoter(notes);
+      const request = { ...input, params: textOfJson(input.params), signal, trace, onSpan };
       return core.rpc.invoke(requester, request).then((invocation) => view(noteCommand(notes, invocation), false));
     },
   }),
@@ -158,8 +167,9 @@ builder.mutationField('awaitCommand', (t) =>
       }),
     },
     extensions: DIRECT_MUTATION,
-    resolve: async (_, args, { core, requester, signal, notes }) => {
-      const answer = await core.rpc.await(requester, { ...args, signal }).catch(refusalOf);
+    resolve: async (_, args, { core, requester, signal, notes, trace }) => {
+      const request = { ...args, signal, trace, onSpan: spanNoter(notes) };
+      const answer = await core.rpc.await(requester, request).catch(refusalOf);
       return view(noteCommand(notes, answer ?? notFound()), true);
     },
   }),
@@ -205,7 +215,9 @@ const CancelCommandInput = builder.inputType('CancelCommandInput', {
     userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
     clientId: t.id({ required: true, description: 'The id of the target client.' }),
     commandId: t.id({ required: true, description: 'The command’s id.' }),
-    reason: t.string({ description: 'The reason, for the record and the client: at most 256 characters.' }),
+    reason: t.string({
+      description: 'The reason, for the record and the client: at most 256 characters. Omitted: none.',
+    }),
   }),
 });
 
@@ -215,6 +227,9 @@ builder.mutationField('cancelCommand', (t) =>
     description: 'Cancels a command. Answers `not_found` if there is no such command or it belongs to another user.',
     args: { input: t.arg({ type: CancelCommandInput, required: true, description: 'The command to cancel.' }) },
     resolve: async (_, { input: { reason, ...key } }, { core, requester, notes }) =>
-      noteCommand(notes, (await core.rpc.cancel(requester, key, reason ?? null).catch(refusalOf)) ?? notFound()),
+      noteCommand(
+        notes,
+        (await core.rpc.cancel(requester, key, reason ?? null, notes?.requestId).catch(refusalOf)) ?? notFound(),
+      ),
   }),
 );

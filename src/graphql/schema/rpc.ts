@@ -1,7 +1,7 @@
 /** Waits of callers: pending RPCs, their listings, counts and alerts. */
 import type { InstanceMismatch, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
 import type { WaitFor } from '../../core/delivery/waiter.ts';
-import { OLDER_THAN_MS, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import { MIN_AGE_MS, OLDER_THAN_MS, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
 import type { Completeness } from '../../core/page.ts';
 import { builder } from './builder.ts';
@@ -112,8 +112,8 @@ const PendingRpcFilter = builder.inputType('PendingRpcFilter', {
     nodeId: t.id({ description: 'Only waits whose target’s link is on this node.' }),
     callerNodeId: t.id({ description: 'Only waits of callers on this node.' }),
     minAgeMs: t.int({
-      description: 'Only waits that are at least this old, in milliseconds.',
-      extensions: { minimum: 0 },
+      description: `Only waits that are at least this old, ${MIN_AGE_MS.min} to ${MIN_AGE_MS.max} milliseconds.`,
+      extensions: { minimum: MIN_AGE_MS.min, maximum: MIN_AGE_MS.max },
     }),
     checkInstance: t.id({
       description:
@@ -193,8 +193,8 @@ builder.objectField(ConnectionSnapshot, 'pendingRpcs', (t) =>
     description: 'Callers that still wait on this client, oldest first.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: ({ userId, clientId }, asked, { core, requester, loaders }) => {
-      const page = pageOf(asked);
+    resolve: ({ userId, clientId }, args, { core, requester, loaders }) => {
+      const page = pageOf(args);
       const key = { userId, clientId };
       return page.after ? core.rpc.pending(requester, key, page) : loaders.pendingOfClient(key, page.first);
     },

@@ -8,7 +8,7 @@ import { textOfJson } from './builder-json.ts';
 import type { Context } from './context.ts';
 import type { Share } from './live-share.ts';
 import { fresh } from './live.ts';
-import { noteCommand } from '../../web/request-notes.ts';
+import { noteCommand, spanNoter } from '../../web/request-notes.ts';
 import { InvokeActionResult, view, waitFor } from './rpc-invoke.ts';
 
 const SiteEventType = builder.objectRef<LiveEvent<SiteEvent>>('SiteEvent').implement({
@@ -90,8 +90,13 @@ const InvokeSiteActionInput = builder.inputType('InvokeSiteActionInput', {
       description: `How long the host may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
       extensions: { minimum: RESPOND_WITHIN_MS.min, maximum: RESPOND_WITHIN_MS.max },
     }),
-    traceId: t.string({ description: 'The caller’s trace id, retained with every message of the command.' }),
-    parentSpanId: t.string({ description: 'The caller’s span id, retained with every message of the command.' }),
+    traceId: t.string({
+      description:
+        'The caller’s trace id, retained with every message of the command. If neither this nor `parentSpanId` is given, the HTTP headers `traceparent` and `tracestate` (W3C Trace Context) apply; without them there is none.',
+    }),
+    parentSpanId: t.string({
+      description: 'The caller’s span id, retained with every message of the command. Omitted: as for `traceId`.',
+    }),
   }),
 });
 
@@ -101,9 +106,10 @@ builder.mutationField('invokeSiteAction', (t) =>
     description:
       'Invokes an allowed action on the host of a session’s site, and waits for what `waitFor` names. Once admitted, it is a command like any other, for the owner’s client.',
     args: { input: t.arg({ type: InvokeSiteActionInput, required: true, description: 'The invocation.' }) },
-    resolve: async (_, { input: { sessionId, ...request } }, { core, requester, signal, notes }) => {
+    resolve: async (_, { input: { sessionId, ...request } }, { core, requester, signal, notes, trace }) => {
       const params = textOfJson(request.params);
-      const invocation = await core.sites.invoke(requester, sessionId, { ...request, params, signal });
+      const traced = { trace, onSpan: spanNoter(notes) };
+      const invocation = await core.sites.invoke(requester, sessionId, { ...request, params, signal, ...traced });
       return view(noteCommand(notes, invocation ?? notFound()), false);
     },
   }),

@@ -10,7 +10,7 @@ export const SITE_SIZE: RowSize<SiteView> = {
     (asks('eventNames') ? namesBytes(eventNames) : 0) + (asks('actions') ? namesBytes(actions) : 0),
 };
 
-/** The size of the names as a JSON list, about: characters plus quotes and commas. */
+/** The approximate size of the names as a JSON list: their characters, quotes and commas. */
 function namesBytes(names: readonly string[]): number {
   return names.reduce((sum, name) => sum + name.length + 3, 0);
 }
@@ -23,6 +23,7 @@ export const SESSION_SIZE: RowSize<SessionView> = {
     (asks('site') && site ? SITE_SIZE.bytes(site, asks) : 0),
 };
 
+/** About how many bytes a grant takes in an answer besides its names. */
 const GRANT_BYTES = 256;
 
 function grantBytes({ events, actions }: Grant): number {

@@ -120,8 +120,8 @@ builder.objectField(User, 'sites', (t) =>
     description: 'The user’s sites, in order of site id.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: ({ id }, asked, { core, requester, loaders }) => {
-      const page = pageOf(asked);
+    resolve: ({ id }, args, { core, requester, loaders }) => {
+      const page = pageOf(args);
       return page.after ? core.sites.list(requester, id, page) : loaders.sitesOfUser(id, page.first);
     },
   }),

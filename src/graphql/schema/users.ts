@@ -1,5 +1,5 @@
 /** Users and the summary of one user, with everything that belongs to them as nested fields. */
-import type { UserView } from '../../core/core.ts';
+import type { UserView } from '../../core/users/api.ts';
 import { completenessOf } from '../../core/cursor.ts';
 import { thenDo, both } from '../../core/maybe-promise.ts';
 import type { ObservedSource, Page } from '../../core/page.ts';
@@ -33,8 +33,8 @@ export const User = builder.objectRef<UserView>('User').implement({
       description:
         'Whether first pages of this size miss any of the user’s connections or streams, from which source, and why.',
       args: { first: pageArguments.first },
-      resolve: ({ id }, asked, { loaders, budget }) => {
-        const { first } = pageOf(asked);
+      resolve: ({ id }, args, { loaders, budget }) => {
+        const { first } = pageOf(args);
         return both(loaders.connectionsOfUser(id, first), loaders.streamsOfUser(id, first), (connections, streams) =>
           completenessOf([
             ...cutSources(budget.page(connections, CONNECTION_SIZE), first),
@@ -51,9 +51,9 @@ export const User = builder.objectRef<UserView>('User').implement({
         status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
         ...pageArguments,
       },
-      resolve: ({ id }, asked, { core, requester, loaders }) => {
-        const page = pageOf(asked);
-        const { status } = asked;
+      resolve: ({ id }, args, { core, requester, loaders }) => {
+        const page = pageOf(args);
+        const { status } = args;
         const plain = !status && !page.after;
         return plain
           ? loaders.connectionsOfUser(id, page.first)
@@ -68,9 +68,9 @@ export const User = builder.objectRef<UserView>('User').implement({
         prefix: t.arg.string({ description: 'Only streams whose suffix begins with this text.' }),
         ...pageArguments,
       },
-      resolve: ({ id }, asked, { core, requester, loaders }) => {
-        const page = pageOf(asked);
-        const { prefix } = asked;
+      resolve: ({ id }, args, { core, requester, loaders }) => {
+        const page = pageOf(args);
+        const { prefix } = args;
         const plain = !prefix && !page.after;
         return plain
           ? loaders.streamsOfUser(id, page.first)
@@ -86,8 +86,8 @@ export const User = builder.objectRef<UserView>('User').implement({
       description: 'Callers that still wait on clients of the user, oldest first.',
       complexity: pageCost,
       args: { ...pageArguments },
-      resolve: ({ id }, asked, { core, requester, loaders }) => {
-        const page = pageOf(asked);
+      resolve: ({ id }, args, { core, requester, loaders }) => {
+        const page = pageOf(args);
         return page.after ? core.rpc.pending(requester, { userId: id }, page) : loaders.pendingOfUser(id, page.first);
       },
     }),

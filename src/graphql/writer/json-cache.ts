@@ -1,3 +1,5 @@
+/** Keeps the JSON texts of entities, so that an unchanged entity is written once. */
+
 /** A cache of the texts of entities; each lives as long as its entity. */
 export type JsonCache<T> = {
   get(entity: object): T | undefined;

@@ -10,17 +10,18 @@ import { isNonAscii, type Run, type TextInfo, type WriteValue } from './values.t
  */
 export type ChangesAt = (entity: unknown, now: number) => number;
 
-/** The shortest list worth caching: shorter ones are written about as fast as they are looked up. */
-const WORTH = 2;
+/** How many items a list must have to be cached: shorter ones are written about as fast as they are looked up. */
+const MIN_CACHED_ITEMS = 2;
 
 /**
- * The shortest text that is worth being kept as bytes too: copying it into a socket's buffer costs more than a write.
+ * How many characters a text must have to be kept as bytes too: copying it into a socket's buffer then costs more than
+ * a write.
  */
 const INSERTED_CHARS = 8 * 1024;
 
 export type KeptList = {
   readonly text: string;
-  /** The same as bytes, made when they are first needed. Only of a text that is ASCII. */
+  /** The same text as bytes, created when they are first needed. Only for a text of ASCII characters. */
   bytes: Buffer | null;
   readonly nonAscii: boolean;
   readonly from: number;
@@ -38,7 +39,7 @@ type ListKeeping = {
  */
 export function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): WriteValue {
   return (list, run) => {
-    if (!Array.isArray(list) || list.length < WORTH) return write(list, run);
+    if (!Array.isArray(list) || list.length < MIN_CACHED_ITEMS) return write(list, run);
     const clock = changesAt ? clockOf(run) : null;
     if (changesAt && !clock) return write(list, run);
     const from = clock?.now() ?? 0;
@@ -57,14 +58,14 @@ export function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): W
   };
 }
 
-/** A reference to the list's bytes where the text may hold one, else its text. */
+/** A reference to the list's bytes if the text may contain one; otherwise its text. */
 function inserted(list: KeptList, { note: { inserts } }: Run): string {
   if (!inserts || list.nonAscii || list.text.length < INSERTED_CHARS) return list.text;
   list.bytes ??= Buffer.from(list.text, 'latin1');
   return insertMark(inserts.push(list.bytes) - 1);
 }
 
-/** Runs `write`, whose text is cached, so that it holds no reference. */
+/** Runs `write`. Its text is cached, so it must not contain references to bytes. */
 export function withoutInserts<T>(note: TextInfo, write: () => T): T {
   const { inserts } = note;
   if (!inserts) return write();

@@ -23,7 +23,7 @@ export type Run = {
   readonly note: TextInfo;
 };
 
-/** What is known of a text once it is written. `nonAscii`: it may hold characters beyond ASCII. */
+/** What is known of a text that was written. `nonAscii`: it may contain characters beyond ASCII. */
 export type TextInfo = {
   nonAscii: boolean;
   chosen?: Chosen;

@@ -1,3 +1,4 @@
+/** Starts Chromium, wherever the machine has it. */
 import { existsSync } from 'node:fs';
 import { chromium, type Browser } from 'playwright-core';
 

@@ -1,3 +1,4 @@
+/** The script of a test page that uses the built client libraries. */
 import { createRuntime } from '/runtime.js';
 import { createLinkCaller } from '/caller.js';
 

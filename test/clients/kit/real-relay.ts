@@ -1,3 +1,4 @@
+/** Starts a relay for tests of the client libraries, with tokens for its users. */
 import type { Callboard, Settings } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/token.ts';
 import { openRelays } from '../../kit/topology.ts';
@@ -11,6 +12,7 @@ export type RealRelay = AsyncDisposable & {
   readonly link: string;
   /** An administrator's token. */
   readonly admin: string;
+  readonly secret: string;
   token(user: string, ...scopes: string[]): Promise<string>;
 };
 
@@ -24,6 +26,7 @@ export async function startRealRelay(settings: Partial<Settings> = {}): Promise<
     url,
     link: `${linkUrl.replace(/^http/, 'ws')}/connect`,
     admin,
+    secret,
     token: (user, ...scopes) => signToken({ secret, user, scopes, ttlSeconds: 600, now: Date.now() }),
     [Symbol.asyncDispose]: () => callboard.close(),
   };

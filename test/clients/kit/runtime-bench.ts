@@ -1,3 +1,4 @@
+/** A runtime that is connected to a scripted relay, with a clock that the test moves. */
 import {
   createRuntime,
   type LinkStatus,
@@ -90,7 +91,7 @@ export function untilState<S extends LinkStatus['state']>(
   });
 }
 
-/** A promise with its functions. */
+/** A promise, and the function that resolves it. */
 export function gate<T = void>(): { readonly opened: Promise<T>; open(value: T): void } {
   const { promise, resolve } = Promise.withResolvers<T>();
   return { opened: promise, open: resolve };

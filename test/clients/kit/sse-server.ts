@@ -1,3 +1,4 @@
+/** An HTTP server whose event streams a test writes itself. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';

@@ -40,6 +40,7 @@ export function admissions(bench: () => Bench): void {
         caller: { kind: 'admin', name: 'ops' },
         traceFlags: '01',
         traceState: 'vendor=1,other=2',
+        callSpan: '00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01',
       } as const;
       await admit('c1', first);
       await admit('c1', {
@@ -47,13 +48,15 @@ export function admissions(bench: () => Bench): void {
         traceFlags: null,
         traceState: null,
         traceId: null,
+        callSpan: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
       });
       expect(await read(bench(), 'c1')).toMatchObject({ ...first, traceId: 't1', parentSpanId: 's1' });
-      await admit('c2', { caller: { kind: 'grant', name: 'g1' }, traceFlags: null, traceState: null });
+      await admit('c2', { caller: { kind: 'grant', name: 'g1' }, traceFlags: null, traceState: null, callSpan: null });
       expect(await read(bench(), 'c2')).toMatchObject({
         caller: { kind: 'grant', name: 'g1' },
         traceFlags: null,
         traceState: null,
+        callSpan: null,
       });
     });
 

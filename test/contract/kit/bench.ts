@@ -1,3 +1,4 @@
+/** What a contract test gets to work with: a backend under test and its clock. */
 import type { Backend } from '../../../src/core/backend.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';
 import type { AdmitRequest, Binding, End } from '../../../src/core/delivery/commands.ts';
@@ -19,6 +20,8 @@ export type HistoryBounds = {
   readonly streamMessages?: number;
   readonly retentionMs?: number;
   readonly streamsPerUser?: number;
+  readonly linkMessages?: number;
+  readonly linkBytes?: number;
   readonly bytes?: number;
 };
 export type MakeHistoryBench = (bounds?: HistoryBounds) => Promise<Bench>;
@@ -39,6 +42,7 @@ export function admission(commandId: string, over: Partial<AdmitRequest> = {}): 
     scopeId: 'alice',
     scopeLimit: 100,
     namedInstanceId: null,
+    clientType: 'browser',
     params: toJson({ n: 1 }),
     kept: { payload: toJson({ n: 1 }), spill: null },
     caller: { kind: 'user', name: 'alice' },
@@ -46,6 +50,7 @@ export function admission(commandId: string, over: Partial<AdmitRequest> = {}): 
     parentSpanId: 's1',
     traceFlags: '01',
     traceState: 'vendor=1',
+    callSpan: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
     connectWithinMs: 0,
     respondWithinMs: 30_000,
     waiter: { rpcId: `rpc-${commandId}`, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },

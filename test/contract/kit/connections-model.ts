@@ -1,3 +1,5 @@
+/** A simple model of connections, and random acts to compare a ConnectionStore with it. */
+import { ANY_CONNECTION } from '../../../src/core/connections/filter.ts';
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
 import { connectionStatus, type Connection, type ConnectionStatus } from '../../../src/core/connections/connection.ts';
@@ -61,7 +63,7 @@ export class ConnectionModel {
     return this.#bench.now();
   }
 
-  /** Kept even for forgotten rows: no epoch is used twice. */
+  /** Also kept for forgotten rows, because no epoch is used twice. */
   readonly #lastEpochs = new Map<string, number>();
 
   #lostAt(row: Connection): number | null {
@@ -139,7 +141,7 @@ export class ConnectionModel {
     const { connections } = this.#bench.backend;
     const all = { first: 100, after: null };
     const listed = async (status: ConnectionStatus | null, userId: string | null): Promise<Connection[]> =>
-      (await connections.list({ userId, nodeId: null, status }, all)).rows.map(({ row }) => row);
+      (await connections.list({ ...ANY_CONNECTION, userId, status }, all)).rows.map(({ row }) => row);
     expect(await listed(null, null)).toEqual(this.#rows);
     for (const status of ['connected', 'stale', 'disconnected'] as const) {
       expect(await listed(status, null)).toEqual(

@@ -1,8 +1,10 @@
-import type { ConnectionFilter, ConnectRequest } from '../../../src/core/connections/store.ts';
+/** What the contracts of connections share: hellos, filters, and reading all pages. */
+import { ANY_CONNECTION, type ConnectionFilter } from '../../../src/core/connections/filter.ts';
+import type { ConnectRequest } from '../../../src/core/connections/store.ts';
 import type { Position } from '../../../src/core/page.ts';
 import type { Bench } from './bench.ts';
 
-export const ALL: ConnectionFilter = { userId: null, nodeId: null, status: null };
+export const ALL = ANY_CONNECTION;
 
 export function hello(userId: string, clientId: string, over: Partial<ConnectRequest> = {}): ConnectRequest {
   return {

@@ -1,3 +1,4 @@
+/** A simple model of contexts, and random acts to compare a ContextStore with it. */
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
 import { connectionStatus, type Connection } from '../../../src/core/connections/connection.ts';
@@ -190,7 +191,7 @@ export class ContextModel {
     this.#seen.set(text, seen);
   }
 
-  /** In order of (user, client). */
+  /** The clients, in order of user and client. */
   #clients(): { readonly seen: Seen; readonly linkLost: boolean }[] {
     return [...this.#seen]
       .map(([text, seen]) => ({ text, seen, key: this.#keys.get(text) }))

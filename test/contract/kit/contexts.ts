@@ -1,3 +1,4 @@
+/** What the contracts of contexts share: rows, reports and filters. */
 import type { ReportedContext, ReportedWindow } from '../../../src/core/contexts/context.ts';
 import type { ContextFilter, ContextReport, ReportPart, WindowFilter } from '../../../src/core/contexts/store.ts';
 import type { Position, Scan } from '../../../src/core/page.ts';

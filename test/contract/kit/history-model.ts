@@ -1,25 +1,55 @@
+/** A simple model of history, and random acts to compare a HistoryStore with it. */
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
-import { MESSAGE_KINDS, type Message, type MessageKind, type NewMessage } from '../../../src/core/history/message.ts';
+import {
+  isLinkKind,
+  LINK_KINDS,
+  LINK_STREAM,
+  MESSAGE_KINDS,
+  type Message,
+  type MessageKind,
+  type NewMessage,
+} from '../../../src/core/history/message.ts';
 import { toJson } from '../../../src/core/json.ts';
 import type { MessageFilter } from '../../../src/core/history/store.ts';
 import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
 import type { Position, Scan } from '../../../src/core/page.ts';
 import type { Bench, HistoryBounds } from './bench.ts';
 
-type Act =
-  | { kind: 'retain'; userId: string; suffix: string; messageKind: MessageKind; commandId: string | null }
-  | { kind: 'advance'; ms: number };
+type Retain = { userId: string; suffix: string; messageKind: MessageKind; commandId: string | null };
+/** The messages of one `retain` are sent in one tick. */
+type Act = { kind: 'retain'; messages: readonly Retain[] } | { kind: 'advance'; ms: number };
+
+const retained: fc.Arbitrary<Retain> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      userId: fc.constantFrom('a', 'b'),
+      suffix: fc.constantFrom('clients/x', 'clients/x.y', 'sites/s/events', 'other'),
+      messageKind: fc.constantFrom(...MESSAGE_KINDS.filter((kind) => !isLinkKind(kind))),
+      commandId: fc.constantFrom('c1', 'c2', null),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      userId: fc.constantFrom('a', 'b'),
+      suffix: fc.constant(LINK_STREAM),
+      messageKind: fc.constantFrom(...LINK_KINDS),
+      commandId: fc.constant(null),
+    }),
+  },
+);
 
 export const historyActs: fc.Arbitrary<Act> = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
       kind: fc.constant('retain' as const),
-      userId: fc.constantFrom('a', 'b'),
-      suffix: fc.constantFrom('clients/x', 'clients/x.y', 'sites/s/events', 'other'),
-      messageKind: fc.constantFrom(...MESSAGE_KINDS),
-      commandId: fc.constantFrom('c1', 'c2', null),
+      messages: fc.oneof(
+        fc.array(retained, { minLength: 1, maxLength: 1 }),
+        fc.array(retained, { minLength: 2, maxLength: 9 }),
+      ),
     }),
   },
   {
@@ -29,7 +59,17 @@ export const historyActs: fc.Arbitrary<Act> = fc.oneof(
 );
 
 /** So small that a few acts reach every bound. */
-export const MODEL_BOUNDS = { streamMessages: 4, retentionMs: 100, streamsPerUser: 3 } as const satisfies HistoryBounds;
+export const MODEL_BOUNDS = {
+  streamMessages: 4,
+  retentionMs: 100,
+  streamsPerUser: 3,
+  linkMessages: 2,
+} as const satisfies HistoryBounds;
+
+/** The details of a link that was open for this long. */
+export function linkDetails(openMs: number): NonNullable<NewMessage['link']> {
+  return { clientType: 'web', nodeId: 'n1', epoch: 7, cause: 'client_closed', openMs, previousInstanceId: null };
+}
 
 export function newMessage(over: Partial<NewMessage> = {}): NewMessage {
   return {
@@ -65,7 +105,7 @@ export class HistoryModel {
   async run(act: Act): Promise<void> {
     if (act.kind === 'advance') await this.#bench.advance(act.ms);
     this.#rows = this.#rows.filter(({ at }) => at > this.#oldest);
-    if (act.kind === 'retain') await this.#retain(act);
+    if (act.kind === 'retain') await this.#retain(act.messages);
     await this.#compare();
   }
 
@@ -81,23 +121,34 @@ export class HistoryModel {
     return [...new Set(this.#of(userId).map(({ suffix }) => suffix))].sort();
   }
 
-  async #retain({ userId, suffix, messageKind, commandId }: Act & { kind: 'retain' }): Promise<void> {
-    const known = this.#suffixes(userId);
-    if (!known.includes(suffix) && known.length >= MODEL_BOUNDS.streamsPerUser) this.#dropLongestUnwritten(userId);
-    const given = newMessage({
-      id: `m${++this.#count}`,
-      userId,
-      suffix,
-      kind: messageKind,
-      commandId,
-      payload: toJson('é'),
+  /** The streams that are listed, and that the bound on a user's streams counts. */
+  #listedSuffixes(userId: string): string[] {
+    return this.#suffixes(userId).filter((suffix) => suffix !== LINK_STREAM);
+  }
+
+  async #retain(messages: readonly Retain[]): Promise<void> {
+    const given = messages.map(({ userId, suffix, messageKind, commandId }) => {
+      const own = suffix === LINK_STREAM ? { link: linkDetails(this.#count) } : { payload: toJson('é') };
+      return newMessage({ id: `m${++this.#count}`, userId, suffix, kind: messageKind, commandId, ...own });
     });
-    const kept = await this.#bench.backend.history.retain(given);
-    expect(kept).toEqual({ ...given, at: this.#bench.now(), seq: kept.seq, payloadBytes: 4 });
-    expect(kept.seq).toBeGreaterThan(this.#lastSeq.get(`${userId}/${suffix}`) ?? 0);
-    this.#lastSeq.set(`${userId}/${suffix}`, kept.seq);
+    const kept = await Promise.all(given.map((message) => this.#bench.backend.history.retain(message)));
+    for (const [i, message] of kept.entries()) {
+      const payloadBytes = message.link ? 0 : 4;
+      expect(message).toEqual({ ...given[i], at: this.#bench.now(), seq: message.seq, payloadBytes });
+      this.#note(message);
+    }
+  }
+
+  #note(kept: Message): void {
+    const { userId, suffix, seq } = kept;
+    const known = this.#listedSuffixes(userId);
+    const isNew = suffix !== LINK_STREAM && !known.includes(suffix);
+    if (isNew && known.length >= MODEL_BOUNDS.streamsPerUser) this.#dropLongestUnwritten(userId);
+    expect(seq).toBeGreaterThan(this.#lastSeq.get(`${userId}/${suffix}`) ?? 0);
+    this.#lastSeq.set(`${userId}/${suffix}`, seq);
     this.#rows.push(kept);
-    for (const old of this.#of(userId, suffix).slice(0, -MODEL_BOUNDS.streamMessages)) this.#drop(old);
+    const most = suffix === LINK_STREAM ? MODEL_BOUNDS.linkMessages : MODEL_BOUNDS.streamMessages;
+    for (const old of this.#of(userId, suffix).slice(0, -most)) this.#drop(old);
   }
 
   #drop(old: Message): void {
@@ -107,7 +158,7 @@ export class HistoryModel {
   #dropLongestUnwritten(userId: string): void {
     const last = (suffix: string): number =>
       this.#rows.findLastIndex((row) => row.userId === userId && row.suffix === suffix);
-    const [suffix = ''] = this.#suffixes(userId).sort((a, b) => last(a) - last(b));
+    const [suffix = ''] = this.#listedSuffixes(userId).sort((a, b) => last(a) - last(b));
     const gone = this.#of(userId, suffix);
     this.#dropped.set(userId, Math.max(this.#dropped.get(userId) ?? 0, gone.at(-1)?.at ?? 0));
     for (const old of gone) this.#drop(old);
@@ -121,7 +172,7 @@ export class HistoryModel {
     const { history } = this.#bench.backend;
     const all = { first: 100, after: null };
     for (const userId of ['a', 'b']) {
-      const summaries = this.#suffixes(userId).map((suffix) => this.#summary(userId, suffix));
+      const summaries = this.#listedSuffixes(userId).map((suffix) => this.#summary(userId, suffix));
       const streams = await history.streams(userId, null, all);
       expect(values(streams)).toEqual(summaries);
       expect(streams.gaps.map(({ reason }) => reason)).toEqual(this.#hasGap(userId) ? ['evicted'] : []);
@@ -135,7 +186,7 @@ export class HistoryModel {
       for (const suffix of this.#suffixes(userId)) await this.#compareStream(userId, suffix);
       for (const commandId of ['c1', 'c2']) await this.#compareCommand(userId, commandId);
     }
-    const users = ['a', 'b'].map((userId) => ({ userId, count: this.#suffixes(userId).length }));
+    const users = ['a', 'b'].map((userId) => ({ userId, count: this.#listedSuffixes(userId).length }));
     expect(values(await history.users(all))).toEqual(users.filter(({ count }) => count > 0));
   }
 
@@ -175,7 +226,7 @@ export class HistoryModel {
     expect(back).toEqual(expected.reverse());
   }
 
-  /** Page by page. */
+  /** The messages of a stream from the newest to the oldest. */
   #backwards(userId: string, suffix: string, filter: MessageFilter): Promise<Message[]> {
     const { history } = this.#bench.backend;
     const newest = { first: 2, order: 'newest_first' } as const;

@@ -1,4 +1,6 @@
+/** A Redis backend in a namespace of its own, whose time a test moves. */
 import { randomUUID } from 'node:crypto';
+import { Cluster } from 'ioredis';
 import { inject } from 'vitest';
 import { createRedisRooms } from '../../../src/backends/redis/backend.ts';
 import type { RedisParts } from '../../../src/backends/redis/parts.ts';
@@ -19,7 +21,7 @@ const programs = loadPrograms();
 export type RedisBench = Bench & {
   readonly store: Store;
   readonly clock: FakeClock;
-  /** Timers of the backend itself. They do not fire, however far the store's time is moved. */
+  /** The timers of the backend itself. They do not fire when the store's time is moved. */
   readonly system: FakeClock;
   readonly parts: RedisParts;
   readonly connect: () => Client;
@@ -62,6 +64,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     sha256,
     system: timers ?? system,
     connect,
+    oneServer: !(client instanceof Cluster),
     retentionMs: 7 * 24 * 3600_000,
     streamMessages: 10_000,
     leaseMs: 365 * 24 * 3600_000,

@@ -1,6 +1,7 @@
+/** Reads what the demo prints, and does what it suggests to an operator. */
 import { z } from 'zod';
 
-/** What a reader finds in the demo's greeting. */
+/** What the demo's greeting contains. */
 export type Printed = {
   readonly url: string;
   readonly adminToken: string;
@@ -8,9 +9,9 @@ export type Printed = {
   readonly commands: readonly string[];
 };
 
-/** Null: not everything has been printed yet. */
+/** Returns null until everything has been printed. */
 export function readPrinted(out: string): Printed | null {
-  const url = /open +(http:\S+)\/ /.exec(out)?.[1];
+  const url = /open +(http:\S+)\/console\/#code=/.exec(out)?.[1];
   const adminToken = /admin token +(\S+)/.exec(out)?.[1];
   const commands = [...out.matchAll(/^ {2}(curl .+)$/gm)].map(([, command = '']) => command);
   return url === undefined || adminToken === undefined || commands.length < 5 ? null : { url, adminToken, commands };
@@ -90,7 +91,7 @@ export function createOperator({ url, adminToken }: Printed) {
   const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' };
   const get = async (path: string): Promise<unknown> => {
     const answer = await fetch(url + path, { headers });
-    // A stream exists once a message was retained in it.
+    // A stream does not exist before a message is retained in it.
     return answer.status === 404 ? { items: [] } : answer.json();
   };
   return {

@@ -1,3 +1,4 @@
+/** Starts the demo as a process, and looks at its child processes. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +34,7 @@ export class Started implements AsyncDisposable {
     this.exit = new Promise((resolve) => child.once('close', resolve));
   }
 
-  /** In its own process group, so that it ends with all its children. */
+  /** The program gets a process group of its own, so that it ends together with its children. */
   static shell(command: string): Started {
     return new Started(spawn('sh', ['-c', command], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] }));
   }
@@ -81,7 +82,7 @@ export function commandOf(pid: number): string {
   return read(pid, 'cmdline')?.replaceAll('\0', ' ') ?? '';
 }
 
-/** Whether it runs; a zombie does not count. */
+/** Whether the process runs. A zombie does not count. */
 export function isAlive(pid: number): boolean {
   const stat = read(pid, 'stat');
   return stat !== null && !/\) [ZX] /.test(stat);

@@ -1,6 +1,7 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { accessSync, constants, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { CERTIFICATE } from '../../kit/certificates.ts';
 
 /** Where a program is installed; null if it is not. Also looks where Debian installs servers. */
 export function find(name: string): string | null {
@@ -17,12 +18,11 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** A certificate for localhost, signed by itself, as files in this folder. `pem` holds both, as HAProxy reads them. */
+/** The paths of a certificate for localhost and relay.example and of its key, written as files into this folder. */
 export function makeCertificate(folder: string): { readonly cert: string; readonly key: string } {
   const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,DNS:relay.example'];
-  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  execFileSync('openssl', [...made, ...subject, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  writeFileSync(cert, CERTIFICATE.cert);
+  writeFileSync(key, CERTIFICATE.key);
   return { cert, key };
 }
 

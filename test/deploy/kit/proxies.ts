@@ -1,3 +1,4 @@
+/** Starts nginx, HAProxy or Caddy with the configuration of deploy/proxies in front of a relay. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -8,14 +9,18 @@ const FOLDER = join(import.meta.dirname, '..', '..', '..', 'deploy', 'proxies');
 
 export type Proxy = AsyncDisposable & { readonly port: number; readonly certificate: string };
 
-type Setup = { readonly folder: string; readonly port: number; readonly relayPort: number };
+/** `relayPorts`: the ports of one or two relays on loopback. */
+type Setup = { readonly folder: string; readonly port: number; readonly relayPorts: readonly number[] };
 type Kind = {
   readonly program: string;
   /** Writes the configuration of deploy/proxies with this machine's ports and certificate; returns the arguments. */
   readonly prepare: (setup: Setup) => readonly string[];
 };
 
-/** The configuration as it is delivered, with these texts replaced. Each must occur, so that the test follows the file. */
+/**
+ * The delivered configuration with these texts replaced. Each text must occur, so that the test notices changes of the
+ * file.
+ */
 function configured(file: string, replaced: Readonly<Record<string, string>>): string {
   let text = readFileSync(join(FOLDER, file), 'utf8');
   for (const [from, to] of Object.entries(replaced)) {
@@ -25,13 +30,14 @@ function configured(file: string, replaced: Readonly<Record<string, string>>): s
   return text;
 }
 
-export const PROXIES: Readonly<Record<'nginx' | 'haproxy' | 'caddy', Kind>> = {
+export type ProxyName = 'nginx' | 'haproxy' | 'caddy';
+export const PROXIES: Readonly<Record<ProxyName, Kind>> = {
   nginx: {
     program: 'nginx',
-    prepare({ folder, port, relayPort }) {
+    prepare({ folder, port, relayPorts }) {
       const site = configured('nginx.conf', {
         'listen 443 ssl http2': `listen 127.0.0.1:${port} ssl http2`,
-        '127.0.0.1:4400': `127.0.0.1:${relayPort}`,
+        '    server 127.0.0.1:4400;': lines(relayPorts, (relay) => `    server 127.0.0.1:${relay};`),
         '/etc/callboard/': `${folder}/`,
       });
       writeFileSync(join(folder, 'site.conf'), site);
@@ -46,12 +52,15 @@ http { access_log off; ${temporary.join(' ')} include site.conf; }`;
   },
   haproxy: {
     program: 'haproxy',
-    prepare({ folder, port, relayPort }) {
+    prepare({ folder, port, relayPorts }) {
       const pem = ['tls.crt', 'tls.key'].map((name) => readFileSync(join(folder, name), 'utf8')).join('');
       writeFileSync(join(folder, 'tls.pem'), pem);
       const config = configured('haproxy.cfg', {
         'bind :443': `bind 127.0.0.1:${port}`,
-        '127.0.0.1:4400': `127.0.0.1:${relayPort}`,
+        '    server relay-1 127.0.0.1:4400 check inter 2s': lines(
+          relayPorts,
+          (relay, at) => `    server relay-${at + 1} 127.0.0.1:${relay} check inter 2s`,
+        ),
         '/etc/callboard/': `${folder}/`,
       });
       writeFileSync(join(folder, 'haproxy.cfg'), config);
@@ -60,10 +69,10 @@ http { access_log off; ${temporary.join(' ')} include site.conf; }`;
   },
   caddy: {
     program: 'caddy',
-    prepare({ folder, port, relayPort }) {
+    prepare({ folder, port, relayPorts }) {
       const site = configured('Caddyfile', {
         'relay.example {': `https://relay.example:${port}, https://localhost:${port} {\n\ttls ${folder}/tls.crt ${folder}/tls.key`,
-        '127.0.0.1:4400': `127.0.0.1:${relayPort}`,
+        '127.0.0.1:4400': relayPorts.map((relay) => `127.0.0.1:${relay}`).join(' '),
       });
       const globals = '{\n\tadmin off\n\tauto_https disable_redirects\n\tstorage file_system .\n}\n';
       writeFileSync(join(folder, 'Caddyfile'), `${globals}${site}`);
@@ -72,16 +81,20 @@ http { access_log off; ${temporary.join(' ')} include site.conf; }`;
   },
 };
 
-export function isInstalled(name: keyof typeof PROXIES): boolean {
+function lines(ports: readonly number[], line: (port: number, at: number) => string): string {
+  return ports.map(line).join('\n');
+}
+
+export function isInstalled(name: ProxyName): boolean {
   return find(PROXIES[name].program) !== null;
 }
 
-/** Runs a proxy with its delivered configuration in front of a relay. Resolves once it passes requests on. */
-export async function startProxy(name: keyof typeof PROXIES, folder: string, relayPort: number): Promise<Proxy> {
+/** Runs a proxy with its delivered configuration in front of relays. Resolves once it passes requests on. */
+export async function startProxy(name: ProxyName, folder: string, ...relayPorts: readonly number[]): Promise<Proxy> {
   const { cert } = makeCertificate(folder);
   const port = await freePort();
   const { program, prepare } = PROXIES[name];
-  const args = prepare({ folder, port, relayPort });
+  const args = prepare({ folder, port, relayPorts });
   const running = new Running(find(program) ?? program, args, { cwd: folder, env: { HOME: folder } });
   const certificate = readFileSync(cert, 'utf8');
   for (let tries = 0; !(await answers(port, certificate)); tries++) {
@@ -90,7 +103,7 @@ export async function startProxy(name: keyof typeof PROXIES, folder: string, rel
   return { port, certificate, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }
 
-/** Some 20 seconds. */
+/** Enough for about 20 seconds. */
 const TRIES = 400;
 
 /** Whether `/readyz` answers 200 through the proxy. Waits a moment if not. */

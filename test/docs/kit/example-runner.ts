@@ -1,3 +1,4 @@
+/** Runs the examples of the documents with a relay. */
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -6,10 +7,11 @@ import { openCallboard } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/token.ts';
 import { parsePolicyFile } from '../../../src/policy-file.ts';
 import { ROOT, type Example } from './examples.ts';
+import { createPages } from './pages.ts';
 
 const SECRET = 'a secret of more than thirty-two bytes';
 const ADMIN = 'an-administrator-of-the-documentation';
-/** Loaded into each Node of an example. */
+/** A module that each Node of an example loads first. */
 const HOOKS = join(import.meta.dirname, 'from-source.mjs');
 /** curl fails on HTTP errors, except when an example limits its time. npx takes the programs of this checkout. */
 const SHELL = `
@@ -18,16 +20,24 @@ curl() { case " $* " in *" -m "*) command curl -sS "$@" || [ $? = 28 ];; *) comm
 `;
 
 export type Runner = AsyncDisposable & {
-  /** Runs one example after the other. Throws what went wrong, with the output of the example. */
+  /**
+   * Runs one example. The examples of a page run one after the other. Throws if it fails, with its output in the
+   * message.
+   */
   run(example: Example): Promise<void>;
 };
 
 /**
  * A real relay in direct mode, and a folder in which the examples of one page run with the variables TOKEN (of the
- * user `demo`) and ADMIN. The ports 4400 and 4401 of the examples are replaced by free ones.
+ * user `demo`) and ADMIN. The ports 4400 and 4401 of the examples are replaced by free ones. Pages are opened
+ * in a browser, from an origin that the relay allows.
  */
 export async function startRunner(): Promise<Runner> {
-  const relay = await openCallboard({ config: { auth: { adminTokens: [ADMIN], secret: SECRET } } });
+  const pagePort = await freePort();
+  const pages = createPages(pagePort);
+  const allowedOrigins = [`http://127.0.0.1:${pagePort}`];
+  const auth = { adminTokens: [ADMIN], secret: SECRET };
+  const relay = await openCallboard({ config: { auth, allowedOrigins } });
   const url = await relay.listen();
   const control = await freePort();
   await mkdir(join(ROOT, '.cache'), { recursive: true });
@@ -50,15 +60,17 @@ export async function startRunner(): Promise<Runner> {
       const file = /^file=(\S+)$/.exec(example.info)?.[1];
       if (example.language === 'json') return checkJson(text, example.info);
       if (example.language === 'graphql') return runQuery(url, text);
+      if (example.language === 'html') return pages.open(file ?? 'index.html', text, `token=${token}`);
       if (example.language === 'sh') return runProgram('bash', ['-ec', SHELL + text], place);
       if (example.language !== 'js') throw new Error(`No way to run a block of ${example.language}.`);
       const name = file ?? 'example.mjs';
       await writeFile(join(folder, name), text);
-      // A named program that connects is started by the shell block that follows it on its page.
+      // A named program that connects is not run by itself: the shell block after it starts it.
       if (file === undefined || !text.includes('runtime.connect()')) await runProgram('node', [name], place);
     },
     async [Symbol.asyncDispose]() {
       for (const group of groups) stopGroup(group);
+      await pages[Symbol.asyncDispose]();
       await relay.close();
       await rm(folder, { recursive: true, force: true });
     },
@@ -73,7 +85,7 @@ async function runProgram(program: string, argv: readonly string[], { folder, en
   let output = '';
   child.stdout.on('data', (text) => (output += text));
   child.stderr.on('data', (text) => (output += text));
-  // Not `close`: programs that the shell has started in the background keep the pipes open.
+  // `exit` and not `close`, because programs that the shell has started in the background keep the pipes open.
   const code = await new Promise((done) => child.once('exit', done));
   if (code !== 0) throw new Error(`It ended with ${String(code)}:\n${output}`);
   if (/"outcome":"(?!completed)/.test(output)) throw new Error(`The command did not complete:\n${output}`);
@@ -97,7 +109,7 @@ function stopGroup(leader: number): void {
   try {
     process.kill(-leader, 'SIGKILL');
   } catch {
-    // The group has ended.
+    // The process group has ended already.
   }
 }
 

@@ -1,9 +1,13 @@
+/** Finds the fenced examples of the documents. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '../../..');
 
-/** A fenced block of a page. `info`: what follows the language, such as `file=client.mjs` or `not-run: reason`. */
+/**
+ * A fenced block of a page. `info`: what follows the language. Without it the block is run. `file=client.mjs` gives the
+ * program a name, `not-run: reason` says why it is not run, and RUN_BY names the test that runs it.
+ */
 export type Example = {
   readonly language: string;
   readonly info: string;
@@ -24,7 +28,14 @@ export function examplesOf(page: string): readonly Example[] {
   }));
 }
 
-/** Why a block is not run; null if it is. An empty reason counts as none given. */
+/** Tests that install other libraries, by the word that marks their examples: `interop: apollo.mjs`. */
+const RUN_BY: Readonly<Record<string, string>> = {
+  interop: 'run by `npm run interop`, with the libraries that it installs',
+  packages: 'run by test/packages, in a folder where the package is installed',
+};
+
+/** Why a block is not run by this test; null if it is run. An empty reason counts as none. */
 export function reasonNotRun({ info }: Example): string | null {
-  return /^not-run: *(.*)$/.exec(info)?.[1] ?? null;
+  const [, word = '', rest = ''] = /^([\w-]+): *(.*)$/.exec(info) ?? [];
+  return word === 'not-run' ? rest : (RUN_BY[word] ?? null);
 }

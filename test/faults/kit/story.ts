@@ -1,3 +1,4 @@
+/** Logs of invented fault runs, correct or with one change, for tests of the checker. */
 import { canaryOf, type FaultEvent, type Key, type Logged } from '../../../faults/outages/log/events.ts';
 
 type Change = (events: readonly Logged[]) => readonly Logged[];
@@ -28,7 +29,7 @@ export function goodRun(): readonly Logged[] {
     ...completed(BEN, 'w2'),
     { event: 'cap', name: 'summary sample', value: 1000, max: 1000 },
     { event: 'memory', of: 'a', bytes: 100_000_000 },
-    { event: 'seen', user: 'ann', face: 'history', canary: canaryOf(ANN) },
+    { event: 'seen', user: 'ann', on: 'history', canary: canaryOf(ANN) },
     { event: 'phase', phase: 'quiet' },
     { event: 'phase', phase: 'read' },
     record(ANN),
@@ -88,7 +89,7 @@ function isLike(event: Logged, match: Match): boolean {
   return Object.entries(match).every(([name, value]) => Reflect.get(event, name) === value);
 }
 
-/** Throws when no event matches, because a change without effect proves nothing. */
+/** Throws when no event matches, because a change that changes nothing would prove nothing. */
 function found(events: readonly Logged[], match: Match): readonly Logged[] {
   if (!events.some((event) => isLike(event, match))) throw new Error(`nothing is like ${JSON.stringify(match)}`);
   return events;

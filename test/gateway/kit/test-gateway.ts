@@ -1,3 +1,4 @@
+/** A gateway over a core in memory, for tests of links. */
 import { createServer, type Server } from 'node:http';
 import { connect as connectTcp, type AddressInfo, type Socket } from 'node:net';
 import { WebSocket, type ClientOptions } from 'ws';
@@ -5,6 +6,7 @@ import type { Authenticator, Principal, Scope } from '../../../src/core/auth/pri
 import type { Core, Invocation, InvokeRequest } from '../../../src/core/core.ts';
 import { CallboardError } from '../../../src/core/errors.ts';
 import type { Log } from '../../../src/core/log.ts';
+import { silentMetrics } from '../../../src/core/metrics.ts';
 import { createShares, type Shares } from '../../../src/core/shares/shares.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../../src/gateway/gateway.ts';
 import { joinFrame, SUBPROTOCOL } from '../../../src/protocol/frame.ts';
@@ -31,6 +33,8 @@ export const authenticator: Authenticator = {
 
 export type Logged = { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string };
 
+export type Duration = { readonly name: string; readonly ms: number };
+
 export type TestGateway = {
   readonly core: Core;
   readonly clock: FakeClock;
@@ -39,6 +43,8 @@ export type TestGateway = {
   readonly port: number;
   readonly counts: ReadonlyMap<string, number>;
   readonly logged: readonly Logged[];
+  /** What the gateway measured. */
+  readonly durations: readonly Duration[];
   readonly peers: Peer[];
   readonly sockets: Socket[];
 };
@@ -55,10 +61,15 @@ export async function startGateway({ wrap, shares = createShares(), ...over }: T
 > {
   const { core, clock, counts, [Symbol.asyncDispose]: stop } = await openCore({ shares });
   const logged: Logged[] = [];
+  const durations: Duration[] = [];
   const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void logged.push({ level, fields, message });
   const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
   const metrics = {
+    ...silentMetrics,
+    observe(name: string, ms: number) {
+      durations.push({ name, ms });
+    },
     count(name: string, label?: string) {
       const key = label === undefined ? name : `${name}:${label}`;
       (counts as Map<string, number>).set(key, (counts.get(key) ?? 0) + 1);
@@ -89,6 +100,7 @@ export async function startGateway({ wrap, shares = createShares(), ...over }: T
     port,
     counts,
     logged,
+    durations,
     peers,
     sockets,
     async [Symbol.asyncDispose]() {
@@ -102,12 +114,12 @@ export async function startGateway({ wrap, shares = createShares(), ...over }: T
   };
 }
 
-/** Where peers connect, and the owner that closes them at the end. */
+/** The port where peers connect, and the stack that closes them at the end. */
 export type GatewayAddress = Pick<TestGateway, 'port' | 'peers'>;
 export type DownOf<T extends DownFrame['type']> = Extract<DownFrame, { type: T }>;
 export type Closed = { readonly code: number; readonly reason: string };
 
-/** One WebSocket, controlled by the test: every received frame can be awaited, once. */
+/** A WebSocket that the test controls. Each received frame can be awaited once. */
 export class Peer {
   readonly ws: WebSocket;
   readonly opened: Promise<void>;
@@ -174,7 +186,10 @@ export class Peer {
     return { ...closed, bye: this.seen('bye')[0] };
   }
 
-  /** Resolves when everything sent before has been handled: it sends an unknown frame and waits for its refusal. */
+  /**
+   * Resolves when the relay has handled everything that was sent before. Sends an unknown frame and waits for its
+   * refusal.
+   */
   async sync(): Promise<void> {
     const ref = `sync-${this.all.length}-${Math.random().toString(36).slice(2)}`;
     this.send({ type: 'await', ref, client_id: 'nobody', command_id: 'nothing', within_ms: 0 });
@@ -184,7 +199,7 @@ export class Peer {
 
 export const ALICE = 'user:alice:connect,invoke,host';
 
-/** A call to alice's client `tab`, made directly on core. */
+/** Invokes an action of alice's client `tab` directly on core. */
 export function invoke(
   { core }: TestGateway,
   commandId: string,
@@ -194,7 +209,13 @@ export function invoke(
   return core.rpc.invoke(user('alice'), request);
 }
 
-export type HelloOver = { token?: string; client_id?: string; instance_id?: string; payload?: unknown };
+export type HelloOver = {
+  token?: string;
+  client_id?: string;
+  instance_id?: string;
+  client_type?: 'browser' | 'console' | 'mobile' | 'web';
+  payload?: unknown;
+};
 
 /** A welcomed client with one action. */
 export async function client(at: GatewayAddress, over: HelloOver = {}): Promise<Peer & { welcome: DownOf<'welcome'> }> {

@@ -1,3 +1,4 @@
+/** Contexts and windows for tests of GraphQL, and a fake of their room. */
 import { knownUser, readScope, readUser } from '../../../src/core/auth/principal.ts';
 import { contextStatus, windowStatus, type ExecutionContext } from '../../../src/core/contexts/context.ts';
 import type { ContextQuery, Contexts, WindowQuery, WorkerQuery } from '../../../src/core/contexts/api.ts';

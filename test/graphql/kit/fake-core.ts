@@ -1,3 +1,4 @@
+/** A core with fixed rows, for tests of GraphQL alone. */
 import { knownUser, readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
 import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { CancelReceipt, Core, Invocation, PendingRpc, Requester } from '../../../src/core/core.ts';
@@ -62,10 +63,22 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
   const core: Core = {
     idempotencyWindowMs: 3_600_000,
     nodeId: 'n1',
+    server: { version: '1.2.3', label: null, maxBodyBytes: 1_000_000, startedAt: 0, features: [] },
     mode: 'shared',
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     clock: new FakeClock(T0),
     shares: createShares(),
+    audit: {
+      events: (requester, _query, page) =>
+        Promise.resolve(paged([], page, { name: 'audit', filter: {}, requester, position: () => [] })),
+      chain: async () => ({ lines: [], lastSeq: null }),
+    },
+    reveals: {
+      shows: () => true,
+      read() {},
+      ownsCall: () => false,
+      reveal: () => fail('not_found', 'not prepared'),
+    },
     users: users(data, calls),
     connections: connections(data, calls),
     actions: actions(data),
@@ -76,6 +89,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     ingest: { ingest: unprepared, ingestCooperativeSiteMessage: unprepared },
     sites: noSites(),
     delivery: delivery(data, calls, updates),
+    series: { read: unprepared },
     links: { open: () => fail('internal', 'no links here') },
     start: async () => {},
     drain: async () => {},
@@ -144,6 +158,8 @@ function connections({ connections: all }: FakeData, calls: string[]): Core['con
       calls.push('connections.ofUsers');
       return userIds.map((id) => summed(of(id), first, listing(requester, id, null)));
     },
+    reconnects: (keys) => keys.map(() => 0),
+    flapping: unprepared,
     events: () => createFeed<never>(() => {}).subscription,
   };
 }
@@ -174,6 +190,10 @@ function rpc({ waits, invoke, cancel }: FakeData, calls: string[]): Core['rpc'] 
   const completeness = { complete: true, sources: [] };
   return {
     invoke: async (requester, request) => invoke(requireScope(requester, 'invoke'), request),
+    preflight: async (requester) => {
+      requireScope(requester, 'invoke');
+      return { wouldAdmit: 'pass', firstRefusal: null, layers: [], command: null, asOf: T0 };
+    },
     await: async (requester, request) => (request.commandId === 'absent' ? null : invoke(requester, request)),
     cancel: async (_who, key) => (key.commandId === 'absent' ? null : cancel()),
     async pending(requester, query, page) {
@@ -278,9 +298,12 @@ function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>)
     },
     updates: async (_who, key) => (find(key.commandId) ? updates.subscription : null),
     load: () => ({ inFlight: 2, queued: 3 }),
+    events: () => fail('internal', 'not prepared'),
+    nodeLoad: () => ({ inFlight: 2, queued: 3 }),
     summary: unprepared,
     nodes: unprepared,
     tenants: unprepared,
+    reservations: unprepared,
     nodesById: unprepared,
     tenantsById: unprepared,
     status: unprepared,

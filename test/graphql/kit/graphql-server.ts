@@ -1,3 +1,4 @@
+/** Serves the GraphQL handler over HTTP, with a fake core. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { GraphQLSchema } from 'graphql';
@@ -106,7 +107,10 @@ async function ask(url: string, query: string, { requester = 'alice', variables,
 
 type Front = { readonly server: ReturnType<typeof createGraphqlHandler>; readonly known: Map<string, Principal> };
 
-/** What the HTTP layer guarantees to the handler: the requester, and a parsed body with a correct content type. */
+/**
+ * Does what the HTTP layer guarantees to the handler: authenticates the requester, and parses a body of the right
+ * content type.
+ */
 async function front(req: IncomingMessage, res: ServerResponse, { server, known }: Front): Promise<void> {
   try {
     const token = req.headers.authorization?.replace(/^Bearer /, '');

@@ -1,3 +1,5 @@
+/** Types of the rules of graphql-schema-linter, which ships none. */
+
 declare module 'graphql-schema-linter/lib/rules/*' {
   import type { ValidationRule } from 'graphql';
   export const RelayConnectionTypesSpec: ValidationRule;

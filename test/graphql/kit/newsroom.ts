@@ -33,7 +33,10 @@ type Args = { readonly room: string };
 const NAME = ({ requester }: Context): string =>
   requester?.kind === 'user' ? requester.userId : (requester?.kind ?? 'nobody');
 
-/** Users may subscribe to any room except `secret`. `news` is shared; `own` and `late` look alike and are not. */
+/**
+ * Users may subscribe to any room except `secret`. Subscriptions of `news` are shared; `own` and `late` look alike and
+ * are not shared.
+ */
 export function createNewsroom(): Newsroom {
   const rooms = new Map<string, Set<(item: Item) => void>>();
   const running = new Map<Lifetime, (() => void) & { readonly user?: string }>();
@@ -112,7 +115,7 @@ function schemaOf({ listen, subscribe, count }: Making): GraphQLSchema {
         },
       },
       missed: { type: GraphQLInt, resolve: ({ missed }) => missed },
-      /** The requester that the resolver sees: nobody for a shared event. */
+      /** The requester that the resolver sees; `nobody` for a shared event. */
       seenBy: { type: GraphQLString, resolve: (_, __, context) => NAME(context) },
       isMine: { type: GraphQLBoolean, extensions: { perViewer: true }, resolve: (_, __, c) => NAME(c) === 'alice' },
       reader: { type: reader, resolve: (live) => live },

@@ -1,3 +1,4 @@
+/** Pages and summaries, as core answers them. */
 import { subjectOf } from '../../../src/core/auth/principal.ts';
 import type { Summary, Requester } from '../../../src/core/core.ts';
 import { Cursors, type PageArgs } from '../../../src/core/cursor.ts';

@@ -1,3 +1,4 @@
+/** Rows as core answers them: connections, commands, waits and messages. */
 import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { PendingRpc } from '../../../src/core/core.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';
@@ -55,6 +56,7 @@ export function command(more: Partial<Command> = {}): Command {
     reason: null,
     attempts: 1,
     namedInstanceId: null,
+    clientType: 'browser',
     expectedInstanceId: 'c1-i1',
     boundInstanceId: 'c1-i1',
     nodeId: 'n1',
@@ -64,6 +66,7 @@ export function command(more: Partial<Command> = {}): Command {
     parentSpanId: null,
     traceFlags: null,
     traceState: null,
+    callSpan: null,
     admittedAt: T0,
     queuedAt: T0,
     dispatchedAt: T0 + 5,

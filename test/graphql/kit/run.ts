@@ -1,4 +1,6 @@
+/** Executes operations over the schema without HTTP. */
 import { execute, parse, subscribe, validate, type ExecutionResult, type GraphQLSchema } from 'graphql';
+import { logAct } from '../../../src/core/audit/log.ts';
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import type { Core } from '../../../src/core/core.ts';
 import type { Log } from '../../../src/core/log.ts';
@@ -25,9 +27,22 @@ function prepare(
   const parsed = parse(document);
   const faults = validate(of, parsed);
   if (faults.length > 0) throw new AggregateError(faults, faults.map(({ message }) => message).join('; '));
-  const noted: Log = { debug() {}, warn() {}, error() {}, info: (fields) => void audit?.push(fields) };
-  const contextValue = createContext({ core, requester, log: noted, signal });
+  const noted = noting(core, (fields) => void audit?.push(fields));
+  const contextValue = createContext({ core: noted, requester, signal });
   return { schema: of, document: parsed, contextValue, ...(variables && { variableValues: variables }) };
+}
+
+/** The core without audit rows for reads, so that reading changes nothing and answers can be compared. */
+export function unaudited(core: Core): Core {
+  return Object.assign(Object.create(core), { reveals: { ...core.reveals, read() {} } });
+}
+
+/** The core, with a record of each payload read, as the audit would have it. */
+function noting(core: Core, note: (fields: Record<string, unknown>) => void): Core {
+  const log: Log = { debug() {}, warn() {}, error() {}, info: note };
+  const read: Core['reveals']['read'] = (requester, subject) =>
+    requester?.kind === 'admin' ? logAct(log, requester, { action: 'payload', subject, reason: null }) : undefined;
+  return Object.assign(Object.create(core), { reveals: { ...core.reveals, read } });
 }
 
 /** Validates and runs a document with graphql-js. Throws for an invalid one. */

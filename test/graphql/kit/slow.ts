@@ -1,9 +1,9 @@
 import { request, type IncomingMessage } from 'node:http';
 import type { GraphqlServer } from './graphql-server.ts';
 
-/** A reader that takes nothing until it is resumed. */
+/** A reader that receives nothing until it is resumed. */
 export type SlowReader = {
-  /** Resolves when no more bytes arrive: the sockets in between are full. */
+  /** Resolves when no more bytes arrive, because the sockets on the way are full. */
   blocked(): Promise<void>;
   resume(): void;
   until(part: string): Promise<void>;

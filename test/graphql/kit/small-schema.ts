@@ -1,3 +1,4 @@
+/** A small schema with fields that fail, for tests of masking and execution. */
 import SchemaBuilder from '@pothos/core';
 import ComplexityPlugin from '@pothos/plugin-complexity';
 import { GraphQLError, valueFromASTUntyped } from 'graphql';

@@ -1,3 +1,4 @@
+/** Opens an event stream whose two ends a test can stop, read and close. */
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { SseStream } from '../../../src/web/sse-stream.ts';
@@ -9,7 +10,7 @@ export type Ends = {
   readonly res: ServerResponse;
   /** The relay's end. */
   readonly socket: Socket;
-  /** How often the response itself was written to, its head excluded. */
+  /** How many times the response itself was written to, without its head. */
   writes(): number;
   /** What the reader has received, chunks included; long runs of `x` are left out. */
   text(): string;

@@ -1,3 +1,5 @@
+/** Opens event streams of GraphQL whose bytes a test reads while they arrive. */
+
 /** A response that the test reads while it arrives. */
 export type RawStream = {
   readonly status: number;

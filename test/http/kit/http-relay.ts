@@ -1,3 +1,4 @@
+/** Starts a whole relay over HTTP, and sends it requests. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import type { Callboard, CallboardOptions, Settings } from '../../../src/callboard.ts';

@@ -1,2 +1,2 @@
-// Preloaded by a test: this process takes itself for an older Node.
+// Preloaded by tests: makes this process look like an older Node.
 Object.defineProperty(process.versions, 'node', { value: '20.20.2' });

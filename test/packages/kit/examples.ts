@@ -1,16 +1,20 @@
 /** Runs the examples of docs/clients.md, as they stand, in a folder where the package is installed. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { examplesOf } from '../../docs/kit/examples.ts';
 
-const PAGE = join(import.meta.dirname, '../../../docs/clients.md');
+const PAGE = 'docs/clients.md';
 
-/** Writes each example that begins with its file name. Resolves with the names. */
+/** Writes each example of the page into the folder. Resolves with their names. */
 export async function writeExamples(folder: string): Promise<readonly string[]> {
-  const examples = [...(await readFile(PAGE, 'utf8')).matchAll(/^```js\n\/\/ (\S+\.mjs)\n(.*?)^```/gms)];
-  for (const [, name = '', code = ''] of examples) await writeFile(join(folder, name), code);
-  return examples.map(([, name = '']) => name);
+  const named = examplesOf(PAGE).flatMap(({ info, text }) => {
+    const name = /^packages: (\S+)$/.exec(info)?.[1];
+    return name === undefined ? [] : [{ name, text }];
+  });
+  for (const { name, text } of named) await writeFile(join(folder, name), text);
+  return named.map(({ name }) => name);
 }
 
 export type Example = {
@@ -20,8 +24,9 @@ export type Example = {
   stop(): Promise<number | null>;
 };
 
-export function startExample(folder: string, name: string, relay: string, token: string): Example {
-  const child = spawn(process.execPath, [name], { cwd: folder, env: { ...process.env, RELAY: relay, TOKEN: token } });
+/** Starts an example with these variables. */
+export function startExample(folder: string, name: string, env: Readonly<Record<string, string>>): Example {
+  const child = spawn(process.execPath, [name], { cwd: folder, env: { ...process.env, ...env } });
   const ended = exitOf(child);
   let output = '';
   const heard = new EventTarget();

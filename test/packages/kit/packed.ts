@@ -38,7 +38,10 @@ export function program(name: string): string {
   return join(ROOT, 'node_modules/.bin', name);
 }
 
-/** Builds, packs and installs both packages. `callboard` takes its dependencies from the registry of the machine. */
+/**
+ * Builds, packs and installs both packages. The dependencies of `callboard` come from the registry that the machine
+ * uses.
+ */
 export async function packAndInstall(): Promise<Packed> {
   await using starting = new AsyncDisposableStack();
   const top = await mkdtemp(join(tmpdir(), 'callboard-packages-'));

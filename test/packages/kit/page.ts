@@ -27,7 +27,10 @@ export async function bundle(folder: string, name: string, code: string): Promis
   return readFile(join(outDir, `${name}.js`));
 }
 
-/** Loads a script under `default-src 'self'`. Resolves with what it puts into `document.title`, or with its error. */
+/**
+ * Loads a script in a page with the policy `default-src 'self'`. Resolves with the title that the script sets, or with
+ * its error.
+ */
 export async function titleOf(browser: Browser, script: Buffer): Promise<string> {
   const server = createServer(({ url }, response) => {
     response.setHeader('content-security-policy', "default-src 'self'");

@@ -1,12 +1,14 @@
 /**
- * `shows`: the owner's rows are in the answer. `empty`: an answer without any of them. `null`: the field is null.
- * `count <n>`: this number of rows. Anything else is the code of an error, or `refused: <code>` for a typed refusal.
+ * The expected answer. `shows`: it contains the owner's rows. `empty`: it contains none of them. `null`: the field is
+ * null. `count <n>`: it has this number of rows. Anything else is the code of an error, or `refused: <code>` for a
+ * typed refusal.
  */
 export type Verdict = string;
 
 /**
- * `admin`: only administrators. `owned`: names an owner; others get the answer for absent rows. `mine`: names nobody,
- * so each user sees its own rows. `session`: names a session, which its owner and the holders of its grants may use.
+ * `admin`: for administrators only. `owned`: the call names an owner, and others get the answer for absent rows.
+ * `mine`: the call names nobody, and each user sees their own rows. `session`: the call names a session, which its
+ * owner and the holders of its grants may use.
  */
 export type FieldAccess = {
   readonly rule: 'admin' | 'owned' | 'mine' | 'session';
@@ -28,6 +30,6 @@ export type FieldAccess = {
   readonly viewer?: Verdict;
   /** An absent row of the requester's own user gets the same answer as a foreign one. */
   readonly alikeAtHome?: true;
-  /** It would remove what later rows need, so only requesters without permission are tested. */
+  /** The call would remove what later rows need, so only requesters without permission send it. */
   readonly harmful?: true;
 };

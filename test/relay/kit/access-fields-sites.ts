@@ -87,7 +87,7 @@ export const SITE_FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Mutation.invokeSiteAction': [
     {
       rule: 'session',
-      // Not among the site's actions, so the owner's call runs nothing.
+      // The site does not offer this action, so the owner's call runs nothing.
       call: 'invokeSiteAction(input: { sessionId: $session, action: "none.such" })',
       found: 'refused: site_action_denied',
       admin: 'forbidden',

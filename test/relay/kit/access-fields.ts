@@ -4,9 +4,12 @@ import type { FieldAccess } from './access-field.ts';
 /** Each root field of queries and mutations, with example arguments. */
 export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Query.viewer': [{ rule: 'mine', call: 'viewer', found: 'shows', admin: 'empty', other: 'empty' }],
+  'Query.flapping': [{ rule: 'admin', call: 'flapping', found: 'empty' }],
+  'Query.series': [{ rule: 'admin', call: 'series(names: ["commands_ended"], windowSeconds: 60)', found: 'empty' }],
+  'Query.server': [{ rule: 'mine', call: 'server', found: 'empty', other: 'empty' }],
   'Query.users': [{ rule: 'admin', call: 'users', found: 'shows' }],
   'Query.user': [{ rule: 'owned', call: 'user(userId: $user)', found: 'shows', other: 'null' }],
-  // The selection holds only the id, so a row that is shown looks empty.
+  // Only the id is selected, so a row that is shown looks empty.
   'Query.node': [
     { rule: 'owned', call: 'node(id: $nodeOfClient)', found: 'empty', other: 'null', alikeAtHome: true },
     { rule: 'session', call: 'node(id: $nodeOfSession)', found: 'empty', other: 'null' },
@@ -168,6 +171,35 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       found: 'shows',
       other: 'not_found',
       absent: 'refused: not_connected',
+    },
+  ],
+  'Query.auditEvents': [
+    { rule: 'mine', call: 'auditEvents', found: 'shows', other: 'empty' },
+    {
+      rule: 'owned',
+      call: 'auditEvents(filter: { userId: $user })',
+      found: 'shows',
+      other: 'not_found',
+      absent: 'empty',
+    },
+  ],
+  'Query.auditChain': [{ rule: 'admin', call: 'auditChain', found: 'shows' }],
+  'Mutation.revealPayload': [
+    {
+      rule: 'owned',
+      call: 'revealPayload(input: { subject: COMMAND_RESULT, userId: $user, clientId: $client, commandId: $command, reason: "the access test" })',
+      found: 'shows',
+      other: 'not_found',
+      alikeAtHome: true,
+    },
+  ],
+  'Query.preflightInvocation': [
+    {
+      rule: 'owned',
+      call: 'preflightInvocation(input: { userId: $user, clientId: $client, action: $action, params: $params, commandId: $command })',
+      found: 'shows',
+      other: 'not_found',
+      absent: 'empty',
     },
   ],
   'Mutation.awaitCommand': [

@@ -1,3 +1,4 @@
+/** The form of a row in the access table of REST. */
 import type { Ids } from './planted.ts';
 
 /**
@@ -10,12 +11,12 @@ export type Route = {
   readonly body?: (ids: Ids) => object;
   readonly found: number;
   readonly absent: number;
-  /** The answer contains nothing of one user, so no mark can be in it. */
+  /** The answer contains nothing of a single user, so the mark cannot occur in it. */
   readonly plain?: true;
   /** For `grant`: the request changes the session. */
   readonly scope?: 'host';
-  /** The request names nobody: another user gets its own rows, which may exist. */
+  /** The request names nobody, so another user gets their own rows, which may exist. */
   readonly mine?: true;
-  /** It would remove what later rows need, so only requesters without permission are tested. */
+  /** The request would remove what later rows need, so only requesters without permission send it. */
   readonly harmful?: true;
 };

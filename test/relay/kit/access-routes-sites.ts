@@ -1,3 +1,4 @@
+/** The access table of the REST routes of sites. */
 import type { Route } from './access-route.ts';
 import type { Ids } from './planted.ts';
 
@@ -53,7 +54,7 @@ export const SITE_ROUTES: Readonly<Record<string, readonly Route[]>> = {
     { access: 'grant', target: (ids) => `${session(ids)}/ticket`, found: 200, absent: 404, plain: true },
   ],
   'POST /site-sessions/{session_id}/actions/{action}': [
-    // Not among the site's actions, so the owner's call runs nothing.
+    // The site does not offer this action, so the owner's call runs nothing.
     {
       access: 'grant',
       target: (ids) => `${session(ids)}/actions/none.such`,

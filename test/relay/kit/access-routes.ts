@@ -1,3 +1,4 @@
+/** The access table of the REST routes and of the paths without a document. */
 import { CLIENT_FILES } from '../../../src/http/static.ts';
 import { SITE_ROUTES } from './access-routes-sites.ts';
 import type { Route } from './access-route.ts';
@@ -64,6 +65,15 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
     {
       access: 'admin',
       target: ({ user, command }) => `/history/command/${user}/${command}?include_payload=true`,
+      found: 200,
+      absent: 200,
+    },
+  ],
+  'POST /connections/{user_id}/{client_id}/actions/{action}/preflight': [
+    {
+      access: 'invoke',
+      target: ({ user, client, action }) => `/connections/${user}/${client}/actions/${action}/preflight`,
+      body: ({ command, params }) => ({ command_id: command, params }),
       found: 200,
       absent: 200,
     },
@@ -198,6 +208,7 @@ export const BUILTIN_ROUTES: Readonly<Record<string, 'open' | 'admin' | 'upgrade
   '/healthz': 'open',
   '/readyz': 'open',
   '/openapi.json': 'open',
+  '/reference': 'open',
   '/metrics': 'admin',
   '/connect': 'upgrade',
   ...Object.fromEntries(CLIENT_FILES.map((name) => [`/clients/${name}`, 'file'])),

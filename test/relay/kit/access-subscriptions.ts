@@ -1,6 +1,8 @@
+/** The access table of subscriptions. */
+
 /**
- * `silent`: yields nothing until something happens. `seenBy`: `admin` or the holder of a grant, besides the owner.
- * `owned`: names an owner, so it may be foreign.
+ * `silent`: yields nothing until something happens. `seenBy`: who may subscribe besides the owner: `admin`, or the
+ * holder of a grant. `owned`: names an owner, so the owner may be another user.
  */
 export type Live = {
   readonly call: string;
@@ -18,6 +20,10 @@ export const SUBSCRIPTIONS: Readonly<Record<string, readonly Live[]>> = {
       owned: true,
       seenBy: 'admin',
     },
+  ],
+  'Subscription.commandEvents': [
+    { call: 'commandEvents', begins: 'silent', owned: false, seenBy: 'admin' },
+    { call: 'commandEvents(filter: { userId: $user })', begins: 'silent', owned: true, seenBy: 'admin' },
   ],
   'Subscription.connectionEvents': [
     { call: 'connectionEvents', begins: 'silent', owned: false, seenBy: 'admin' },

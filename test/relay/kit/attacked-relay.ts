@@ -1,20 +1,21 @@
+/** A relay that tests send bad input to, with two users who must not notice it. */
 import { expect } from 'vitest';
-import { CODES, type Code } from '../../../src/protocol/codes.ts';
+import { isCode } from '../../../src/protocol/codes.ts';
 import type { RawStream } from '../../graphql/kit/stream.ts';
 import { SECRET } from '../../http/kit/http-relay.ts';
 import { admin } from '../../kit/core.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
 
 /** Occurs in payloads and tokens, and never in a log. */
-export const SECRETS = ['planted-payload', 'planted-result', 'planted-metadata', 'planted-broken-token', SECRET];
+const SECRETS = ['planted-payload', 'planted-result', 'planted-metadata', 'planted-broken-token', SECRET];
 
-/** A relay under attack with two users of it: a client, and a subscriber of its events. */
+/** A relay that tests attack, with two peaceful users: a client, and a subscriber of its events. */
 export type AttackedRelay = TestRelay & {
-  /** Advances the clock in steps; in each of them, the client answers pings. */
+  /** Advances the clock in steps. In each of them the client answers pings. */
   pass(ms: number): Promise<void>;
-  /** Checks that both continue as before, and that nothing in the process was unhandled. */
+  /** Checks that both users continue as before, and that no error of the process was unhandled. */
   sound(): Promise<void>;
-  /** The final checks: nothing unexpected, and no secret in the log. */
+  /** Checks at the end that nothing unexpected was logged, and no secret. */
   clean(): void;
 };
 
@@ -81,12 +82,6 @@ async function subscribes(calm: Welcomed, events: RawStream, turn: number): Prom
   expect(events.text()).not.toContain('"errors"');
 }
 
-/** GraphQL's own codes for faulty requests. */
-const OF_GRAPHQL = ['GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED', 'OPERATION_RESOLUTION_FAILURE'];
-
 export function isStable(code: unknown): boolean {
-  return (
-    typeof code === 'string' &&
-    (OF_GRAPHQL.includes(code) || (Object.hasOwn(CODES, code) && code !== ('internal' satisfies Code)))
-  );
+  return isCode(code) && code !== 'internal';
 }

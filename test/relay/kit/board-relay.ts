@@ -1,3 +1,4 @@
+/** A relay with a site that is hosted by a client, for tests of sites. */
 import { inject } from 'vitest';
 import { createMemoryBackend } from '../../../src/backends/memory/backend.ts';
 import type { CallboardOptions, Settings } from '../../../src/callboard.ts';
@@ -31,7 +32,7 @@ export type BoardRelay = TestRelay & {
   open(body?: object, requester?: Requester): Promise<Opened>;
   publish(payload: unknown, over?: object, requester?: Requester): Promise<Answer>;
   remove(path: string, requester?: Requester): Promise<Answer>;
-  /** The plain event stream. */
+  /** Opens the plain event stream. */
   listen(requester: Requester | null, query?: string, sessionId?: string): Promise<RawStream>;
 };
 

@@ -1,3 +1,4 @@
+/** Hostile HTTP requests, each with the answer that it must get. */
 import { MAX_BODY_BYTES } from '../../../src/core/limits.ts';
 import type { Ask } from '../../http/kit/http-relay.ts';
 
@@ -111,12 +112,8 @@ export const GRAPHQL: readonly HostileRequest[] = [
     ask: graphql({ query: '{ users(first: 0) { nodes { id } } }' }),
     answer: [200, 'invalid_argument'],
   },
-  query(
-    'two operations and no name',
-    'query A { viewer { kind } } query B { viewer { kind } }',
-    'OPERATION_RESOLUTION_FAILURE',
-  ),
-  query('an operation that is not there', 'query A { viewer { kind } }', 'OPERATION_RESOLUTION_FAILURE', {
+  query('two operations and no name', 'query A { viewer { kind } } query B { viewer { kind } }', 'invalid_argument'),
+  query('an operation that is not there', 'query A { viewer { kind } }', 'invalid_argument', {
     operationName: 'B',
   }),
   { name: 'no JSON', path: '/graphql', ask: post('{'), answer: [400, 'invalid_argument'] },
@@ -134,14 +131,14 @@ export const GRAPHQL: readonly HostileRequest[] = [
     ask: graphql({ query: '{ viewer { kind } }', variables: [1] }),
     answer: [400, 'invalid_argument'],
   },
-  query('a document that ends too early', '{ viewer {', 'GRAPHQL_PARSE_FAILED'),
-  query('a NUL', '{ viewer { kind } \u0000}', 'GRAPHQL_PARSE_FAILED'),
-  query('an unknown field', '{ viewer { password } }', 'GRAPHQL_VALIDATION_FAILED'),
-  query('an unknown fragment', '{ viewer { ...Gone } }', 'GRAPHQL_VALIDATION_FAILED'),
+  query('a document that ends too early', '{ viewer {', 'graphql_parse_failed'),
+  query('a NUL', '{ viewer { kind } \u0000}', 'graphql_parse_failed'),
+  query('an unknown field', '{ viewer { password } }', 'graphql_validation_failed'),
+  query('an unknown fragment', '{ viewer { ...Gone } }', 'graphql_validation_failed'),
   query(
     'a fragment within itself',
     'query { viewer { ...A } } fragment A on Viewer { kind ...A }',
-    'GRAPHQL_VALIDATION_FAILED',
+    'graphql_validation_failed',
   ),
   query('a variable that is missing', 'query ($id: ID!) { user(userId: $id) { id } }', 'invalid_argument'),
   query('a variable of the wrong type', 'query ($n: Int!) { users(first: $n) { nodes { id } } }', 'invalid_argument', {

@@ -1,3 +1,4 @@
+/** JSON texts that must pass through unchanged, and ways to send them. */
 import * as fc from 'fast-check';
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import { ADMIN, type Answer } from '../../http/kit/http-relay.ts';
@@ -33,10 +34,10 @@ const value = fc.letrec<{ value: string; object: string }>((tie) => {
   return { value: fc.oneof({ maxDepth: 4 }, fc.constantFrom(...NUMBERS), word, array, object), object };
 });
 
-/** The hostile ones, and some random ones, the same in each run. */
+/** The hostile texts and some random ones, which are the same in each run. */
 export const TEXTS: readonly string[] = [...HOSTILE, ...fc.sample(value.object, { numRuns: 12, seed: 12 })];
 
-/** Without white space between tokens. */
+/** A JSON text without white space between its tokens. */
 export function compact(text: string): string {
   return text.replace(/("(?:[^"\\]|\\.)*")|[ \t\r\n]+/g, '$1');
 }

@@ -1,3 +1,4 @@
+/** The data of one owner that tests of access look for in the answers to everybody else. */
 import type { CallboardOptions } from '../../../src/callboard.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { postJson } from '../../http/kit/http-relay.ts';
@@ -20,7 +21,7 @@ export type Ids = {
   readonly window: string;
   readonly task: string;
   readonly site: string;
-  /** The relay generates these two: `named` replaces them by the real ones. */
+  /** The relay generates these two ids; `named` replaces them by the real ones. */
   readonly session: string;
   readonly grant: string;
 };
@@ -44,30 +45,30 @@ export function idsOf(user: string, word: string): Ids {
 }
 
 export const OWNER = `${MARK}-alice`;
-/** Sorts after the owner in every order, so that the first row of an administrator is the owner's. */
+/** The other user's id. It sorts after the owner's, so the first row that an administrator sees is the owner's. */
 export const OTHER = 'zoe';
 export const PLANTED = idsOf(OWNER, MARK);
-/** Rows that belong to nobody. */
+/** Ids of rows that do not exist. */
 export const ABSENT = idsOf('carol', 'absent');
 export const ofOther = idsOf(OTHER, 'plain');
 
-/** A text without the requester's own input. */
+/** A text with the requester's own input removed. */
 export function withoutGiven(text: string, { params, ...names }: Ids): string {
   const given = [JSON.stringify(params), ...Object.values(names).sort((a, b) => b.length - a.length)];
   return given.reduce((left, value) => left.replaceAll(value, '<given>'), text);
 }
 
-/** Contains the token of the owner's session. */
+/** The requester that holds the token of the owner's session. */
 export const VIEWER = 'viewer';
 
 export type World = TestRelay & {
   readonly tab: Welcomed;
   readonly otherTab: Welcomed;
-  /** With the ids that the relay generated. */
+  /** The given ids, completed with those that the relay generated. */
   named(ids: Ids): Named;
 };
 
-/** The ids of `node` beside the local ids. */
+/** The ids with which `node` finds the same rows. */
 export type Named = Ids & { readonly nodeOfClient: string; readonly nodeOfSession: string };
 
 function withNodes(ids: Ids): Named {
@@ -78,11 +79,17 @@ function withNodes(ids: Ids): Named {
   };
 }
 
-/** Two users with the same kind of rows. The owner's are marked, and the other must never see them. */
+/**
+ * A relay with two users that have the same kinds of rows. Those of the owner contain the mark, and the other user must
+ * never see them.
+ */
 export async function world(options: Partial<CallboardOptions> & { readonly clock?: FakeClock } = {}): Promise<World> {
   const relay = await startTestRelay({ rawMessages: true }, options);
   const tab = await furnish(relay, PLANTED, MARK);
   const otherTab = await furnish(relay, ofOther, 'plain');
+  // Each of the two gets a row in the audit.
+  for (const { stream } of [PLANTED, ofOther])
+    await relay.rest(`/history/messages?stream=${stream}&include_payload=true`);
   const sessions = new Map<string, Pick<Ids, 'session' | 'grant'>>();
   for (const ids of [PLANTED, ofOther]) {
     const { session_id, grant_id, token } = await openSession(relay, ids);
@@ -107,7 +114,7 @@ export async function openSession(relay: TestRelay, { user, client, site, action
   await relay.rest(`/sites/${site}`, { requester, ...postJson(definition), method: 'PUT' });
   const first = await relay.post(`/sites/${site}/sessions`, {}, requester);
   const { session_id } = JSON.parse(first.text);
-  // The first grant may not be shared; this one may.
+  // The first grant may not be shared, so a second one is made that may.
   const shared = await relay.post(`/site-sessions/${session_id}/grants`, { share: true }, requester);
   return { ...JSON.parse(shared.text), session_id };
 }

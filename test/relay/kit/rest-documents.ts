@@ -1,3 +1,4 @@
+/** Reads the REST documents and sends them as plain GraphQL. */
 import {
   getNamedType,
   isEnumType,
@@ -21,14 +22,14 @@ import {
 import { schema } from '../../../src/graphql/schema/schema.ts';
 import { readOperations } from '../../../src/rest/documents.ts';
 
-/** A REST document in the form that anybody could send to GraphQL, and what its route declares. */
+/** A REST document as anybody could send it to GraphQL, and what its route declares. */
 export type RestDocument = {
   readonly text: string;
   readonly operation: OperationDefinitionNode;
   readonly document: DocumentNode;
   /** `GET /users/{user_id}` */
   readonly name: string;
-  /** The names on the path from the data to the answer. */
+  /** The names of the fields between the data and the answer. */
   readonly body: readonly string[];
   readonly bodyAs: string | null;
 };

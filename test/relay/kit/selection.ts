@@ -1,3 +1,4 @@
+/** Builds documents that select everything that a field can answer. */
 import {
   getNamedType,
   isInterfaceType,
@@ -12,16 +13,16 @@ import {
 } from 'graphql';
 import { schema } from '../../../src/graphql/schema/schema.ts';
 
-/** Arguments for every field that has them: payloads are included, and lists are short. */
+/** Arguments for every field that takes them. Payloads are included, and lists are short. */
 const GIVEN: Readonly<Record<string, string>> = { include: 'true', reveal: 'true', first: '2' };
-/** Arguments for nested fields that require them: the same for every requester, and for rows of nobody. */
+/** Arguments for nested fields that require them: the same for every requester, and naming rows that do not exist. */
 const REQUIRED: Readonly<Record<string, string>> = {
   userId: '"nobody"',
   clientId: '"none"',
   commandId: '"none"',
   taskId: '"none"',
 };
-/** The depth of objects; a query may be 12 deep. */
+/** How deep objects are selected. A query may be 12 deep. */
 const DEPTH = 8;
 
 /**
@@ -42,7 +43,7 @@ function select(field: GraphQLField<unknown, unknown>, path: readonly string[]):
   const type = getNamedType(field.type);
   const call = `${field.name}${argumentsOf(field)}`;
   if (isLeafType(type)) return [call];
-  // `nodes` contains the same rows.
+  // Edges are not selected, because `nodes` contains the same rows.
   if (type.name.endsWith('Edge')) return [`${call} { cursor }`];
   return path.includes(type.name) || path.length > DEPTH ? [] : [`${call} ${everythingOf(type, path)}`];
 }
@@ -58,7 +59,7 @@ function argumentsOf({ name, args }: GraphQLField<unknown, unknown>): string {
 }
 
 export type RootField = {
-  /** `Query.user` */
+  /** Such as `Query.user`. */
   readonly name: string;
   readonly operation: 'query' | 'mutation' | 'subscription';
   readonly type: GraphQLNamedType;

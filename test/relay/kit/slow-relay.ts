@@ -5,7 +5,7 @@ import { createMetrics } from '../../../src/platform/metrics.ts';
 import { VERSION } from '../../../src/version.ts';
 import type { TestRelay } from './test-relay.ts';
 
-/** The handlers of a relay once more, over the same core, without the fast path. */
+/** Serves the core of a relay a second time, without the fast path. */
 export async function startSlowRelay({
   callboard,
   clock,
@@ -13,7 +13,7 @@ export async function startSlowRelay({
   const { core, authenticator } = callboard;
   const meter = createMetrics();
   let requests = 0;
-  const faces = createApp({
+  const app = createApp({
     core,
     authenticator: { authenticate: (token) => authenticator.authenticate(token), recall: () => null },
     log: silentLog,
@@ -28,12 +28,12 @@ export async function startSlowRelay({
     version: VERSION,
     fastPath: false,
   });
-  const server = createHttpServer(faces.front);
+  const server = createHttpServer(app.requestHandler);
   const { url } = await server.listen({ host: '127.0.0.1', port: 0 });
   return {
     url,
     async [Symbol.asyncDispose]() {
-      await faces.close();
+      await app.close();
       await server.close();
       meter.close();
     },

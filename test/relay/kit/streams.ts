@@ -1,3 +1,4 @@
+/** Reads subscriptions in each way that the relay offers. */
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import type { Requester, Query, TestRelay } from './test-relay.ts';
 

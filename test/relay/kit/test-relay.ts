@@ -1,3 +1,4 @@
+/** Starts a whole relay in the topology of the run, and speaks to it over each interface. */
 import type { CallboardOptions, Settings } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/token.ts';
 import { caller, client, type DownOf, type HelloOver, type Peer } from '../../gateway/kit/test-gateway.ts';
@@ -35,7 +36,7 @@ export type TestRelay = HttpRelay & {
   readonly port: number;
   readonly peers: Peer[];
   token(requester: Requester): Promise<string | null>;
-  /** From now on, this requester sends this token. */
+  /** Sends this token for this requester from now on. */
   know(requester: Requester, token: string): void;
   /** One REST request, as an administrator by default. */
   rest(path: string, options?: Omit<Ask, 'token'> & { readonly requester?: Requester }): Promise<Answer>;
@@ -129,7 +130,7 @@ function read(answer: Answer): GraphqlAnswer {
   return { ...answer, data, errors, code: errors[0]?.extensions?.code };
 }
 
-/** Lets running work proceed until this holds. */
+/** Lets running work proceed until the condition holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await turns();
 }

@@ -1,3 +1,4 @@
+/** Checks a REST answer against the OpenAPI document. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { RestHandler } from '../../../src/rest/handler.ts';
@@ -18,13 +19,17 @@ export type Given = {
 };
 
 /**
- * The parts of an answer that its own OpenAPI description does not allow. `seen` collects the answers of each
- * operation: `GET /users 200`.
+ * Finds the parts of an answer that its OpenAPI description does not allow. `seen` collects the answered operations
+ * with their statuses: `GET /users 200`.
  */
 export type Conformance = { readonly seen: Set<string>; check(given: Given): readonly string[] };
 
-export function conformanceOf(handler: RestHandler): Conformance {
-  const described: Described = JSON.parse(JSON.stringify(handler.openapi));
+/** `free`: paths whose problems may have statuses that are not described. */
+export async function conformanceOf(
+  handler: Pick<RestHandler, 'openapi'>,
+  free: readonly string[] = [],
+): Promise<Conformance> {
+  const described: Described = JSON.parse(JSON.stringify(await handler.openapi()));
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);
   ajv.addSchema({ $id: 'openapi', ...described });
@@ -41,13 +46,14 @@ export function conformanceOf(handler: RestHandler): Conformance {
       const template = templateOf(Object.keys(described.paths), path);
       const operation = template && described.paths[template]?.[method.toLowerCase()];
       if (!template || !operation) return [];
-      const key = Object.hasOwn(operation.responses, status) ? String(status) : 'default';
-      if (key === 'default' && status < 400) return [`${method} ${template}: no description of status ${status}`];
+      const key = free.includes(template) && status >= 400 ? 'default' : String(status);
+      if (!Object.hasOwn(operation.responses, key)) return [`${method} ${template}: no description of ${status}`];
       seen.add(`${method} ${template} ${status}`);
       const response = operation.responses[key];
       const base = response?.$ref?.slice(1) ?? pointer('paths', template, method.toLowerCase(), 'responses', key);
       const media = type.split(';')[0] ?? '';
-      const content = (response?.$ref ? described.components.responses['Problem'] : response)?.content;
+      const shared = response?.$ref?.split('/').at(-1) ?? '';
+      const content = (response?.$ref ? described.components.responses[shared] : response)?.content;
       if (!content?.[media]) return [`${method} ${template} ${status}: ${media} is not described`];
       const validate = validatorOf(`${base}${pointer('content', media, 'schema')}`);
       return validate(body) ? [] : [`${method} ${template} ${status}: ${ajv.errorsText(validate.errors)}`];

@@ -1,3 +1,4 @@
+/** Serves the REST handler with core behind it, and sends it requests. */
 import { once } from 'node:events';
 import { createServer, request, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import { expect } from 'vitest';
@@ -8,6 +9,7 @@ import { createContext } from '../../../src/graphql/schema/context.ts';
 import { createMask } from '../../../src/graphql/execution/mask.ts';
 import { createPlans } from '../../../src/graphql/execution/plan.ts';
 import { restSchema } from '../../../src/graphql/schema/schema.ts';
+import { BUILTIN_DESCRIPTIONS } from '../../../src/http/builtin-descriptions.ts';
 import { SITE_EVENTS_DESCRIPTION } from '../../../src/http/site-events-description.ts';
 import { createRestHandler, type RestHandler } from '../../../src/rest/handler.ts';
 import { admin, user, type TestOptions } from '../../kit/core.ts';
@@ -52,10 +54,10 @@ export function requesterOf(name: string | null | undefined): Principal | null {
 }
 
 /**
- * A handler behind a bare HTTP server that does only what the HTTP layer must: the requester, the path and query, and
- * the parsed body. Every answer is checked against its own OpenAPI description.
+ * Serves the handler with a bare HTTP server that only does what the HTTP layer must do: find the requester, split path
+ * and query, and parse the body. Every answer is checked against its OpenAPI description.
  */
-export async function startRestServer(handler: RestHandler): Promise<RestServer> {
+export async function startRestServer(handler: RestHandler, free: readonly string[] = []): Promise<RestServer> {
   const server = createServer((req, res) => {
     void readBody(req).then((body) => {
       const url = req.url ?? '';
@@ -67,10 +69,12 @@ export async function startRestServer(handler: RestHandler): Promise<RestServer>
       res.writeHead(404, { 'x-no-route': '1' }).end();
     });
   });
+  // Property tests pause between requests for longer than the default.
+  server.keepAliveTimeout = 60_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const port = portOf(server);
-  const conformance = conformanceOf(handler);
+  const conformance = await conformanceOf(handler, free);
   return {
     handler,
     port,
@@ -90,7 +94,7 @@ export async function startRestServer(handler: RestHandler): Promise<RestServer>
   };
 }
 
-/** The shipped documents over a real core, or two of one deployment. */
+/** The shipped documents over real core: one core, or two of one deployment. */
 export async function startRestRelay(options: Omit<TestOptions, 'wrap'> = {}): Promise<RestServer & OpenedCore> {
   const cored = await openCore(options);
   const { core, backend, clock, counts } = cored;
@@ -98,8 +102,8 @@ export async function startRestRelay(options: Omit<TestOptions, 'wrap'> = {}): P
     schema: restSchema,
     plans: createPlans(restSchema),
     mask: createMask({ log: silentLog }),
-    contextOf: ({ requester, signal, asks }) => createContext({ core, requester, log: silentLog, signal, asks }),
-    besides: [SITE_EVENTS_DESCRIPTION],
+    contextOf: ({ requester, signal, asks }) => createContext({ core, requester, signal, asks }),
+    besides: [SITE_EVENTS_DESCRIPTION, ...BUILTIN_DESCRIPTIONS],
   });
   const started = await startRestServer(handler);
   return {

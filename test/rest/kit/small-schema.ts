@@ -1,3 +1,4 @@
+/** A small schema with REST documents, for tests of the compiler. */
 import { buildSchema, isEnumType, isObjectType, type GraphQLSchema } from 'graphql';
 import { CallboardError } from '../../../src/core/errors.ts';
 import { silentLog, type Log } from '../../../src/core/log.ts';
@@ -112,7 +113,7 @@ export async function startSmall(basePath = ''): Promise<RestServer & { readonly
     basePath,
     documents: [{ name: 'small.graphql', text: DOCUMENTS }],
   });
-  return { ...(await startRestServer(handler)), small };
+  return { ...(await startRestServer(handler, ['/fails/{how}'])), small };
 }
 
 function thing(id: string) {

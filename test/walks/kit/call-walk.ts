@@ -8,7 +8,7 @@ import { signToken } from '../../../src/http/token.ts';
 import { CausalChain } from './causal-chain.ts';
 
 const SECRET = 'the secret of a traced relay, longer than 32 bytes';
-/** Calls before the traced one. They pay for what happens once per token, route or link. */
+/** How many calls are made before the traced one, to cause everything that happens once per token, route or link. */
 const WARM_UP = 3;
 
 /** Files below `src`, in the order in which the call first reaches them. */
@@ -19,7 +19,7 @@ export type CallWalk = {
   readonly outbound: readonly string[];
 };
 
-/** Direct mode, fast path on, one caller over REST. */
+/** Makes one call over REST to a relay in direct mode with the fast path. */
 export async function walkCall(): Promise<CallWalk> {
   const auth = { adminTokens: [], secret: SECRET, jwksUrl: null, issuer: null, audience: null };
   await using relay = createCallboard({ config: { auth } });
@@ -62,7 +62,7 @@ async function callOnce(
   await answered;
 }
 
-/** What the relay still does after the write of the command is over. */
+/** Waits until the relay has done everything that it still does after the write of the command. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await setImmediate();
 }
@@ -92,7 +92,7 @@ async function post(url: string, token: string): Promise<void> {
   if (response.status !== 200) throw new Error(text);
 }
 
-/** Resolves with what `look` returns when a socket of this process is about to write this text. */
+/** Resolves with what `look` returns at the moment when a socket of this process is about to write this text. */
 function atWrite<T>(text: string, look: () => T): Promise<T> {
   const { promise, resolve } = Promise.withResolvers<T>();
   const own = Socket.prototype.write;

@@ -29,12 +29,12 @@ export class CausalChain implements Disposable {
     this.#hook.enable();
   }
 
-  /** The present moment, to be given to `since`. */
+  /** Marks the present moment. Pass the result to `since`. */
   mark(): number {
     return this.#clock++;
   }
 
-  /** The files below `src`, without `src/`, whose code led from the moment `mark` to this call; in order. */
+  /** The files below `src` whose code led from the moment `mark` to this call, in order and as paths below `src`. */
   since(mark: number): readonly string[] {
     const found: Moment[] = [this.#moment()];
     const seen = new Set<number>();

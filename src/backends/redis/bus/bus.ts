@@ -56,7 +56,7 @@ export function createRedisBus(parts: RedisParts): RedisBus {
   return {
     publish(topic, event) {
       listeners.hear(topic, event);
-      // At most once: whoever could not be told looks again by itself.
+      // Delivered at most once: a listener that misses a hint reads the record again by itself.
       send(placeOf(store, topic, event), topic, JSON.stringify(event)).catch(() => undefined);
     },
     hasSubscribers: () => true,
@@ -98,7 +98,7 @@ type ReceiverOptions = {
   readonly own: (topic: string) => void;
 };
 
-/** Takes what comes from the channels; an event that nobody here listens to is not even read. */
+/** Receives the messages of the channels. An event without a listener in this process is not decoded. */
 function createReceiver({ log, origin, listeners, own }: ReceiverOptions): (text: string) => void {
   return (text) => {
     const message = decodeMessage(text);
@@ -121,14 +121,14 @@ const MOST = 32;
  * Publishes through the partition's own acts, and so after what was done there before; what is sent in one tick goes together. Says once that it
  * cannot, until it can again.
  */
-function createSender({ store, log }: RedisParts, origin: string): Send {
+function createSender({ store, log, oneServer = false }: RedisParts, origin: string): Send {
   let failing = false;
   const gathered = new Map<number, { readonly args: (string | null)[]; readonly sent: PromiseWithResolvers<void> }>();
   const flush = (partition: number): void => {
     const batch = gathered.get(partition);
     gathered.delete(partition);
     if (!batch) return;
-    store.act(partition, 'bus-publish', batch.args).then(
+    store.act(partition, 'bus-publish', [oneServer ? 1 : null, ...batch.args]).then(
       () => {
         failing = false;
         batch.sent.resolve();

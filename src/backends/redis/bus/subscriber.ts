@@ -184,7 +184,7 @@ class RedisSubscriber implements Subscriber {
 
 function pending(): PromiseWithResolvers<void> {
   const made = Promise.withResolvers<void>();
-  // That nobody waits is no fault.
+  // It may reject while no caller awaits it.
   made.promise.catch(() => undefined);
   return made;
 }

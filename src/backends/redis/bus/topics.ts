@@ -1,9 +1,11 @@
 import type { ConnectionEvent } from '../../../core/bus.ts';
+import type { CommandEvent } from '../../../core/delivery/command-event.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import { partitionOfId } from '../sites/prefix.ts';
 import type { Store } from '../store/store.ts';
 
 const COMMAND = 'command:';
+const EVENTS = 'events:';
 const SITE = 'site:';
 const SESSION = 'session:';
 const TICKET = 'ticket:';
@@ -33,6 +35,8 @@ export function commandOf(topic: string): CommandKey | null {
 
 /** Every node listens to every partition's channel, so for an id that is led by none any will do. */
 function partitionOf(store: Store, topic: string, event: unknown): number {
+  if (topic.startsWith(EVENTS)) return store.partitionOfUser((event as CommandEvent).command.userId);
+  if (topic === 'listening') return 0;
   if (topic === 'connections') return store.partitionOfUser((event as ConnectionEvent).connection.userId);
   if (topic.startsWith(SITE)) return store.partitionOfUser(topic.slice(SITE.length).split('/')[0] ?? '');
   const id = topic.startsWith(TICKET) ? topic.slice(TICKET.length) : topic.slice(SESSION.length);

@@ -14,7 +14,8 @@ import {
 } from '../../../core/delivery/commands.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { PROGRESS_ROW_MS, SIGHTINGS_PER_COMMAND } from '../../../core/limits.ts';
-import { keptArgs, nameArgs, type CommandParts } from './parts.ts';
+import type { RecordedEnd } from './own-ends.ts';
+import { keptArgs, nameArgs, ownEndName, type CommandParts } from './parts.ts';
 import { markHash } from '../history/store.ts';
 import { hold } from './held.ts';
 import { endKnown, markKnown, type Attempt } from './known.ts';
@@ -23,17 +24,17 @@ import { jsonOr, listOf, type Fields } from '../replies.ts';
 
 type Args = readonly (string | number | null)[];
 
-/** One act on a command: what Lua answered, its kind first. */
+/** Runs one act on a command. Resolves to its reply, whose first item is its kind. */
 async function ask({ store }: CommandParts, of: ClientKey, name: string, args: Args): Promise<readonly Fields[]> {
   return listOf(await store.act(store.partitionOfUser(of.userId), name, args));
 }
 
-export async function dispatch(parts: CommandParts, key: CommandKey, asked: Attempt): Promise<DispatchResult> {
-  // Without a wait in between, the acts of a tick run in the order asked.
-  const marking = markKnown(parts, key, asked);
+export async function dispatch(parts: CommandParts, key: CommandKey, attempting: Attempt): Promise<DispatchResult> {
+  // No await before this call: the acts of one tick run in the order in which they were requested.
+  const marking = markKnown(parts, key, attempting);
   const marked = marking && (await marking);
   if (marked) return marked;
-  const { nodeId, epoch, instanceId, attempt } = asked;
+  const { nodeId, epoch, instanceId, attempt } = attempting;
   const [client, commandId] = nameArgs(parts.store, key);
   const args = [client, commandId, nodeId, epoch, instanceId, attempt];
   const [kind, record, params, remainingMs] = await ask(parts, key, 'commands-dispatch', args);
@@ -42,8 +43,8 @@ export async function dispatch(parts: CommandParts, key: CommandKey, asked: Atte
   return { kind, command: decodeCommand(record ?? null), params: jsonOr(params), remainingMs: Number(remainingMs) };
 }
 
-export async function report(parts: CommandParts, key: CommandKey, told: Report): Promise<ReportResult> {
-  const { instanceId, kind, kept } = told;
+export async function report(parts: CommandParts, key: CommandKey, reported: Report): Promise<ReportResult> {
+  const { instanceId, kind, kept } = reported;
   const row = [kept === null ? null : '1', ...keptArgs(kept)];
   const [client, ...named] = nameArgs(parts.store, key);
   const args = [client, instanceId, kind, ...row, PROGRESS_ROW_MS, parts.settings.rows, ...named];
@@ -54,24 +55,40 @@ export async function report(parts: CommandParts, key: CommandKey, told: Report)
 }
 
 export async function finish(parts: CommandParts, key: CommandKey, end: End): Promise<FinishResult> {
+  const finishing = record(parts, key, end);
+  parts.ownEnds.begin(
+    ownEndName(parts.store, key),
+    finishing.then(({ recorded }) => recorded),
+  );
+  return (await finishing).answer;
+}
+
+type Finishing = { readonly answer: FinishResult; readonly recorded: RecordedEnd | null };
+
+async function record(parts: CommandParts, key: CommandKey, end: End): Promise<Finishing> {
   const { store, sha256, settings, held } = parts;
   const { kind, payload, error, instanceId } = end;
   const messageId = endMessageId(key.commandId, end);
-  const mark = markHash(store, { ...key, messageId });
-  const ending = endKnown(parts, key, { end, messageId, mark });
+  const ending = endKnown(parts, key, { end, messageId });
   held.drop(key);
-  const command = ending && (await ending);
-  if (command) return { kind: 'finished', command };
+  const predicted = ending && (await ending);
+  if (predicted) return { answer: { kind: 'finished', command: predicted.command }, recorded: predicted };
   const [client, ...named] = nameArgs(store, key);
+  const mark = markHash(store, { ...key, messageId });
   const digest = sha256(`${kind}\n${payload ?? ''}\n${error?.code ?? ''}`);
-  const [answer, record] = await ask(parts, key, 'commands-finish', [
+  const [kindOfAnswer, text = null, rows] = await ask(parts, key, 'commands-finish', [
     ...[client, instanceId, kind, payload, ...keptArgs(end.kept)],
     ...[error && JSON.stringify(error), end.refused ? '1' : null],
     ...[messageId, mark, randomUUID(), digest, SIGHTINGS_PER_COMMAND, settings.rows],
     ...named,
   ]);
-  const known = answer === 'finished' || answer === 'duplicate' || answer === 'late' || answer === 'fenced';
-  return known ? { kind: answer, command: decodeCommand(record ?? null) } : { kind: 'unknown' };
+  if (kindOfAnswer === 'finished') {
+    const command = decodeCommand(text);
+    return { answer: { kind: kindOfAnswer, command }, recorded: { command, result: payload, rows: Number(rows) } };
+  }
+  const repeated = kindOfAnswer === 'duplicate' || kindOfAnswer === 'late' || kindOfAnswer === 'fenced';
+  const answer: FinishResult = repeated ? { kind: kindOfAnswer, command: decodeCommand(text) } : { kind: 'unknown' };
+  return { answer, recorded: null };
 }
 
 export async function settle(parts: CommandParts, key: CommandKey, settlement: Settlement): Promise<SettleResult> {
@@ -92,7 +109,7 @@ function settlementArgs(settlement: Settlement): Args {
 
 type Move = { readonly binding: Binding; readonly link: LinkMove };
 
-/** Part by part, each one act, so that a long queue holds up nobody. */
+/** Moves the queue in parts, each one act, so that a long queue does not block other calls. */
 export async function rebind(parts: CommandParts, key: ClientKey, move: Move): Promise<RebindResult> {
   const { nodeId, instanceId, epoch } = move.binding;
   const args = [parts.store.hash(key.userId, key.clientId), nodeId, instanceId, epoch, move.link, parts.settings.ends];

@@ -1,5 +1,5 @@
--- The mark before a socket write: at most once for a command, and only for the link that its client is bound to. Whoever set it and was
--- not answered is answered again: nothing was written, since a write needs the answer.
+-- The mark before a socket write: at most once for a command, and only for the link that its client is bound to. A node that set it and
+-- got no answer gets the same answer again: it has not written the command, because a write needs the answer.
 -- a: 1 client's hash, 2 command, 3 node, 4 epoch of the link, 5 instance, 6 name of the attempt among those of the link or ''.
 -- Returns {'dispatch', record, params, ms left}, or {'skip'}.
 -- class: allow_oom

@@ -1,41 +1,43 @@
--- The end that a client reported, of a record that the asker knows: the asker says what the record will be, and the record and who waits for it
--- are compared with what they are. Anything else is left to commands-finish.
--- a: 1 client's hash, 2 command, 3 user's hash, 4 how its state begins, 5 who waits; its state at the end: 6 before the time it ends, 7 then
+-- Records the end that a client reported, if the calling node knows the record. It passes the next record and what it expects: the start of the
+-- state and the waiters. If either differs in Redis, nothing is written, and commands-finish follows.
+-- a: 1 client's hash, 2 command, 3 user's hash, 4 how its state begins, 5 the waiters; its state at the end: 6 before the time it ends, 7 then
 --    before the time it is forgotten, 8 then before the time of the sighting, 9 then before the span of the result, 10 the rest; 11 the
---    result; 12 to 19 of its history row: id, kind, payload, spill (JSON), bytes, error (JSON), instance, deadline; 20 hash of its mark,
---    21 the asker's word for it (see dedup_see), 22 settings; 23 to 29 what was asked for: user, client, scope's hash, scope, stream's hash,
---    trace, parent span.
--- Returns {time, span of the result or ''}; false: something is not as expected, and nothing was done.
+--    result; 12 to 18 of its history row: id, kind, payload, spill (JSON), bytes, error (JSON), instance; 19 settings; 20 to 26 of the
+--    request: user, client, scope's hash, scope, stream's hash, trace, parent span.
+-- Returns {time, span of the result or '', how many rows of the own mailbox name this end}; false if
+-- something differs.
 -- class: allow_oom
--- needs: lib-commands, lib-dedup, lib-ended, lib-waiters
+-- needs: lib-commands, lib-dedup, lib-ended, lib-history-commands, lib-spans, lib-waiters
 -- grouped: yes
 reads['commands-end'] = function(a)
-  want(key('client', a[1]), 's' .. a[2], 'a' .. a[2], 'w' .. a[2])
+  want(key('client', a[1]), 'n', 's' .. a[2], 'a' .. a[2], 'w' .. a[2])
+  lib.history_want(a[3], a[24], a[2])
 end
 
 acts['commands-end'] = function(a)
   local found = get(key('client', a[1]), 's' .. a[2], 'a' .. a[2], 'w' .. a[2])
   if not lib.commands_starts(found[1], a[4]) or (found[3] or '') ~= a[5] then return false end
-  lib.commands_use(a[22])
+  lib.commands_use(a[19])
   local settings, time = lib.commands_settings, text(now)
   local rec = {
-    ch = a[1], id = a[2], uh = a[3], name = a[1] .. a[2], asked = found[2], waits = found[3], stage = 'terminal', dispatchedAt = true,
-    userId = a[23], clientId = a[24], commandId = a[2], sh = a[25], scopeId = a[26], sth = a[27],
-    traceId = given(a[28]), parentSpanId = given(a[29]), forgetAt = text(now + settings.terminalMs),
+    ch = a[1], id = a[2], uh = a[3], name = a[1] .. a[2], request = found[2], waits = found[3], stage = 'terminal',
+    dispatchedAt = true, queuedAt = true, admittedAt = string.match(a[4], '^%Z*%z(%Z*)%z'),
+    userId = a[20], clientId = a[21], commandId = a[2], sh = a[22], scopeId = a[23], sth = a[24],
+    traceId = given(a[25]), parentSpanId = given(a[26]), forgetAt = text(now + settings.terminalMs),
   }
   lib.commands_held().of[rec.name] = nil
-  lib.dedup_see(a[20], a[21])
+  -- No mark: the record has the sighting, and commands-finish finds it there. This act itself does nothing if it is repeated.
+  lib.dedup_count(true)
   lib.commands_retain(rec, {
     id = a[12], kind = a[13], payload = given(a[14]), spill = given(a[15]), bytes = given(a[16]), error = given(a[17]), instanceId = a[18],
-    live = now <= tonumber(a[19]) and 'yet' or nil,
   })
   local result = given(a[11])
   rec.resultIn = result and lib.ended_result(rec, result, settings) or ''
   lib.commands_leave(rec)
   lib.ended_add(rec, settings.terminalMs)
   rec.state = a[6] .. time .. a[7] .. rec.forgetAt .. a[8] .. time .. ',"lastSeenAt":' .. time .. a[9] .. rec.resultIn .. a[10]
-  rec.whole = rec.state .. rec.asked
-  set(lib.ended_key('ended', rec.uh, rec.span), rec.name, rec.whole)
-  lib.waiters_reply(rec, result)
-  return { time, rec.resultIn }
+  rec.whole = rec.state .. rec.request
+  set(lib.spans_key(rec.uh, rec.span), rec.name, rec.whole)
+  local named = lib.waiters_reply(rec, result, true)
+  return { time, rec.resultIn, named }
 end

@@ -1,8 +1,9 @@
--- The end that a client reported: recorded once, from the bound instance only; all else is counted, or kept as evidence.
+-- Records the end that a client reported, once and from the bound instance only. Any other report is counted, or kept as evidence.
 -- a: 1 client's hash, 2 instance, 3 'result', 'error' or 'cancelled', 4 payload; 5 payload for history, 6 its spill (JSON), 7 the spill's
---    bytes; 8 error (JSON), 9 '1' where the client refused; 10 id of the message, 11 hash of its mark, 12 the asker's word for it (see
---    dedup_see); 13 digest of the end, 14 most sightings that are kept, 15 settings, 16 command, 17 user's hash.
--- Returns {'finished' | 'duplicate' | 'late' | 'fenced', record}, or {'unknown'}.
+--    bytes; 8 error (JSON), 9 '1' where the client refused; 10 id of the message, 11 hash of its mark, 12 a text that is
+--    the same when this call is repeated (see dedup_see); 13 digest of the end, 14 most sightings
+--    that are kept, 15 settings, 16 command, 17 user's hash.
+-- Returns {'finished', record, how many rows of the own mailbox name this end}, {'duplicate' | 'late' | 'fenced', record}, or {'unknown'}.
 -- class: allow_oom
 -- needs: lib-commands, lib-dedup, lib-record
 -- grouped: yes
@@ -48,17 +49,17 @@ end
 
 lib.commands_reported = function(rec, sightings, a)
   lib.commands_retain(rec, {
-    id = a[10], kind = lib.commands_row_kinds[a[3]], live = now <= tonumber(rec.deadline) and 'yet' or nil,
+    id = a[10], kind = lib.commands_row_kinds[a[3]],
     payload = given(a[5]), spill = given(a[6]), bytes = given(a[7]), error = given(a[8]),
   })
   local problem = given(a[8])
-  lib.commands_conclude(rec, {
+  return lib.commands_conclude(rec, {
     outcome = lib.commands_outcomes[a[3]],
     execution = a[9] == '1' and 'refused_by_client' or 'reported_by_client',
     error = problem,
     reason = problem and cjson.decode(problem).code,
     sightings = lib.commands_see(sightings, a[10], tonumber(a[14])),
-  }, given(a[4]))
+  }, given(a[4]), true)
 end
 
 reads['commands-finish'] = function(a)
@@ -69,19 +70,20 @@ acts['commands-finish'] = function(a)
   lib.commands_use(a[15])
   local rec = lib.commands_load(a[1], a[16], a[17])
   if not rec then return { 'unknown' } end
-  lib.dedup_see(a[11], a[12])
   local sightings = lib.commands_sightings(rec)
   for _, sighting in ipairs(sightings) do
     if sighting.messageId == a[10] then
+      lib.dedup_again(a[11], a[12], sighting.firstSeenAt)
       sighting.lastSeenAt, sighting.count = now, sighting.count + 1
       lib.commands_move(rec, { sightings = lib.commands_sightings_text(sightings) })
       return { 'duplicate', lib.commands_text(rec) }
     end
   end
+  lib.dedup_see(a[11], a[12])
   if rec.stage == 'terminal' or rec.boundInstanceId ~= a[2] then
     lib.commands_late(rec, sightings, a)
     return { rec.stage == 'terminal' and 'late' or 'fenced', lib.commands_text(rec) }
   end
-  lib.commands_reported(rec, sightings, a)
-  return { 'finished', lib.commands_text(rec) }
+  local named = lib.commands_reported(rec, sightings, a)
+  return { 'finished', lib.commands_text(rec), named }
 end

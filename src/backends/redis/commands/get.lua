@@ -1,4 +1,4 @@
--- Records of commands. a: of each its client's hash, its id and its user's hash. Returns {now, then for each a record; false where there is
+-- Records of commands. a: for each its client's hash, its id and its user's hash. Returns {now, then for each a record, or false if there is
 -- none}.
 -- class: allow_oom
 -- needs: lib-commands, lib-record

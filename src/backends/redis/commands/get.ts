@@ -7,25 +7,45 @@ import { listOf } from '../replies.ts';
 import { scattered } from '../store/scatter.ts';
 import type { Store } from '../store/store.ts';
 
-/** Records that one act reads: Redis serves nobody else meanwhile. */
+/** Records that one act reads at most: Redis blocks while an act runs. */
 const READ_BATCH = 64;
 
-/** The records of commands, one answer per key, in the order asked: one round trip in each partition concerned. */
+/** The records of commands, one answer per key, in the order of the keys: one round trip in each partition concerned. */
 export function getCommands(
   { store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>,
   keys: readonly CommandKey[],
 ): Promise<readonly (Command | null)[]> {
   return scattered(store, keys, {
     most: READ_BATCH,
-    async ask(partition, some) {
-      const names = some.flatMap((key) => nameArgs(store, key));
-      const [now, ...records] = listOf(await store.act(partition, 'commands-get', names));
-      return some.map((_, i) => {
-        const command = decodeCommandOr(records[i] ?? null);
-        return command && retained(command, { now, retentionMs });
-      });
-    },
+    ask: (partition, some) =>
+      getNamed(
+        { store, retentionMs },
+        partition,
+        some.map((key) => nameArgs(store, key)),
+      ),
   });
+}
+
+/** The name of a command in acts: the hash of its client, its id, and the hash of its user. */
+export type CommandName = ReturnType<typeof nameArgs>;
+
+/** The records of commands of one partition, one answer per name, in order: one act for each READ_BATCH names. */
+export async function getNamed(
+  { store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>,
+  partition: number,
+  names: readonly CommandName[],
+): Promise<(Command | null)[]> {
+  const parts = Array.from({ length: Math.ceil(names.length / READ_BATCH) }, (_, i) =>
+    names.slice(i * READ_BATCH, (i + 1) * READ_BATCH),
+  );
+  const read = async (some: readonly CommandName[]): Promise<(Command | null)[]> => {
+    const [now, ...records] = listOf(await store.act(partition, 'commands-get', some.flat()));
+    return some.map((_, i) => {
+      const command = decodeCommandOr(records[i] ?? null);
+      return command && retained(command, { now, retentionMs });
+    });
+  };
+  return (await Promise.all(parts.map(read))).flat();
 }
 
 /** The keys of a client's commands that have not ended. */

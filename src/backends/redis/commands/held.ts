@@ -1,12 +1,12 @@
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { Fields } from '../replies.ts';
 
-/** A live command as this process last saw it. */
+/** A live command as this process last read or wrote it. */
 export type Held = {
   /** The two parts of its record's text. */
   readonly state: string;
-  readonly asked: string;
-  /** Who waits for it, as its client's HASH has it; null if that is not known. */
+  readonly request: string;
+  /** The text of its waiters in its client's HASH; null if it is not known. */
   readonly waits: string | null;
   /** Null if they are not known. */
   readonly params: string | null;
@@ -17,8 +17,8 @@ const MOST = 20_000;
 const MOST_CHARS = 32 * 1024 * 1024;
 
 /**
- * Live commands whose records this process knows, so that it can say what the record will be after the next act. Nothing is wrong where
- * one is missing or old: each act compares it with the record in Redis, and an act of another kind follows.
+ * Live commands whose records this process knows, so that it can predict the record after the next act. A missing or outdated entry does
+ * no harm: each act compares it with the record in Redis, and if they differ a slower act follows.
  */
 export interface HeldCommands {
   get(key: CommandKey): Held | undefined;
@@ -52,15 +52,15 @@ export function createHeldCommands(most = MOST): HeldCommands {
   };
 }
 
-/** Notes the state that an act has answered, of a command that is held. */
+/** Updates a held command with the state that an act returned. */
 export function hold({ held }: { readonly held: HeldCommands }, key: CommandKey, record: Fields | undefined): void {
   const before = held.get(key);
   if (!before || typeof record !== 'string') return;
-  held.put(key, { ...before, state: record.slice(0, record.length - before.asked.length) });
+  held.put(key, { ...before, state: record.slice(0, record.length - before.request.length) });
 }
 
-function sizeOf({ state, asked, waits, params }: Held): number {
-  return state.length + asked.length + (waits?.length ?? 0) + (params?.length ?? 0);
+function sizeOf({ state, request, waits, params }: Held): number {
+  return state.length + request.length + (waits?.length ?? 0) + (params?.length ?? 0);
 }
 
 function nameOf({ userId, clientId, commandId }: ClientKey & CommandKey): string {

@@ -1,55 +1,58 @@
-import { randomUUID } from 'node:crypto';
-import type { Command } from '../../../core/delivery/command.ts';
 import type { Binding, DispatchResult, End } from '../../../core/delivery/commands.ts';
 import type { CommandKey } from '../../../core/ids.ts';
+import type { RecordedEnd } from './own-ends.ts';
 import { jsonOr, listOf } from '../replies.ts';
 import type { Held } from './held.ts';
 import { keptArgs, nameArgs, type CommandParts } from './parts.ts';
-import { askedField, endedState, fieldOf, markedState, splitState, startOf, type StateFields } from './predict.ts';
+import { requestField, endedState, fieldOf, markedState, splitState, startOf, type StateFields } from './predict.ts';
 import { decodeCommand } from './record.ts';
 
 export type Attempt = Binding & { readonly attempt: string | null };
 
 /**
- * Marks a command whose record this process knows. Null: it does not know enough. The promise's null: the record is another one, and
- * nothing was done.
+ * Marks a command whose record this process knows. Returns null if it does not know enough. Resolves to null if the record in Redis
+ * differs; nothing was written then.
  */
-export function markKnown(parts: CommandParts, key: CommandKey, asked: Attempt): Promise<DispatchResult | null> | null {
+export function markKnown(
+  parts: CommandParts,
+  key: CommandKey,
+  attempt: Attempt,
+): Promise<DispatchResult | null> | null {
   const known = parts.held.get(key);
   if (!known || known.params === null) return null;
   const fields = splitState(known.state);
-  const states = markedState(fields, asked);
-  return states && mark(parts, key, { known, fields, states, asked });
+  const states = markedState(fields, attempt);
+  return states && mark(parts, key, { known, fields, states, attempt });
 }
 
 type Marking = {
   readonly known: Held;
   readonly fields: StateFields;
-  /** The next state, cut where the time stands. */
+  /** The next state, cut where the time is inserted. */
   readonly states: readonly string[];
-  readonly asked: Attempt;
+  readonly attempt: Attempt;
 };
 
 async function mark(
   { store, held }: CommandParts,
   key: CommandKey,
-  { known, fields, states, asked }: Marking,
+  { known, fields, states, attempt }: Marking,
 ): Promise<DispatchResult | null> {
   const [client, commandId] = nameArgs(store, key);
-  const link = `${asked.nodeId}\0${asked.epoch}\0`;
+  const link = `${attempt.nodeId}\0${attempt.epoch}\0`;
   const args = [client, commandId, link, startOf(fields), ...states, fieldOf(fields, 'deadline')];
   const time = await store.act(store.partitionOfUser(key.userId), 'commands-mark', args);
   if (typeof time !== 'string') return null;
   const state = states.join(time);
   held.put(key, { ...known, state });
-  const command = decodeCommand(state + known.asked);
+  const command = decodeCommand(state + known.request);
   return { kind: 'dispatch', command, params: jsonOr(known.params), remainingMs: command.deadline - Number(time) };
 }
 
-type KnownEnd = { readonly end: End; readonly messageId: string; readonly mark: string };
+type KnownEnd = { readonly end: End; readonly messageId: string };
 
-/** Ends a command whose record this process knows. Null as `markKnown` has it. */
-export function endKnown(parts: CommandParts, key: CommandKey, known: KnownEnd): Promise<Command | null> | null {
+/** Ends a command whose record this process knows. Null means the same as for `markKnown`. */
+export function endKnown(parts: CommandParts, key: CommandKey, known: KnownEnd): Promise<RecordedEnd | null> | null {
   const before = parts.held.get(key);
   if (!before || before.waits === null) return null;
   const fields = splitState(before.state);
@@ -59,32 +62,35 @@ export function endKnown(parts: CommandParts, key: CommandKey, known: KnownEnd):
 
 type Ending = KnownEnd & { readonly before: Held; readonly fields: StateFields; readonly states: readonly string[] };
 
-async function endAs(parts: CommandParts, key: CommandKey, ending: Ending): Promise<Command | null> {
+async function endAs(parts: CommandParts, key: CommandKey, ending: Ending): Promise<RecordedEnd | null> {
   const { store, windowMs } = parts;
   const args = endArgs(parts, key, ending);
   const answer = await store.act(store.partitionOfUser(key.userId), 'commands-end', args);
   if (answer === null) return null;
-  const [time = '', resultIn = ''] = listOf(answer).map(String);
+  const [time = '', resultIn = '', rows] = listOf(answer).map(String);
   const stamps = [time, String(Number(time) + windowMs), `${time},"lastSeenAt":${time}`, resultIn, ''];
-  return decodeCommand(ending.states.map((text, i) => text + (stamps[i] ?? '')).join('') + ending.before.asked);
+  const command = decodeCommand(
+    ending.states.map((text, i) => text + (stamps[i] ?? '')).join('') + ending.before.request,
+  );
+  return { command, result: ending.end.payload, rows: Number(rows) };
 }
 
-/** The rows of an end are named by its kind, but for a cancellation. */
+/** The kind of the history row for each kind of end. */
 const ROW_KINDS = { result: 'result', error: 'error', cancelled: 'cancel' } as const;
 
-const ASKED_ARGS = ['sh', 'scopeId', 'sth', 'traceId', 'parentSpanId'] as const;
+const REQUEST_ARGS = ['sh', 'scopeId', 'sth', 'traceId', 'parentSpanId'] as const;
 
 function endArgs(
   { store, settings }: CommandParts,
   key: CommandKey,
-  { end, messageId, mark: seen, before, fields, states }: Ending,
+  { end, messageId, before, fields, states }: Ending,
 ): readonly (string | number | null)[] {
-  const asked = before.asked.split('\0');
+  const request = before.request.split('\0');
   const error = end.error && JSON.stringify(end.error);
   return [
     ...[...nameArgs(store, key), startOf(fields), before.waits, ...states, end.payload],
-    ...[messageId, ROW_KINDS[end.kind], ...keptArgs(end.kept), error, end.instanceId, fieldOf(fields, 'deadline')],
-    ...[seen, randomUUID(), settings.rows, key.userId, key.clientId],
-    ...ASKED_ARGS.map((name) => askedField(asked, name)),
+    ...[messageId, ROW_KINDS[end.kind], ...keptArgs(end.kept), error, end.instanceId],
+    ...[settings.rows, key.userId, key.clientId],
+    ...REQUEST_ARGS.map((name) => requestField(request, name)),
   ];
 }

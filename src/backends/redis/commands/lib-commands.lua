@@ -1,11 +1,12 @@
--- Commands: what every act on one shares. Their records: lib-record.lua; those that ended: lib-ended.lua.
--- A client's HASH holds its live commands: `s<id>` the state, `a<id>` what was asked for, `p<id>` the params, `w<id>` who waits. Beside them
--- `b`: the link that it is bound to; `n`: how many were not dispatched; `o`: the last place that was given. It goes with its last field.
--- A command is named by its client's hash and its id, one text.
--- needs: lib-ended, lib-history, lib-nodes, lib-record, lib-waiters
+-- What the acts on commands share. Their records: lib-record.lua; ended commands: lib-ended.lua; deadlines: lib-due.lua.
+-- A client's HASH holds its live commands: `s<id>` the state, `a<id>` the request, `p<id>` the params, `w<id>` the waiters. Beside them
+-- `b`: the link that the client is bound to; `n`: how many commands were not dispatched; `o`: the last place that was given (`n` and `o` are
+-- removed once every command was dispatched). Redis removes the HASH with its last field.
+-- The name of a command is its client's hash and its id, as one text.
+-- needs: lib-due, lib-ended, lib-history, lib-nodes, lib-record, lib-spans, lib-waiters
 
--- What the acts are told beside their own arguments (JSON): retentionMs, streamMessages, terminalMs, streamsPerUser where it is not the
--- ordinary one, and words (code -> text) for the ends.
+-- Takes the settings of an act (JSON): retentionMs, streamMessages, terminalMs, streamsPerUser if it is not the default, and words (code ->
+-- text) for acts that end commands.
 lib.commands_use = function(json)
   if lib.commands_json == json then return end
   lib.commands_json = json
@@ -31,14 +32,14 @@ lib.commands_fields = function(id)
   return { 's' .. id, 'a' .. id, 'w' .. id }
 end
 
--- Says what an act will read of a command and its client; `uh`: it may have ended.
+-- Declares what an act will read of a command and its client. `uh`: given if the command may have ended.
 lib.commands_want = function(ch, id, uh)
   want(key('client', ch), 'b', 'n', 'o', unpack(lib.commands_fields(id)))
   if not uh then return end
-  for _, span in ipairs(lib.ended_spans(uh)) do want(lib.ended_key('ended', uh, span), ch .. id) end
+  for _, span in ipairs(lib.spans_of(uh).ended) do want(lib.spans_key(uh, span), ch .. id) end
 end
 
--- The record of a live command; nil where there is none.
+-- The record of a live command, or nil.
 lib.commands_live = function(ch, id)
   local held, name = lib.commands_held().of, ch .. id
   local known = held[name]
@@ -51,7 +52,7 @@ lib.commands_live = function(ch, id)
   return rec
 end
 
--- A record, live or ended; nil where there is none, or none any more.
+-- The record of a live or ended command, or nil.
 lib.commands_load = function(ch, id, uh)
   local held, name = lib.commands_held().of, ch .. id
   local rec = held[name] or lib.commands_live(ch, id) or lib.ended_read(uh, name)
@@ -61,61 +62,65 @@ lib.commands_load = function(ch, id, uh)
   return rec
 end
 
--- Writes a record as it is now, once in a call of grouped acts.
+-- Writes a record; in a call of grouped acts only the last version is written.
 lib.commands_write = function(rec)
   rec.rev, rec.state, rec.whole = text(tonumber(rec.rev or 0) + 1), false, false
   if rec.span then
-    return set(lib.ended_key('ended', rec.uh, rec.span), rec.name, function() return lib.commands_text(rec) end)
+    return set(lib.spans_key(rec.uh, rec.span), rec.name, function() return lib.commands_text(rec) end)
   end
   set(key('client', rec.ch), 's' .. rec.id, function() return lib.commands_state(rec) end)
 end
 
--- Writes fields that are no move of the command. A reason may be a client's own word: what a record cannot hold is left out.
+-- Writes fields without a new version of the command. A client may give the reason: NULs, which a record cannot hold, are removed.
 lib.commands_note = function(rec, fields)
   if fields.reason then fields.reason = string.gsub(fields.reason, '%z', '') end
   for field, value in pairs(fields) do rec[field] = value end
   lib.commands_write(rec)
 end
 
--- Changes a record, the only way in which one does: `changes` are written; `removed` (a list of names) become null.
+-- Writes a new version of a command: every change that clients of the API can see passes here. The fields in `removed` become null.
 lib.commands_move = function(rec, changes, removed)
   changes.version = text(tonumber(rec.version) + 1)
   for _, field in ipairs(removed or {}) do rec[field] = false end
   lib.commands_note(rec, changes)
 end
 
--- Changes how many commands of a client were not dispatched. Their places begin anew when there are none.
+-- Adds to the number of commands of a client that were not dispatched.
 lib.commands_count = function(ch, by)
   local name = key('client', ch)
-  local count = tonumber(get(name, 'n')[1] or 0) + by
-  if count > 0 then return set(name, 'n', text(count)) end
+  set(name, 'n', text(tonumber(get(name, 'n')[1] or 0) + by))
+end
+
+-- Restarts the places of a client once all of its commands were dispatched.
+lib.commands_renumber = function(ch)
+  local name = key('client', ch)
+  if get(name, 'n')[1] ~= '0' then return end
   set(name, 'n', false)
   set(name, 'o', false)
 end
 
--- Whether a text, or false, begins so.
+-- Whether a text, or false, starts with another.
 lib.commands_starts = function(whole, start)
   return whole and string.sub(whole, 1, #start) == start
 end
 
--- Tells a node that a command waits for it, with the whole record, so that the node can say what the record will be (see commands/held.ts).
+-- Posts a waiting command to a node with its whole record, so that the node can predict the next record (see commands/held.ts).
 lib.commands_offer = function(rec, node, params)
   lib.nodes_post(node, 'command', {
-    state = lib.commands_state(rec), asked = rec.asked, waits = rec.waits or nil,
+    state = lib.commands_state(rec), request = rec.request, waits = rec.waits or nil,
     params = params and #params <= lib.commands_carried and params or nil,
   })
 end
--- Params of more bytes are read by who dispatches.
+-- Larger params are not posted: the act that dispatches returns them.
 lib.commands_carried = 4096
 
--- What the mailbox of a node is told of a command.
+-- Posts a row that names a command to a node.
 lib.commands_post = function(rec, node, kind, reason)
   local fields = { userId = rec.userId, clientId = rec.clientId, commandId = rec.commandId, reason = reason }
   lib.nodes_post(node, kind, fields)
 end
 
--- Retains a history row of a command, in its client's stream. `part`: id, kind, and, where given, instanceId, error, payload, spill, bytes,
--- live (see history_retain).
+-- Retains a history row of a command, in its client's stream. `part`: id, kind, and, where given, instanceId, error, payload, spill, bytes.
 lib.commands_retain = function(rec, part)
   local settings = lib.commands_settings
   part.userId, part.clientId, part.commandId = rec.userId, rec.clientId, rec.commandId
@@ -127,13 +132,13 @@ lib.commands_retain = function(rec, part)
   return lib.history_retain(part)
 end
 
--- Takes a command out of everything that only live ones are in.
+-- Removes a command from the keys of live commands.
 lib.commands_leave = function(rec)
   local name, client = lib.commands_name(rec), key('client', rec.ch)
   for _, field in ipairs({ 's', 'a', 'p', 'w' }) do set(client, field .. rec.id, false) end
   if not rec.dispatchedAt then lib.commands_count(rec.ch, -1) end
-  drop(key('due'), rec.name)
-  drop(key('livenames', rec.uh), rec.clientId .. '\0' .. rec.commandId)
+  lib.commands_renumber(rec.ch)
+  if not rec.queuedAt then lib.due_connected(rec) end
   drop(key('reserved', rec.sh), name)
   fact('left:' .. rec.sh, function()
     atEnd(function()
@@ -143,9 +148,9 @@ lib.commands_leave = function(rec)
   end)
 end
 
--- Ends a command: result, record, reservation, replies. With commands-end, which is told the record, the only place where one becomes
--- terminal.
-lib.commands_conclude = function(rec, changes, result)
+-- Ends a command: result, record, reservation, replies. A command becomes terminal only here and in commands-end, which predicts the record.
+-- `reported`, and what this returns: see waiters_reply.
+lib.commands_conclude = function(rec, changes, result, reported)
   local kept = lib.commands_settings.terminalMs
   changes.stage = 'terminal'
   changes.terminalAt = text(now)
@@ -155,11 +160,11 @@ lib.commands_conclude = function(rec, changes, result)
   rec.forgetAt = changes.forgetAt
   lib.ended_add(rec, kept)
   lib.commands_move(rec, changes)
-  lib.waiters_reply(rec, result)
+  return lib.waiters_reply(rec, result, reported)
 end
 
--- Ends a command without its client's word: `expired` proves that nothing was written, else the outcome is unknown. After the store lost
--- something nothing is proven.
+-- Ends a command without a report of its client: as `expired` if nothing was written to the client, else as `outcome_unknown`. After a loss
+-- of the store nothing is certain.
 lib.commands_end = function(rec, code)
   local words = lib.commands_settings.words or {}
   local problem = cjson.encode({ code = code, message = words[code] or code })
@@ -174,12 +179,12 @@ lib.commands_end = function(rec, code)
   if rec.dispatchedAt and rec.nodeId then lib.commands_post(rec, rec.nodeId, 'ended') end
 end
 
--- Its link is gone: what was queued waits for the next. What was dispatched stays as it is.
+-- Parks a queued command whose link is gone: it waits for the next link. A dispatched command stays as it is.
 lib.commands_park = function(rec)
   if rec.stage == 'queued' then lib.commands_move(rec, { stage = 'admitted' }, { 'nodeId' }) end
 end
 
--- The link of a client as its HASH has it: nodeId, instanceId, epoch and, while it is coming up, upTo and moved. Nil where it is bound to none.
+-- The link that a client is bound to, or nil: nodeId, instanceId, epoch and, while it is coming up, upTo and moved (see rebind.lua).
 lib.commands_link = function(ch)
   local bound = get(key('client', ch), 'b')[1]
   if not bound then return nil end
@@ -193,14 +198,14 @@ lib.commands_bind_to = function(ch, link)
   set(key('client', ch), 'b', bound)
 end
 
--- The link that a client is bound to; nil where it is bound to none, or to one of a node that is dead.
+-- The link that a client is bound to, or nil. A link of a dead node does not count.
 lib.commands_binding = function(ch)
   local link = lib.commands_link(ch)
   if link and lib.nodes_alive(link.nodeId) then return link end
   return nil
 end
 
--- The ids of a client's live commands whose state passes `wanted`, by place: a list of records.
+-- The live commands of a client whose stage passes `wanted`, as {id, place}, ordered by place.
 lib.commands_of = function(ch, wanted)
   local name, ids = key('client', ch), {}
   for _, field in ipairs(call('HKEYS', name)) do

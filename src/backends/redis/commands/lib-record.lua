@@ -1,32 +1,32 @@
 -- The record of a command, as its text and as a table of texts. The text has two parts. The state: rev (counts every writing), place (its
 -- place among the commands of its client), the fields of core's Command that change (absent: null; error, firstLate and sightings as JSON),
 -- and ours: queuedOn (the node that it was last queued on), markedBy (the attempt that dispatched it), resultIn (the span that its result is
--- kept in), progressRows, progressRowAt and, once it has ended, forgetAt. What was asked for: ch, uh, sh, sth (hashes of its client, user,
+-- kept in), progressRows, progressRowAt and, once it has ended, forgetAt. The request: ch, uh, sh, sth (hashes of its client, user,
 -- scope and stream), then what the caller gave. commands/record.ts reads and writes the same. Each field has a NUL behind it, so no field
 -- holds one. Absent is false, or nil. Every act reads and writes records: their fields are written out, since a loop over names costs
 -- several times as much.
 lib.commands_pattern = '^' .. string.rep('(%Z*)%z', 31) .. '$'
-lib.commands_asked_pattern = '^' .. string.rep('(%Z*)%z', 17) .. '$'
--- What was asked for is looked into only where it is needed.
+lib.commands_request_pattern = '^' .. string.rep('(%Z*)%z', 19) .. '$'
+-- The request is parsed only when one of its fields is read.
 lib.commands_later = {
   ch = true, uh = true, sh = true, sth = true, userId = true, clientId = true, commandId = true, action = true,
   digest = true, scopeId = true, namedInstanceId = true, traceId = true, parentSpanId = true, callerKind = true,
-  callerName = true, traceFlags = true, traceState = true,
+  callerName = true, traceFlags = true, traceState = true, clientType = true, callSpan = true,
 }
 lib.commands_lazy = {
   __index = function(rec, field)
     if not lib.commands_later[field] then return nil end
-    return rawget(lib.commands_parse_asked(rec), field)
+    return rawget(lib.commands_parse_request(rec), field)
   end,
 }
 
--- Fills in what was asked for.
-lib.commands_parse_asked = function(rec)
+-- Parses the request of a record into its fields.
+lib.commands_parse_request = function(rec)
   setmetatable(rec, nil)
   local
     ch, uh, sh, sth, userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId,
-    callerKind, callerName, traceFlags, traceState
-    = string.match(rec.asked, lib.commands_asked_pattern)
+    callerKind, callerName, traceFlags, traceState, clientType, callSpan
+    = string.match(rec.request, lib.commands_request_pattern)
   rec.ch = ch ~= '' and ch; rec.uh = uh ~= '' and uh; rec.sh = sh ~= '' and sh; rec.sth = sth ~= '' and sth;
   rec.userId = userId ~= '' and userId; rec.clientId = clientId ~= '' and clientId;
   rec.commandId = commandId ~= '' and commandId; rec.action = action ~= '' and action;
@@ -34,12 +34,13 @@ lib.commands_parse_asked = function(rec)
   rec.namedInstanceId = namedInstanceId ~= '' and namedInstanceId; rec.traceId = traceId ~= '' and traceId;
   rec.parentSpanId = parentSpanId ~= '' and parentSpanId; rec.callerKind = callerKind ~= '' and callerKind;
   rec.callerName = callerName ~= '' and callerName; rec.traceFlags = traceFlags ~= '' and traceFlags;
-  rec.traceState = traceState ~= '' and traceState;
+  rec.traceState = traceState ~= '' and traceState; rec.clientType = clientType ~= '' and clientType;
+  rec.callSpan = callSpan ~= '' and callSpan;
   return rec
 end
 
--- The record that a state and what was asked for make.
-lib.commands_parse = function(state, asked)
+-- The record of a state and a request.
+lib.commands_parse = function(state, request)
   local
     rev, admittedAt, place, version, stage, lastProvenStage, outcome, execution, terminalAt, attempts, lateResults,
     connectDeadline, deadline, expectedInstanceId, nodeId, queuedOn, recoveredFromNodeId, queuedAt, boundInstanceId,
@@ -47,7 +48,7 @@ lib.commands_parse = function(state, asked)
     resultIn, progressRows, progressRowAt
     = string.match(state, lib.commands_pattern)
   return setmetatable({
-    state = state, asked = asked, whole = false, name = false, id = false, waits = false, span = false, unwritten = false,
+    state = state, request = request, whole = false, name = false, id = false, waits = false, span = false, unwritten = false,
     rev = rev ~= '' and rev, admittedAt = admittedAt ~= '' and admittedAt, place = place ~= '' and place,
     version = version ~= '' and version, stage = stage ~= '' and stage,
     lastProvenStage = lastProvenStage ~= '' and lastProvenStage, outcome = outcome ~= '' and outcome,
@@ -88,11 +89,11 @@ end
 -- The text of a record.
 lib.commands_text = function(rec)
   if rec.whole then return rec.whole end
-  rec.whole = lib.commands_state(rec) .. rec.asked
+  rec.whole = lib.commands_state(rec) .. rec.request
   return rec.whole
 end
 
--- The state and what was asked for of a record's text.
+-- The state and the request of a record's text.
 lib.commands_split = function(whole)
   local at = string.match(whole, lib.commands_split_pattern)
   return string.sub(whole, 1, at - 1), string.sub(whole, at)

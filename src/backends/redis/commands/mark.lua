@@ -1,13 +1,13 @@
--- The mark before a socket write, of a record that the asker knows: the asker says what the state will be, and it is compared with what the
--- state is. Anything else is left to commands-dispatch.
--- a: 1 client's hash, 2 command, 3 how the link begins that the client must be bound to, 4 how its state begins, 5 and 6 its new state before
+-- The mark before a socket write, if the calling node knows the record. It passes the next state and the start of the state that it expects.
+-- If the state or the link differs in Redis, nothing is written, and commands-dispatch follows.
+-- a: 1 client's hash, 2 command, 3 the start of the link that the client must be bound to, 4 the start of its state, 5 and 6 its new state before
 --    and after the time, 7 deadline.
--- Returns the time; false: something is not as expected, and nothing was done.
+-- Returns the time; false if something differs or the deadline is over.
 -- class: allow_oom
 -- needs: lib-commands
 -- grouped: yes
 reads['commands-mark'] = function(a)
-  want(key('client', a[1]), 'b', 'n', 'o', 's' .. a[2])
+  want(key('client', a[1]), 'b', 'n', 's' .. a[2])
 end
 
 acts['commands-mark'] = function(a)

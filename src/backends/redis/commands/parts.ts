@@ -4,9 +4,10 @@ import type { CommandKey } from '../../../core/ids.ts';
 import { TERMINAL_MS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { createHeldCommands, type HeldCommands } from './held.ts';
+import { createOwnEnds, type OwnEnds } from './own-ends.ts';
 import type { Store } from '../store/store.ts';
 
-/** What the program's `commands_use` takes: each act that may retain a row or end a command is given it. `ends` has the words of the ends. */
+/** The argument of `commands_use` (lib-commands.lua), for each act that retains a row or ends a command. `ends` also has the texts of the ends. */
 export type CommandSettings = { readonly rows: string; readonly ends: string };
 
 export type CommandParts = {
@@ -16,6 +17,7 @@ export type CommandParts = {
   /** How long an ended command's record is kept, milliseconds. */
   readonly windowMs: number;
   readonly held: HeldCommands;
+  readonly ownEnds: OwnEnds;
 };
 
 export function commandParts(parts: RedisParts): CommandParts {
@@ -27,13 +29,21 @@ export function commandParts(parts: RedisParts): CommandParts {
     streamsPerUser,
     idempotencyWindowMs: windowMs = TERMINAL_MS,
     held = createHeldCommands(),
+    ownEnds = createOwnEnds(),
   } = parts;
   const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs };
   const ends = { ...rows, words: END_MESSAGES };
-  return { store, sha256, windowMs, held, settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) } };
+  return {
+    store,
+    sha256,
+    windowMs,
+    held,
+    ownEnds,
+    settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) },
+  };
 }
 
-/** How an act is told of a command: the hash of its client, its id, and the hash of its user. */
+/** The arguments that name a command: the hash of its client, its id, and the hash of its user. */
 export function nameArgs(
   store: Pick<Store, 'hash'>,
   { userId, clientId, commandId }: CommandKey,
@@ -41,7 +51,13 @@ export function nameArgs(
   return [store.hash(userId, clientId), commandId, store.hash(userId)];
 }
 
-/** A payload of a history row as arguments: its text, where it lies, and of how many bytes it is there. */
+/** How rows of a node's own mailbox name an end: see `waiters_reply` of waiters/lib-waiters.lua. */
+export function ownEndName(store: Pick<Store, 'hash'>, key: CommandKey): string {
+  const [client, commandId, user] = nameArgs(store, key);
+  return user + client + commandId;
+}
+
+/** A payload of a history row as arguments: its text, its reference in the spill store, and its bytes there. */
 export function keptArgs(kept: StoredPayload | null): readonly (string | number | null)[] {
   const spill = kept?.spill ?? null;
   return [kept?.payload ?? null, spill && JSON.stringify(spill), spill && spill.bytes];

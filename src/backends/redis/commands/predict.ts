@@ -1,5 +1,5 @@
 import type { Binding, End } from '../../../core/delivery/commands.ts';
-import { ASKED, STATE } from './record.ts';
+import { REQUEST, STATE } from './record.ts';
 
 type Field = (typeof STATE)[number];
 type Changes = Partial<Record<Field, string>>;
@@ -7,10 +7,10 @@ type Changes = Partial<Record<Field, string>>;
 export type StateFields = readonly string[];
 
 const OUTCOMES = { result: 'completed', error: 'failed', cancelled: 'cancelled' } as const;
-/** Stands where Redis puts a time or a span. No id contains it, and JSON escapes it. */
+/** Marks where Redis inserts a time or a span. No id contains it, and JSON escapes it. */
 const HERE = '\x01';
 const AT = new Map(STATE.map((name, i) => [name, i]));
-const ASKED_AT = new Map(ASKED.map((name, i) => [name, i]));
+const REQUEST_AT = new Map(REQUEST.map((name, i) => [name, i]));
 
 export function splitState(state: string): StateFields {
   return state.split('\0');
@@ -20,17 +20,17 @@ export function fieldOf(fields: StateFields, name: Field): string {
   return fields[AT.get(name) ?? -1] ?? '';
 }
 
-/** A field of what was asked for, of its text split at each NUL. */
-export function askedField(texts: readonly string[], name: (typeof ASKED)[number]): string {
-  return texts[ASKED_AT.get(name) ?? -1] ?? '';
+/** A field of a request. `texts`: the text of the request, split at each NUL. */
+export function requestField(texts: readonly string[], name: (typeof REQUEST)[number]): string {
+  return texts[REQUEST_AT.get(name) ?? -1] ?? '';
 }
 
-/** What tells this state from every other that its command had or will have. */
+/** The start of a state's text: no other state that its command had or will have starts the same way. */
 export function startOf(fields: StateFields): string {
   return `${fieldOf(fields, 'rev')}\0${fieldOf(fields, 'admittedAt')}\0`;
 }
 
-/** A queued command's state once it is marked as dispatched, cut where the time stands. Null if it cannot be marked. */
+/** A queued command's state once it is marked as dispatched, cut where the time is inserted. Null if it cannot be marked. */
 export function markedState(
   fields: StateFields,
   { epoch, instanceId, attempt }: Binding & { readonly attempt: string | null },
@@ -48,8 +48,8 @@ export function markedState(
 }
 
 /**
- * A running command's state once its client has reported this end, cut where Redis puts: when it ended, when it is forgotten, when the end
- * was first and last seen (one cut), the span of its result. Null if the end is not the first one, or not the bound instance's.
+ * A running command's state once its client has reported this end, cut where Redis inserts: when it ended, when it is forgotten, when the
+ * end was first and last seen (one cut), the span of its result. Null if the end is not the first one, or not the bound instance's.
  */
 export function endedState(fields: StateFields, end: End, messageId: string): readonly string[] | null {
   const stage = fieldOf(fields, 'stage');
@@ -67,7 +67,7 @@ export function endedState(fields: StateFields, end: End, messageId: string): re
   });
 }
 
-/** The state after these changes, cut at its places; null if there are not that many. */
+/** The state after these changes, cut at each marker; null if there are not that many markers. */
 function changed(fields: StateFields, cuts: number, changes: Changes): readonly string[] | null {
   const after = [...fields];
   const raise = (name: Field): void => put(after, name, String(Number(fieldOf(fields, name)) + 1));

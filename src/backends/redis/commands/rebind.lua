@@ -1,28 +1,29 @@
--- A client's link came up, went down, or stood all along: what waits for it is queued or parked, what it runs is sorted by instance. A part at a time, in the
--- order admitted: as long as a link's part is not the last, its binding holds `upTo`, the last place of what waited when it came up, and
--- `moved`, the last place that was queued. What is admitted meanwhile stands behind, queued but told to nobody: the parts tell it.
--- a: 1 client's hash, 2 node, 3 instance, 4 epoch of the link, 5 'up', 'down' or 'again', 6 settings, 7 '' or the place that the last part came to.
--- Returns {how many were queued anew, records that the instance runs, records that another one ran, the place that this part came to, or
--- false: it was the last}.
+-- Moves a client's commands when its link comes up ('up'), goes down ('down') or stayed open ('again'): waiting commands are queued or
+-- parked, running ones are sorted by instance. This happens in parts, in the order of admission. Until the last part of a link that comes
+-- up, its binding holds `upTo`, the last place that waited when it came up, and `moved`, the last place that was queued. A command that is
+-- admitted between two parts is queued after those, and a later part posts it to the node.
+-- a: 1 client's hash, 2 node, 3 instance, 4 epoch of the link, 5 'up', 'down' or 'again', 6 settings, 7 '' or the last place of the part before.
+-- Returns {how many were queued again, records that the instance runs, records that another one ran, the last place of this part, or
+-- false if it was the last part}.
 -- class: allow_oom
--- needs: lib-commands, lib-record
+-- needs: lib-commands, lib-due, lib-record
 lib.commands_bind = function(a)
   local bound = lib.commands_link(a[1])
-  local epoch, told = bound and tonumber(bound.epoch), tonumber(a[4])
-  if a[5] == 'up' and epoch and told < epoch then return false end
-  if a[5] ~= 'up' and told ~= epoch then return false end
+  local boundEpoch, epoch = bound and tonumber(bound.epoch), tonumber(a[4])
+  if a[5] == 'up' and boundEpoch and epoch < boundEpoch then return false end
+  if a[5] ~= 'up' and epoch ~= boundEpoch then return false end
   if bound and (a[5] == 'down' or bound.nodeId ~= a[2]) then call('SREM', key('bound', bound.nodeId), a[1]) end
   if a[5] == 'down' then
     set(key('client', a[1]), 'b', false)
     return true
   end
   local upTo = get(key('client', a[1]), 'o')[1] or '0'
-  lib.commands_bind_to(a[1], { nodeId = a[2], instanceId = a[3], epoch = text(told), upTo = upTo, moved = '0' })
+  lib.commands_bind_to(a[1], { nodeId = a[2], instanceId = a[3], epoch = text(epoch), upTo = upTo, moved = '0' })
   call('SADD', key('bound', a[2]), a[1])
   return true
 end
 
--- Queues a command on a link. True where it had been queued before and is so anew.
+-- Queues a command on a link. Returns true if it had been queued before.
 lib.commands_queue = function(rec, nodeId, instanceId)
   local named, before = rec.namedInstanceId, rec.queuedAt
   if named and named ~= instanceId then
@@ -40,12 +41,12 @@ lib.commands_queue = function(rec, nodeId, instanceId)
     recoveredFromNodeId = recovered,
     queuedAt = before or text(now),
   })
-  put(key('due'), rec.deadline, rec.name)
+  if not before then lib.due_connected(rec) end
   lib.commands_offer(rec, nodeId)
   return before and true or false
 end
 
--- Commands that one part moves: Redis serves nobody else meanwhile.
+-- Commands that one part moves at most: Redis blocks while an act runs.
 lib.commands_part = 100
 
 -- The next part of what waits for a client, by place, and whether it is the last.
@@ -60,7 +61,7 @@ lib.commands_next = function(ch, place)
   return part, true
 end
 
--- Queues a part of what waits on the link that came up. Answers how many had been queued before, and the place it came to, or false.
+-- Queues a part of the waiting commands on the link that came up. Returns how many had been queued before, and the last place, or false.
 lib.commands_queue_part = function(a, link)
   local part, last = lib.commands_next(a[1], link.moved)
   local upTo, requeued = tonumber(link.upTo), 0
@@ -75,7 +76,7 @@ lib.commands_queue_part = function(a, link)
   return requeued, link.moved
 end
 
--- Parks a part of what waits, unless a link came up meanwhile. Answers the place it came to, or false.
+-- Parks a part of the waiting commands, unless a link came up since. Returns its last place, or false if it was the last part.
 lib.commands_park_part = function(ch, place)
   if lib.commands_link(ch) then return false end
   local part, last = lib.commands_next(ch, place)
@@ -103,7 +104,7 @@ acts['commands-rebind'] = function(a)
   if not place and not lib.commands_bind(a) then return { 0, {}, {}, false } end
   if a[5] == 'down' then return { 0, {}, {}, lib.commands_park_part(a[1], place or '0') } end
   local link = lib.commands_link(a[1])
-  -- A newer link came up, or this one is no more: what waits is not its own.
+  -- A newer link came up, or this one is gone: the waiting commands are no longer its own.
   if not link or tonumber(link.epoch) ~= tonumber(a[4]) or not link.moved then return { 0, {}, {}, false } end
   local requeued, came = lib.commands_queue_part(a, link)
   if came then return { requeued, {}, {}, came } end

@@ -1,3 +1,4 @@
+import type { ClientType } from '../../../core/connections/connection.ts';
 import { CallboardError } from '../../../core/errors.ts';
 import type {
   Command,
@@ -13,7 +14,7 @@ import type { TerminalError } from '../../../core/history/message.ts';
 import { type Fields } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
-/** What of a record changes: its state, in the order of its text (see commands/lib-record.lua). */
+/** The fields of a record that change, its state, in the order of its text (see commands/lib-record.lua). */
 export const STATE = [
   'rev',
   'admittedAt',
@@ -47,8 +48,8 @@ export const STATE = [
   'progressRows',
   'progressRowAt',
 ] as const;
-/** What was asked for: it follows. */
-export const ASKED = [
+/** The fields of the request, which follow those of the state. They never change. */
+export const REQUEST = [
   'ch',
   'uh',
   'sh',
@@ -66,14 +67,16 @@ export const ASKED = [
   'callerName',
   'traceFlags',
   'traceState',
+  'clientType',
+  'callSpan',
 ] as const;
-const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...ASKED].map((name, at) => [name, at]));
+const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST].map((name, at) => [name, at]));
 
 type Values = Readonly<Record<string, string | null | undefined>>;
 
-/** The second part of a record's text. Throws `internal` for a text that cannot stand in a record. */
-export function encodeAsked(values: Values): string {
-  return encode(ASKED, values);
+/** The request of a record as text. Throws `internal` for a field that contains a NUL. */
+export function encodeRequest(values: Values): string {
+  return encode(REQUEST, values);
 }
 
 /** A command as a record's text. */
@@ -83,7 +86,7 @@ export function encodeCommand(command: Command): string {
     return [name, typeof value === 'object' ? JSON.stringify(value) : String(value)];
   });
   const { kind: callerKind, name: callerName } = command.caller;
-  return encode([...STATE, ...ASKED], { ...Object.fromEntries(texts), callerKind, callerName });
+  return encode([...STATE, ...REQUEST], { ...Object.fromEntries(texts), callerKind, callerName });
 }
 
 function encode(names: readonly string[], values: Values): string {
@@ -92,7 +95,7 @@ function encode(names: readonly string[], values: Values): string {
   return `${texts.join('\0')}\0`;
 }
 
-/** A command out of its record; a field that is absent is null. Of a record that is not there: use `decodeCommandOr`. */
+/** The command of a record; an absent field becomes null. Use `decodeCommandOr` if there may be no record. */
 export function decodeCommand(record: Fields): Command {
   const texts = String(record).split('\0');
   const text = (name: string): string => texts[PLACES.get(name) ?? -1] ?? '';
@@ -115,6 +118,7 @@ export function decodeCommand(record: Fields): Command {
     reason: maybe('reason'),
     attempts: number('attempts'),
     namedInstanceId: maybe('namedInstanceId'),
+    clientType: maybe('clientType') as ClientType | null,
     expectedInstanceId: maybe('expectedInstanceId'),
     boundInstanceId: maybe('boundInstanceId'),
     nodeId: maybe('nodeId'),
@@ -124,6 +128,7 @@ export function decodeCommand(record: Fields): Command {
     caller: { kind: text('callerKind') as CommandCaller['kind'], name: text('callerName') },
     traceFlags: maybe('traceFlags'),
     traceState: maybe('traceState'),
+    callSpan: maybe('callSpan'),
     admittedAt: number('admittedAt'),
     queuedAt: stamp('queuedAt'),
     dispatchedAt: stamp('dispatchedAt'),
@@ -144,14 +149,14 @@ export function decodeCommandOr(record: Fields): Command | null {
   return typeof record === 'string' ? decodeCommand(record) : null;
 }
 
-/** Only what our own acts wrote. */
+/** Parses JSON that our own acts wrote. */
 function parsed<T>(json: string | null): T | null {
   return json === null ? null : (JSON.parse(json) as T);
 }
 
 /**
- * A command as it is shown at this time: of one that completed `retentionMs` ago or longer the result is no longer given. Its record does not
- * say whether it had one.
+ * A command as it is shown at this time: `resultExpired` is set if it completed `retentionMs` ago or longer, because results are not shown
+ * longer than that. Its record does not say whether it had a result.
  */
 export function retained(
   command: Command,

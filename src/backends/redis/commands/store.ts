@@ -1,11 +1,18 @@
-import type { AdmitRefusal, AdmitRequest, AdmitResult, CommandStore } from '../../../core/delivery/commands.ts';
+import type {
+  AdmitPreview,
+  AdmitQuestion,
+  AdmitRefusal,
+  AdmitRequest,
+  AdmitResult,
+  CommandStore,
+} from '../../../core/delivery/commands.ts';
 import { clientStream } from '../../../core/history/message.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, rebind, report, settle } from './acts.ts';
 import { getCommands, getLive } from './get.ts';
 import { commandParts, keptArgs, nameArgs, type CommandParts } from './parts.ts';
-import { decodeCommand, encodeAsked, retained } from './record.ts';
+import { decodeCommand, encodeRequest, retained } from './record.ts';
 import { jsonOr, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
@@ -16,8 +23,9 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
   return {
     windowMs: parts.windowMs,
     admit: (request) => admit({ ...parts, retentionMs: redis.retentionMs }, request),
+    preview: (question) => preview({ ...parts, retentionMs: redis.retentionMs }, question),
     dispatch: (key, binding, attempt) => dispatch(parts, key, { ...binding, attempt: attempt ?? null }),
-    report: (key, told) => report(parts, key, told),
+    report: (key, reported) => report(parts, key, reported),
     finish: (key, end) => finish(parts, key, end),
     settle: (key, settlement) => settle(parts, key, settlement),
     rebind: (client, binding, link) => rebind(parts, client, { binding, link }),
@@ -35,41 +43,69 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
 type Admitting = CommandParts & Pick<RedisParts, 'retentionMs'>;
 
 async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResult> {
-  const { store, settings, retentionMs } = parts;
+  const { store, settings, retentionMs, held } = parts;
   const { rpcId, callerNodeId, waitFor, withinMs } = request.waiter;
+  const text = requestText(store, request);
   const limits = [request.scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND];
   const budgets = [request.connectWithinMs, request.respondWithinMs];
   const reply = await store.act(store.partitionOfUser(request.userId), 'commands-admit', [
     ...[...limits, ...budgets, request.params, ...keptArgs(request.kept)],
-    ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, askedOf(store, request)],
+    ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, text],
     ...nameArgs(store, request),
-    ...askedArgs(store, request),
+    ...requestArgs(store, request),
   ]);
-  const [kind, record, result, now] = listOf(reply);
+  const [kind, record, more, now] = listOf(reply);
   if (kind === 'refused') return { kind, code: record as AdmitRefusal };
   const command = decodeCommand(record ?? null);
-  if (kind === 'admitted') return { kind, command };
-  return { kind: 'attached', command: retained(command, { now, retentionMs }), result: jsonOr(result) };
+  if (kind === 'attached') {
+    return { kind, command: retained(command, { now, retentionMs }), result: jsonOr(more) };
+  }
+  // The mailbox row of a command that was admitted here only names it. If the row arrives before this answer, a slower act follows.
+  if (command.nodeId === callerNodeId) {
+    const state = String(record).slice(0, -text.length);
+    held.put(request, { state, request: text, waits: String(more), params: request.params });
+  }
+  return { kind: 'admitted', command };
 }
 
-/** What of it the act looks into. */
-function askedArgs(store: Store, request: AdmitRequest): readonly (string | null)[] {
+async function preview({ store, retentionMs }: Admitting, question: AdmitQuestion): Promise<AdmitPreview> {
+  const { userId, scopeId, scopeLimit, connectWithinMs, waiter, digest, namedInstanceId } = question;
+  const reply = await store.act(store.partitionOfUser(userId), 'commands-preview', [
+    ...[scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND, connectWithinMs, waiter.waitFor],
+    ...nameArgs(store, question),
+    ...[store.hash(scopeId), digest, namedInstanceId],
+  ]);
+  const [kind, found, now, instanceId, reserved, queued, known] = listOf(reply);
+  const state = {
+    known: known === 1,
+    boundInstanceId: typeof instanceId === 'string' ? instanceId : null,
+    reserved: Number(reserved),
+    queued: Number(queued),
+  };
+  if (kind === 'refused') return { ...state, answer: { kind, code: found as AdmitRefusal } };
+  if (kind === 'admitted') return { ...state, answer: { kind } };
+  const command = retained(decodeCommand(found ?? null), { now, retentionMs });
+  return { ...state, answer: { kind: 'attached', command, result: null } };
+}
+
+/** The members of the request that the act itself reads. */
+function requestArgs(store: Store, request: AdmitRequest): readonly (string | null)[] {
   const { userId, clientId, digest, scopeId, namedInstanceId, traceId, parentSpanId } = request;
   const stream = store.hash(userId, clientStream(clientId));
   return [store.hash(scopeId), stream, userId, clientId, digest, scopeId, namedInstanceId, traceId, parentSpanId];
 }
 
-/** What a record holds from the first: what was asked for, and the hashes that its keys have. */
-function askedOf(store: Store, request: AdmitRequest): string {
+/** The request of a new record, with the hashes that are parts of its keys. */
+function requestText(store: Store, request: AdmitRequest): string {
   const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, caller } = request;
-  const { traceId, parentSpanId, traceFlags, traceState } = request;
+  const { traceId, parentSpanId, traceFlags, traceState, callSpan, clientType } = request;
   const hashes = {
     ch: store.hash(userId, clientId),
     uh: store.hash(userId),
     sh: store.hash(scopeId),
     sth: store.hash(userId, clientStream(clientId)),
   };
-  const asked = { userId, clientId, commandId, action, digest, scopeId, namedInstanceId };
-  const traced = { traceId, parentSpanId, traceFlags, traceState };
-  return encodeAsked({ ...hashes, ...asked, ...traced, callerKind: caller.kind, callerName: caller.name });
+  const named = { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, clientType };
+  const traced = { traceId, parentSpanId, traceFlags, traceState, callSpan };
+  return encodeRequest({ ...hashes, ...named, ...traced, callerKind: caller.kind, callerName: caller.name });
 }

@@ -1,4 +1,4 @@
--- Forgets spans of ended commands whose time is over. a: 1 at most how many. Returns 1 when there are more.
+-- Removes spans whose time is over. a: 1 at most how many. Returns 1 if there are more, else 0.
 -- class: allow_oom
 -- needs: lib-ended
 acts['commands-sweep'] = function(a)

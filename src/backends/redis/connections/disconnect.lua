@@ -2,7 +2,7 @@
 -- a: 1 client hash, 2 epoch, 3 cause
 -- Returns the row as a flat list; null where there is none, or another epoch's, or the reaper of its node had marked it.
 -- class: allow_oom
--- needs: lib-connections
+-- needs: lib-connections-ends
 acts['connections-disconnect'] = function(a)
   lib.connections_lose(a[1], a[2], a[3])
   local row = lib.connections_load(a[1])

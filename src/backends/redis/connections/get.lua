@@ -1,14 +1,17 @@
--- Rows of clients as they stand, and how time stands.
--- a: for each client: its hash, then the epoch and the revision of the actions that the asker knows, or ''
--- Returns {now, nodes whose lease is over with its end, then for each: false, where there is no row; {'same', node, lastSeenAt, disconnectedAt,
--- disconnectCause} where the asker knows the rest; or {'row', the row as a flat list}}
+-- Rows of clients, with the time and the nodes whose lease is over.
+-- a: for each client: its hash, then the epoch and the revision of the actions that the calling process knows, or ''
+-- Returns {now, nodes whose lease is over with its end, then for each: false if there is no row; {'same', node, lastSeenAt, disconnectedAt,
+-- disconnectCause} if the calling process knows the rest; or {'row', the row as a flat list}}
 -- class: allow_oom
 -- grouped: yes
 acts['connections-get'] = function(a)
-  local reply = { text(now), call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES') }
+  local over = fact('nodes over', function() return call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES') end)
+  local reply = { text(now), over }
   for i = 1, #a, 3 do
     local name = key('conn', a[i])
-    local row = call('HMGET', name, 'epoch', 'rev', 'nodeId', 'lastSeenAt', 'disconnectedAt', 'disconnectCause')
+    local row = fact(name, function()
+      return call('HMGET', name, 'epoch', 'rev', 'nodeId', 'lastSeenAt', 'disconnectedAt', 'disconnectCause')
+    end)
     if not row[1] then reply[#reply + 1] = false
     elseif row[1] == a[i + 1] and row[2] == a[i + 2] then reply[#reply + 1] = { 'same', row[3], row[4], row[5], row[6] }
     else reply[#reply + 1] = { 'row', call('HGETALL', name) } end

@@ -8,7 +8,7 @@ import { scattered } from '../store/scatter.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
-/** Rows that one act reads: Redis serves nobody else meanwhile. */
+/** Rows that one act reads at most: Redis blocks while an act runs. */
 const READ_BATCH = 64;
 
 export type GetParts = {

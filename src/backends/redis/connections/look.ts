@@ -6,7 +6,7 @@ import type { ReadCommand, Reply } from '../types.ts';
 /** Rows that one act forgets, and how often an answer waits for the next of them: then it counts what is past its time, but shows none. */
 const SWEEP_ROWS = 64;
 const SWEEPS = 100;
-/** Members that one act answers, and parts of indexes that it looks into: Redis serves nobody else meanwhile. */
+/** Members that one act returns, and parts of indexes that it reads, at most: Redis blocks while an act runs. */
 const MAX_MEMBERS = 4_000;
 const MAX_PARTS = 200;
 

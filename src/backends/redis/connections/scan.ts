@@ -32,7 +32,8 @@ export async function scanPage<T>(looker: Looker, listing: Listing<T>, page: Pag
   for await (const members of chunks(looker, listing, { after: page.after, chunk })) {
     for (const { position, row } of members) {
       const full = found.length === page.first && row !== null;
-      if (full || scanned === SCAN_BUDGET) return { rows: found, next: last, gaps: [] };
+      if (full) return { rows: found, next: last, gaps: [] };
+      if (scanned === SCAN_BUDGET) return { rows: found, next: last, gaps: [], cut: found.length < page.first };
       scanned++;
       // A full page ends with its last row, whatever was passed over behind it.
       if (found.length < page.first) last = position;

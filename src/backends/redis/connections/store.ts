@@ -1,18 +1,16 @@
-import { connectionStatus, type Connection } from '../../../core/connections/connection.ts';
-import type {
-  ConnectionFilter,
-  ConnectionStore,
-  ConnectRequest,
-  ConnectResult,
-  UserRow,
-} from '../../../core/connections/store.ts';
+import type { Connection } from '../../../core/connections/connection.ts';
+import { matchesConnection, type ConnectionFilter } from '../../../core/connections/filter.ts';
+import type { ConnectionStore, ConnectRequest, ConnectResult, UserRow } from '../../../core/connections/store.ts';
+import { LINK_STREAM } from '../../../core/history/message.ts';
 import type { ClientKey } from '../../../core/ids.ts';
+import { LINK_MESSAGES } from '../../../core/limits.ts';
 import type { PageRequest, Position, Scan } from '../../../core/page.ts';
 import type { RedisParts } from '../parts.ts';
 import { getConnections } from './get.ts';
 import { createKnown } from './known.ts';
 import { createLooker, partOf, type Looker } from './look.ts';
 import { decodeConnection, predecessorsOf } from './rows.ts';
+import { streamHash } from '../history/rows.ts';
 import { mergedMembers, scanPage, type Listing } from './scan.ts';
 import { listOf, type Fields } from '../replies.ts';
 import type { Store } from '../store/store.ts';
@@ -24,7 +22,8 @@ type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connectio
  * core's ConnectionStore over Redis. A row whose node's lease is over reads as lost then, until the node beats again or its links were
  * marked; a sign of life from the node itself is taken all the same.
  */
-export function createRedisConnections({ store }: RedisParts): ConnectionStore {
+export function createRedisConnections(parts: RedisParts): ConnectionStore {
+  const { store } = parts;
   const known = createKnown();
   const revisionOf = createRevisions(store);
   const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known, revisionOf }, keys);
@@ -34,7 +33,10 @@ export function createRedisConnections({ store }: RedisParts): ConnectionStore {
   const connectionOf = (fields: Fields): Connection | null => known.note(decodeConnection(fields));
   return {
     async connect(request) {
-      const result = connected(request, await act('connections-connect', request, connectArgs(request, revisionOf)));
+      const result = connected(
+        request,
+        await act('connections-connect', request, connectArgs(parts, request, revisionOf)),
+      );
       known.note(result.connection);
       return result;
     },
@@ -61,10 +63,16 @@ export function createRedisConnections({ store }: RedisParts): ConnectionStore {
   };
 }
 
-function connectArgs(request: ConnectRequest, revisionOf: RevisionOf): string[] {
+function connectArgs(parts: RedisParts, request: ConnectRequest, revisionOf: RevisionOf): string[] {
   const { userId, clientId, instanceId, nodeId, clientType, host, metadata, actions } = request;
   const said = [host ? '1' : '', metadata ?? '', JSON.stringify(actions), revisionOf(actions)];
-  return [userId, clientId, instanceId, nodeId, clientType, ...said];
+  return [userId, clientId, instanceId, nodeId, clientType, ...said, linksOf(parts, userId)];
+}
+
+/** Where and how long the rows of a user's link history are kept (see connections/lib-links.lua). */
+function linksOf({ store, retentionMs, linkMessages = LINK_MESSAGES }: RedisParts, userId: string): string {
+  const stream = streamHash(store, { userId, suffix: LINK_STREAM });
+  return [store.hash(userId), stream, retentionMs, linkMessages].join(' ');
 }
 
 function connected(request: ConnectRequest, reply: Fields): ConnectResult {
@@ -129,15 +137,16 @@ async function ofUsers({ store, looker, rowsOf }: Context, userIds: readonly str
 
 async function list(
   { store, looker, rowsOf }: Context,
-  { userId, nodeId, status }: ConnectionFilter,
+  filter: ConnectionFilter,
   page: PageRequest,
 ): Promise<Scan<Connection>> {
+  const { userId, ...others } = filter;
   type Row = { readonly connection: Connection; readonly now: number };
   const listing: Listing<Row> = {
     kind: 'conns',
     prefix: userId === null ? [] : [userId],
     partitions: partitionsOf(store, userId),
-    plain: nodeId === null && status === null,
+    plain: Object.values(others).every((value) => value === null),
     wanted: () => true,
     async load(members) {
       const found = await rowsOf(
@@ -148,9 +157,7 @@ async function list(
         return connection ? { connection, now: standing.now } : null;
       });
     },
-    keep: ({ connection, now }) =>
-      (nodeId === null || connection.nodeId === nodeId) &&
-      (status === null || connectionStatus(connection, now) === status),
+    keep: ({ connection, now }) => matchesConnection(filter, connection, now),
   };
   const scan = await scanPage(looker, listing, page);
   return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: row.connection, position })) };

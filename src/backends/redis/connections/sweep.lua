@@ -2,7 +2,7 @@
 -- a: 1 how many rows to forget at most; then, for each part: kind of the index, lower bound, upper bound, how many members, '1' to count
 -- Returns {now, '1' when more is due, nodes whose lease is over with its end, {members, count or -1} of each part}
 -- class: allow_oom
--- needs: lib-connections
+-- needs: lib-connections-ends
 acts['connections-sweep'] = function(a)
   local more = lib.connections_sweep(tonumber(a[1]))
   local over = call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES')

@@ -37,15 +37,13 @@ end
 
 lib.dedup_add = function(counts)
   local bucket = key('seen', text(math.floor(now / lib.dedup_grain)))
-  local seen = counts.unique + counts.duplicates
-  if call('HINCRBY', bucket, 'seen', seen) == seen then call('PEXPIRE', bucket, 7200000) end
   for field, count in pairs(counts) do
-    if count > 0 then call('HINCRBY', bucket, field, count) end
+    if count > 0 and call('HINCRBY', bucket, field, count) == count then call('PEXPIRE', bucket, 7200000) end
   end
 end
 
--- Counts one sighting; `token` (no blank in it) is the asker's word for it, the same when it asks again for want of an answer, which then
--- counts nothing. Returns whether it is the first of its message within the mark's time, then its mark as it stood before: nil when new.
+-- Counts one sighting. `token` (without a blank) is the same if the call is repeated because it got no answer; a repetition is not counted.
+-- Returns whether the sighting is the first of its message within the mark's time, then the mark as it was before: nil if it is new.
 lib.dedup_see = function(markHash, token)
   local new = { ends = now + lib.dedup_ttl, token = token, last = token, place = '-' }
   local before = call('SET', key('mark', markHash), lib.dedup_text(new), 'NX', 'GET', 'PX', text(lib.dedup_ttl + 10000))
@@ -64,7 +62,16 @@ lib.dedup_see = function(markHash, token)
   return false, mark
 end
 
--- Notes where the message of a mark stands, for whoever asks again.
+-- As `dedup_see`, of a message whose first sighting was recorded elsewhere, at this time, and counted without a mark.
+lib.dedup_again = function(markHash, token, firstSeenAt)
+  local ends = firstSeenAt + lib.dedup_ttl
+  if ends > now and call('EXISTS', key('mark', markHash)) == 0 then
+    lib.dedup_write(markHash, { ends = ends, token = '-', last = token, place = '-' })
+    lib.dedup_count(false)
+  else lib.dedup_see(markHash, token) end
+end
+
+-- Notes the place of the message of a mark, for a repeated call.
 lib.dedup_place = function(markHash, place)
   local mark = lib.dedup_mark(markHash)
   if not mark then return end

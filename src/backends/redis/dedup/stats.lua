@@ -3,10 +3,10 @@
 -- needs: lib-dedup
 acts['dedup-stats'] = function(a)
   local present = math.floor(now / lib.dedup_grain)
-  local sums = { 0, 0, 0 }
+  local sums = { 0, 0 }
   for bucket = present - tonumber(a[1]) + 1, present do
-    local counted = call('HMGET', key('seen', text(bucket)), 'seen', 'unique', 'duplicates')
-    for i = 1, 3 do sums[i] = sums[i] + tonumber(counted[i] or 0) end
+    local counted = call('HMGET', key('seen', text(bucket)), 'unique', 'duplicates')
+    for i = 1, 2 do sums[i] = sums[i] + tonumber(counted[i] or 0) end
   end
-  return { text(sums[1]), text(sums[2]), text(sums[3]) }
+  return { text(sums[1] + sums[2]), text(sums[1]), text(sums[2]) }
 end

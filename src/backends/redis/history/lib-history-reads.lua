@@ -1,4 +1,5 @@
 -- What the acts that read history share.
+-- needs: lib-history, lib-history-blocks, lib-history-commands
 -- What a mark notes, as an answer: {seq, at}.
 lib.history_placed = function(place)
   local at, seq = string.match(place, '^(%d+)-(%d+)$')
@@ -8,46 +9,73 @@ end
 -- Streams that one read forgets at most.
 lib.history_due = 500
 
--- The last shown entry of a stream before this id, or nil.
-lib.history_before = function(member, max, min)
-  local sth = string.match(member, '([^%z]*)$')
-  local entry = call('XREVRANGE', key('stream', sth), max, min, 'COUNT', 1)[1]
-  if not entry then return nil end
-  local row = { member = member, id = entry[1], at = tonumber(string.match(entry[1], '^%d+')), payload = false }
-  for i = 1, #entry[2], 2 do
-    if entry[2][i] == 'payload' or entry[2][i] == 'spill' then row.payload = true end
+-- The places of a command's rows in the HASHes of its user, from a time on: a list, each as it stands in `cmdmore`.
+lib.history_few_of = function(uh, commandId, oldest)
+  local found = {}
+  -- A clock that went back leaves rows of a time to come.
+  for span = math.floor(oldest / lib.history_span), math.floor(now / lib.history_span) + 1 do
+    local places = call('HGET', lib.history_places_key(uh, span), commandId) or ''
+    for at, suffix, seq in string.gmatch(places, '(%Z*)%z(%Z*)%z(%Z*)%z') do
+      if tonumber(at) >= oldest then
+        found[#found + 1] = lib.history_pad(tonumber(at)) .. '\0' .. suffix .. '\0' .. lib.history_pad(tonumber(seq))
+      end
+    end
   end
-  return row
+  return found
 end
 
--- Every shown message of the partition, newest first: a merge of the streams, each opened only once the merge has come to its last write.
-lib.history_backwards = function(retentionMs)
-  local min = text(math.max(0, now - retentionMs + 1))
+-- The rows of a stream that are shown, newest first: a function that answers the next one, nil at the end.
+lib.history_stream_backwards = function(member, oldest)
+  local _, suffix, uh, sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
+  local head = suffix ~= lib.history_links and lib.history_head(uh, sth)
+  local least = head and head.seq - oldest.messages + 1 or 0
+  local from, rows = '+', {}
+  return function()
+    if suffix == lib.history_links then return nil end
+    if #rows == 0 then
+      local entry = call('XREVRANGE', key('stream', sth), from, oldest.at, 'COUNT', 1)[1]
+      if not entry then return nil end
+      from = '(' .. entry[1]
+      local at, first = string.match(entry[1], '^(%d+)-(%d+)$')
+      for i, payload in ipairs(lib.history_payloads(entry)) do
+        local seq = tonumber(first) + i - 1
+        if seq >= least then rows[#rows + 1] = { member = member, id = at .. '-' .. text(seq), at = tonumber(at), payload = payload } end
+      end
+    end
+    return table.remove(rows)
+  end
+end
+
+-- Every shown row of the partition but those of link histories, newest first: a merge of the streams, each opened only once the merge has come to its last write.
+lib.history_backwards = function(retentionMs, streamMessages)
+  local oldest = { at = text(math.max(0, now - retentionMs + 1)), messages = streamMessages }
   local heads, opened, upcoming = {}, 0, nil
   local function nextStream()
     local found = call('ZREVRANGE', key('streamgone'), opened, opened, 'WITHSCORES')
     opened = opened + 1
-    upcoming = found[1] and { member = found[1], at = tonumber(found[2]) - retentionMs } or nil
+    -- The index may be behind.
+    upcoming = found[1] and { member = found[1], at = tonumber(found[2]) - retentionMs + lib.history_lag(retentionMs) } or nil
   end
   local function newest()
     local best = nil
     for i, head in ipairs(heads) do
-      if not best or head.at > heads[best].at then best = i end
+      if not best or head.row.at > heads[best].row.at then best = i end
     end
     return best
   end
   nextStream()
   return function()
     local best = newest()
-    while upcoming and (not best or upcoming.at >= heads[best].at) do
-      heads[#heads + 1] = lib.history_before(upcoming.member, '+', min)
+    while upcoming and (not best or upcoming.at >= heads[best].row.at) do
+      local rows = lib.history_stream_backwards(upcoming.member, oldest)
+      heads[#heads + 1] = { rows = rows, row = rows() }
+      if not heads[#heads].row then table.remove(heads) end
       nextStream()
       best = newest()
     end
     if not best then return nil end
-    local row = heads[best]
-    local earlier = lib.history_before(row.member, '(' .. row.id, min)
-    if earlier then heads[best] = earlier else table.remove(heads, best) end
+    local row, earlier = heads[best].row, heads[best].rows()
+    if earlier then heads[best].row = earlier else table.remove(heads, best) end
     return row
   end
 end

@@ -1,125 +1,157 @@
--- History: one STREAM for each user and suffix, its entries `<at>-<seq>`, `seq` without holes. What is too old is hidden by the readers,
--- and goes with later writes; a stream goes as soon as its newest message is too old.
--- Besides id and kind, which each has.
-lib.history_fields = { 'clientId', 'instanceId', 'commandId', 'traceId', 'parentSpanId', 'error', 'payload', 'spill' }
+-- History: one STREAM for each user and suffix. Its rows are numbered by `seq`, without holes, and written in blocks (lib-history-blocks).
+-- What is too old is hidden by the readers, and goes with later writes; a stream goes as soon as its newest row is too old.
+-- The HASH `streamheads` of a user holds, for each of its streams, how far it has come: `<hash>` the head, `c<hash>` where its oldest
+-- blocks begin. Beside them `t`: the last turn that was given, `f`: the highest seq of a stream that was forgotten, `s`: the newest span of
+-- `cmdrows` that was opened.
+-- needs: lib-history-blocks, lib-history-commands
 -- Where a row does not say it.
 lib.history_streams_per_user = 10000
--- Messages of one command that can be found by it.
-lib.history_command_rows = 100000
 lib.history_grace = 3600000
+-- The stream of a user's link history. It is read by its name: it is neither listed nor counted among the streams of its user, neither goes
+-- for another nor drops one.
+lib.history_links = 'links'
 
--- Appends a message and returns its `seq` and `at`. `row`: id, userId, suffix, uh, sth, kind, streamMessages, retentionMs (numbers) and, where
--- given, clientId, instanceId, commandId, traceId, parentSpanId, error, spill (JSON), payload, bytes (of the payload), streamsPerUser, and
--- live: of a command's first row, how long (ms) it may live; 'yet' of a later one that comes within that time.
+-- How long what is noted of a stream may be behind: its expiry, and its places among the streams that are forgotten next.
+lib.history_lag = function(retentionMs)
+  return math.min(60000, math.floor(retentionMs / 8))
+end
+
+-- Appends a row and returns its `seq` and `at`. `row`: id, userId, suffix, uh, sth, kind, streamMessages, retentionMs (numbers) and, where
+-- given, clientId, instanceId, commandId, traceId, parentSpanId, error, spill (JSON), payload, bytes (of the payload) and streamsPerUser.
 lib.history_retain = function(row)
-  fact('history swept', function() return lib.history_sweep(row.retentionMs, 3) end)
   local info = fact('stream:' .. row.sth, function() return lib.history_info(row) end)
-  local at, seq = math.max(now, info.at), info.seq + 1
-  local stream = key('stream', row.sth)
-  call('XADD', stream, 'MAXLEN', text(row.streamMessages), text(at) .. '-' .. text(seq), unpack(lib.history_entry(row)))
-  info.at, info.seq = at, seq
-  lib.history_wrote(row, info)
+  info.at, info.seq, info.turn = math.max(now, info.at), info.seq + 1, lib.history_turn(row.uh)
+  info.rows[#info.rows + 1] = lib.history_text(row)
+  local at, seq = info.at, info.seq
+  if not info.listed then
+    info.listed = true
+    atEnd(function() lib.history_write(row, info) end)
+  end
   lib.history_by_command(row, at, seq)
   return seq, at
 end
 
--- What is noted of a stream, once for all that a call appends to it: streams in the order last written.
-lib.history_wrote = function(row, info)
-  if not grouping then return lib.history_touch(row, info) end
-  local written = fact('written', function()
-    local written = { turn = 0, of = {} }
-    atEnd(function()
-      table.sort(written.of, function(a, b) return a.turn < b.turn end)
-      for _, one in ipairs(written.of) do lib.history_touch(one.row, one) end
-    end)
-    return written
-  end)
-  written.turn = written.turn + 1
-  info.turn, info.row = written.turn, info.row or row
-  if info.listed then return end
-  info.listed = true
-  written.of[#written.of + 1] = info
+-- The next number among the writes of a user.
+lib.history_turn = function(uh)
+  local heads = key('streamheads', uh)
+  local turns = fact('turns:' .. uh, function() return { last = tonumber(get(heads, 't')[1] or 0) } end)
+  turns.last = turns.last + 1
+  set(heads, 't', function() return text(turns.last) end)
+  return turns.last
 end
 
-lib.history_entry = function(row)
-  local entry, count = { 'payloadBytes', text(tonumber(row.bytes) or #(row.payload or '')), 'id', row.id, 'kind', row.kind }, 6
-  for i = 1, #lib.history_fields do
-    local field = lib.history_fields[i]
-    local value = row[field]
-    if value and value ~= '' then
-      entry[count + 1], entry[count + 2] = field, value
-      count = count + 2
-    end
-  end
-  return entry
+-- How far a stream has come; nil where there is none. `next`: the seq behind its oldest block, as far as is known.
+lib.history_head = function(uh, sth)
+  local head = get(key('streamheads', uh), sth)[1]
+  if not head then return nil end
+  local seq, at, turn, renewed, evictedAt, behind = string.match(head, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+  return {
+    seq = tonumber(seq), at = tonumber(at), turn = tonumber(turn), renewed = tonumber(renewed), evictedAt = evictedAt,
+    next = tonumber(behind), rows = {}, listed = false,
+  }
 end
 
--- How far the stream has come; where there is none it is opened. A stream that was forgotten goes on above its last `seq`, and one that
--- was forgotten long ago above it too: `now` in microseconds is more than it can have reached.
+lib.history_note = function(row, info)
+  local head = { text(info.seq), text(info.at), text(info.turn), text(info.renewed), info.evictedAt, text(info.next) }
+  set(key('streamheads', row.uh), row.sth, table.concat(head, ' '))
+end
+
+-- How far the stream of a row has come; where there is none it is opened.
 lib.history_info = function(row)
-  local name = key('streaminfo', row.sth)
-  local found = call('HMGET', name, 'seq', 'at', 'live', 'touched')
-  local info = { seq = tonumber(found[1] or 0), at = tonumber(found[2] or 0), touched = tonumber(found[4] or 0) }
-  if found[3] and info.at + row.retentionMs > now then return info end
-  if found[3] then lib.history_forget(lib.history_member(row)) end
-  info.seq, info.touched = math.max(info.seq, now * 1000), 0
-  if call('ZCARD', key('streams', row.uh)) >= (row.streamsPerUser or lib.history_streams_per_user) then
-    lib.history_make_room(row)
-  end
-  local evictedAt = call('ZSCORE', key('evicted'), row.userId) or '0'
-  call('HSET', name, 'user', row.userId, 'suffix', row.suffix, 'live', '1', 'evictedAt', evictedAt)
-  call('ZADD', key('streams', row.uh), 0, row.suffix)
-  call('ZADD', key('streamusers'), 0, row.userId .. '\0' .. row.uh)
-  return info
+  local info = lib.history_head(row.uh, row.sth)
+  if info and info.at + row.retentionMs > now then return info end
+  flush()
+  if info then lib.history_forget(lib.history_member(row)) end
+  return lib.history_open(row)
 end
 
--- The keys' own expiry is garbage collection, so it may be behind by a minute.
-lib.history_touch = function(row, info)
-  local name, gone = key('streaminfo', row.sth), lib.history_member(row)
-  call('XTRIM', key('stream', row.sth), 'MINID', '~', text(math.max(0, now - row.retentionMs + 1)))
-  call('HSET', name, 'seq', text(info.seq), 'at', text(info.at))
-  put(key('streamgone'), text(info.at + row.retentionMs), gone)
-  if math.abs(now - info.touched) >= 60000 then
-    call('HSET', name, 'touched', text(now))
-    call('PEXPIRE', name, text(row.retentionMs + 2 * lib.history_grace))
-    call('PEXPIRE', key('stream', row.sth), text(row.retentionMs + lib.history_grace))
+-- A stream that was forgotten goes on above its last `seq`, and one that was forgotten long ago above it too: `now` in microseconds is more
+-- than it can have reached.
+lib.history_open = function(row)
+  lib.history_sweep(row.retentionMs, 3)
+  if row.suffix ~= lib.history_links then
+    if lib.history_is_crowded(row) then lib.history_make_room(row) end
+    call('ZADD', key('streams', row.uh), 0, row.suffix)
+    call('ZADD', key('streamusers'), 0, row.userId .. '\0' .. row.uh)
   end
-  local age, member = key('streamage', row.uh), row.suffix .. '\0' .. row.sth
-  local youngest = call('ZREVRANGE', age, 0, 0, 'WITHSCORES')
-  if youngest[1] ~= member then call('ZADD', age, text(tonumber(youngest[2] or 0) + 1), member) end
+  local highest = tonumber(get(key('streamheads', row.uh), 'f')[1] or 0)
+  local seq = math.max(highest, now * 1000)
+  return {
+    seq = seq, at = 0, turn = 0, renewed = 0, evictedAt = call('ZSCORE', key('evicted'), row.userId) or '0', next = seq + 1,
+    rows = {}, listed = false,
+  }
+end
+
+lib.history_is_crowded = function(row)
+  return call('ZCARD', key('streams', row.uh)) >= (row.streamsPerUser or lib.history_streams_per_user)
+end
+
+-- Once in a while: the keys' own expiry, which is garbage collection, and the stream's places in the indexes of what goes next.
+lib.history_renew = function(row, info)
+  if math.abs(now - info.renewed) < lib.history_lag(row.retentionMs) then return end
+  info.renewed = now
+  call('XTRIM', key('stream', row.sth), 'MINID', '~', text(math.max(0, now - row.retentionMs + 1)))
+  call('PEXPIRE', key('stream', row.sth), text(row.retentionMs + lib.history_grace))
+  expire(key('streamheads', row.uh), row.retentionMs + 2 * lib.history_grace)
+  put(key('streamgone'), text(info.at + row.retentionMs), lib.history_member(row))
+  if row.suffix ~= lib.history_links then put(key('streamage', row.uh), text(info.turn), row.suffix .. '\0' .. row.sth) end
 end
 
 lib.history_member = function(row)
   return row.userId .. '\0' .. row.suffix .. '\0' .. row.uh .. '\0' .. row.sth
 end
 
--- A user's longest unwritten stream goes for a new one; what it still showed is noted as lost for want of room.
-lib.history_make_room = function(row)
-  flush()
-  local oldest = call('ZRANGE', key('streamage', row.uh), 0, 0)[1]
-  if not oldest then return end
-  local suffix, sth = string.match(oldest, '^(.*)%z(.*)$')
-  local at = tonumber(call('HGET', key('streaminfo', sth), 'at') or 0)
-  lib.history_forget(lib.history_member({ userId = row.userId, suffix = suffix, uh = row.uh, sth = sth }))
-  if at > now - row.retentionMs then call('ZADD', key('evicted'), 'GT', text(at), row.userId) end
+-- The suffix and the hash of a user's stream that was not written for the longest; nil where there is none. The index may be behind: what it
+-- names is looked at, and moved where it was written since.
+lib.history_oldest = function(uh)
+  local age = key('streamage', uh)
+  while true do
+    local found = call('ZRANGE', age, 0, 0, 'WITHSCORES')
+    if not found[1] then return nil end
+    local suffix, sth = string.match(found[1], '^(.*)%z(.*)$')
+    local head = lib.history_head(uh, sth)
+    if not head or head.turn == tonumber(found[2]) then return suffix, sth end
+    call('ZADD', age, text(head.turn), found[1])
+  end
 end
 
--- `streaminfo` stays for its time: the stream's numbers go on from there should it come again.
+-- A user's longest unwritten stream goes for a new one; what it still showed is noted as lost for want of room.
+lib.history_make_room = function(row)
+  local suffix, sth = lib.history_oldest(row.uh)
+  if not suffix then return end
+  local head = lib.history_head(row.uh, sth)
+  lib.history_forget(lib.history_member({ userId = row.userId, suffix = suffix, uh = row.uh, sth = sth }))
+  if head and head.at > now - row.retentionMs then call('ZADD', key('evicted'), 'GT', text(head.at), row.userId) end
+end
+
+-- What the user's streams have reached stays for its time: the numbers of this one go on from there should it come again.
 lib.history_forget = function(member)
   local userId, suffix, uh, sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
+  local heads, head = key('streamheads', uh), lib.history_head(uh, sth)
   call('UNLINK', key('stream', sth))
-  call('HDEL', key('streaminfo', sth), 'live', 'touched')
+  if head then
+    set(heads, 'f', text(math.max(head.seq, tonumber(get(heads, 'f')[1] or 0))))
+    set(heads, sth, false)
+    set(heads, 'c' .. sth, false)
+  end
   call('ZREM', key('streamgone'), member)
   call('ZREM', key('streamage', uh), suffix .. '\0' .. sth)
   call('ZREM', key('streams', uh), suffix)
   if call('EXISTS', key('streams', uh)) == 0 then call('ZREM', key('streamusers'), userId .. '\0' .. uh) end
 end
 
--- Forgets at most `count` streams that are too old. True when there are more.
+-- Forgets at most `count` streams that are too old. True when there are more. The index may be behind: what it names is looked at, and moved
+-- where it was written since.
 lib.history_sweep = function(retentionMs, count)
   local due = call('ZRANGEBYSCORE', key('streamgone'), '-inf', text(now), 'LIMIT', 0, count + 1)
-  for i = 1, math.min(count, #due) do lib.history_forget(due[i]) end
+  for i = 1, math.min(count, #due) do
+    local _, _, uh, sth = string.match(due[i], '^(.*)%z(.*)%z(.*)%z(.*)$')
+    local head = lib.history_head(uh, sth)
+    if head and head.at + retentionMs > now then call('ZADD', key('streamgone'), text(head.at + retentionMs), due[i])
+    else lib.history_forget(due[i]) end
+  end
   call('ZREMRANGEBYSCORE', key('evicted'), '-inf', text(now - retentionMs))
+  lib.history_sweep_spans(count)
   return #due > count
 end
 
@@ -127,19 +159,6 @@ end
 lib.history_pad = function(number)
   local digits = text(number)
   return string.sub('0000000000000000', #digits + 1) .. digits
-end
-
--- Where a user's messages of a command stand, in order of (time, stream, place).
-lib.history_by_command = function(row, at, seq)
-  if not row.commandId then return end
-  local name = key('cmdrows', row.uh .. ':' .. redis.sha1hex(row.commandId))
-  call('ZADD', name, 0, lib.history_pad(at) .. '\0' .. row.suffix .. '\0' .. lib.history_pad(seq))
-  if row.live == 'yet' then return end
-  call('PEXPIRE', name, text(row.retentionMs + lib.history_grace + (row.live or 0)))
-  if row.live then return end
-  local count = call('ZCARD', name)
-  if count > 100 then call('ZREMRANGEBYLEX', name, '-', '(' .. lib.history_pad(math.max(0, now - row.retentionMs + 1))) end
-  if count > lib.history_command_rows then call('ZREMRANGEBYRANK', name, 0, count - lib.history_command_rows - 1) end
 end
 
 -- The row that the arguments from `first` on say: names and values in turn.

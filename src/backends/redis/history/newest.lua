@@ -1,12 +1,13 @@
--- The newest messages of all streams, newest first. a: 1 retention (ms); 2 how many at most; 3 '1': only those with a payload. Returns {now,
--- time of what was dropped early or false, 1 or 0: more were left out, then user, suffix, hash of the stream, entry...}.
+-- The newest messages of all streams but link histories, newest first. a: 1 retention (ms); 2 how many at most; 3 '1': only those with a payload; 4 how many
+-- of a stream are kept. Returns {now, time of what was dropped early or false, 1 or 0: more were left out, then
+-- for each: user, suffix, hash of the stream, its time and seq}.
 -- class: allow_oom
 -- needs: lib-history, lib-history-reads
 acts['history-newest'] = function(a)
   lib.history_sweep(tonumber(a[1]), lib.history_due)
   local evicted = call('ZREVRANGE', key('evicted'), 0, 0, 'WITHSCORES')
   local found = { text(now), evicted[2] or false, 0 }
-  local rows, budget = lib.history_backwards(tonumber(a[1])), 1000
+  local rows, budget = lib.history_backwards(tonumber(a[1]), tonumber(a[4])), 1000
   for row in rows do
     if budget == 0 or #found >= 3 + 4 * tonumber(a[2]) then
       found[3] = 1

@@ -1,4 +1,7 @@
+import { CallboardError } from '../../../core/errors.ts';
 import {
+  isLinkKind,
+  LINK_STREAM,
   MESSAGE_KINDS,
   type Message,
   type MessageKind,
@@ -7,6 +10,7 @@ import {
   type TerminalError,
 } from '../../../core/history/message.ts';
 import { trustJson, utf8Length } from '../../../core/json.ts';
+import type { LinkDetails } from '../../../core/link-details.ts';
 import type { EvidenceSource, ObservedSource } from '../../../core/page.ts';
 import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
@@ -18,29 +22,35 @@ export type HistoryParts = {
   readonly retentionMs: number;
   readonly streamMessages: number;
   readonly streamsPerUser: number;
+  /** Rows of one user's link history. */
+  readonly linkMessages: number;
 };
 
 export type StreamName = { readonly userId: string; readonly suffix: string };
-/** A message and the id of its entry in its STREAM. */
+/** A message, and `<at>-<seq>`. */
 export type StoredMessage = { readonly message: Message; readonly entryId: string };
 
 export function payloadBytesOf({ payload, spill }: NewMessage): number {
   return payload === null ? (spill?.bytes ?? 0) : utf8Length(payload);
 }
 
-/** A row's names and values in turn, as the acts that append take them. */
+/** A row's names and values in turn, as the acts that append take them. Throws `internal` for a text that cannot stand in a row. */
 export function rowArgs(parts: HistoryParts, message: NewMessage): readonly (string | number | null)[] {
-  const { store, retentionMs, streamMessages, streamsPerUser } = parts;
-  const { error, spill, ...plain } = message;
+  const { store, retentionMs, streamsPerUser } = parts;
+  const { id, clientId, instanceId, commandId, traceId, parentSpanId, payload } = message;
+  if ([id, clientId, instanceId, commandId, traceId, parentSpanId, payload].some((text) => text?.includes('\0')))
+    throw new CallboardError('internal', 'A row of history holds no NUL.');
+  const { error, spill, link, ...plain } = message;
   const row = {
     ...plain,
+    ...(link && { payload: JSON.stringify(link) }),
     error: error && JSON.stringify(error),
     spill: spill && JSON.stringify(spill),
     bytes: payloadBytesOf(message),
     uh: store.hash(message.userId),
     sth: streamHash(store, message),
     retentionMs,
-    streamMessages,
+    streamMessages: mostOf(parts, message),
     streamsPerUser,
   };
   return Object.entries(row).flatMap(([name, value]) => (value === null ? [] : [name, value]));
@@ -50,13 +60,35 @@ export function streamHash(store: Store, { userId, suffix }: StreamName): string
   return store.hash(userId, suffix);
 }
 
-/** The entries that XRANGE or XREVRANGE answered, as messages of their stream. */
-export function decodeEntries({ userId, suffix }: StreamName, reply: Reply | undefined): readonly StoredMessage[] {
+/** A block: its rows, all of one time, and where the entries before and after it are. */
+export type Block = { readonly entryId: string; readonly rows: readonly StoredMessage[] };
+
+/** The blocks that XRANGE or XREVRANGE answered, each with its rows in order of `seq` (see history/lib-history-blocks.lua). */
+export function decodeBlocks({ userId, suffix }: StreamName, reply: Reply | undefined): readonly Block[] {
   return listOf(reply).map((entry) => {
     const [id, flat] = listOf(entry);
     const entryId = String(id);
-    return { entryId, message: { userId, suffix, ...placeOf(entryId), ...membersOf(listOf(flat)) } };
+    const { at, seq } = placeOf(entryId);
+    const [, text = ''] = listOf(flat).map(String);
+    const fields = text.split('\0');
+    const rows: StoredMessage[] = [];
+    for (let from = 0; from + FIELDS < fields.length; from += FIELDS) {
+      const place = { at, seq: seq + rows.length };
+      const message = { userId, suffix, ...place, ...membersOf(fields.slice(from, from + FIELDS)) };
+      rows.push({ entryId: `${place.at}-${place.seq}`, message });
+    }
+    return { entryId, rows };
   });
+}
+
+/** How many rows an entry has, and the place of the first. */
+export function extentOf(entry: Reply | undefined): {
+  readonly at: number;
+  readonly seq: number;
+  readonly rows: number;
+} {
+  const [id, flat] = listOf(entry);
+  return { ...placeOf(String(id)), rows: Number(listOf(flat)[0]) };
 }
 
 /** `<at>-<seq>`. */
@@ -65,33 +97,55 @@ export function placeOf(entryId: string): { readonly at: number; readonly seq: n
   return { at: at ?? 0, seq: seq ?? 0 };
 }
 
-function membersOf(flat: readonly Reply[]): Omit<Message, 'userId' | 'suffix' | 'at' | 'seq'> {
-  const fields = new Map<string, string>();
-  for (let i = 0; i + 1 < flat.length; i += 2) fields.set(String(flat[i]), String(flat[i + 1]));
-  const text = (name: string): string | null => fields.get(name) ?? null;
-  const payload = text('payload');
+/** The most rows of a stream. */
+function mostOf(parts: HistoryParts, { suffix }: Pick<StreamName, 'suffix'>): number {
+  return suffix === LINK_STREAM ? parts.linkMessages : parts.streamMessages;
+}
+
+/** The least `seq` that is shown of a stream whose last row has this one. */
+export function leastSeq(parts: HistoryParts, name: Pick<StreamName, 'suffix'>, last: number): number {
+  return last - mostOf(parts, name) + 1;
+}
+
+/** The `seq` of the last row of a stream, and its time, of its head (see history/lib-history.lua). */
+export function headOf(head: Reply | undefined): { readonly seq: number; readonly at: number } | null {
+  if (typeof head !== 'string') return null;
+  const [seq, at] = head.split(' ').map(Number);
+  return { seq: seq ?? 0, at: at ?? 0 };
+}
+
+/** Fields of a row in a block. */
+const FIELDS = 11;
+
+function membersOf(fields: readonly string[]): Omit<Message, 'userId' | 'suffix' | 'at' | 'seq'> {
+  const [id = '', kind = '', clientId, instanceId, commandId, traceId, parentSpanId, bytes, error, spill, payload] =
+    fields;
+  const isLink = isLinkKind(kind);
+  const link = isLink ? parsed<LinkDetails>(payload) : null;
   return {
-    id: text('id') ?? '',
-    kind: kindOf(text('kind')),
-    clientId: text('clientId'),
-    instanceId: text('instanceId'),
-    commandId: text('commandId'),
-    traceId: text('traceId'),
-    parentSpanId: text('parentSpanId'),
-    error: parsed<TerminalError>(text('error')),
-    payload: payload === null ? null : trustJson(payload),
-    spill: parsed<PayloadRef>(text('spill')),
-    payloadBytes: Number(text('payloadBytes') ?? 0),
+    id,
+    kind: kindOf(kind),
+    clientId: clientId || null,
+    instanceId: instanceId || null,
+    commandId: commandId || null,
+    traceId: traceId || null,
+    parentSpanId: parentSpanId || null,
+    error: parsed<TerminalError>(error),
+    // A row of the link history has its details where others have their payload.
+    payload: payload && !isLink ? trustJson(payload) : null,
+    ...(link && { link }),
+    spill: parsed<PayloadRef>(spill),
+    payloadBytes: Number(bytes),
   };
 }
 
-function kindOf(text: string | null): MessageKind {
+function kindOf(text: string): MessageKind {
   return MESSAGE_KINDS.find((kind) => kind === text) ?? 'event';
 }
 
 /** What this backend has written itself. */
-function parsed<T>(text: string | null): T | null {
-  return text === null ? null : (JSON.parse(text) as T);
+function parsed<T>(text: string | undefined): T | null {
+  return text ? (JSON.parse(text) as T) : null;
 }
 
 /** What was read, and when by the clock of Redis. */

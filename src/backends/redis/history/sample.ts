@@ -2,8 +2,9 @@ import { Sampling } from '../../../core/history/sample.ts';
 import type { HistoryStore, RawSample, SampleBounds } from '../../../core/history/store.ts';
 import { trustJson, type JsonText } from '../../../core/json.ts';
 import { lookAt } from './messages.ts';
+import { blockAt } from './places.ts';
 import {
-  decodeEntries,
+  decodeBlocks,
   gapsOf,
   placeOf,
   streamHash,
@@ -14,29 +15,33 @@ import {
 import { listOf } from '../replies.ts';
 import type { ReadCommand } from '../types.ts';
 
+/** Blocks that are read at once. */
+const BATCH = 32;
+
 /** The newest messages of one stream, or of all: those of the same millisecond and of different streams stand in any order. */
 export function createSample(parts: HistoryParts): HistoryStore['sample'] {
   return async (stream, bounds) => (stream ? sampleStream(parts, stream, bounds) : sampleAll(parts, bounds));
 }
 
 async function sampleStream(parts: HistoryParts, name: StreamName, bounds: SampleBounds): Promise<RawSample | null> {
-  const { exists, now, droppedAt } = await lookAt(parts, name);
+  const { exists, now, droppedAt, least } = await lookAt(parts, name);
   if (!exists) return null;
-  const rows = backwards(parts, name, { oldest: Math.max(0, now - parts.retentionMs + 1), count: bounds.messages + 1 });
+  const count = Math.min(BATCH, bounds.messages + 1);
+  const rows = backwards(parts, name, { oldest: Math.max(0, now - parts.retentionMs + 1), count, least });
   return { ...(await collect(rows, bounds)), gaps: gapsOf(parts, { source: 'messages', now }, droppedAt) };
 }
 
-type Backwards = { readonly oldest: number; readonly count: number };
+type Backwards = { readonly oldest: number; readonly count: number; readonly least: number };
 
 async function* backwards({ store }: HistoryParts, name: StreamName, asked: Backwards): AsyncGenerator<StoredMessage> {
   const partition = store.partitionOfUser(name.userId);
   const stream = store.key(partition, 'stream', streamHash(store, name));
   for (let from = '+'; ;) {
     const read: ReadCommand = ['XREVRANGE', stream, from, asked.oldest, 'COUNT', asked.count];
-    const entries = decodeEntries(name, (await store.read([read]))[0]);
-    yield* entries;
-    const last = entries.at(-1);
-    if (!last || entries.length < asked.count) return;
+    const blocks = decodeBlocks(name, (await store.read([read]))[0]);
+    for (const { rows } of blocks) yield* rows.filter(({ message }) => message.seq >= asked.least).toReversed();
+    const last = blocks.at(-1);
+    if (!last || blocks.length < asked.count) return;
     from = `(${last.entryId}`;
   }
 }
@@ -65,8 +70,8 @@ function compare(a: { at: number; seq: number }, b: { at: number; seq: number })
 type Head = { readonly places: readonly Place[]; readonly cut: boolean; readonly gaps: RawSample['gaps'] };
 
 async function newestOf(parts: HistoryParts, partition: number, bounds: SampleBounds): Promise<Head> {
-  const { store, retentionMs } = parts;
-  const args = [retentionMs, bounds.messages, bounds.of === 'payloads' ? 1 : 0];
+  const { store, retentionMs, streamMessages } = parts;
+  const args = [retentionMs, bounds.messages, bounds.of === 'payloads' ? 1 : 0, streamMessages];
   const [stamp, droppedAt, cut, ...flat] = listOf(await store.act(partition, 'history-newest', args));
   const places: Place[] = [];
   for (let i = 0; i + 3 < flat.length; i += 4) {
@@ -78,16 +83,23 @@ async function newestOf(parts: HistoryParts, partition: number, bounds: SampleBo
 
 /** Few at a time, since a bound on bytes may end it early. */
 async function* readPlaces({ store }: HistoryParts, places: readonly Place[]): AsyncGenerator<StoredMessage> {
-  for (let from = 0; from < places.length; from += 32) {
-    const some = places.slice(from, from + 32);
+  for (let from = 0; from < places.length; from += BATCH) {
+    const some = places.slice(from, from + BATCH);
     const read = ({ partition, hash, entryId }: Place): ReadCommand => {
-      return ['XRANGE', store.key(partition, 'stream', hash), entryId, entryId];
+      const { at, seq } = placeOf(entryId);
+      return blockAt(store.key(partition, 'stream', hash), at, seq);
     };
     const partitions = Map.groupBy(some, ({ partition }) => partition);
     const found = new Map<Place, readonly StoredMessage[]>();
     const readSome = async (own: readonly Place[]): Promise<void> => {
       const replies = await store.read(own.map(read));
-      own.forEach((place, i) => found.set(place, decodeEntries(place, replies[i])));
+      own.forEach((place, i) => {
+        const rows = decodeBlocks(place, replies[i]).flatMap((block) => block.rows);
+        found.set(
+          place,
+          rows.filter(({ entryId }) => entryId === place.entryId),
+        );
+      });
     };
     await Promise.all([...partitions.values()].map(readSome));
     for (const place of some) yield* found.get(place) ?? [];

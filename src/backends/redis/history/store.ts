@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Message, NewMessage } from '../../../core/history/message.ts';
 import type { HistoryStore } from '../../../core/history/store.ts';
-import { STREAMS_PER_USER } from '../../../core/limits.ts';
+import { LINK_MESSAGES, STREAMS_PER_USER } from '../../../core/limits.ts';
 import { createMessageReads } from './messages.ts';
 import { payloadBytesOf, rowArgs, type HistoryParts } from './rows.ts';
 import { listOf } from '../replies.ts';
@@ -10,9 +10,11 @@ import { createStreamListings } from './streams.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
-export type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser'> & {
+export type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser' | 'linkMessages'> & {
   /** STREAMS_PER_USER where absent. */
   readonly streamsPerUser?: number | undefined;
+  /** LINK_MESSAGES where absent. */
+  readonly linkMessages?: number | undefined;
 };
 
 /**
@@ -20,8 +22,8 @@ export type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser'> & {
  * effect in a stream with the next message of it. `evicted`: a user's longest unwritten stream went for a new one too many.
  */
 export function createRedisHistory(redis: RedisHistoryOptions): HistoryStore {
-  const { store, retentionMs, streamMessages, streamsPerUser = STREAMS_PER_USER } = redis;
-  const parts: HistoryParts = { store, retentionMs, streamMessages, streamsPerUser };
+  const { store, retentionMs, streamMessages, streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES } = redis;
+  const parts: HistoryParts = { store, retentionMs, streamMessages, streamsPerUser, linkMessages };
   return {
     retentionMs,
     async retain(message) {

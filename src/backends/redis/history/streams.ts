@@ -1,6 +1,6 @@
 import type { HistoryStore, StreamSummary } from '../../../core/history/store.ts';
 import { scanSorted, type PageRequest } from '../../../core/page.ts';
-import { gapsOf, placeOf, streamHash, type HistoryParts } from './rows.ts';
+import { extentOf, gapsOf, headOf, leastSeq, streamHash, type HistoryParts } from './rows.ts';
 import { listOf } from '../replies.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
@@ -81,11 +81,11 @@ async function listPartition(
       const hash = streamHash(store, name);
       return [
         ['XRANGE', store.key(partition, 'stream', hash), oldest, '+', 'COUNT', 1],
-        ['HMGET', store.key(partition, 'streaminfo', hash), 'seq', 'at'],
+        ['HGET', store.key(partition, 'streamheads', store.hash(name.userId)), hash],
       ];
     }),
   );
-  const rows = new Map(names.map((name, i) => [name, summaryOf(name, replies[2 * i], replies[2 * i + 1])]));
+  const rows = new Map(names.map((name, i) => [name, summaryOf(parts, name, replies[2 * i], replies[2 * i + 1])]));
   return named.map(({ total, gaps, names: own }) => ({
     total,
     gaps,
@@ -93,17 +93,22 @@ async function listPartition(
   }));
 }
 
-/** Null where the stream went since the index was read. The places of a stream have no holes, so that two of them tell how many there are. */
+/**
+ * Null where the stream went since the index was read. The places of a stream have no holes, so that two of them tell how many there are. Its first
+ * entry has the oldest row that is within its bound.
+ */
 function summaryOf(
+  parts: HistoryParts,
   name: { readonly userId: string; readonly suffix: string },
   firstEntry: Reply | undefined,
-  info: Reply | undefined,
+  known: Reply | undefined,
 ): StreamSummary | null {
-  const [first] = listOf(firstEntry);
-  if (first === undefined) return null;
-  const { at: firstAt, seq } = placeOf(String(listOf(first)[0]));
-  const [lastSeq, lastAt] = listOf(info).map(Number);
-  return { ...name, messageCount: (lastSeq ?? seq) - seq + 1, firstAt, lastAt: lastAt ?? firstAt };
+  const [entry] = listOf(firstEntry);
+  if (entry === undefined) return null;
+  const first = extentOf(entry);
+  const last = headOf(known) ?? { seq: first.seq + first.rows - 1, at: first.at };
+  const seq = Math.max(first.seq, leastSeq(parts, name, last.seq));
+  return { ...name, messageCount: last.seq - seq + 1, firstAt: first.at, lastAt: last.at };
 }
 
 async function listUsers(parts: HistoryParts, page: PageRequest): ReturnType<typeof scanUsers> {

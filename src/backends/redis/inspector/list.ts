@@ -1,42 +1,56 @@
+/** Pages of commands by their filter, in either order. */
+import type { Connection } from '../../../core/connections/connection.ts';
+import { hasLabels } from '../../../core/connections/labels.ts';
 import type { Command } from '../../../core/delivery/command.ts';
-import type { DeliveryFilter, DeliveryInspector } from '../../../core/delivery/inspector.ts';
+import { matchesRecord, type DeliveryFilter, type DeliveryInspector } from '../../../core/delivery/inspector.ts';
+import { clientKeyText, type ClientKey } from '../../../core/ids.ts';
+import type { MaybePromise } from '../../../core/maybe-promise.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
 import { getCommands } from '../commands/get.ts';
 import type { RedisParts } from '../parts.ts';
 import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
+import { listNewest, type CommandListing, type MatchesAll } from './newest.ts';
 
 /** Names that a filtered listing reads at once. */
 const STEP = 1000;
 
-/** Pages of commands: their names from the index, in order, then their records. */
-export function createInspectorList(parts: Pick<RedisParts, 'store' | 'retentionMs'>): DeliveryInspector['list'] {
-  const { store } = parts;
-  return async (filter, page) => {
-    const keep = matching(filter);
-    const { userId, clientId, stage, outcome, nodeId, admittedAfter } = filter;
-    const filtered = stage ?? outcome ?? nodeId ?? admittedAfter ?? (userId === null ? clientId : null);
-    const step = filtered === null ? page.first + 1 : STEP;
-    const rows: { row: Command; position: Position }[] = [];
-    let scanned = 0;
-    let last = page.after;
-    for (;;) {
-      const names = await namesAfter(store, filter, { first: step, after: last });
-      const commands = await getCommands(parts, names.map(keyOfName));
-      for (const [i, name] of names.entries()) {
-        if (rows.length === page.first || scanned === SCAN_BUDGET) return pageOf(rows, last);
-        scanned++;
-        last = name.split('\0');
-        const command = commands[i];
-        if (command && keep(command)) rows.push({ row: command, position: last });
-      }
-      if (names.length < step) return pageOf(rows, null);
-    }
+export type InspectorListParts = Pick<RedisParts, 'store' | 'retentionMs' | 'idempotencyWindowMs'> & {
+  /** The connections of clients as they are now, one answer per key. */
+  readonly connections: (keys: readonly ClientKey[]) => MaybePromise<readonly (Connection | null)[]>;
+};
+
+/** Pages of commands: their names from an index, in order, then their records. */
+export function createInspectorList(parts: InspectorListParts): DeliveryInspector['list'] {
+  return (filter, page) => {
+    const matches: MatchesAll = (commands) => matching(parts, filter, commands);
+    const listing = { filter, page, matches };
+    return page.order === 'newest' ? listNewest(parts, listing) : listByKey(parts, listing);
   };
 }
 
-function pageOf(rows: Scan<Command>['rows'], next: Position | null): Scan<Command> {
-  return { rows, next, gaps: [] };
+async function listByKey(parts: InspectorListParts, { filter, page, matches }: CommandListing): Promise<Scan<Command>> {
+  const { store } = parts;
+  const { userId, clientId, ...others } = filter;
+  const filtered = Object.values(others).some((value) => value !== null) || (userId === null && clientId !== null);
+  const step = filtered ? STEP : page.first + 1;
+  const rows: { row: Command; position: Position }[] = [];
+  let scanned = 0;
+  let last = page.after;
+  for (;;) {
+    const names = await namesAfter(store, filter, { first: step, after: last });
+    const commands = await getCommands(parts, names.map(keyOfName));
+    const kept = await matches(commands);
+    for (const [i, name] of names.entries()) {
+      if (rows.length === page.first) return { rows, next: last, gaps: [] };
+      if (scanned === SCAN_BUDGET) return { rows, next: last, gaps: [], cut: true };
+      scanned++;
+      last = name.split('\0');
+      const command = commands[i];
+      if (command && kept[i]) rows.push({ row: command, position: last });
+    }
+    if (names.length < step) return { rows, next: null, gaps: [] };
+  }
 }
 
 /** The next names of one client, of one user or of all, merged over the partitions. */
@@ -61,12 +75,17 @@ function keyOfName(name: string): { userId: string; clientId: string; commandId:
   return { userId, clientId, commandId };
 }
 
-function matching(filter: DeliveryFilter): (command: Command) => boolean {
-  const { clientId, stage, outcome, nodeId, admittedAfter } = filter;
-  return (command) =>
-    (clientId === null || command.clientId === clientId) &&
-    (stage === null || command.stage === stage) &&
-    (outcome === null || command.outcome === outcome) &&
-    (nodeId === null || command.nodeId === nodeId) &&
-    (admittedAfter === null || command.admittedAt > admittedAfter);
+/** For each command, whether it is there and matches. Connections are read for labels only. */
+async function matching(
+  { connections }: InspectorListParts,
+  filter: DeliveryFilter,
+  commands: readonly (Command | null)[],
+): Promise<readonly boolean[]> {
+  const { labels } = filter;
+  const found = commands.map((command) => (command && matchesRecord(filter, command) ? command : null));
+  if (labels === null) return found.map((command) => command !== null);
+  const clients = new Map(found.flatMap((command) => (command ? [[clientKeyText(command), command] as const] : [])));
+  const rows = await connections([...clients.values()]);
+  const labelled = new Set([...clients.keys()].filter((_, i) => hasLabels(rows[i] ?? null, labels)));
+  return found.map((command) => command !== null && labelled.has(clientKeyText(command)));
 }

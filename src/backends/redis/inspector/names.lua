@@ -1,16 +1,15 @@
 -- Names of commands with a record, live or ended: at least the first so many that there are after a name, and maybe some that come later.
+-- Names of commands that are gone may be among them.
 -- a: 1 user, or '' for all; 2 its hash; 3 client of that user, or ''; the name after which: 4 user, 5 client, 6 command, all '' for none;
 --    7 how many.
--- Returns the names (user NUL client NUL command), each once, in no order.
+-- Returns the names (user NUL client NUL command), each once, in no particular order.
 -- class: allow_oom
--- needs: lib-ended
+-- needs: lib-ended, lib-spans
 
 -- The first `most` names of a user after a place of its own go into `found`.
 lib.inspector_names_of = function(userId, uh, bounds, found)
-  local keys = { key('livenames', uh) }
-  for _, span in ipairs(lib.ended_spans(uh)) do keys[#keys + 1] = lib.ended_key('endednames', uh, span) end
-  for _, name in ipairs(keys) do
-    for _, member in ipairs(call('ZRANGEBYLEX', name, bounds.from, bounds.to, 'LIMIT', 0, bounds.most)) do
+  for _, span in ipairs(lib.spans_of(uh).named) do
+    for _, member in ipairs(call('ZRANGEBYLEX', lib.spans_key(uh, span), bounds.from, bounds.to, 'LIMIT', 0, bounds.most)) do
       local whole = userId .. '\0' .. member
       if not found.known[whole] then
         found.known[whole] = true

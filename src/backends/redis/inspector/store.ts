@@ -1,72 +1,26 @@
-import type { CapacityScope, DeliveryInspector, DeliverySummary } from '../../../core/delivery/inspector.ts';
-import { DELIVERY_SAMPLE, SCOPE_HOLDERS } from '../../../core/limits.ts';
-import type { PageRequest, Scan } from '../../../core/page.ts';
+import type { CapacityScope, DeliveryInspector, ReservedScope } from '../../../core/delivery/inspector.ts';
+import { SCOPE_HOLDERS } from '../../../core/limits.ts';
+import { SCAN_BUDGET, type PageRequest, type Scan } from '../../../core/page.ts';
 import type { RedisParts } from '../parts.ts';
-import { createInspectorList } from './list.ts';
-import { decodeCommand } from '../commands/record.ts';
-import { commandOf, readOf } from '../waiters/rows.ts';
+import { createInspectorList, type InspectorListParts } from './list.ts';
+import { readSummary } from './summary.ts';
 import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
-import type { Reply } from '../types.ts';
+import type { ReadCommand, Reply } from '../types.ts';
 
 /** core's DeliveryInspector over Redis: all partitions as one, in order of the bytes of the names. */
-export function createRedisInspector(parts: RedisParts): DeliveryInspector {
+export function createRedisInspector(
+  parts: RedisParts,
+  connections: InspectorListParts['connections'],
+): DeliveryInspector {
   const { store } = parts;
   return {
-    summary: () => summary(store),
+    summary: () => readSummary(store),
     scopes: (page) => scopes(store, page),
     getScopes: (scopeIds) => getScopes(store, scopeIds),
-    list: createInspectorList(parts),
+    reservedScopes: () => reservedScopes(store),
+    list: createInspectorList({ ...parts, connections }),
   };
-}
-
-const partitionsOf = ({ partitions }: Store): readonly number[] => [...Array(partitions).keys()];
-
-type Due = { readonly partition: number; readonly client: string; readonly commandId: string; readonly at: number };
-type Sampled = { readonly deadline: number; readonly queuedAt: number | null };
-
-async function summary(store: Store): Promise<DeliverySummary> {
-  const answers = await Promise.all(
-    partitionsOf(store).map(async (partition) =>
-      listOf(await store.act(partition, 'inspector-summary', [DELIVERY_SAMPLE])),
-    ),
-  );
-  const now = Math.max(...answers.map(([at]) => Number(at)));
-  const soonest = answers.flatMap(([, , , ...rest], partition) => dueOf(rest, partition));
-  soonest.sort((a, b) => a.at - b.at);
-  const sample = await sampleOf(store, soonest.slice(0, DELIVERY_SAMPLE));
-  const since = least(sample.flatMap(({ queuedAt }) => (queuedAt === null ? [] : [queuedAt])));
-  return {
-    trackedCommands: sum(answers.map(([, tracked]) => Number(tracked))),
-    dueCommands: sum(answers.map(([, , due]) => Number(due))),
-    sampledOldestDeadline: least(sample.map(({ deadline }) => deadline)),
-    sampledOldestQueuedAgeMs: since === null ? null : Math.max(0, now - since),
-    sampleSize: sample.length,
-    legacyCommandStreamDepth: null,
-    pendingCommandDepth: null,
-  };
-}
-
-function dueOf(flat: readonly Reply[], partition: number): readonly Due[] {
-  const found: Due[] = [];
-  for (let i = 0; i + 1 < flat.length; i += 2)
-    found.push({ partition, ...commandOf(String(flat[i])), at: Number(flat[i + 1]) });
-  return found;
-}
-
-/** The live ones of those; when each was queued, where it is queued now. */
-async function sampleOf(store: Store, due: readonly Due[]): Promise<readonly Sampled[]> {
-  const rows = await store.readAll((partition) =>
-    due
-      .filter((one) => one.partition === partition)
-      .map(({ client, commandId }) => readOf(store, partition, client, commandId)),
-  );
-  return rows.flat().flatMap((row) => {
-    const [, state, asked] = listOf(row);
-    if (typeof state !== 'string' || typeof asked !== 'string') return [];
-    const command = decodeCommand(state + asked);
-    return [{ deadline: command.deadline, queuedAt: command.stage === 'queued' ? command.queuedAt : null }];
-  });
 }
 
 async function scopes(store: Store, page: PageRequest): Promise<Scan<CapacityScope>> {
@@ -83,8 +37,27 @@ async function scopes(store: Store, page: PageRequest): Promise<Scan<CapacitySco
   const rows = shown.map((row) => ({ row, position: [row.scopeId] }));
   const last = rows.at(-1);
   const next = names.length > page.first && last ? last.position : null;
-  // One that was emptied meanwhile is none any more.
+  // A scope that was emptied after its name was read is left out.
   return { rows: rows.filter(({ row }) => row.reservedCommands > 0), next, gaps: [] };
+}
+
+async function reservedScopes(store: Store): Promise<readonly ReservedScope[]> {
+  const names = await store.readAll((partition) => [
+    ['ZRANGEBYLEX', store.key(partition, 'scopes'), '-', '+', 'LIMIT', 0, SCAN_BUDGET],
+  ]);
+  const places = names.flatMap(([list], partition) =>
+    listOf(list).map((name) => ({ partition, scopeId: String(name) })),
+  );
+  const reserved = await ofEachScope(store, places, (key) => [
+    ['ZCARD', key],
+    ['ZRANGE', key, 0, 0],
+  ]);
+  const scopes = places.map(({ scopeId }, i): ReservedScope => {
+    const [count, holders] = reserved[i] ?? [];
+    const [userId = ''] = String(listOf(holders)[0] ?? '').split('\0');
+    return { scopeId, reservedCommands: Number(count), userId };
+  });
+  return scopes.filter(({ reservedCommands }) => reservedCommands > 0).slice(0, SCAN_BUDGET);
 }
 
 async function getScopes(store: Store, scopeIds: readonly string[]): Promise<readonly (CapacityScope | null)[]> {
@@ -103,19 +76,31 @@ async function getScopes(store: Store, scopeIds: readonly string[]): Promise<rea
 
 type ScopePlace = { readonly partition: number; readonly scopeId: string };
 
-/** In the order given; one that was emptied meanwhile has no reservations. */
+/** The scopes in the order given. One that was emptied in between has no reservations. */
 async function scopesNamed(store: Store, places: readonly ScopePlace[]): Promise<readonly CapacityScope[]> {
-  const held = await store.readAll((partition) =>
-    places
-      .filter((one) => one.partition === partition)
-      .map(({ scopeId }) => store.key(partition, 'reserved', store.hash(scopeId)))
-      .flatMap((key) => [['ZCARD', key] as const, ['ZRANGE', key, 0, SCOPE_HOLDERS - 1, 'WITHSCORES'] as const]),
-  );
-  const queues = held.map((replies) => replies.values());
-  return places.map(({ partition, scopeId }) => {
-    const [count, holders] = queues[partition]?.take(2) ?? [];
+  const held = await ofEachScope(store, places, (key) => [
+    ['ZCARD', key],
+    ['ZRANGE', key, 0, SCOPE_HOLDERS - 1, 'WITHSCORES'],
+  ]);
+  return places.map(({ scopeId }, i) => {
+    const [count, holders] = held[i] ?? [];
     return scopeOf(scopeId, Number(count), listOf(holders));
   });
+}
+
+/** The replies to two reads of the reservations of each scope, in the order of the scopes. */
+async function ofEachScope(
+  store: Store,
+  places: readonly ScopePlace[],
+  readsOf: (key: string) => readonly [ReadCommand, ReadCommand],
+): Promise<readonly (readonly Reply[])[]> {
+  const replies = await store.readAll((partition) =>
+    places
+      .filter((one) => one.partition === partition)
+      .flatMap(({ scopeId }) => readsOf(store.key(partition, 'reserved', store.hash(scopeId)))),
+  );
+  const queues = replies.map((ofPartition) => ofPartition.values());
+  return places.map(({ partition }) => [...(queues[partition]?.take(2) ?? [])]);
 }
 
 function scopeOf(scopeId: string, reservedCommands: number, flat: readonly Reply[]): CapacityScope {
@@ -125,12 +110,4 @@ function scopeOf(scopeId: string, reservedCommands: number, flat: readonly Reply
     holders.push({ userId, clientId, commandId, deadline: Number(flat[i + 1]) });
   }
   return { scopeId, reservedCommands, oldestDeadline: holders[0]?.deadline ?? null, holders };
-}
-
-function least(numbers: readonly number[]): number | null {
-  return numbers.length === 0 ? null : Math.min(...numbers);
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }

@@ -1,7 +1,8 @@
--- Renews a node's lease, notes the time so that it never goes back, and forgets what is due to be forgotten.
+-- Renews a node's lease, notes the time so that the clock never goes back, and removes what is past its time.
 -- a: node; boot; lease, ms; report, JSON, or '' where another partition has it; how long history is kept, ms.
--- Returns false: this boot holds the id no more; or '1' where the lease had run out and holds again, else '', and then the nodes to be reaped. None are named before the beats of this node came without a
--- gap for as long as a lease: a pause of Redis ends every lease at once, and must not make the first to wake the end of all others.
+-- Returns false if this boot no longer holds the id. Else {'1' if the lease had run out and is valid again, or '', then the nodes to be
+-- reaped}. No node is named until the beats of this node arrived without a gap for as long as a lease lasts: a pause of Redis ends every
+-- lease at once, and the first node that resumes must not reap all others.
 -- class: allow_oom
 -- needs: lib-nodes, lib-nodes-reap
 acts['nodes-beat'] = function(a)

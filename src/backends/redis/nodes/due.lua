@@ -1,15 +1,15 @@
--- Commands past their connect deadline or deadline, oldest first. Changes nothing of them.
+-- Commands past their connect deadline or deadline, oldest first. Does not change them.
 -- a: how many at most.
--- Returns for each: {since when, user, client, command}.
+-- Returns {1 if the same call finds more, else 0; then for each: {since when, user, client, command}}.
 -- class: allow_oom
--- needs: lib-commands
+-- needs: lib-due
 acts['nodes-due'] = function(a)
-  local found = {}
-  local due = call('ZRANGEBYSCORE', key('due'), '-inf', text(now), 'WITHSCORES', 'LIMIT', 0, a[1])
-  for i = 1, #due, 2 do
-    local rec = lib.commands_live(string.sub(due[i], 1, 22), string.sub(due[i], 23))
-    if rec then found[#found + 1] = { text(tonumber(due[i + 1])), rec.userId, rec.clientId, rec.commandId }
-    else call('ZREM', key('due'), due[i]) end
+  local limit = tonumber(a[1])
+  local found, more = lib.due_find(limit)
+  local reply = { more and 1 or 0 }
+  for i = 1, math.min(limit, #found) do
+    local userId, clientId, commandId = string.match(found[i].name, '^(%Z*)%z(%Z*)%z(.*)$')
+    reply[i + 1] = { text(found[i].since), userId, clientId, commandId }
   end
-  return found
+  return reply
 end

@@ -1,12 +1,12 @@
--- Clearing away after nodes that are gone.
--- needs: lib-commands, lib-connections, lib-ended, lib-history, lib-waiters
--- How long the epoch of a node that is gone is remembered, ms: a process that slept so long meets an empty row.
+-- Cleaning up after nodes that are gone.
+-- needs: lib-commands, lib-connections-ends, lib-ended, lib-history, lib-waiters
+-- How long the epoch of a node that is gone is kept, ms. A process that slept longer finds no row.
 lib.nodes_kept = 7 * 24 * 3600 * 1000
 
--- How long a node that died is still listed once it was cleared away, ms (limits.ts: NODE_GONE_MS).
+-- How long a node that died stays listed after it was cleaned up, ms (limits.ts: NODE_GONE_MS).
 lib.nodes_gone = 30000
 
--- Forgets what nodes said that died so long ago, at most 16.
+-- Removes the reports of nodes that died longer ago than that, at most 16.
 lib.nodes_sweep_gone = function()
   local due = call('ZRANGEBYSCORE', key('nodesgone'), '-inf', text(now), 'LIMIT', 0, 16)
   for _, node in ipairs(due) do
@@ -15,7 +15,7 @@ lib.nodes_sweep_gone = function()
   end
 end
 
--- The rooms forget a little of what is due: as often as the nodes beat.
+-- With each beat of a node every room removes a part of what is past its time.
 lib.nodes_sweep = function(retentionMs)
   lib.nodes_sweep_gone()
   lib.connections_sweep(32)
@@ -23,11 +23,11 @@ lib.nodes_sweep = function(retentionMs)
   lib.history_sweep(retentionMs, 32)
 end
 
--- Commands that one act parks, and bytes of the rows that one act answers.
+-- Commands that one act parks at most, and bytes of rows that it returns.
 lib.nodes_park_most = 100
 lib.nodes_answer_most = 262144
 
--- Marks the link that a client had on a node that is gone as lost, and keeps the row in `out` if that was this act's doing.
+-- Marks the link that a client had on a node that is gone as lost. Adds its row to `out`, unless it was marked before.
 lib.nodes_lose_link = function(ch, epoch, out)
   if not lib.connections_lose(ch, epoch, 'node_lost') then return end
   call('HSET', key('conn', ch), 'reaped', '1')
@@ -36,8 +36,8 @@ lib.nodes_lose_link = function(ch, epoch, out)
   out.rows[#out.rows + 1] = row
 end
 
--- Parks what waits for a client, at most `most`, and looses it from a node that is gone once all is parked. Answers how many it parked, and
--- whether the client is loose.
+-- Parks the queued commands of a client, at most `most`, and unbinds the client from a node that is gone once all are parked. Returns how
+-- many it parked, and whether the client is unbound.
 lib.nodes_loose = function(node, ch, most, out)
   local link = lib.commands_link(ch)
   if not link or link.nodeId ~= node then return 0, true end
@@ -52,8 +52,7 @@ lib.nodes_loose = function(node, ch, most, out)
   return parked, true
 end
 
--- At most so many clients that were bound to a node are no more; the rows of links that were lost by it go into `out`. Answers how many
--- were found.
+-- Unbinds at most `limit` clients from a node. The rows of the links that are lost by it go into `out`. Returns how many clients were found.
 lib.nodes_unbind = function(node, limit, out)
   local bound = call('SRANDMEMBER', key('bound', node), limit)
   local left = lib.nodes_park_most
@@ -66,12 +65,16 @@ lib.nodes_unbind = function(node, limit, out)
   return #bound
 end
 
--- At most so many waits of a node's callers end. Answers how many were found.
+-- Removes the waits of a node's callers, searching a part of all waits at a time. `unwaited` of the node is the last place that was read; a
+-- fenced node adds no more waits. Returns how many waits were read.
 lib.nodes_unwait = function(node, limit)
-  local waits = call('SRANDMEMBER', key('nodewaits', node), limit)
-  for _, wait in ipairs(waits) do
-    lib.waiters_remove(lib.waiters_named(wait))
-    call('SREM', key('nodewaits', node), wait)
+  local name = key('node', node)
+  local after = call('HGET', name, 'unwaited')
+  local places = lib.waiters_stretch(key('waits'), after or nil, limit)
+  for _, place in ipairs(places) do
+    local rec, row = lib.waiters_at(place)
+    if row and row.callerNodeId == node then lib.waiters_remove(rec.ch, rec.id, row.rpcId) end
   end
-  return #waits
+  if #places > 0 then call('HSET', name, 'unwaited', places[#places]) end
+  return #places
 end

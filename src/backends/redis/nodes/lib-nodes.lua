@@ -1,23 +1,45 @@
--- Nodes: which live, and their mailboxes. `nodes` holds each node that is attached, or was and is not cleared away yet, by when its lease
--- ends; the hash `node` outlives it, so that an epoch never comes twice and who was fenced can be told so.
+-- Nodes: which are alive, and their mailboxes. `nodes` has each node that is attached, or was and is not cleaned up yet, by the end of its
+-- lease. The HASH `node` lasts longer, so that no epoch is given twice and a fenced node is recognised.
 
--- Whether a node may be counted on: false once its lease is over. A node that never attached here has none.
+-- The end of a node's lease; false for a node that is not attached.
+lib.nodes_lease = function(node)
+  return fact('lease:' .. node, function() return call('ZSCORE', key('nodes'), node) end)
+end
+
+-- Whether a node is alive: false once its lease is over. A node that never attached here has no lease and counts as alive.
 lib.nodes_alive = function(node)
-  local lease = fact('lease:' .. node, function() return call('ZSCORE', key('nodes'), node) end)
+  local lease = lib.nodes_lease(node)
   return not lease or tonumber(lease) > now
 end
 
--- The mailbox of a node's present boot; false when no such node is attached.
+-- The mailbox of a node's current boot; false if no such node is attached: the HASH of a node that was cleaned up says that it is fenced.
+-- The calling node's is known, because its epoch was compared.
 lib.nodes_mailbox = function(node)
-  if not call('ZSCORE', key('nodes'), node) then return false end
+  if node == ARGV[2] then return key('mailbox', node .. ':' .. ARGV[3]) end
   local row = call('HMGET', key('node', node), 'epoch', 'fenced')
   return row[1] and not row[2] and key('mailbox', node .. ':' .. row[1])
 end
 
--- Puts a row into the mailbox of a node's present boot. False when no such node is attached.
+-- Adds a row to the mailbox of a node's current boot. False if no such node is attached. The rows of a call of grouped acts are one entry, in
+-- which each row begins with its field `kind`.
 lib.nodes_post = function(node, kind, fields)
-  local mailbox = fact('mailbox:' .. node, function() return lib.nodes_mailbox(node) or false end)
+  local mailbox = fact('mailbox:' .. node, function() return lib.nodes_mailbox(node) end)
   if not mailbox then return false end
-  call('XADD', mailbox, '*', 'kind', kind, unpack(flat(fields)))
+  if not grouping then
+    call('XADD', mailbox, '*', 'kind', kind, unpack(flat(fields)))
+    return true
+  end
+  local row = fact('entry:' .. mailbox, function()
+    local row = { 'XADD', mailbox, '*' }
+    atEnd(function() call(unpack(row)) end)
+    return row
+  end)
+  local count = #row
+  row[count + 1], row[count + 2] = 'kind', kind
+  count = count + 2
+  for field, value in pairs(fields) do
+    row[count + 1], row[count + 2] = field, value
+    count = count + 2
+  end
   return true
 end

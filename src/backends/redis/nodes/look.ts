@@ -2,7 +2,7 @@ import { NODE_SILENT_MS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { fieldsOf, listOf } from '../replies.ts';
 
-/** What `nodes-reap` sets as the lease of a node that gives its id back. */
+/** What `nodes-reap` sets as the lease of a node that releases its id. */
 const LEAVING = 1;
 
 /** The nodes of one partition. */
@@ -21,7 +21,7 @@ export async function lookAtNodes({ store }: Pick<RedisParts, 'store'>, partitio
   return { now: Number(now), leases: new Map(ends), gone: listOf(gone).map(String) };
 }
 
-/** NodeStore.silent. Every partition is asked, since a node may reach some alone. */
+/** NodeStore.silent. Reads every partition, because a node may reach only some of them. */
 export async function silentNodes({
   store,
   leaseMs,
@@ -31,7 +31,7 @@ export async function silentNodes({
   return [...new Set(seen.flatMap((one) => silentIn(one, leaseMs)))].sort();
 }
 
-/** The last beat of a node was a lease before its lease ends. */
+/** A node's last beat was at the end of its lease less the length of a lease. */
 function silentIn({ now, leases, gone }: NodesSeen, leaseMs: number): readonly string[] {
   const since = now - Math.min(NODE_SILENT_MS, leaseMs);
   const late = [...leases].filter(([, end]) => end !== LEAVING && end - leaseMs <= since).map(([node]) => node);

@@ -3,9 +3,10 @@ import type { RedisParts } from '../parts.ts';
 import { rawRows, type RawRow } from './rows.ts';
 import type { Client } from '../types.ts';
 
-const ROWS = 128;
+/** Entries that one read returns at most. Each has the rows of one call. */
+const ENTRIES = 32;
 const BLOCK_MS = 1_000;
-/** A turn that takes longer hangs, whatever the client says of its state: it gets a new connection. */
+/** A read that takes longer hangs, even if the client reports a healthy connection: it is replaced. */
 const TURN_MS = BLOCK_MS + 1_500;
 const CONNECT_MS = 3_000;
 const RETRY_MS = { first: 50, most: 1_000 } as const;
@@ -14,18 +15,28 @@ export type MailboxOptions = {
   readonly parts: Pick<RedisParts, 'connect' | 'log' | 'system'>;
   /** The stream. */
   readonly key: string;
-  /** Takes the rows one after another, in the order posted, each once. A row that it rejects comes again. */
+  /** Called with one row after another, in the order posted, each once. A row for which it rejects is delivered again. */
   readonly take: (row: RawRow) => Promise<void>;
 };
 
-type Reading = { stopped: boolean; client: Client | null; cursor: string; trimmed: string; wake: () => void };
+type Reading = {
+  stopped: boolean;
+  client: Client | null;
+  /** The last entry whose rows were all taken. */
+  cursor: string;
+  trimmed: string;
+  /** The entry of which some rows were taken, and how many. */
+  begun: { readonly id: string; readonly taken: number };
+  wake: () => void;
+};
 
 /**
- * Reads a mailbox from its beginning until the returned function is called: over a connection of its own, by one blocking read at a time,
- * trimming what it has taken. Where anything is in doubt it goes on from where it was over a new connection, never over the old one.
+ * Reads a mailbox from its beginning until the returned function is called: over its own connection, with one blocking read at a time, and
+ * trims the rows that were taken. After any failure it continues after the last taken row, over a new connection.
  */
 export function readMailbox(options: MailboxOptions): () => void {
-  const reading: Reading = { stopped: false, client: null, cursor: '0-0', trimmed: '0-0', wake: () => {} };
+  const begun = { id: '', taken: 0 };
+  const reading: Reading = { stopped: false, client: null, cursor: '0-0', trimmed: '0-0', begun, wake: () => {} };
   void readOn(options, reading);
   return () => {
     reading.stopped = true;
@@ -58,7 +69,7 @@ async function readOn(options: MailboxOptions, reading: Reading): Promise<void> 
   }
 }
 
-/** Over one connection, as long as it is good for it. */
+/** Reads over one connection until it fails. */
 async function readOver({ parts, key, take }: MailboxOptions, reading: Reading, turned: () => void): Promise<void> {
   const client = parts.connect('mailbox');
   reading.client = client;
@@ -69,18 +80,20 @@ async function readOver({ parts, key, take }: MailboxOptions, reading: Reading, 
     turned();
     for (const row of rows) {
       if (reading.stopped) return;
+      if (row.id === reading.begun.id && row.place < reading.begun.taken) continue;
       await take(row);
-      reading.cursor = row.id;
+      reading.begun = { id: row.id, taken: row.place + 1 };
+      if (row.last) reading.cursor = row.id;
     }
   }
 }
 
-/** One round trip: what was taken goes, what has come is read. */
+/** One round trip: trims the rows that were taken, and reads the next ones. */
 async function turn(client: Client, key: string, reading: Reading): Promise<readonly RawRow[]> {
   const { cursor, trimmed } = reading;
   const pipeline = client.pipeline();
   if (cursor !== trimmed) pipeline.xtrim(key, 'MINID', after(cursor));
-  pipeline.xread('COUNT', ROWS, 'BLOCK', BLOCK_MS, 'STREAMS', key, cursor);
+  pipeline.xread('COUNT', ENTRIES, 'BLOCK', BLOCK_MS, 'STREAMS', key, cursor);
   const replies = (await pipeline.exec()) ?? [];
   for (const [error] of replies) if (error) throw error;
   reading.trimmed = cursor;

@@ -4,12 +4,13 @@ import { CallboardError } from '../../../core/errors.ts';
 import { trustJson } from '../../../core/json.ts';
 import type { RedisParts } from '../parts.ts';
 import { readMailbox } from './mailbox.ts';
+import { readOwnReply } from './own-reply.ts';
 import { createReaper, type Reaper } from './reaper.ts';
 import { decodeRow, encodeReport, heldOf, type RawRow } from './rows.ts';
 import { listOf } from '../replies.ts';
 import type { Verdict } from '../types.ts';
 
-/** The partition that holds what the nodes say of themselves; they stand in each with their lease and their mailbox. */
+/** The partition that has the reports of the nodes. Every partition has their leases and mailboxes. */
 export const HOME = 0;
 const RETRY_MS = 1_000;
 
@@ -17,25 +18,25 @@ export type MemberOptions = {
   readonly parts: RedisParts;
   readonly nodeId: string;
   readonly listener: NodeListener;
-  /** Whether what this backend asks of the store is asked in the name of this node. */
+  /** Whether the calls of this backend are made as this node. */
   readonly speaks: boolean;
 };
 
 type Lost = 'fenced' | 'store_lost';
 
-/** A node that this process holds: in every partition under an epoch, by a lease, with a mailbox. */
+/** A node that this process holds. In every partition it has an epoch, a lease and a mailbox. */
 export class Member {
   readonly #options: MemberOptions;
   readonly #boot = randomUUID();
   readonly #partitions: readonly number[];
-  /** By partition; empty until it was attached. */
+  /** By partition; empty until the node is attached. */
   #epochs: readonly number[] = [];
   #state: 'taking' | 'up' | 'left' = 'taking';
   #lost: Lost | null = null;
-  /** Its lease ran out, or may have, and was renewed since. */
+  /** Its lease ran out, or may have, and was renewed afterwards. */
   #lapsed = false;
   #stopReading: (() => void)[] = [];
-  /** Pulses of which not every partition has brought its row. */
+  /** Pulses whose row did not yet arrive from every partition, with the number of rows that did. */
   readonly #pulses = new Map<string, number>();
   readonly #reaper: Reaper;
   #wake: () => void = () => {};
@@ -51,7 +52,7 @@ export class Member {
     return this.#options.nodeId;
   }
 
-  /** Takes up the id. Throws when another live process holds it. */
+  /** Registers this process under the id. Throws if another live process holds it. */
   async attach(): Promise<void> {
     await this.#take();
     this.#read();
@@ -68,11 +69,11 @@ export class Member {
         if (found === null) return this.verdict('FENCED');
         const [lapsed, ...gone] = listOf(found).map(String);
         if (lapsed === '1') this.#lapsed = true;
-        // Whatever it takes to clear away after others, the next beat does not wait for it.
+        // The next beat does not wait for the cleanup after other nodes.
         this.#reaper.begin(partition, gone);
       }),
     ).catch((error: unknown) => {
-      // It may have been this beat that renewed a lease which had run out, and nobody was told.
+      // This beat may have renewed a lease that had run out, and its answer, which says so, was lost.
       this.#lapsed = true;
       throw error;
     });
@@ -81,7 +82,7 @@ export class Member {
     listener.revived();
   }
 
-  /** Gives the id back; the returned promise says when all that it held is cleared away. Never rejects. */
+  /** Releases the id. Resolves once everything that the node held is cleaned up. Never rejects. */
   async leave(): Promise<void> {
     if (this.#state === 'left') return;
     this.#state = 'left';
@@ -95,7 +96,7 @@ export class Member {
     }
   }
 
-  /** The store refused what was asked in this node's name. */
+  /** The store refused a call of this node. */
   verdict(verdict: Verdict): void {
     if (this.#state === 'left') return;
     if (verdict === 'LOST') this.#lost = 'store_lost';
@@ -103,7 +104,7 @@ export class Member {
     if (this.#state === 'up') void this.#comeBack();
   }
 
-  /** The listener is told at once, even while the id cannot be had: what it holds is not its own any more. */
+  /** Tells the listener at once, even if the id cannot be registered again yet: it no longer owns its links and waits. */
   async #comeBack(): Promise<void> {
     const { parts, listener } = this.#options;
     this.#state = 'taking';
@@ -132,7 +133,7 @@ export class Member {
       this.#epochs = taken;
       this.#identify(taken);
     } catch (error) {
-      // In the partitions where it did succeed: nobody reads there.
+      // No mailbox is read yet in the partitions in which the node was attached.
       const freed = this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot));
       await Promise.allSettled(freed);
       throw error;
@@ -170,7 +171,7 @@ export class Member {
       readMailbox({
         parts,
         key: parts.store.key(partition, 'mailbox', `${nodeId}:${this.#epochs[partition]}`),
-        take: (row) => this.#deliver(row),
+        take: (row) => this.#deliver(partition, row),
       }),
     );
   }
@@ -179,10 +180,16 @@ export class Member {
     for (const stop of this.#stopReading.splice(0)) stop();
   }
 
-  async #deliver({ fields }: RawRow): Promise<void> {
+  async #deliver(partition: number, { fields }: RawRow): Promise<void> {
     const { parts } = this.#options;
     const { store, held } = parts;
     if (fields.get('kind') === 'pulse') return this.#pulse(fields.get('token') ?? '');
+    const name = fields.get('own');
+    if (name !== undefined) {
+      const reply = await readOwnReply(parts, { partition, rpcId: fields.get('rpcId') ?? '', name });
+      if (reply) this.#hand({ kind: 'reply', reply });
+      return;
+    }
     const large = fields.get('large');
     const [found] = large === undefined ? [] : await store.read([['HGET', large, fields.get('field') ?? '']]);
     const result = large === undefined ? fields.get('result') : found;
@@ -192,7 +199,7 @@ export class Member {
     this.#hand(row);
   }
 
-  /** The rows of a pulse came through every mailbox: all of them are read. */
+  /** A pulse counts once its row arrived from every mailbox: all of them are read. */
   #pulse(token: string): void {
     const seen = (this.#pulses.get(token) ?? 0) + 1;
     if (seen < this.#partitions.length) {

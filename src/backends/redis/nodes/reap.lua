@@ -1,8 +1,8 @@
--- Clears away what a node held whose lease is over, or that leaves: it is fenced, its mailbox goes, its links count as lost and what waited
--- for them is parked, the waits of its callers end; at last the node itself: one that died is still listed for `nodes_gone`. A part at a
--- time; what its links were running is left to the same instance and to the deadline.
--- a: node; boot, '' for one of another process: that is cleared away only when its lease is over.
--- Returns {1: more is left, or 0: nothing is, or it lives; the rows, as flat lists, of the links that this act found lost}.
+-- Cleans up after a node whose lease is over, or that leaves, one part at a time: fences it, removes its mailbox, marks its links as lost,
+-- parks the commands that were queued for them, ends the waits of its callers, and at last removes the node. A node that died stays listed
+-- for `nodes_gone`. Commands that its links were running stay: the same instance may resume them, and else they end at their deadline.
+-- a: node; boot, or '' for a node of another process, which is reaped only when its lease is over.
+-- Returns {1 if more is left, 0 if nothing is left or the node is alive; the rows, as flat lists, of the links that this act found lost}.
 -- class: allow_oom
 -- needs: lib-nodes-reap
 acts['nodes-reap'] = function(a)
@@ -23,7 +23,7 @@ acts['nodes-reap'] = function(a)
   local out = { rows = {}, size = 0 }
   if lib.nodes_unbind(node, 64, out) + lib.nodes_unwait(node, 256) > 0 then return { 1, out.rows } end
   call('ZREM', key('nodes'), node)
-  -- Others may finish what a node began that leaves.
+  -- Another node may finish the cleanup that a leaving node began.
   if boot or tonumber(lease) == 1 then call('HDEL', name, 'report', 'updatedAt')
   else call('ZADD', key('nodesgone'), text(now + lib.nodes_gone), node) end
   return { 0, {} }

@@ -5,15 +5,15 @@ import { listOf } from '../replies.ts';
 
 export type ReaperOptions = {
   readonly parts: Pick<RedisParts, 'store' | 'log'>;
-  /** Told of the links that were found lost, each once in the whole deployment. */
+  /** Called with the links that were found lost, each once in the whole deployment. */
   readonly linksLost: (connections: readonly Connection[]) => void;
 };
 
-/** Clears away what nodes held that are gone. */
+/** Cleans up after nodes that are gone. */
 export interface Reaper {
-  /** All of a node in a partition. `boot` is that of a process of our own; null: only once its lease is over. Throws as acts do. */
+  /** Removes all that a node held in a partition. `boot`: that of this process; null: only if the node's lease is over. Throws as acts do. */
   clear(partition: number, node: string, boot: string | null): Promise<void>;
-  /** Begins to clear away after these, each unless that is under way. What goes wrong is left to the next time. */
+  /** Starts the cleanup after these nodes, unless it is running. If it fails, the next call starts it again. */
   begin(partition: number, nodes: readonly string[]): void;
 }
 

@@ -2,15 +2,23 @@ import type { DispatcherNode, MailboxRow, NodeReport } from '../../../core/deliv
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { JsonText } from '../../../core/json.ts';
 import type { Held } from '../commands/held.ts';
-import { askedField } from '../commands/predict.ts';
+import { requestField } from '../commands/predict.ts';
 import { decodeCommand, encodeCommand } from '../commands/record.ts';
-import { fieldsOf } from '../replies.ts';
+import { listOf } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
-/** A row as it stands in a mailbox, before a large result is fetched. */
-export type RawRow = { readonly id: string; readonly fields: ReadonlyMap<string, string> };
+/**
+ * A row of a mailbox, before a large result is fetched. `id`: its entry; `place`: its index among the rows of the entry; `last`: it is the
+ * entry's last row.
+ */
+export type RawRow = {
+  readonly id: string;
+  readonly place: number;
+  readonly last: boolean;
+  readonly fields: ReadonlyMap<string, string>;
+};
 
-/** Name and value in turn, after the kind. */
+/** The fields of a row after its kind: names and values in turn. */
 export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly (string | number)[] {
   switch (row.kind) {
     case 'command':
@@ -24,6 +32,10 @@ export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly
     }
     case 'drain':
       return ['withinMs', row.withinMs];
+    case 'question':
+      return ['questionId', row.questionId, 'from', row.from, 'topic', row.topic, 'text', row.text];
+    case 'answer':
+      return ['questionId', row.questionId, 'text', row.text];
     case 'reply': {
       const { rpcId, command, result } = row.reply;
       return ['rpcId', rpcId, 'record', encodeCommand(command), ...present('result', result)];
@@ -31,7 +43,7 @@ export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly
   }
 }
 
-/** The row, or null where a newer version of callboard wrote a kind that this one does not know. `result` is that of a reply. */
+/** The row; null for a kind that only a newer version of callboard knows. `result`: the result of a reply. */
 export function decodeRow(
   fields: ReadonlyMap<string, string>,
   result: JsonText | null,
@@ -51,6 +63,13 @@ export function decodeRow(
     }
     case 'drain':
       return { kind, withinMs: Number(text('withinMs')) };
+    case 'question': {
+      const topic = text('topic');
+      if (topic !== 'series') return null;
+      return { kind, questionId: text('questionId'), from: text('from'), topic, text: text('text') };
+    }
+    case 'answer':
+      return { kind, questionId: text('questionId'), text: text('text') };
     case 'reply': {
       const command = decodeCommand(text('record'));
       return { kind, reply: { rpcId: text('rpcId'), command, result } };
@@ -60,33 +79,47 @@ export function decodeRow(
   }
 }
 
-/** The client and the command that a row names, by themselves or by what was asked for. */
+/** The client and the command that a row names, in fields of its own or in its request. */
 function namedIn(fields: ReadonlyMap<string, string>): { readonly client: ClientKey; readonly key: CommandKey } {
-  const asked = fields.get('asked')?.split('\0');
+  const request = fields.get('request')?.split('\0');
   const text = (name: 'userId' | 'clientId' | 'commandId'): string =>
-    asked ? askedField(asked, name) : (fields.get(name) ?? '');
+    request ? requestField(request, name) : (fields.get(name) ?? '');
   const client = { userId: text('userId'), clientId: text('clientId') };
   return { client, key: { ...client, commandId: text('commandId') } };
 }
 
-/** What a row that offers a command says of it; null for another row, and for one that names it alone. */
+/** The command that a row carries; null for a row that only names a command, and for rows of other kinds. */
 export function heldOf(fields: ReadonlyMap<string, string>): Held | null {
-  const [state, asked] = [fields.get('state'), fields.get('asked')];
-  if (state === undefined || asked === undefined) return null;
-  return { state, asked, waits: fields.get('waits') ?? '', params: fields.get('params') ?? null };
+  const [state, request] = [fields.get('state'), fields.get('request')];
+  if (state === undefined || request === undefined) return null;
+  return { state, request, waits: fields.get('waits') ?? '', params: fields.get('params') ?? null };
 }
 
-/** What XREAD or XRANGE answers for one stream. */
+/** The rows in the reply of XREAD or XRANGE for one stream, in order. */
 export function rawRows(entries: unknown): readonly RawRow[] {
   if (!Array.isArray(entries)) return [];
-  return (entries as readonly (readonly [string, Reply])[]).map(([id, flat]) => ({ id, fields: fieldsOf(flat) }));
+  return (entries as readonly (readonly [string, Reply])[]).flatMap(([id, flat]) => {
+    const rows = rowsIn(listOf(flat).map(String));
+    return rows.map((fields, place) => ({ id, place, last: place === rows.length - 1, fields }));
+  });
+}
+
+/** Each row begins with its field `kind`. */
+function rowsIn(flat: readonly string[]): readonly ReadonlyMap<string, string>[] {
+  const rows: Map<string, string>[] = [];
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    const [name = '', value = ''] = [flat[i], flat[i + 1]];
+    if (name === 'kind') rows.push(new Map());
+    rows.at(-1)?.set(name, value);
+  }
+  return rows;
 }
 
 export function encodeReport(report: NodeReport): string {
   return JSON.stringify({ ...report, counters: Object.fromEntries(report.counters) });
 }
 
-/** Null where the node has not said anything. */
+/** Null if the node has not reported. */
 export function decodeNode(nodeId: string, reply: Reply): DispatcherNode | null {
   const [report, updatedAt] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
   if (typeof report !== 'string') return null;

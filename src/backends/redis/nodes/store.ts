@@ -5,16 +5,17 @@ import { scanSorted, type PageRequest, type Scan } from '../../../core/page.ts';
 import type { RedisParts } from '../parts.ts';
 import { silentNodes, lookAtNodes } from './look.ts';
 import { HOME, Member } from './member.ts';
+import { listOf } from '../replies.ts';
 import { decodeNode, encodeRow } from './rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
 export type RedisNodes = NodeStore & {
-  /** Gives back every id that is still held. */
+  /** Releases every id that is still held. */
   close(): Promise<void>;
 };
 
-/** core's NodeStore. The first node that it attaches speaks for the whole backend: what it asks of the store is fenced by its epoch. */
+/** core's NodeStore. The calls of the whole backend are made as the first node that it attaches, so its epoch fences them. */
 export function createRedisNodes(parts: RedisParts): RedisNodes {
   const { store } = parts;
   const members = new Map<string, Member>();
@@ -63,27 +64,35 @@ async function post(store: Store, nodeId: string, row: MailboxRow): Promise<bool
     return (await store.act(partitionOf(store, row), 'nodes-post', args)) === 1;
   }
   const token = randomUUID();
-  const told = await Promise.all(
+  const posted = await Promise.all(
     partitions(store).map((partition) => store.act(partition, 'nodes-post', [nodeId, 'pulse', 'token', token])),
   );
-  return told.every((one) => one === 1);
+  return posted.every((one) => one === 1);
 }
 
 function partitionOf(store: Store, row: Exclude<MailboxRow, { kind: 'pulse' }>): number {
-  if (row.kind === 'drain') return HOME;
+  if (row.kind === 'drain' || row.kind === 'question' || row.kind === 'answer') return HOME;
   if (row.kind === 'kick') return store.partitionOfUser(row.client.userId);
   return store.partitionOfUser(row.kind === 'reply' ? row.reply.command.userId : row.key.userId);
 }
 
-/** The oldest of all partitions first. */
+/** The due commands of all partitions, oldest first. */
 async function due(store: Store, limit: number): Promise<readonly CommandKey[]> {
-  const found = await Promise.all(partitions(store).map((partition) => store.act(partition, 'nodes-due', [limit])));
+  const found = await Promise.all(partitions(store).map((partition) => dueIn(store, partition, limit)));
   return found
-    .flatMap((rows) => (Array.isArray(rows) ? (rows as readonly Reply[]).map(texts) : []))
+    .flatMap((rows) => rows.map(texts))
     .map(([since, userId = '', clientId = '', commandId = '']) => ({ since, key: { userId, clientId, commandId } }))
     .sort((a, b) => Number(a.since) - Number(b.since))
     .slice(0, limit)
     .map(({ key }) => key);
+}
+
+/** One search looks into a bounded number of scopes, so it is repeated until it found enough or looked into all. */
+async function dueIn(store: Store, partition: number, limit: number): Promise<readonly Reply[]> {
+  for (;;) {
+    const [more, ...rows] = listOf(await store.act(partition, 'nodes-due', [limit]));
+    if (more !== 1) return rows;
+  }
 }
 
 async function list(parts: RedisParts, page: PageRequest): Promise<Scan<DispatcherNode>> {

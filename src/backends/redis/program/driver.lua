@@ -1,4 +1,4 @@
--- The call's frame: who calls is looked at first, then the acts run one after another.
+-- Runs a call: checks the calling node first, then runs the acts one after another.
 local function fence()
   if ARGV[2] == '' then return nil end
   local name = key('node', ARGV[2])

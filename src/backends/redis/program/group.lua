@@ -1,17 +1,19 @@
--- Acts of one call that write to the same index do so together, once, when the last of them is done: nobody sees a state between, since
--- the call is one atomic step. Only acts that stand in `grouped` leave their writes to the end; all others find everything written.
+-- Grouped acts of one call leave their writes to the end of the call: each key is then written by one command. No one can see a state in
+-- between, because a call is one atomic step. An act that is not in `grouped` runs after the writes of the acts before it.
 local grouped = {}
 local grouping = false
--- What was read in this call and only ungrouped acts, or who keeps it, can change.
+-- Values that were read in this call and that only the code that reads them, or ungrouped acts, can change.
 local facts = {}
--- Run at the end, once each.
+-- Functions that run at the end of the call.
 local ends = {}
--- By name of the index: by member what becomes of it last, a score (true in a SET) or false.
-local pending, binned = {}, {}
+-- By name of the index, by member: its last score, or false if it was removed.
+local pending = {}
+-- By name of the index: by member the lowest score that it is given.
+local lowered = {}
 local expiries = {}
-local sizes, lasts = {}, {}
+local sizes = {}
 
--- So many texts go with one command at most.
+-- Sends at most 1000 texts with one command.
 local function inParts(command, name, texts)
   for i = 1, #texts, 1000 do
     call(command, name, unpack(texts, i, math.min(#texts, i + 999)))
@@ -19,22 +21,21 @@ local function inParts(command, name, texts)
 end
 
 local function write(name)
-  local rows = pending[name]
+  local members = pending[name]
   pending[name] = nil
-  if not rows then return end
+  if not members then return end
   local added, gone = {}, {}
-  for member, score in pairs(rows.of) do
-    if not score then gone[#gone + 1] = member
-    else
-      if score ~= true then added[#added + 1] = score end
+  for member, score in pairs(members) do
+    if score then
+      added[#added + 1] = score
       added[#added + 1] = member
-    end
+    else gone[#gone + 1] = member end
   end
-  inParts(rows.set and 'SADD' or 'ZADD', name, added)
-  inParts(rows.set and 'SREM' or 'ZREM', name, gone)
+  inParts('ZADD', name, added)
+  inParts('ZREM', name, gone)
 end
 
--- Fields of hashes that acts of this call have read or changed, by name of the key. A text; false: absent; or a function that answers the
+-- Fields of hashes that acts of this call have read or changed, by name of the key: a text; false if absent; or a function that returns the
 -- text at the end of the call.
 local hashes = {}
 
@@ -61,7 +62,7 @@ local function writeHash(name, held)
   inParts('HDEL', name, gone)
 end
 
--- Everything is written now, and what was read is not believed any more.
+-- Writes everything that was left to the end, and drops every value that was read.
 local function flush()
   local last = ends
   ends = {}
@@ -71,46 +72,47 @@ local function flush()
   end
   hashes = {}
   for name in pairs(pending) do write(name) end
-  if #binned > 0 then call('UNLINK', unpack(binned)) end
-  for name, ms in pairs(expiries) do call('PEXPIRE', name, text(ms)) end
-  binned, expiries, facts, sizes, lasts = {}, {}, {}, {}, {}
-end
-
-local function note(name, member, score, set)
-  local rows = pending[name]
-  if not rows then
-    rows = { of = {}, set = set }
-    pending[name] = rows
+  for name, members in pairs(lowered) do
+    for member, score in pairs(members) do call('ZADD', name, 'LT', text(score), member) end
   end
-  rows.of[member] = score
+  lowered = {}
+  for name, ms in pairs(expiries) do call('PEXPIRE', name, text(ms)) end
+  expiries, facts, sizes = {}, {}, {}
 end
 
--- ZADD, ZREM, SADD and SREM of one member, and UNLINK of what no act of the call reads again: at once, or with the others of the call.
+local function note(name, member, score)
+  local members = pending[name]
+  if not members then
+    members = {}
+    pending[name] = members
+  end
+  members[member] = score
+end
+
+-- ZADD and ZREM of one member: at once, or with the others of the call.
 local function put(name, score, member)
   if not grouping then return call('ZADD', name, score, member) end
   if sizes[name] then sizes[name] = sizes[name] + 1 end
-  if lasts[name] then lasts[name] = math.max(lasts[name], tonumber(score)) end
-  note(name, member, score, false)
+  note(name, member, score)
 end
 local function drop(name, member)
   if not grouping then return call('ZREM', name, member) end
   sizes[name] = nil
-  note(name, member, false, false)
-end
-local function join(name, member)
-  if not grouping then return call('SADD', name, member) end
-  note(name, member, true, true)
-end
-local function quit(name, member)
-  if not grouping then return call('SREM', name, member) end
-  note(name, member, false, true)
-end
-local function unlink(name)
-  if not grouping then return call('UNLINK', name) end
-  binned[#binned + 1] = name
+  note(name, member, false)
 end
 
--- Reads fields of a HASH that are not known yet, with one command for them all.
+-- ZADD of one member, unless it has a lower score: at once, or with the others of the call. Not for an index that `put` or `drop` changes.
+local function lower(name, score, member)
+  if not grouping then return call('ZADD', name, 'LT', score, member) end
+  local members = lowered[name]
+  if not members then
+    members = {}
+    lowered[name] = members
+  end
+  members[member] = math.min(tonumber(score), members[member] or math.huge)
+end
+
+-- Reads the fields of a HASH that are not known yet, with one command.
 local function prefetch(name, fields)
   local seen, missing = hashOf(name).seen, {}
   for _, field in ipairs(fields) do
@@ -126,7 +128,7 @@ local function prefetch(name, fields)
   end
 end
 
--- What acts of this call will read: by name of an act, a function that says so by `want`. So a call reads each HASH by one command.
+-- By name of an act: a function that declares by `want` what the act will read, so that a call reads each HASH with one command.
 local reads = {}
 local wanted = {}
 
@@ -144,7 +146,7 @@ local function fetchWanted()
   wanted = {}
 end
 
--- The values of fields of a HASH, as a list; false where there is none.
+-- The values of fields of a HASH, as a list; false for an absent field.
 local function get(name, ...)
   if not grouping then return call('HMGET', name, ...) end
   local fields, values = { ... }, {}
@@ -158,8 +160,8 @@ local function get(name, ...)
   return values
 end
 
--- Sets a field of a HASH, or removes it where `value` is false: at once, or with the others of the call. `value` may be a function: it is
--- asked for the text when the field is written.
+-- Sets a field of a HASH, or removes it if `value` is false: at once, or with the others of the call. `value` may be a function that returns
+-- the text when the field is written.
 local function set(name, field, value)
   if grouping then
     local held = hashOf(name)
@@ -170,7 +172,7 @@ local function set(name, field, value)
   if value then call('HSET', name, field, value) else call('HDEL', name, field) end
 end
 
--- Gives a key an expiry, ms, once all that was done so far is written.
+-- Gives a key an expiry, ms, after the writes of this call.
 local function expire(name, ms)
   expiries[name] = ms
 end
@@ -184,16 +186,7 @@ local function size(name)
   return count
 end
 
--- The highest score of a ZSET, or more: what was dropped in this call may still count.
-local function highest(name)
-  if lasts[name] then return lasts[name] end
-  write(name)
-  local last = tonumber(call('ZREVRANGE', name, 0, 0, 'WITHSCORES')[2] or 0)
-  if grouping then lasts[name] = last end
-  return last
-end
-
--- What `read` answers (never nil), read once in a call of grouped acts.
+-- The value that `read` returns (never nil); it runs once in a call of grouped acts.
 local function fact(name, read)
   if not grouping then return read() end
   local value = facts[name]
@@ -204,7 +197,7 @@ local function fact(name, read)
   return value
 end
 
--- Runs at the end of the call, or now. Everything that is put off so is written by `flush`.
+-- Runs a function at the end of a call of grouped acts, or else now.
 local function atEnd(run)
   if grouping then ends[#ends + 1] = run else run() end
 end

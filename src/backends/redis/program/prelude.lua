@@ -1,4 +1,4 @@
--- One program for all acts: it runs a list of them, in order, as one atomic step of the partition whose meta key is KEYS[1].
+-- The start of every program. A program runs a list of acts, in order, as one atomic step of the partition whose meta key is KEYS[1].
 -- ARGV: 1 time (ms) instead of the server's, or ''; 2 node, or '' for none; 3 its epoch; 4 number of this call, growing; 5 highest
 --       number whose answer the node had; then, for each act: its name, how many arguments, the arguments.
 -- Answer: {'OK', reply...}, each reply {1, value} or {0, message}; or {'FENCED'}: the node's epoch is over; or {'LOST'}: the store

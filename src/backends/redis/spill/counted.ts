@@ -7,8 +7,8 @@ type Counted = { readonly holdings: Holdings; readonly bytes: number; readonly e
 
 /** What this node put into a store that several share, in the share `spilled_bytes` of each user, until it expires or is taken back. */
 export interface CountedPuts {
-  /** Throws `share_exceeded` or `store_full`. Counts nothing. */
-  check(userId: string, bytes: number): void;
+  /** Why so many bytes may not be put: `share_exceeded` or `store_full`; null: they may. Counts nothing. */
+  refusal(userId: string, bytes: number): CallboardError | null;
   add(put: {
     readonly name: string;
     readonly userId: string;
@@ -30,12 +30,12 @@ export function createCountedPuts(clock: Pick<Clock, 'now'>, shares: Shares): Co
     put.holdings.release('spilled_bytes', put.bytes);
   };
   return {
-    check(userId, bytes) {
+    refusal(userId, bytes) {
       const now = clock.now();
       for (let old = byAge.first(); old && old.expiresAt <= now; old = byAge.first()) remove(old.name);
       const share = 'spilled_bytes';
       const refusal = shares.of(userId).refusal(share, bytes);
-      if (refusal !== null) throw new CallboardError(refusal, SHARE_MESSAGE[refusal], { share });
+      return refusal && new CallboardError(refusal, SHARE_MESSAGE[refusal], { share });
     },
     add({ name, userId, bytes, expiresAt }) {
       const put = { name, holdings: shares.of(userId), bytes, expiresAt, gone: false };

@@ -7,7 +7,7 @@ acts['spill-put'] = function(a)
   lib.spill_sweep(8)
   if not lib.spill_fits(bytes, tonumber(a[4])) then lib.spill_sweep(500) end
   if not lib.spill_fits(bytes, tonumber(a[4])) then return 0 end
-  -- It is hidden by its stamp; the key's own expiry, an hour later, is for where nobody sweeps.
+  -- Its stamp hides it on time. The key expires an hour later, in case no node sweeps it.
   call('SET', name, a[2] .. ' ' .. a[5], 'PX', text(math.max(0, tonumber(a[2]) - now) + 3600000))
   call('ZADD', key('payloads'), a[2], a[1] .. ':' .. a[3])
   call('INCRBY', key('payloadbytes'), a[3])

@@ -37,12 +37,22 @@ export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOpt
     async put(text, expiresAt, userId) {
       const name = randomBytes(16).toString('hex');
       const bytes = utf8Length(text);
-      counted.check(userId, bytes);
+      const refusal = counted.refusal(userId, bytes);
+      if (refusal) throw refusal;
       const args = [name, expiresAt, bytes, bound, text];
       const taken = await store.act(placeOf(name), 'spill-put', args).catch(unlessOutOfMemory);
       if (taken !== 1) throw full();
       counted.add({ name, userId, bytes, expiresAt });
       return { name, bytes, sha256: sha256(text), expiresAt };
+    },
+    async preview(bytes, userId) {
+      const refusal = counted.refusal(userId, bytes);
+      if (refusal) return refusal;
+      // Which partition it would lie in is not known before, and where it does not fit, expired ones may make room.
+      const fits = await Promise.all(
+        Array.from({ length: store.partitions }, (_, partition) => store.act(partition, 'spill-fits', [bytes, bound])),
+      ).catch(unlessOutOfMemory);
+      return fits.every((fit) => fit === 1) ? null : 'unknown';
     },
     async discard({ name, bytes }) {
       counted.remove(name);

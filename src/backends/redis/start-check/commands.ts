@@ -27,6 +27,7 @@ export const COMMANDS = {
   PEXPIRE: 'KEY 1',
   PTTL: 'KEY',
   PUBLISH: 'CHANNEL v',
+  PUBSUB: 'NUMSUB CHANNEL',
   SADD: 'KEY m',
   SET: 'KEY v',
   SRANDMEMBER: 'KEY',
@@ -64,7 +65,7 @@ const OF_LEGACY_STREAM = ['TYPE KEY', 'XLEN KEY', 'XINFO GROUPS KEY', 'XPENDING 
 const OF_LEGACY_PENDING = ['TYPE KEY', 'LLEN KEY', 'SCARD KEY', 'XLEN KEY'];
 
 /** Commands whose right is given for one subcommand. */
-const WITH_SUBCOMMAND: ReadonlySet<string> = new Set(['CLUSTER', 'XINFO']);
+const WITH_SUBCOMMAND: ReadonlySet<string> = new Set(['CLUSTER', 'PUBSUB', 'XINFO']);
 
 export type Names = { readonly key: string; readonly channel: string };
 

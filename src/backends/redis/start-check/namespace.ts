@@ -3,8 +3,8 @@ import { CallboardError } from '../../../core/errors.ts';
 import { rootOf } from '../keys.ts';
 import type { Store } from '../store/store.ts';
 
-/** How things lie in Redis. Whoever changes it so that older nodes would misread raises it. */
-export const SCHEMA = 4;
+/** The version of the data in Redis. Every change that older nodes would misread increments it. */
+export const SCHEMA = 7;
 
 export type Namespace = {
   /** Signs the cursors of the deployment: every node reads those of every other. */
@@ -12,8 +12,8 @@ export type Namespace = {
 };
 
 /**
- * Takes up the namespace: whoever comes first fixes its partitions and its schema, everyone after must bring the same. Throws
- * `invalid_argument` otherwise, and has then changed nothing.
+ * Opens the namespace. The first node sets its partitions and its schema, and every later node must have the same. Throws
+ * `invalid_argument` if they differ, and then changes nothing.
  */
 export async function enterNamespace(store: Store): Promise<Namespace> {
   const root = rootOf(store.namespace);
@@ -28,7 +28,7 @@ export async function enterNamespace(store: Store): Promise<Namespace> {
   return { cursorKey: cursor };
 }
 
-/** Sets what is not set yet, and answers all. */
+/** Sets the fields that are not set yet, and returns all of them. */
 async function hold(
   store: Store,
   key: string,

@@ -3,7 +3,7 @@ import type { Program, Programs } from '../program/program.ts';
 import { isRefusal } from '../start-check/rights.ts';
 import { unavailable, type Client, type Identity, type Reply, type Verdict } from '../types.ts';
 
-/** Acts of one call, and characters of their arguments: so much runs in some 2 ms, and Redis serves nobody else meanwhile. */
+/** Acts of one call, and characters of their arguments, at most: that many run in about 2 ms, in which Redis blocks. */
 const MAX_ACTS = 32;
 const MAX_CHARS = 256 * 1024;
 
@@ -13,7 +13,7 @@ type Asked = {
   readonly resolve: (reply: Reply) => void;
   readonly reject: (error: CallboardError) => void;
 };
-/** Who calls, and how far its calls have come: in a store that lost a write, the number noted is behind the one confirmed. */
+/** The calling node and the numbers of its calls: a store that lost a write has a lower number than the node has confirmed. */
 type Caller = { readonly identity: Identity; sent: number; confirmed: number };
 
 export type BatchOptions = {
@@ -32,7 +32,7 @@ export type Batches = {
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
 };
 
-/** Gathers the acts of a tick: those of one partition and class go as one call of the program, or a few where they are many. */
+/** Collects the acts of a tick: those of one partition and class are sent as one call of the program, or as a few if there are many. */
 export function createBatches(options: BatchOptions): Batches {
   const { programs } = options;
   const queues = new Map<string, { partition: number; asked: Asked[] }>();
@@ -80,7 +80,7 @@ type Call = {
   readonly caller: Caller | undefined;
 };
 
-/** Answers each act; a verdict where the whole call was refused. Never rejects. */
+/** Settles the promise of each act. Resolves to a verdict if the whole call was refused. Never rejects. */
 async function run(options: BatchOptions, call: Call): Promise<Verdict | null> {
   const { asked, caller } = call;
   const number = caller ? ++caller.sent : 0;
@@ -120,7 +120,7 @@ async function evaluate(options: BatchOptions, call: Call, number: number): Prom
   try {
     return (await client.evalsha(program.sha, 1, ...argv)) as readonly Reply[];
   } catch (error) {
-    // The cache of scripts is volatile: whoever misses the program brings it.
+    // Redis does not persist its cache of scripts: if it lacks the program, the program is sent.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
     return (await client.eval(program.source, 1, ...argv)) as readonly Reply[];
   }

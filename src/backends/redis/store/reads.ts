@@ -1,6 +1,6 @@
 import { unavailable, type Client, type ReadCommand, type Reply } from '../types.ts';
 
-/** A list of more goes by itself: the short ones of its tick need not wait for it. */
+/** A longer list is sent alone, so that the short ones of its tick do not wait for it. */
 const SHORT = 32;
 
 type Asked = {
@@ -19,8 +19,8 @@ export type ReadOptions = {
 export type Reads = (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
 
 /**
- * Gathers the lists of reads of a tick: those of one slot go to Redis as one pipeline, each answered for itself. A list is of one slot. Throws
- * `store_unavailable`.
+ * Collects the lists of reads of a tick: those of one slot are sent as one pipeline, and each gets its own answer. All keys of a list are in
+ * one slot. Throws `store_unavailable`.
  */
 export function createReads(options: ReadOptions): Reads {
   const queues = new Map<string, Asked[]>();
@@ -46,7 +46,7 @@ export function createReads(options: ReadOptions): Reads {
   };
 }
 
-/** The tag of the keys: what of a name decides on its slot. Null: it has none, as a key that is not ours. */
+/** The hash tag of the first key, which decides its slot. Null for a key without one, which is not ours. */
 function slotOf([first]: readonly ReadCommand[]): string | null {
   return /^\{([^}]+)\}/.exec(String(first?.[1] ?? ''))?.[1] ?? null;
 }

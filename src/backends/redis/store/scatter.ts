@@ -2,13 +2,13 @@ import type { Store } from './store.ts';
 
 type Keyed = { readonly userId: string };
 
-/** How keys are asked for: `ask` gets those of one partition, at most `most`, and answers each in that order. */
+/** How keys are read: `ask` gets at most `most` keys of one partition, and returns one answer per key, in their order. */
 export type Scatter<K extends Keyed, A> = {
   readonly most: number;
   readonly ask: (partition: number, some: readonly K[]) => Promise<readonly A[]>;
 };
 
-/** One answer per key, in the order of the keys: asked for in all partitions concerned at once. */
+/** One answer per key, in the order of the keys. Reads all partitions concerned at the same time. */
 export async function scattered<K extends Keyed, A>(
   store: Pick<Store, 'partitionOfUser'>,
   keys: readonly K[],

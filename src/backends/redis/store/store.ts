@@ -18,7 +18,7 @@ export type StoreOptions = {
   readonly time?: (() => number) | undefined;
 };
 
-/** How the rooms reach Redis: acts, each atomic and batched with the others of its tick, and reads, each list one round trip, or one with others of its tick. */
+/** The access of the rooms to Redis: acts, each atomic and sent with others of its tick, and lists of reads, each one round trip or less. */
 export interface Store {
   readonly namespace: string;
   readonly partitions: number;
@@ -28,18 +28,18 @@ export interface Store {
   key(partition: number, kind: KeyKind, hash?: string): string;
   hash(...texts: readonly string[]): string;
   /**
-   * Runs an act of the program; its arguments are texts and numbers, null goes as ''. Acts of one tick and partition travel together and run
-   * in the order asked. Throws `store_unavailable` when Redis does not answer (whether it ran is then unknown: every act can be asked again)
-   * or refuses the node.
+   * Runs an act of the program. Its arguments are texts and numbers; null is sent as ''. Acts of one tick and partition are sent together and
+   * run in the order of the calls. Throws `store_unavailable` if Redis does not answer (the act may have run; every act can be repeated) or
+   * refuses the node.
    */
   act(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
-  /** Reads whose keys lie in one partition, in one round trip, answers in order. Throws `store_unavailable`. */
+  /** Reads keys of one partition in one round trip. One answer per command, in order. Throws `store_unavailable`. */
   read(commands: readonly ReadCommand[]): Promise<readonly Reply[]>;
-  /** As `read` in every partition at once; one list of answers for each. */
+  /** Like `read`, in every partition at the same time; one list of answers for each. */
   readAll(commands: (partition: number) => readonly ReadCommand[]): Promise<readonly (readonly Reply[])[]>;
-  /** From now on calls to this partition are made as this node; null: as nobody. */
+  /** From now on calls to this partition are made as this node; null: without a node. */
   identify(partition: number, identity: Identity | null): void;
-  /** Told of each call that was refused for who made it. */
+  /** The listener is called with each call that was refused because of its node. */
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
   /** Round trips so far: an act's call, or a list of reads. Those made at once over several partitions count once each. */
   readonly roundTrips: number;
@@ -72,7 +72,7 @@ export function createStore(options: StoreOptions): Store {
   };
 }
 
-/** Hashes of names that are remembered: a command's is asked for at each of its acts. */
+/** Hashes that are cached at most: each act on a command needs those of its client and its user. */
 const REMEMBERED = 10_000;
 
 function remembering(digest: (text: string) => string): (text: string) => string {

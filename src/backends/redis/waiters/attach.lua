@@ -1,4 +1,4 @@
--- Waits on a command that is known: the record is read and the wait registered in one, so that no end falls between.
+-- Registers a wait on a known command. Reading the record and registering are one act, so no end is missed in between.
 -- a: 1 client's hash, 2 command, 3 user's hash; 4 rpc id, 5 node of the caller, 6 what it waits for, 7 within ms, or ''; 8 how many may wait
 --    on one command; 9 how long results are shown, ms.
 -- Returns {'unknown'}; {'full'}; {'satisfied', record, result or false, now}; {'waiting', record, the wait's row}.

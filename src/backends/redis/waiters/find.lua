@@ -1,7 +1,7 @@
--- Looks through a stretch of an index of waits for those that a filter keeps, oldest first. Changes nothing.
--- a: kind of the index; its hash, or ''; after which place, or ''; how many to find at most; how many to look at; then the filter, each
---    '' for any: least age, ms; client; node of the target; node of the caller.
--- Returns the place come to, or false at the end; then the places found.
+-- Searches a part of an index of waits for those that match a filter, oldest first. Changes nothing.
+-- a: kind of the index; its hash, or ''; after which place, or ''; how many to find at most; how many to read at most; then the filter,
+--    each '' for any: least age, ms; client; node of the target; node of the caller.
+-- Returns the last place that was read, or false at the end; then the places found.
 -- class: allow_oom
 -- needs: lib-waiters
 acts['waiters-find'] = function(a)

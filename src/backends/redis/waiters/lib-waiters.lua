@@ -1,33 +1,33 @@
--- Waiters: callers that wait on a command. The rows of a command stand as one text in its client's HASH (see lib-commands), and by place
--- (when it came, then in which order) in the indexes: so listings begin after a place, and no row moves.
+-- Waiters: callers that wait on a command. The waiters of a command are one text in its client's HASH (see lib-commands). The indexes
+-- `waits` and `userwaits` have the place of each (time, number, command). A place never changes, so a page of a listing begins after one.
 -- needs: lib-commands, lib-ended, lib-nodes, lib-record
 
--- Whether the record has come as far as is waited for.
+-- Whether a record has reached the stage that is waited for.
 lib.commands_satisfied = function(waitFor, rec)
   local ranks = { admitted = 0, queued = 1, dispatched = 2, acknowledged = 3, terminal = 4 }
   local stages = { admitted = 'admitted', acknowledged = 'acknowledged', completed = 'terminal' }
   return ranks[rec.stage] >= ranks[stages[waitFor]]
 end
 
--- A row as its text: each field with a NUL behind it.
+-- The text of a row: each field is followed by a NUL.
 lib.waiters_text = function(row)
   local nul = '\0'
-  return row.rpcId .. nul .. row.callerNodeId .. nul .. row.waitFor .. nul .. row.createdAt .. nul .. row.timesOutAt .. nul .. row.place .. nul
+  return row.rpcId .. nul .. row.callerNodeId .. nul .. row.waitFor .. nul .. row.createdAt .. nul .. row.timesOutAt .. nul .. row.order .. nul
 end
 
 -- The rows of a command's text, oldest first.
 lib.waiters_parse = function(waits)
   local rows = {}
   local pattern = '(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z'
-  for rpcId, callerNodeId, waitFor, createdAt, timesOutAt, place in string.gmatch(waits or '', pattern) do
+  for rpcId, callerNodeId, waitFor, createdAt, timesOutAt, order in string.gmatch(waits or '', pattern) do
     rows[#rows + 1] = {
-      rpcId = rpcId, callerNodeId = callerNodeId, waitFor = waitFor, createdAt = createdAt, timesOutAt = timesOutAt, place = place,
+      rpcId = rpcId, callerNodeId = callerNodeId, waitFor = waitFor, createdAt = createdAt, timesOutAt = timesOutAt, order = order,
     }
   end
   return rows
 end
 
--- Keeps these rows of a command, and no other.
+-- Replaces the rows of a command.
 lib.waiters_keep = function(rec, rows)
   local texts = {}
   for i, row in ipairs(rows) do texts[i] = lib.waiters_text(row) end
@@ -44,7 +44,12 @@ lib.waiters_find = function(rec, rpcId)
   return found, #rows
 end
 
--- Registers a wait, once for each rpc id, and answers its text. `withinMs` nil: as long as the command may live.
+-- The place of a row in the indexes. The name of the command begins at byte 27.
+lib.waiters_place = function(rec, row)
+  return string.format('%013d:%012d', tonumber(row.createdAt), tonumber(row.order)) .. rec.name
+end
+
+-- Registers a wait, once for each rpc id, and returns its text. `withinMs` nil: for as long as the command may live.
 lib.waiters_add = function(rec, rpcId, callerNode, waitFor, withinMs)
   local known = lib.waiters_find(rec, rpcId)
   if known then return lib.waiters_text(known) end
@@ -56,28 +61,27 @@ lib.waiters_add = function(rec, rpcId, callerNode, waitFor, withinMs)
     waitFor = waitFor,
     createdAt = text(now),
     timesOutAt = text(timesOutAt),
-    place = string.format('%015d:%012d:', now, lib.waiters_order()) .. rec.name .. '\1' .. rpcId,
+    order = text(lib.waiters_order()),
   }
   local whole = lib.waiters_text(row)
   rec.waits = (rec.waits or '') .. whole
   set(key('client', rec.ch), 'w' .. rec.id, rec.waits)
-  put(key('waits'), '0', row.place)
-  put(key('userwaits', rec.uh), '0', row.place)
-  put(key('clientwaits', rec.ch), '0', row.place)
-  join(key('nodewaits', callerNode), rec.name .. '\1' .. rpcId)
+  local place = lib.waiters_place(rec, row)
+  put(key('waits'), '0', place)
+  put(key('userwaits', rec.uh), '0', place)
   return whole
 end
 
--- Numbers in order; a call takes 32 at a time, as many as its acts may need.
+-- The next number. A call of grouped acts takes 32 at a time, as many as its acts may need.
 lib.waiters_order = function()
   local many = grouping and 32 or 1
   local orders = fact('orders', function() return { upTo = call('HINCRBY', key('meta'), 'seq', many), left = many } end)
   if orders.left == 0 then orders.upTo, orders.left = call('HINCRBY', key('meta'), 'seq', many), many end
   orders.left = orders.left - 1
-  return orders.upTo - orders.left
+  return (orders.upTo - orders.left) % 1e12
 end
 
--- Idempotent; the command is untouched.
+-- Removes a wait. Idempotent. The command does not change.
 lib.waiters_remove = function(ch, id, rpcId)
   local rec = lib.commands_live(ch, id)
   if not rec then return end
@@ -88,60 +92,68 @@ lib.waiters_remove = function(ch, id, rpcId)
   lib.waiters_keep(rec, left)
 end
 
--- Takes a wait out of the indexes.
+-- Removes a wait from the indexes.
 lib.waiters_leave = function(rec, row)
-  drop(key('waits'), row.place)
-  drop(key('userwaits', rec.uh), row.place)
-  drop(key('clientwaits', rec.ch), row.place)
-  quit(key('nodewaits', row.callerNodeId), rec.name .. '\1' .. row.rpcId)
+  local place = lib.waiters_place(rec, row)
+  drop(key('waits'), place)
+  drop(key('userwaits', rec.uh), place)
 end
 
--- The record and its result as a reply row has them; a large result is fetched by who reads the row.
+-- The record and the result as fields of a reply row. For a large result the row has its key and field, and the reader fetches it.
 lib.waiters_fields = function(rec, result)
   local inlineBytes = 16384
   local fields = { record = lib.commands_text(rec) }
   if result and #result > inlineBytes then
-    fields.large, fields.field = lib.ended_key('results', rec.uh, rec.resultIn), rec.name
+    fields.large, fields.field = lib.ended_results(rec, rec.resultIn), rec.name
   elseif result then fields.result = result end
   return fields
 end
 
--- Replies to each waiter that the record satisfies now, oldest first, and removes it. Called after the record was changed; `result`: the
--- one that it has now, where it has one.
-lib.waiters_reply = function(rec, result)
-  if not rec.waits then return end
-  local fields, left = nil, {}
+-- Replies to each waiter that the record satisfies now, oldest first, and removes it. Called after the record was changed. `result`: the
+-- one that it has now, where it has one. `reported`: the calling node recorded this end, so it knows the record and the result; the row
+-- for a waiter of that node only names them. Returns how many such rows there are.
+lib.waiters_reply = function(rec, result, reported)
+  if not rec.waits then return 0 end
+  local fields, left, named, replied = nil, {}, 0, false
   for _, row in ipairs(lib.waiters_parse(rec.waits)) do
     if lib.commands_satisfied(row.waitFor, rec) then
-      fields = fields or lib.waiters_fields(rec, result)
-      fields.rpcId = row.rpcId
+      replied = true
       lib.waiters_leave(rec, row)
-      lib.nodes_post(row.callerNodeId, 'reply', fields)
+      if reported and row.callerNodeId == ARGV[2] then
+        lib.nodes_post(row.callerNodeId, 'reply', { rpcId = row.rpcId, own = rec.uh .. rec.name })
+        named = named + 1
+      else
+        fields = fields or lib.waiters_fields(rec, result)
+        fields.rpcId = row.rpcId
+        lib.nodes_post(row.callerNodeId, 'reply', fields)
+      end
     else left[#left + 1] = row end
   end
-  if fields then lib.waiters_keep(rec, left) end
+  if replied then lib.waiters_keep(rec, left) end
+  return named
 end
 
--- A stretch of an index (`waits`, `userwaits`, `clientwaits`) after a place, at most `limit` rows that are at least `minAgeMs` old: their
--- places.
+-- The next places of an index (`waits`, `userwaits`) after a place: at most `limit`, of waits that are at least `minAgeMs` old.
 lib.waiters_stretch = function(index, after, limit, minAgeMs)
   local from, to = '-', '+'
   if after then from = '(' .. after end
-  if minAgeMs then to = '(' .. string.format('%015d', math.max(0, now - minAgeMs + 1)) end
+  if minAgeMs then to = '(' .. string.format('%013d', math.max(0, now - minAgeMs + 1)) end
   return call('ZRANGEBYLEX', index, from, to, 'LIMIT', 0, limit)
 end
 
--- Client, command and rpc id of a place, or of a member of `nodewaits`.
-lib.waiters_named = function(name)
-  local ch, id, rpcId = string.match(name, '^(......................)(.*)\1(.*)$')
-  return ch, id, rpcId
+-- The command of a place and its row; nil if the wait is gone.
+lib.waiters_at = function(place)
+  local rec = lib.commands_live(string.sub(place, 27, 48), string.sub(place, 49))
+  local order = text(tonumber(string.sub(place, 15, 26)))
+  for _, row in ipairs(rec and lib.waiters_parse(rec.waits) or {}) do
+    if row.order == order then return rec, row end
+  end
+  return nil
 end
 
--- Where the target's connection is (false: nowhere), where the wait is one that the filter asks for; nil where it is not.
+-- The node of the target's connection (false: none) if a wait matches the filter, else nil.
 lib.waiters_match = function(place, clientId, nodeId, callerNodeId)
-  local ch, id, rpcId = lib.waiters_named(string.match(place, '^%d+:%d+:(.*)$'))
-  local rec = lib.commands_live(ch, id)
-  local row = rec and lib.waiters_find(rec, rpcId)
+  local rec, row = lib.waiters_at(place)
   if not row then return nil end
   if clientId and rec.clientId ~= clientId then return nil end
   if nodeId and rec.nodeId ~= nodeId then return nil end

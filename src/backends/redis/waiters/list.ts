@@ -6,29 +6,28 @@ import type { Store } from '../store/store.ts';
 import { readPlaces, type Place } from './rows.ts';
 import type { Reply } from '../types.ts';
 
-/** Rows that one act looks at: so much takes some 2 ms. */
+/** Rows that one act reads at most, which takes about 2 ms. */
 const STRETCH = 500;
 
-/** An index of waits: those of a client, of a user, or of a partition. */
+/** An index of waits: those of a user, or of a partition. */
 type Index = { readonly partition: number; readonly kind: KeyKind; readonly hash: string | null };
 
-/** What one partition has for a page. `to`: it was looked through as far as this; null: to its end. */
+/** What one partition has for a page. `to`: the last place that was searched; null if the search reached the end. */
 type Found = { readonly partition: number; readonly places: readonly Place[]; readonly to: Place | null };
 
 type Tally = Awaited<ReturnType<WaiterStore['countByNode']>>;
 
-/** Where the waits that a filter may keep stand. */
-export function indexesOf(store: Store, { userId, clientId }: WaiterFilter): readonly Index[] {
+/** The indexes that have the waits that a filter may keep. */
+export function indexesOf(store: Store, { userId }: WaiterFilter): readonly Index[] {
   if (userId === null)
     return Array.from({ length: store.partitions }, (_, partition) => ({ partition, kind: 'waits', hash: null }));
   const partition = store.partitionOfUser(userId);
-  if (clientId === null) return [{ partition, kind: 'userwaits', hash: store.hash(userId) }];
-  return [{ partition, kind: 'clientwaits', hash: store.hash(userId, clientId) }];
+  return [{ partition, kind: 'userwaits', hash: store.hash(userId) }];
 }
 
 export async function listWaits(store: Store, filter: WaiterFilter, page: PageRequest): Promise<Scan<PendingWait>> {
   const found = await Promise.all(indexesOf(store, filter).map((index) => find(store, index, { filter, page })));
-  // Beyond the nearest place come to, another partition may have rows that were not seen yet.
+  // After the nearest place that a search ended at, that partition may have rows that were not read yet.
   const bound = found.reduce<Place | null>((least, { to }) => lesser(least, to), null);
   const places = found
     .flatMap((one) => one.places.map((place) => ({ place, partition: one.partition })))
@@ -40,7 +39,7 @@ export async function listWaits(store: Store, filter: WaiterFilter, page: PageRe
   return { rows, next: last === null ? null : [last], gaps: [] };
 }
 
-/** At most COUNT_SCAN rows are looked at. */
+/** Reads at most COUNT_SCAN rows. */
 export async function tallyWaits(store: Store, filter: WaiterFilter): Promise<Tally> {
   const indexes = indexesOf(store, filter);
   const tallies = await Promise.all(
@@ -51,7 +50,7 @@ export async function tallyWaits(store: Store, filter: WaiterFilter): Promise<Ta
   return { counts, complete: tallies.every(({ complete }) => complete) };
 }
 
-/** Looks on until the page has one row more than it takes, or its budget is spent. */
+/** Searches until the page has one row more than it returns, or its budget is used up. */
 async function find(
   store: Store,
   index: Index,

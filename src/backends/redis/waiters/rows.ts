@@ -9,29 +9,30 @@ import type { ReadCommand, Reply } from '../types.ts';
 
 const WAITS_FOR = ['admitted', 'acknowledged', 'completed'] as const satisfies readonly WaitFor[];
 
-/** Where a wait stands among all: when it came, in which order, on which command, under which id. Sorts as text. */
+/** The place of a wait in the indexes: when it was registered, its number, and its command. Sorts as text. */
 export type Place = string;
 
-/** A row as it is kept beside its command. */
+/** A row of the text of waiters that is kept beside its command. */
 type Stored = {
   readonly rpcId: string;
   readonly callerNodeId: string;
   readonly waitFor: WaitFor;
   readonly createdAt: string;
   readonly timesOutAt: string;
+  readonly order: number;
 };
 
 /** The fields of a row's text: `waiters_text` of waiters/lib-waiters.lua writes them. */
 const FIELDS = 6;
 const HASH_CHARS = 22;
 
-/** The reads of what is kept of a live command: its waiters, its state and what was asked for. */
+/** Reads the waiters, the state and the request of a live command. */
 export function readOf(store: Store, partition: number, client: string, commandId: string): ReadCommand {
   const key = store.key(partition, 'client', client);
   return ['HMGET', key, `w${commandId}`, `s${commandId}`, `a${commandId}`];
 }
 
-/** The waits at places of one partition beside their commands, in one round trip; null for those that are no more. */
+/** The waits at places of one partition with their commands, in one round trip; null for waits that are gone. */
 export async function readPlaces(
   store: Store,
   partition: number,
@@ -44,17 +45,19 @@ export async function readPlaces(
     }),
   );
   return places.map((place, i) => {
-    const { rpcId } = parsePlace(place);
-    return decodeWaits(replies[i]).find(({ waiter }) => waiter.rpcId === rpcId) ?? null;
+    const { order } = parsePlace(place);
+    return decodeWaits(replies[i], order)[0] ?? null;
   });
 }
 
-/** All waits of one command, oldest first, of what `readOf` read. */
-export function decodeWaits(reply: Reply | undefined): readonly PendingWait[] {
-  const [rows, state, asked] = listOf(reply);
-  if (typeof rows !== 'string' || typeof state !== 'string' || typeof asked !== 'string') return [];
-  const command = decodeCommand(state + asked);
-  return storedIn(rows).map((row) => ({ waiter: waiterOf(row, command), command }));
+/** The waits of one command, oldest first, from the reply to `readOf`. `order`: only the wait with this number. */
+export function decodeWaits(reply: Reply | undefined, order: number | null = null): readonly PendingWait[] {
+  const [rows, state, request] = listOf(reply);
+  if (typeof rows !== 'string' || typeof state !== 'string' || typeof request !== 'string') return [];
+  const command = decodeCommand(state + request);
+  return storedIn(rows)
+    .filter((row) => order === null || row.order === order)
+    .map((row) => ({ waiter: waiterOf(row, command), command }));
 }
 
 /** The first waiter in a text of rows. */
@@ -78,11 +81,11 @@ function storedIn(rows: string): readonly Stored[] {
   const fields = rows.split('\0');
   const found: Stored[] = [];
   for (let at = 0; at + FIELDS < fields.length; at += FIELDS) {
-    const [rpcId = '', callerNodeId = '', waitFor = '', createdAt = '', timesOutAt = ''] = fields.slice(
+    const [rpcId = '', callerNodeId = '', waitFor = '', createdAt = '', timesOutAt = '', order = ''] = fields.slice(
       at,
       at + FIELDS,
     );
-    found.push({ rpcId, callerNodeId, waitFor: waitForOf(waitFor), createdAt, timesOutAt });
+    found.push({ rpcId, callerNodeId, waitFor: waitForOf(waitFor), createdAt, timesOutAt, order: Number(order) });
   }
   return found;
 }
@@ -93,11 +96,14 @@ function waitForOf(text: string): WaitFor {
   return found;
 }
 
-/** `<time>:<order>:<client's hash><command>\x01<rpc id>`. */
-function parsePlace(place: Place): { readonly client: string; readonly commandId: string; readonly rpcId: string } {
-  const named = place.slice(place.indexOf(':', place.indexOf(':') + 1) + 1);
-  const end = named.indexOf('\x01');
-  return { ...commandOf(named.slice(0, end)), rpcId: named.slice(end + 1) };
+/** `<time, 13 digits>:<order, 12 digits><client's hash><command>`. */
+function parsePlace(place: Place): { readonly client: string; readonly commandId: string; readonly order: number } {
+  return { ...commandOf(place.slice(26)), order: Number(place.slice(14, 26)) };
+}
+
+/** The hash of the client that a place is of. */
+export function clientIn(place: Place): string {
+  return parsePlace(place).client;
 }
 
 /** The client's hash and the id of a command, of the text that names it in an index. */

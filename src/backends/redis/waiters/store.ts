@@ -1,15 +1,14 @@
 import type { NewWaiter } from '../../../core/delivery/commands.ts';
 import type { AttachResult, Counted, CountedScan, PendingWait, WaiterStore } from '../../../core/delivery/waiters.ts';
-import type { CommandKey } from '../../../core/ids.ts';
+import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { trustJson } from '../../../core/json.ts';
 import { WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
-import type { KeyKind } from '../keys.ts';
 import { nameArgs } from '../commands/parts.ts';
 import { decodeCommand, retained } from '../commands/record.ts';
 import type { Store } from '../store/store.ts';
 import { listWaits, tallyWaits } from './list.ts';
-import { decodeWaiter, decodeWaits, readOf, readPlaces, texts } from './rows.ts';
+import { clientIn, decodeWaiter, decodeWaits, readOf, readPlaces, texts, type Place } from './rows.ts';
 import type { Reply } from '../types.ts';
 
 /** core's WaiterStore over the indexes that the acts on commands keep. */
@@ -27,17 +26,13 @@ export function createRedisWaiters({ store, retentionMs }: Pick<RedisParts, 'sto
     },
     countByNode: (filter) => tallyWaits(store, filter),
     ofUsers: (userIds, first) =>
-      summaries(
+      inPartitions(
         store,
-        userIds.map((userId) => ({ userId, kind: 'userwaits', hash: store.hash(userId) })),
-        first,
+        userIds.map((userId) => ({ userId })),
+        (partition, own) => ofUsers(store, { partition, own, first }),
       ),
     ofClients: (keys, first) =>
-      summaries(
-        store,
-        keys.map(({ userId, clientId }) => ({ userId, kind: 'clientwaits', hash: store.hash(userId, clientId) })),
-        first,
-      ),
+      inPartitions(store, keys, (partition, own) => ofClients(store, { partition, own, first })),
     ofCommands: (keys) => ofCommands(store, keys),
   };
 }
@@ -57,34 +52,50 @@ async function attach({ store, retentionMs }: Attaching, key: CommandKey, reques
   return { kind: 'waiting', waiter: decodeWaiter(String(more), command), command };
 }
 
-type Asked = { readonly userId: string; readonly kind: KeyKind; readonly hash: string };
+type Asked<A> = { readonly partition: number; readonly own: readonly A[]; readonly first: number };
+/** The first places of some index, and how many it has. */
+type Head = { readonly total: number; readonly places: readonly Place[] };
 
-/** Two round trips, however many are asked for: their indexes, then their rows. */
-async function summaries(store: Store, asked: readonly Asked[], first: number): Promise<readonly CountedScan[]> {
-  const found = await inPartitions(store, asked, async (partition, own) => {
-    const indexes = own.map(({ kind, hash }) => store.key(partition, kind, hash));
-    const replies = await store.read(
-      indexes.flatMap((index) => [
-        ['ZCARD', index],
-        ['ZRANGE', index, 0, first - 1],
-      ]),
-    );
-    const heads = own.map((_, i) => ({ total: Number(replies[2 * i]), places: texts(replies[2 * i + 1]) }));
-    const waits = (
-      await readPlaces(
-        store,
-        partition,
-        heads.flatMap(({ places }) => places),
-      )
-    ).values();
-    return heads.map(({ total, places }) =>
-      summary(
-        total,
-        places.map((place) => ({ place, wait: waits.next().value ?? null })),
-      ),
-    );
+/** Two round trips for any number of users: their indexes, then their rows. */
+async function ofUsers(
+  store: Store,
+  { partition, own, first }: Asked<{ readonly userId: string }>,
+): Promise<readonly CountedScan[]> {
+  const indexes = own.map(({ userId }) => store.key(partition, 'userwaits', store.hash(userId)));
+  const replies = await store.read(
+    indexes.flatMap((index) => [
+      ['ZCARD', index],
+      ['ZRANGE', index, 0, first - 1],
+    ]),
+  );
+  const heads = own.map((_, i) => ({ total: Number(replies[2 * i]), places: texts(replies[2 * i + 1]) }));
+  return summaries(store, partition, heads);
+}
+
+/** As `ofUsers`: a client's are among those of its user. */
+async function ofClients(store: Store, { partition, own, first }: Asked<ClientKey>): Promise<readonly CountedScan[]> {
+  const users = [...new Set(own.map(({ userId }) => userId))];
+  const replies = await store.read(
+    users.map((userId) => ['ZRANGE', store.key(partition, 'userwaits', store.hash(userId)), 0, -1]),
+  );
+  const clients = new Map<string, Place[]>(own.map(({ userId, clientId }) => [store.hash(userId, clientId), []]));
+  for (const place of replies.flatMap(texts)) clients.get(clientIn(place))?.push(place);
+  const heads = own.map(({ userId, clientId }) => {
+    const places = clients.get(store.hash(userId, clientId)) ?? [];
+    return { total: places.length, places: places.slice(0, first) };
   });
-  return found;
+  return summaries(store, partition, heads);
+}
+
+async function summaries(store: Store, partition: number, heads: readonly Head[]): Promise<readonly CountedScan[]> {
+  const all = heads.flatMap(({ places }) => places);
+  const waits = (await readPlaces(store, partition, all)).values();
+  return heads.map(({ total, places }) =>
+    summary(
+      total,
+      places.map((place) => ({ place, wait: waits.next().value ?? null })),
+    ),
+  );
 }
 
 function summary(
@@ -108,7 +119,7 @@ function ofCommands(store: Store, keys: readonly CommandKey[]): Promise<readonly
   });
 }
 
-/** Asks each partition for its own at once; the answers stand in the order asked. */
+/** Reads from each partition at the same time. One answer per key, in the order of the keys. */
 async function inPartitions<A extends { readonly userId: string }, R>(
   store: Store,
   asked: readonly A[],

@@ -1,7 +1,7 @@
--- Counts the waits of a stretch of an index that a filter keeps, by the node of the target's connection. Changes nothing.
--- a: kind of the index; its hash, or ''; after which place, or ''; how many to look at; then the filter, each '' for any: least age, ms;
+-- Counts the waits in a part of an index that match a filter, by the node of the target's connection. Changes nothing.
+-- a: kind of the index; its hash, or ''; after which place, or ''; how many to read; then the filter, each '' for any: least age, ms;
 --    client; node of the target; node of the caller.
--- Returns how many were looked at; the place come to, or false at the end; then node ('' for none) and count in turn.
+-- Returns how many were read; the last place, or false at the end; then in turn a node ('' for none) and its count.
 -- class: allow_oom
 -- needs: lib-waiters
 acts['waiters-tally'] = function(a)

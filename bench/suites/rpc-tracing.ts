@@ -1,0 +1,172 @@
+/** What tracing adds to a call, inside this process: there is nothing to compare it with outside. */
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+  type Sampler,
+} from '@opentelemetry/sdk-trace';
+import { trace } from '@opentelemetry/api';
+import { createCallboard, type CallboardOptions } from '../../src/callboard.ts';
+import type { UserPrincipal } from '../../src/core/auth/principal.ts';
+import type { Core } from '../../src/core/core.ts';
+import { beginDispatchSpan } from '../../src/core/delivery/link-spans.ts';
+import { createLinkQueue, type LinkQueue } from '../../src/core/delivery/link-queues.ts';
+import type { Command } from '../../src/core/delivery/command.ts';
+import type { ClientLink, LinkSession } from '../../src/core/delivery/link.ts';
+import { trustJson } from '../../src/core/json.ts';
+import { withCallSpan } from '../../src/core/rpc/call-span.ts';
+import { median } from '../lib/numbers.ts';
+import type { Goal, Row, Table } from '../lib/report.ts';
+import type { Run } from '../lib/rounds.ts';
+import { PAYLOAD_TEXT } from '../lib/rpc.ts';
+
+type TraceApi = NonNullable<CallboardOptions['tracing']>;
+
+const OFF = 'tracing off';
+/** Each with the most microseconds that it may add to a call. */
+const MODES: readonly { readonly name: string; readonly bound: number; readonly sampler: () => Sampler }[] = [
+  { name: 'tracing, sampled off', bound: 1, sampler: () => new AlwaysOffSampler() },
+  { name: 'tracing, 1 % sampled', bound: 1, sampler: () => new TraceIdRatioBasedSampler(0.01) },
+  { name: 'tracing, all sampled', bound: 10, sampler: () => new AlwaysOnSampler() },
+];
+const OFF_BOUND = 0.2;
+const TITLE = 'What tracing adds to a call inside the relay';
+
+/** Calls in a chunk, and chunks of each mode in a round. The modes alternate chunk by chunk. */
+const CHUNK = 250;
+const CHUNKS = 60;
+const WARM_CHUNKS = 20;
+const SEAM_CALLS = 1_000_000;
+
+export type TracingCosts = { readonly table: Table; readonly goals: readonly Goal[] };
+
+/** Medians of the differences between chunks with and without tracing that ran one after the other. */
+export async function measureTracing({ pace, quick, say, wanted }: Run): Promise<TracingCosts> {
+  const added = new Map<string, number[]>([OFF, ...MODES.map(({ name }) => name)].map((name) => [name, []]));
+  if (![...added.keys()].some(wanted)) return { table: tableOf([]), goals: [] };
+  say('rpc: what tracing adds');
+  for (let round = 0; round < pace.rounds; round++) {
+    added.get(OFF)?.push(seams());
+    await measureRound(added, quick ? 3 : CHUNKS);
+  }
+  const rows = [...added].map(([name, us]): Row => ({ name, kind: 'own', values: { cpu: median(us) }, note: '' }));
+  const bounds = new Map([[OFF, OFF_BOUND], ...MODES.map(({ name, bound }): [string, number] => [name, bound])]);
+  const goals = rows.map(({ name, values }): Goal => {
+    return { text: `${name}, us`, measured: values?.['cpu'] ?? null, at: 'most', bound: bounds.get(name) ?? 0 };
+  });
+  return { table: tableOf(rows), goals };
+}
+
+function tableOf(rows: readonly Row[]): Table {
+  return { title: TITLE, columns: [{ key: 'cpu', label: 'CPU us/call' }], rows, by: 'cpu' };
+}
+
+/** Fresh relays for each round, because a relay remembers the calls that ended. */
+async function measureRound(added: ReadonlyMap<string, number[]>, chunks: number): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const plain = stack.use(await startCalls(null));
+  const traced = [];
+  for (const { name, sampler } of MODES) traced.push({ name, calls: stack.use(await startCalls(apiWith(sampler()))) });
+  for (let chunk = -WARM_CHUNKS; chunk < chunks; chunk++)
+    for (const { name, calls } of traced) {
+      // Every other time the traced chunk comes first, so that no side gains from its place.
+      const [first, second] = chunk % 2 === 0 ? [plain, calls] : [calls, plain];
+      const costs = new Map([[first, await first.cost()]]);
+      costs.set(second, await second.cost());
+      if (chunk >= 0) added.get(name)?.push((costs.get(calls) ?? NaN) - (costs.get(plain) ?? NaN));
+    }
+}
+
+/** The whole SDK, with an exporter that sends nothing. */
+function apiWith(root: Sampler): TraceApi {
+  const exporter = {
+    export: (_: unknown, done: (result: { code: number }) => void) => done({ code: 0 }),
+    shutdown: async () => {},
+  };
+  const spanProcessors = [new BatchSpanProcessor({ exporter, maxQueueSize: 100_000 })];
+  const provider = new TracerProvider({ sampler: new ParentBasedSampler({ root }), spanProcessors });
+  return {
+    getTracer: (name) => provider.getTracer(name) as ReturnType<TraceApi['getTracer']>,
+    setSpanContext: trace.setSpanContext.bind(trace) as TraceApi['setSpanContext'],
+  };
+}
+
+type Calls = AsyncDisposable & {
+  /** Makes a chunk of calls, one after the other. Resolves with the CPU time of one, in microseconds. */
+  cost(): Promise<number>;
+};
+
+const USER: UserPrincipal = {
+  kind: 'user',
+  userId: 'bench',
+  scopes: new Set(['connect', 'invoke'] as const),
+  expiresAt: null,
+};
+const ACTION = { name: 'work', summary: null, description: null, version: null, checksArguments: null, schema: null };
+const RESULT = { kind: 'result', payload: trustJson(PAYLOAD_TEXT), error: null, refused: false } as const;
+
+/** A relay in this process, and a client that acknowledges and completes each command in the same tick. */
+async function startCalls(tracing: TraceApi | null): Promise<Calls> {
+  const callboard = createCallboard({ config: { auth: {} }, ...(tracing && { tracing }) });
+  const { core } = callboard;
+  await core.start();
+  let session: LinkSession | null = null;
+  const link: ClientLink = {
+    sendCommand({ commandId }) {
+      void session?.ack(commandId);
+      void session?.end(commandId, RESULT);
+    },
+    sendCancel() {},
+    backlog: () => 0,
+    close() {},
+  };
+  session = await core.links.open(USER, helloOf(), link);
+  session.begin();
+  return {
+    cost: async () => {
+      const before = process.cpuUsage();
+      for (let i = 0; i < CHUNK; i++) await call(core);
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / CHUNK;
+    },
+    [Symbol.asyncDispose]: () => callboard.close(),
+  };
+}
+
+function helloOf(): Parameters<Core['links']['open']>[1] {
+  const action = { ...ACTION, metadata: null };
+  return { clientId: 'tab', instanceId: 'i1', clientType: 'web', metadata: null, actions: [action] };
+}
+
+const PARAMS = trustJson(PAYLOAD_TEXT);
+
+async function call(core: Core): Promise<void> {
+  const answer = await core.rpc.invoke(USER, { userId: USER.userId, clientId: 'tab', action: 'work', params: PARAMS });
+  if (answer.kind !== 'outcome') throw new Error(`the call ended as ${answer.kind}`);
+}
+
+const NO_TRACING = { tracing: null, nodeId: 'n' } as const;
+
+/** CPU time, in microseconds, of what a call passes through for tracing where nothing is traced. */
+function seams(): number {
+  const request = { userId: 'bench', clientId: 'tab', action: 'work' };
+  const client = { userId: 'bench', clientId: 'tab' };
+  const link = {} as ClientLink;
+  const linkQueue: LinkQueue = createLinkQueue(client, { nodeId: 'n', instanceId: 'i', epoch: 1 }, link);
+  const command = { callSpan: null } as Command;
+  let passed = 0;
+  const before = process.cpuUsage();
+  for (let i = 0; i < SEAM_CALLS; i++) {
+    withCallSpan(NO_TRACING, request, (span) => {
+      passed += span === null ? 1 : 0;
+      return null;
+    });
+    if (beginDispatchSpan(NO_TRACING, linkQueue, command) === null && linkQueue.spans === null) passed++;
+  }
+  const { user, system } = process.cpuUsage(before);
+  if (passed !== 2 * SEAM_CALLS) throw new Error('something was traced');
+  return (user + system) / SEAM_CALLS;
+}

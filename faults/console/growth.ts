@@ -1,0 +1,11 @@
+/** By how much the best line (least squares) through samples in equal distances rises from the first to the last. */
+export function growth(samples: readonly number[]): number {
+  const middle = (samples.length - 1) / 2;
+  const mean = samples.reduce((sum, value) => sum + value, 0) / samples.length;
+  let [top, bottom] = [0, 0];
+  samples.forEach((value, at) => {
+    top += (at - middle) * (value - mean);
+    bottom += (at - middle) ** 2;
+  });
+  return bottom === 0 ? 0 : (top / bottom) * (samples.length - 1);
+}

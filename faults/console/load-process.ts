@@ -1,0 +1,80 @@
+/** A process that holds connected clients and makes calls to them at a steady rate, beside the relay that is measured. */
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import { z } from 'zod';
+import { createHttpCaller } from '../../src/clients/caller/index.ts';
+import { signToken } from '../../src/http/token.ts';
+import { serveActs } from '../lib/acts.ts';
+import { CONNECT, RATE, type Connecting } from './load.ts';
+
+/** How many connections open at once, so that the relay's listen backlog never overflows. */
+const AT_ONCE = 64;
+const TICK_MS = 10;
+const ACTIONS = ['door.open', 'note.add', 'page.print', 'photo.take', 'sign.show'];
+const HELLO_PAYLOAD = JSON.stringify({ actions: ACTIONS.map((name) => ({ name, summary: `Does ${name}` })) });
+const COMMAND = z.object({ type: z.string(), command_id: z.string().optional() });
+
+const open: WebSocket[] = [];
+let timer: ReturnType<typeof setInterval> | undefined;
+let made = 0;
+let wrong: string | null = null;
+
+serveActs({
+  async connect(given) {
+    const asked = CONNECT.parse(given);
+    for (let first = 0; first < asked.clients; first += AT_ONCE) {
+      const ids = Array.from({ length: Math.min(AT_ONCE, asked.clients - first) }, (_, at) => first + at);
+      open.push(...(await Promise.all(ids.map((id) => opened(id, asked)))));
+    }
+    return open.length;
+  },
+  rate(given) {
+    const { url, token, perSecond, clients, perUser } = RATE.parse(given);
+    clearInterval(timer);
+    const caller = createHttpCaller({ url, token });
+    const began = performance.now();
+    let begun = 0;
+    const call = async (n: number): Promise<void> => {
+      // A step that is coprime to the number of clients visits all of them.
+      const client = (n * 7919) % clients;
+      const target = {
+        userId: userOf(client, perUser),
+        clientId: `client-${client}`,
+        action: ACTIONS[n % ACTIONS.length] ?? '',
+      };
+      const { outcome } = await caller.invoke(target, { n });
+      made++;
+      if (outcome !== 'completed') wrong ??= `a call ended ${outcome}`;
+    };
+    if (perSecond === 0) return null;
+    timer = setInterval(() => {
+      const due = Math.floor(((performance.now() - began) / 1000) * perSecond);
+      while (begun < due) call(begun++).catch((error: unknown) => void (wrong ??= String(error)));
+    }, TICK_MS);
+    return null;
+  },
+  /** How many calls completed, how many clients are connected, and the first problem. */
+  state: () => ({ made, connected: open.filter(({ readyState }) => readyState === WebSocket.OPEN).length, wrong }),
+});
+
+function userOf(client: number, perUser: number): string {
+  return `user-${Math.floor(client / perUser)}`;
+}
+
+/** A client that answers each command at once. */
+async function opened(id: number, { link, secret, perUser }: Connecting): Promise<WebSocket> {
+  const user = userOf(id, perUser);
+  const token = await signToken({ secret, user, scopes: ['connect'], ttlSeconds: 24 * 3600, now: Date.now() });
+  const socket = new WebSocket(link, 'callboard.v1', { perMessageDeflate: false });
+  await once(socket, 'open');
+  const hello = { type: 'hello', token, client_id: `client-${id}`, instance_id: `i-${id}`, client_type: 'console' };
+  socket.send(`${JSON.stringify(hello)}\n${HELLO_PAYLOAD}`);
+  const [first] = await once(socket, 'message');
+  if (!String(first).startsWith('{"type":"welcome"')) throw new Error(`The relay said ${String(first).slice(0, 200)}`);
+  socket.on('message', (data) => {
+    const { type, command_id } = COMMAND.parse(JSON.parse(String(data).split('\n', 1)[0] ?? ''));
+    if (type === 'ping') socket.send('{"type":"pong"}');
+    else if (type === 'command') socket.send(`{"type":"result","command_id":"${command_id}"}\n{"ok":true}`);
+  });
+  return socket;
+}

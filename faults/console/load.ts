@@ -1,0 +1,39 @@
+/** Clients and calls beside the relay, in a process of their own. */
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { startChild } from '../lib/child.ts';
+import { ADMIN_TOKEN, SECRET, type Relay } from '../lib/relay.ts';
+
+export const CONNECT = z.object({ link: z.string(), secret: z.string(), clients: z.number(), perUser: z.number() });
+export type Connecting = z.infer<typeof CONNECT>;
+export const RATE = z.object({
+  ...{ url: z.string(), token: z.string(), perSecond: z.number() },
+  ...{ clients: z.number(), perUser: z.number() },
+});
+const STATE = z.object({ made: z.number(), connected: z.number(), wrong: z.string().nullable() });
+
+export interface ConsoleLoad extends AsyncDisposable {
+  /** Calls a second from now on; 0 stops them. */
+  rate(perSecond: number): Promise<void>;
+  /** How many calls completed, how many clients are connected, and the first thing that went wrong. */
+  state(): Promise<z.infer<typeof STATE>>;
+}
+
+const ENTRY = fileURLToPath(new URL('load-process.ts', import.meta.url));
+const PER_USER = 10;
+/** Ten thousand connections take longer than other requests. */
+const CONNECT_MS = 300_000;
+
+/** Connects this many clients, ten of each user. */
+export async function openConsoleLoad(relay: Relay, clients: number): Promise<ConsoleLoad> {
+  const child = await startChild(ENTRY);
+  const connecting: Connecting = { link: relay.linkUrl, secret: SECRET, clients, perUser: PER_USER };
+  await child.ask('connect', connecting, z.number(), CONNECT_MS);
+  return {
+    async rate(perSecond) {
+      await child.ask('rate', { url: relay.url, token: ADMIN_TOKEN, perSecond, clients, perUser: PER_USER }, z.null());
+    },
+    state: () => child.ask('state', null, STATE),
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,156 @@
+/** Measures the console in a real browser against a relay under load. */
+import { launchChromium } from '../../test/browser/kit/chromium.ts';
+import { buildConsole } from '../../src/console/build.ts';
+import { ADMIN_TOKEN, startRelay, type Relay } from '../lib/relay.ts';
+import { openConsoleLoad } from './load.ts';
+import { growth } from './growth.ts';
+import { openTab, paintTime, type Tab } from './tab.ts';
+
+export type Figure = {
+  readonly text: string;
+  readonly measured: number;
+  /** The largest value that is not a failure. */
+  readonly bound: number;
+  readonly unit: string;
+  /** How many decimals of the value are shown. */
+  readonly digits: number;
+};
+
+export type MeasureOptions = {
+  readonly connections: number;
+  /** Calls a second. */
+  readonly rate: number;
+  /** How long the heap of a live page is watched. */
+  readonly minutes: number;
+  readonly say: (line: string) => void;
+};
+
+const BUILT = new URL('../../dist/console/', import.meta.url).pathname;
+const SLOWER = 4;
+const PAINTS = 5;
+/** How long each live page is watched for long tasks, in milliseconds. */
+const WATCH_MS = 20_000;
+/** How long each part of the comparison lasts, with and without a tab, in milliseconds. */
+const IDLE_MS = 20_000;
+const IDLE_ROUNDS = 3;
+const HEAP_SAMPLES_A_MINUTE = 2;
+const MIB = 1024 * 1024;
+/** Growth by less than this many MiB may be chance, because collections are not equally complete. */
+const NOISE_MIB = 1;
+
+/** The pages that are longest when the relay is busy, with their headings. */
+const PAGES: readonly (readonly [path: string, heading: string])[] = [
+  ['', 'Overview'],
+  ['calls', 'Calls'],
+  ['calls?follow=on', 'Calls'],
+  ['clients', 'Clients'],
+  ['clients/user-1/client-10', 'client-10'],
+  ['actions', 'Actions'],
+  ['users', 'Users'],
+  ['users/user-1', 'user-1'],
+  ['history?user=user-1', 'History'],
+  ['nodes', 'Nodes'],
+  ['capacity', 'Capacity'],
+  ['waits', 'Waits'],
+];
+const LIVE_PAGES = ['', 'calls', 'calls?follow=on', 'clients'];
+
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
+
+/** All figures, in the order in which they are measured. Takes `minutes` and about five more. */
+export async function measureConsole({ connections, rate, minutes, say }: MeasureOptions): Promise<readonly Figure[]> {
+  await buildConsole(BUILT);
+  await using relay = await startRelay({ clock: 'real' });
+  say(`connecting ${connections} clients`);
+  await using load = await openConsoleLoad(relay, connections);
+  const browser = await launchChromium();
+  await using closing = new AsyncDisposableStack();
+  closing.defer(() => browser.close());
+  const at = { url: relay.url, token: ADMIN_TOKEN };
+  const figures: Figure[] = [];
+  const add = (figure: Figure): void => {
+    figures.push(figure);
+    say(`${figure.text}: ${figure.measured.toFixed(figure.digits)} ${figure.unit}`);
+  };
+
+  add(await idleCost(relay, () => openTab(browser, at)));
+  await load.rate(rate);
+  await pause(WATCH_MS);
+  const paints: number[] = [];
+  for (let time = 0; time < PAINTS; time++) paints.push(await paintTime(browser, { ...at, slower: SLOWER }));
+  add({
+    text: `first figures of the overview painted, nothing cached, CPU ${SLOWER} times slower, worst of ${PAINTS}`,
+    ...{ measured: Math.max(...paints) / 1000, bound: 1.5, unit: 's', digits: 2 },
+  });
+  {
+    await using tab = await openTab(browser, at);
+    for (const figure of await pageFigures(tab, say)) add(figure);
+    add(await heapGrowth(tab, minutes, say));
+  }
+  const { made, connected, wrong } = await load.state();
+  say(`${made} calls completed, ${connected} clients connected, ${wrong ?? 'nothing went wrong'}`);
+  if (wrong !== null || connected !== connections) throw new Error(`The load was disturbed: ${wrong}, ${connected}`);
+  return figures;
+}
+
+/** The CPU of the relay that a tab on the overview takes, as a share of one core, while nobody calls. */
+async function idleCost(relay: Relay, open: () => Promise<Tab>): Promise<Figure> {
+  let [without, withTab] = [0, 0];
+  for (let round = 0; round < IDLE_ROUNDS; round++) {
+    without += await cpuDuring(relay);
+    await using tab = await open();
+    await tab.goTo('', 'Overview');
+    await tab.page.getByText('How calls ended').waitFor();
+    withTab += await cpuDuring(relay);
+  }
+  const share = (withTab - without) / (IDLE_ROUNDS * IDLE_MS);
+  return {
+    text: 'CPU of the relay for a tab on the overview, in which nothing happens',
+    ...{ measured: share * 100, bound: 1, unit: '% of a core', digits: 2 },
+  };
+}
+
+/** Milliseconds of CPU that the relay used during one part. */
+async function cpuDuring(relay: Relay): Promise<number> {
+  const before = await relay.cpuMs();
+  await pause(IDLE_MS);
+  return (await relay.cpuMs()) - before;
+}
+
+async function pageFigures(tab: Tab, say: MeasureOptions['say']): Promise<readonly Figure[]> {
+  let most = 0;
+  let longest = 0;
+  for (const [path, heading] of PAGES) {
+    await tab.goTo(path, heading);
+    await tab.page
+      .getByText(/^Reading /)
+      .first()
+      .waitFor({ state: 'detached' });
+    // What opening a page takes is not counted: it happens once.
+    await tab.longestTask();
+    if (LIVE_PAGES.includes(path)) await pause(WATCH_MS);
+    const [elements, task] = [await tab.elements(), await tab.longestTask()];
+    say(`  /console/${path}: ${elements} elements, longest task ${task.toFixed(0)} ms`);
+    most = Math.max(most, elements);
+    longest = Math.max(longest, task);
+  }
+  return [
+    { text: 'elements of the longest page', measured: most, bound: 1500, unit: '', digits: 0 },
+    { text: 'longest task of a live page', measured: longest, bound: 100, unit: 'ms', digits: 0 },
+  ];
+}
+
+/** How much the heap of the calls page, which follows every call, grows from its second minute to its last. */
+async function heapGrowth(tab: Tab, minutes: number, say: MeasureOptions['say']): Promise<Figure> {
+  await tab.goTo('calls?follow=on', 'Calls');
+  const samples: number[] = [];
+  for (let sample = 0; sample <= minutes * HEAP_SAMPLES_A_MINUTE; sample++) {
+    await pause(60_000 / HEAP_SAMPLES_A_MINUTE);
+    samples.push((await tab.heap()) / MIB);
+    say(`  heap after ${((sample + 1) / HEAP_SAMPLES_A_MINUTE).toFixed(1)} min: ${samples.at(-1)?.toFixed(2)} MiB`);
+  }
+  return {
+    text: `growth of the tab’s heap over ${minutes} minutes of following calls, of ${samples[0]?.toFixed(1)} MiB`,
+    ...{ measured: growth(samples), bound: NOISE_MIB, unit: 'MiB', digits: 2 },
+  };
+}

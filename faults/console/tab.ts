@@ -1,0 +1,113 @@
+/** One tab of the console in Chromium, with what its main thread, its document and its heap did. */
+import { readdir } from 'node:fs/promises';
+import { getPriority, setPriority } from 'node:os';
+import type { Browser, CDPSession, Page } from 'playwright-core';
+
+export interface Tab extends AsyncDisposable {
+  readonly page: Page;
+  /** Opens a path of the console inside the tab, and waits for its heading. */
+  goTo(path: string, heading: string): Promise<void>;
+  /** Makes the tab's CPU this many times slower than that of this machine. */
+  throttle(factor: number): Promise<void>;
+  /** The longest task of the main thread since the last call, in milliseconds; 0 if none took 50 ms. */
+  longestTask(): Promise<number>;
+  /** The elements of the document. */
+  elements(): Promise<number>;
+  /** Bytes of the heap after a collection. */
+  heap(): Promise<number>;
+}
+
+/** What the tab writes to its console when the first figure is painted, before the time in milliseconds. */
+const PAINTED = 'painted at ';
+
+export type TabOptions = { readonly url: string; readonly token: string };
+
+/** Opens a tab that is signed in, in a session of its own, so that nothing is cached. */
+export async function openTab(browser: Browser, { url, token }: TabOptions): Promise<Tab> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  await context.addInitScript((given) => sessionStorage.setItem('callboard:token', given), token);
+  await context.addInitScript(watchTab);
+  const page = await context.newPage();
+  // A navigation inside the origin keeps the process of this page.
+  await page.goto(`${url}/healthz`);
+  await levelPriority(browser);
+  const session = await context.newCDPSession(page);
+  return {
+    page,
+    async goTo(path, heading) {
+      if (!page.url().includes('/console/')) await page.goto(`${url}/console/${path}`);
+      else await page.evaluate(follow, `${url}/console/${path}`);
+      await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor();
+    },
+    throttle: async (rate) => void (await session.send('Emulation.setCPUThrottlingRate', { rate })),
+    longestTask: () =>
+      page.evaluate(() => {
+        const tasks: number[] = Reflect.get(window, 'longTasks').splice(0);
+        return Math.max(0, ...tasks);
+      }),
+    elements: () => page.evaluate(() => document.querySelectorAll('*').length),
+    heap: () => heapOf(session),
+    [Symbol.asyncDispose]: () => context.close(),
+  };
+}
+
+/** Milliseconds from the navigation until the browser painted the figures of the overview, on a CPU that is `slower`. */
+export async function paintTime(
+  browser: Browser,
+  { slower, ...options }: TabOptions & { slower: number },
+): Promise<number> {
+  await using tab = await openTab(browser, options);
+  await tab.throttle(slower);
+  // A line in the browser's console says when: asking the page would take its time away.
+  const painted = tab.page.waitForEvent('console', {
+    predicate: (line) => line.text().startsWith(PAINTED),
+    timeout: 60_000,
+  });
+  await tab.page.goto(`${options.url}/console/`, { waitUntil: 'commit' });
+  return Number((await painted).text().slice(PAINTED.length));
+}
+
+/**
+ * Chromium gives its processes a priority of their own. They get that of this process, so that one may raise it for a
+ * measurement beside other programs. On Linux each thread has its own.
+ */
+async function levelPriority(browser: Browser): Promise<void> {
+  const session = await browser.newBrowserCDPSession();
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  await session.detach();
+  for (const { id } of processInfo) {
+    const threads = await readdir(`/proc/${id}/task`).catch(() => [String(id)]);
+    for (const thread of threads) setPriority(Number(thread), getPriority());
+  }
+}
+
+/** Runs in the tab before the console: keeps long tasks, and the time at which the first figure was painted. */
+function watchTab(): void {
+  const longTasks: number[] = [];
+  Reflect.set(window, 'longTasks', longTasks);
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) longTasks.push(duration);
+  }).observe({ type: 'longtask' });
+  const seen = new MutationObserver(() => {
+    if (!document.querySelector('.readouts dd')) return;
+    seen.disconnect();
+    // The first frame paints what was found; the second one begins after that.
+    requestAnimationFrame(() => requestAnimationFrame(() => console.debug(`painted at ${performance.now()}`)));
+  });
+  seen.observe(document, { childList: true, subtree: true });
+}
+
+/** Runs in the tab: follows a link inside the page. */
+function follow(href: string): void {
+  const link = document.createElement('a');
+  link.href = href;
+  document.body.append(link);
+  link.click();
+  link.remove();
+}
+
+async function heapOf(session: CDPSession): Promise<number> {
+  await session.send('HeapProfiler.collectGarbage');
+  const { usedSize } = await session.send('Runtime.getHeapUsage');
+  return usedSize;
+}

@@ -1,0 +1,116 @@
+/** A plugin of codegen: writes where the documents have enums, and the words that REST writes for them. */
+import { wireWords } from './wire-words.ts';
+
+/** A type of the schema, by shape: codegen has a graphql module of its own. */
+type Type = {
+  readonly name?: string;
+  readonly ofType?: Type;
+  readonly getFields?: () => Readonly<Record<string, { readonly type: Type }>>;
+  readonly getValues?: () => unknown;
+};
+type Schema = {
+  readonly getType: (name: string) => Type | undefined;
+  readonly getQueryType: () => Type;
+  readonly getMutationType: () => Type;
+  readonly getSubscriptionType: () => Type;
+};
+type TypeNode = { readonly kind: string; readonly name?: { readonly value: string }; readonly type?: TypeNode };
+type Selection = {
+  readonly kind: string;
+  readonly name?: { readonly value: string };
+  readonly alias?: { readonly value: string };
+  readonly typeCondition?: { readonly name: { readonly value: string } };
+  readonly selectionSet?: { readonly selections: readonly Selection[] };
+};
+type Operation = Selection & {
+  readonly operation?: 'query' | 'mutation' | 'subscription';
+  readonly variableDefinitions?: readonly {
+    readonly variable: { readonly name: { readonly value: string } };
+    readonly type: TypeNode;
+  }[];
+};
+type DocumentFile = { readonly document: { readonly definitions: readonly Operation[] } };
+
+/** The function that codegen calls with the schema and the documents; returns the text of the generated file. */
+export function plugin(schema: Schema, files: readonly DocumentFile[]): string {
+  const definitions = files.flatMap(({ document }) => document.definitions);
+  const fragments = new Map(
+    definitions.flatMap((node) => (node.kind === 'FragmentDefinition' ? [[node.name?.value ?? '', node]] : [])),
+  );
+  const used = new Set<string>();
+  const places = Object.fromEntries(
+    definitions
+      .filter(({ operation }) => operation !== undefined)
+      .map((operation) => {
+        const data: Record<string, string> = {};
+        collect(operation, rootOf(schema, operation), '', { schema, fragments, data });
+        const variables = variablesOf(schema, operation);
+        for (const name of [...Object.values(data), ...Object.values(variables)]) used.add(name);
+        return [operation.name?.value ?? '', { variables, data }];
+      }),
+  );
+  const words = Object.fromEntries(Object.entries(wireWords()).filter(([name]) => used.has(name)));
+  return `/**
+ * Where the documents of the command line have enums, by operation: which variables, and which members of the data (as
+ * names joined by dots), with the name of the enum.
+ */
+export const ENUM_PLACES: Readonly<
+  Record<string, { readonly variables: Readonly<Record<string, string>>; readonly data: Readonly<Record<string, string>> }>
+> = ${JSON.stringify(places, null, 2)};
+
+/** The words that REST writes for the names of each enum. */
+export const ENUM_WORDS = ${JSON.stringify(words, null, 2)} as const;
+`;
+}
+
+function rootOf(schema: Schema, { operation }: Operation): Type {
+  if (operation === 'mutation') return schema.getMutationType();
+  return operation === 'subscription' ? schema.getSubscriptionType() : schema.getQueryType();
+}
+
+function variablesOf(schema: Schema, { variableDefinitions = [] }: Operation): Record<string, string> {
+  return Object.fromEntries(
+    variableDefinitions.flatMap(({ variable, type }) => {
+      const name = nameOf(type);
+      return schema.getType(name)?.getValues ? [[variable.name.value, name]] : [];
+    }),
+  );
+}
+
+function nameOf(node: TypeNode): string {
+  return node.type ? nameOf(node.type) : (node.name?.value ?? '');
+}
+
+type Collecting = {
+  readonly schema: Schema;
+  readonly fragments: ReadonlyMap<string, Operation>;
+  readonly data: Record<string, string>;
+};
+
+function collect(node: Selection, type: Type, path: string, into: Collecting): void {
+  for (const selection of node.selectionSet?.selections ?? []) {
+    const name = selection.name?.value ?? '';
+    if (selection.kind === 'Field') collectField(selection, type, path, into);
+    else collectFragment(selection.kind === 'FragmentSpread' ? into.fragments.get(name) : selection, type, path, into);
+  }
+}
+
+function collectField(selection: Selection, type: Type, path: string, into: Collecting): void {
+  const name = selection.name?.value ?? '';
+  const field = type.getFields?.()[name]?.type;
+  if (!field) return;
+  const inner = named(field);
+  const place = `${path}${path && '.'}${selection.alias?.value ?? name}`;
+  if (inner.getValues) into.data[place] = inner.name ?? '';
+  else collect(selection, inner, place, into);
+}
+
+function collectFragment(fragment: Selection | undefined, type: Type, path: string, into: Collecting): void {
+  if (!fragment) return;
+  const condition = fragment.typeCondition?.name.value;
+  collect(fragment, (condition === undefined ? undefined : into.schema.getType(condition)) ?? type, path, into);
+}
+
+function named(type: Type): Type {
+  return type.ofType ? named(type.ofType) : type;
+}

@@ -1,0 +1,35 @@
+/** Which REST documents the command line also sends, as GraphQL, so that their names and members are those of REST. */
+
+/** The operations of `src/rest/operations` that the command line sends. Fragments are taken as they are needed. */
+const SENT: readonly string[] = [
+  ...['ListConnections', 'ConnectionActions', 'DisconnectClient'],
+  ...['ListDeliveryCommands', 'ListDispatcherNodes', 'ListCapacityScopes', 'DrainNode', 'CancelCommand'],
+  ...['ListPendingRpcs', 'CountPendingRpcs', 'ListUsers', 'UserSummary'],
+  ...['ListStreams', 'ListMessages', 'ListContexts', 'ListBrowserWindows', 'ListSites', 'GetSite'],
+];
+
+type Definition = {
+  readonly kind: string;
+  readonly name?: { readonly value: string };
+  readonly description?: object;
+  readonly directives?: readonly { readonly name: { readonly value: string } }[];
+};
+type DocumentFile = { readonly document?: { readonly definitions: readonly object[] } };
+
+/**
+ * Keeps these operations, the command line's own and all fragments; without the directive `@rest`, which the served
+ * schema does not have, and without descriptions, which the relay need not read.
+ */
+export function keepSent<File extends DocumentFile>({ documents }: { readonly documents: readonly File[] }): File[] {
+  return documents.map((file) => ({
+    ...file,
+    document: { ...file.document, definitions: (file.document?.definitions as Definition[]).flatMap(sentDefinition) },
+  }));
+}
+
+function sentDefinition({ description: _, ...definition }: Definition): Definition[] {
+  const directives = definition.directives?.filter(({ name }) => name.value !== 'rest') ?? [];
+  const isRoute = directives.length < (definition.directives?.length ?? 0);
+  if (isRoute && !SENT.includes(definition.name?.value ?? '')) return [];
+  return [{ ...definition, directives }];
+}

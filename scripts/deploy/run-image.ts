@@ -1,0 +1,88 @@
+/** Runs programs of the built image as its user on a root file system that cannot be written. */
+import { spawnSync } from 'node:child_process';
+import { request } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { freePort } from '../../test/kit/redis.ts';
+import { startRelayProcess, type ServeCommand } from '../../test/deploy/kit/relay-process.ts';
+import type { BuiltImage } from './image.ts';
+import type { Say } from './steps.ts';
+
+/**
+ * A mount namespace of its own, in which the root is mounted read-only. Each program replaces the one before, so a
+ * signal reaches the image's entry point. Arguments: the root, its user, its folder, and the program.
+ */
+const SCRIPT = `set -e
+root=$1 user=$2 folder=$3; shift 3
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount -o remount,bind,ro "$root"
+exec chroot --userspec="$user" "$root" /bin/sh -c 'cd "$1"; shift; exec "$@"' sh "$folder" "$@"`;
+
+function inImage({ root, config }: BuiltImage, program: readonly string[]): { program: string; args: string[] } {
+  const args = ['--mount', '--propagation', 'private', 'sh', '-c', SCRIPT, 'sh', root, config.User, config.WorkingDir];
+  return { program: 'unshare', args: [...args, ...program] };
+}
+
+function environmentOf({ config }: BuiltImage): Record<string, string> {
+  return Object.fromEntries(
+    config.Env.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
+}
+
+/** The image's entry point and command, in place of the relay of the checkout. */
+export function ofImage(image: BuiltImage): ServeCommand {
+  return (env) => ({
+    ...inImage(image, [...image.config.Entrypoint, ...image.config.Cmd, '--json']),
+    env: { ...environmentOf(image), ...env },
+  });
+}
+
+/** Checks user, root file system, readiness, health check and stop of one relay of the image. */
+export async function tryImage(image: BuiltImage, say: Say): Promise<void> {
+  const { config } = image;
+  if (!/^[1-9]\d*:[1-9]\d*$/.test(config.User))
+    throw new Error(`the user is "${config.User}", not a number beside root`);
+  const env = environmentOf(image);
+  const run = (...program: string[]) => {
+    const { program: first, args } = inImage(image, program);
+    return spawnSync(first, args, { env: { ...env, ...settings }, encoding: 'utf8' });
+  };
+  const port = await freePort();
+  const settings = {
+    CALLBOARD_HOST: '127.0.0.1',
+    CALLBOARD_PORT: String(port),
+    CALLBOARD_SECRET: 'a secret of the check, long enough for HS256',
+    CALLBOARD_ADMIN_TOKEN: 'admin-token-of-the-check',
+  };
+  // /tmp may be written by everybody, so only a read-only root refuses this.
+  const touched = run('touch', '/tmp/probe');
+  if (!touched.stderr.includes('Read-only file system')) throw new Error(`the root can be written: ${touched.stderr}`);
+  say('root file system: read-only');
+  await using relay = await startRelayProcess(settings, ofImage(image));
+  const [, uid] = /^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${relay.pid}/status`, 'utf8')) ?? [];
+  if (uid !== config.User.split(':')[0]) throw new Error(`it runs as user ${uid}`);
+  say(`runs as user ${uid}`);
+  for (const path of ['/readyz', '/clients/runtime.js', '/console/']) {
+    const status = await statusOf(port, path);
+    if (status !== 200) throw new Error(`${path} answered ${status}: ${relay.output}`);
+  }
+  say('answers /readyz, /clients/runtime.js and /console/ with 200');
+  const health = run('node', 'dist/bin.js', 'healthcheck');
+  if (health.status !== 0)
+    throw new Error(`the health check ended with ${health.status}: ${health.stdout}${health.stderr}`);
+  say('health check: exit code 0');
+  const code = await relay.stop();
+  if (code !== 0) throw new Error(`SIGTERM ended it with ${code}: ${relay.output}`);
+  say('SIGTERM: exit code 0');
+}
+
+function statusOf(port: number, path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: '127.0.0.1', port, path, agent: false }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode ?? 0);
+    });
+    asked.on('error', reject);
+    asked.end();
+  });
+}

@@ -1,0 +1,34 @@
+/** Runs the tests of deploy/ and says which passed and which were left out. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { output, type Say } from './steps.ts';
+
+const REPORT = z.object({
+  testResults: z.array(
+    z.object({ name: z.string(), assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })) }),
+  ),
+});
+/** The restarts are a step of their own, behind every proxy. */
+const FILES = ['proxies', 'systemd', 'kubernetes', 'monitoring', 'compose'].map(
+  (name) => `test/deploy/${name}.test.ts`,
+);
+
+/** Throws the output of the run if a test fails. */
+export function runTests(root: string, say: Say): void {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-tests-'));
+  const report = join(folder, 'report.json');
+  try {
+    const files = [...FILES, 'test/cli/activated-socket.test.ts'];
+    const args = ['run', '--project', 'direct', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+    output(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args, ...files], root);
+    for (const { name, assertionResults } of REPORT.parse(JSON.parse(readFileSync(report, 'utf8'))).testResults) {
+      const passed = assertionResults.filter(({ status }) => status === 'passed').length;
+      const left = assertionResults.filter(({ status }) => status !== 'passed').length;
+      say(`${name.slice(name.indexOf('test/'))}: ${passed} passed${left > 0 ? `, ${left} left out` : ''}`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * `npm run dashboard`: writes deploy/grafana/callboard.json. `--check`: writes nothing, and exits with 1 if the file is
+ * not what the list of metrics yields.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { dashboardText } from './dashboard.ts';
+
+const FILE = fileURLToPath(new URL('../../deploy/grafana/callboard.json', import.meta.url));
+
+const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
+if (!values.check) writeFileSync(FILE, dashboardText());
+else if (readFileSync(FILE, 'utf8') !== dashboardText()) {
+  process.stderr.write('deploy/grafana/callboard.json is out of date: run npm run dashboard\n');
+  process.exitCode = 1;
+}

@@ -1,0 +1,74 @@
+/** The rules by which an admission is refused. They change nothing, so previews use them too. */
+import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../../core/delivery/commands.ts';
+import { satisfied } from '../../core/delivery/waiter.ts';
+import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import type { Acts } from './commands-acts.ts';
+import { paramsRefusal } from './commands-params.ts';
+import type { ClientQueue, Entry } from './ledger.ts';
+import type { UserLedger } from './ledger-entry.ts';
+
+type Refused = Extract<AdmitResult, { readonly kind: 'refused' }>;
+
+/** The state of a client that the rules read. */
+type ClientState = Pick<ClientQueue, 'binding' | 'holdings'> & {
+  readonly waiting: { readonly size: number };
+  readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'>;
+};
+
+/** Why an invocation may not attach to the command that has its id; null: it may. */
+export function refuseAttach({ command, waiters }: Entry, { digest, waiter }: AdmitQuestion): Refused | null {
+  if (command.digest !== digest) return { kind: 'refused', code: 'command_conflict' };
+  const isFull = waiters.length >= WAITERS_PER_COMMAND && !satisfied(waiter.waitFor, command);
+  return isFull ? { kind: 'refused', code: 'capacity_exceeded' } : null;
+}
+
+/** Why a command with an unknown id may not be admitted; null: it may. */
+export function refuseNew(acts: Acts, question: AdmitQuestion, client: ClientState): Refused | null {
+  const code = refuseTarget(question, client) ?? refuseRoom(acts, question, client);
+  if (code) return { kind: 'refused', code };
+  const shortage = paramsRefusal(client, question.params);
+  return shortage && { kind: 'refused', code: shortage, share: 'queued_bytes' };
+}
+
+function refuseTarget(
+  { connectWithinMs, namedInstanceId }: AdmitQuestion,
+  { binding }: ClientState,
+): AdmitRefusal | null {
+  if (!binding && connectWithinMs === 0) return 'not_connected';
+  const isAnother = binding && namedInstanceId !== null && namedInstanceId !== binding.instanceId;
+  return isAnother ? 'instance_mismatch' : null;
+}
+
+function refuseRoom({ ledger }: Acts, question: AdmitQuestion, client: ClientState): AdmitRefusal | null {
+  if (ledger.reserved(question.scopeId) >= question.scopeLimit) return 'capacity_exceeded';
+  if (client.waiting.size >= QUEUE_PER_CLIENT) return 'queue_full';
+  return question.chosenId ? ledger.refuseChosen(client, question.commandId) : null;
+}
+
+/** See CommandStore. Creates no object for a user or client that has none. */
+export function previewAdmission(acts: Acts, question: AdmitQuestion): AdmitPreview {
+  const { ledger } = acts;
+  const client = ledger.peekClient(question) ?? idleClient(acts, question);
+  const ofKnown = question.chosenId ? answerOfKnown(acts, question) : null;
+  return {
+    answer: ofKnown ?? refuseNew(acts, question, client) ?? { kind: 'admitted' },
+    known: ofKnown !== null,
+    boundInstanceId: client.binding?.instanceId ?? null,
+    reserved: ledger.reserved(question.scopeId),
+    queued: client.waiting.size,
+  };
+}
+
+/** The answer for an id that is known; null if it is not. */
+function answerOfKnown({ ledger }: Acts, question: AdmitQuestion): AdmitPreview['answer'] | null {
+  const known = ledger.find(question);
+  if (known) return refuseAttach(known, question) ?? { kind: 'attached', command: known.command, result: known.result };
+  const mark = ledger.mark(question, question.digest);
+  if (mark === 'conflict') return { kind: 'refused', code: 'command_conflict' };
+  return mark && { kind: 'ended', mark };
+}
+
+function idleClient({ ledger, holdingsOf }: Acts, { userId }: AdmitQuestion): ClientState {
+  const user = ledger.peekUser(userId) ?? { holdings: holdingsOf(userId), unmarkedId: '' };
+  return { binding: null, holdings: user.holdings, waiting: { size: 0 }, user };
+}

@@ -1,0 +1,49 @@
+/** The two tables of retained rows of direct mode: messages and link histories, with bounds of their own. */
+import { LINK_STREAM } from '../../core/history/message.ts';
+import { LINK_BYTES, LINK_BYTES_GUARANTEE, LINK_MESSAGES } from '../../core/limits.ts';
+import { SHARE_BOUNDS } from '../../core/shares/bounds.ts';
+import { createShares, type Shares } from '../../core/shares/shares.ts';
+import { createRows, HISTORY_LIMITS, type RowLimits, type Rows, type Stream } from './history-rows.ts';
+
+export type TableLimits = RowLimits & {
+  /** Maximum rows of one user's link history. */
+  readonly linkMessages: number;
+  /** Maximum bytes of all link histories, as `bytes` counts them. */
+  readonly linkBytes: number;
+};
+
+export const TABLE_LIMITS: TableLimits = { ...HISTORY_LIMITS, linkMessages: LINK_MESSAGES, linkBytes: LINK_BYTES };
+
+/**
+ * Messages, and the link histories of all users. The tables share no bound: however many links open and end, no row of
+ * `messages` is dropped for it. A link history is read by its name, and neither listed nor counted among the streams of
+ * its user.
+ */
+export interface Tables {
+  readonly messages: Rows;
+  /** The table of the stream with this suffix. */
+  of(suffix: string): Rows;
+  stream(userId: string, suffix: string): Stream | undefined;
+  /** Drops rows that were retained at this time or before. */
+  expire(before: number): void;
+}
+
+/** `shares` counts what the messages of each user hold; link histories are counted apart. */
+export function createTables(limits: TableLimits, shares: Shares | undefined): Tables {
+  const { bytes, linkBytes, linkMessages, retentionMs } = limits;
+  const messages = createRows(limits, shares ?? sharesOf(SHARE_BOUNDS.history_bytes.guarantee, bytes));
+  const linkLimits = { streamMessages: linkMessages, retentionMs, bytes: linkBytes, streamsPerUser: 1 };
+  const links = createRows(linkLimits, sharesOf(LINK_BYTES_GUARANTEE, linkBytes));
+  const both = [messages, links];
+  const of = (suffix: string): Rows => (suffix === LINK_STREAM ? links : messages);
+  return {
+    messages,
+    of,
+    stream: (userId, suffix) => of(suffix).users.get(userId)?.streams.get(suffix),
+    expire: (before) => both.forEach((rows) => rows.expire(before)),
+  };
+}
+
+function sharesOf(guarantee: number, total: number): Shares {
+  return createShares({ history_bytes: { guarantee: Math.min(guarantee, total), total } });
+}

@@ -1,0 +1,12 @@
+-- Stored lines of the audit, in order. a: 1 the number after which they begin; 2 how many at most.
+-- class: allow_oom
+-- needs: lib-audit
+acts['audit-lines'] = function(a)
+  local lines = {}
+  local from = text(tonumber(a[1]) + 1) .. '-0'
+  for i, entry in ipairs(call('XRANGE', key('audit'), from, '+', 'COUNT', a[2])) do
+    local _, line = lib.audit_entry(entry)
+    lines[i] = line
+  end
+  return lines
+end

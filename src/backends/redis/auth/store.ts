@@ -1,0 +1,11 @@
+/** The tickets that were used to sign in, over Redis: one key each, which expires with its ticket. */
+import type { TicketStore } from '../../../core/auth/ticket-store.ts';
+import { partitionOf } from '../keys.ts';
+import type { Store } from '../store/store.ts';
+
+export function createRedisTickets({ store }: { readonly store: Store }): TicketStore {
+  return {
+    take: async (ticketHash, ttlMs) =>
+      (await store.act(partitionOf(ticketHash, store.partitions), 'auth-take-ticket', [ticketHash, ttlMs])) === 1,
+  };
+}

@@ -1,0 +1,76 @@
+-- When commands are due. The reservations of a scope (`reserved`) are ordered by deadline, so they are the index of deadlines too.
+-- `scopedue` says which scopes to look into: each scope (its hash), by a time that is never later than its earliest deadline. An
+-- admission lowers that time, the search for due commands raises it, and an end leaves it, so most calls write nothing here.
+-- `connectdue` has the commands that were never queued, by connect deadline: their deadline (13 digits), client's hash and id.
+-- needs: lib-commands
+
+-- One search looks into as many scopes as it may return commands, and this many more. So if it finds fewer commands than it may return,
+-- it gave at least this many scopes a later time, and the next search gets further.
+lib.due_scopes = 256
+-- One search collects this many times the commands that it may return, of which it returns the oldest.
+lib.due_spare = 10
+
+-- How a command that was never queued is named in `connectdue`.
+lib.due_name = function(rec)
+  return string.format('%013d', tonumber(rec.deadline)) .. rec.name
+end
+
+-- Called at the admission of a command.
+lib.due_add = function(rec)
+  lower(key('scopedue'), rec.deadline, rec.sh)
+  if not rec.queuedAt then put(key('connectdue'), rec.connectDeadline, lib.due_name(rec)) end
+end
+
+-- Its connect deadline no longer counts: it is queued for the first time, or ends before that.
+lib.due_connected = function(rec)
+  drop(key('connectdue'), lib.due_name(rec))
+end
+
+-- The due commands of a scope go into `found`. If none is due, the scope is looked into again at its earliest deadline.
+lib.due_in_scope = function(sh, limit, found)
+  local reserved = key('reserved', sh)
+  local due = call('ZRANGEBYSCORE', reserved, '-inf', text(now), 'WITHSCORES', 'LIMIT', 0, limit)
+  for i = 1, #due, 2 do lib.due_found(found, due[i], due[i + 1]) end
+  if #due > 0 then return end
+  local first = call('ZRANGE', reserved, 0, 0, 'WITHSCORES')
+  if first[2] then call('ZADD', key('scopedue'), first[2], sh) else call('ZREM', key('scopedue'), sh) end
+end
+
+-- The commands that are past their connect deadline go into `found`.
+lib.due_unconnected = function(limit, found)
+  local due = call('ZRANGEBYSCORE', key('connectdue'), '-inf', text(now), 'WITHSCORES', 'LIMIT', 0, limit)
+  for i = 1, #due, 2 do
+    local rec = lib.commands_live(string.sub(due[i], 14, 35), string.sub(due[i], 36))
+    if rec then lib.due_found(found, lib.commands_name(rec), due[i + 1])
+    else call('ZREM', key('connectdue'), due[i]) end
+  end
+end
+
+lib.due_found = function(found, name, since)
+  if found.known[name] then return end
+  found.known[name] = true
+  found.list[#found.list + 1] = { since = tonumber(since), name = name }
+end
+
+-- The commands past their connect deadline or deadline, oldest first: a list of names, each with the time since when; at least `limit` if
+-- there are so many. Then whether more scopes are left to look into: the same search then finds more.
+lib.due_find = function(limit)
+  local found, budget = { list = {}, known = {} }, limit + lib.due_scopes
+  lib.due_unconnected(limit, found)
+  local scopes = call('ZRANGEBYSCORE', key('scopedue'), '-inf', text(now), 'LIMIT', 0, budget)
+  for _, sh in ipairs(scopes) do
+    if #found.list >= limit * lib.due_spare then break end
+    lib.due_in_scope(sh, limit, found)
+  end
+  table.sort(found.list, function(a, b) return a.since < b.since end)
+  return found.list, #scopes == budget and #found.list < limit
+end
+
+-- How many commands that were never queued are past their connect deadline, but not past their deadline.
+lib.due_count_unconnected = function()
+  local count = 0
+  for _, member in ipairs(call('ZRANGEBYSCORE', key('connectdue'), '-inf', text(now))) do
+    if tonumber(string.sub(member, 1, 13)) > now then count = count + 1 end
+  end
+  return count
+end

@@ -1,0 +1,72 @@
+-- Spans of time: much of what is kept of a user's commands lies in keys that hold what began in one span of time and are removed whole.
+-- `spans:<user's hash>` has the spans of a user, by when they are removed; `endedspans` has those of all users.
+-- The name of a span says what its key holds, and when the span began: `<began>.<window>` records of commands that ended in it;
+-- `n<began>.<window>` names of commands that were admitted in it; `r<began>` results. `window`: the idempotency window of those records, so
+-- that records with another window never share a span.
+lib.spans_grace = 3600000
+-- A command ends at the latest this long after its admission: the longest budgets, and a minute for the node that ends it.
+lib.spans_life = 660000
+
+-- The spans of a user, the one that is removed last first: `ended` and `named` are the spans of records and of names, `known` has all.
+lib.spans_of = function(uh)
+  return fact('spans:' .. uh, function()
+    local spans = { ended = {}, named = {}, known = {} }
+    for _, name in ipairs(call('ZREVRANGE', key('spans', uh), 0, -1)) do
+      lib.spans_list(spans, name, -1)
+      spans.known[name] = true
+    end
+    return spans
+  end)
+end
+
+-- Puts a span at the end of its list, or at the front where `at` is 1.
+lib.spans_list = function(spans, name, at)
+  local lists = { [''] = spans.ended, n = spans.named }
+  local list = lists[string.match(name, '^%l?')]
+  if list then table.insert(list, at == 1 and 1 or #list + 1, name) end
+end
+
+-- The key that holds what began in a span.
+lib.spans_key = function(uh, name)
+  local kinds = { n = 'names', r = 'results' }
+  local letter = string.match(name, '^%l')
+  return key(letter and kinds[letter] or 'ended', uh .. ':' .. (letter and string.sub(name, 2) or name))
+end
+
+-- Registers a span of a user that is removed at `over`. False if it was registered before.
+lib.spans_open = function(user, name, over)
+  local spans = lib.spans_of(user.uh)
+  if spans.known[name] then return false end
+  call('ZADD', key('spans', user.uh), text(over), name)
+  call('ZADD', key('endedspans'), text(over), user.uh .. '\0' .. name .. '\0' .. user.userId)
+  put(key('cmdusers'), '0', user.userId .. '\0' .. user.uh)
+  -- A payload goes on time; the rest has time to be swept, and an expiry for a deployment that is gone.
+  expire(lib.spans_key(user.uh, name), over - now + (string.match(name, '^r') and 0 or lib.spans_grace))
+  lib.spans_list(spans, name, 1)
+  spans.known[name] = true
+  return true
+end
+
+-- Removes at most `limit` spans whose time is over. True when there are more.
+lib.spans_sweep = function(limit)
+  local over = call('ZRANGEBYSCORE', key('endedspans'), '-inf', text(now), 'LIMIT', 0, limit + 1)
+  for i = 1, math.min(limit, #over) do
+    local uh, name, userId = string.match(over[i], '^(%Z*)%z(%Z*)%z(.*)$')
+    call('UNLINK', lib.spans_key(uh, name))
+    call('ZREM', key('spans', uh), name)
+    call('ZREM', key('endedspans'), over[i])
+    if call('EXISTS', key('spans', uh)) == 0 then call('ZREM', key('cmdusers'), userId .. '\0' .. uh) end
+  end
+  return #over > limit
+end
+
+-- Notes the name of a command for the listings by name. Names of commands that are gone are left until their span is removed, so that
+-- a command's end writes none. True if this is the first name of its user in this span; a span never crosses the hour.
+lib.spans_name = function(rec, window)
+  local hour, length = now - now % 3600000, math.min(3600000, math.max(60000, math.floor(window / 2)))
+  local began = hour + math.floor((now - hour) / length) * length
+  local name = 'n' .. text(began) .. '.' .. text(window)
+  local first = lib.spans_open(rec, name, began + length + lib.spans_life + window)
+  put(lib.spans_key(rec.uh, name), '0', rec.clientId .. '\0' .. rec.commandId)
+  return first
+end

@@ -1,0 +1,68 @@
+/** The ends that this process recorded, so that mailbox rows of its own node need not repeat them. */
+import type { Command } from '../../../core/delivery/command.ts';
+import type { JsonText } from '../../../core/json.ts';
+
+/** An end that this process recorded: what its waiters are resolved with. */
+export type OwnEnd = { readonly command: Command; readonly result: JsonText | null };
+/** `rows`: how many rows of this process's own mailbox the end wrote. */
+export type RecordedEnd = OwnEnd & { readonly rows: number };
+
+/** Ends kept at once, and characters of their results. Beyond that the oldest are dropped, and are read from Redis instead. */
+const MOST = 4_096;
+const MOST_CHARS = 16 * 1024 * 1024;
+
+/**
+ * The ends that this process is recording or has recorded, until the rows of its own mailbox that name them were read. So an end whose
+ * caller waits on the same node is not written into the mailbox a second time.
+ */
+export interface OwnEnds {
+  /** Notes an end before it is recorded. `recording`: null if this end was not recorded as the command's end; it may reject. */
+  begin(name: string, recording: Promise<RecordedEnd | null>): void;
+  /** The end that a mailbox row names. Waits for an end that is being recorded. Null if it is not known here. */
+  take(name: string): Promise<OwnEnd | null>;
+}
+
+type Entry = { readonly recording: Promise<RecordedEnd | null>; taken: number; rows: number | null; chars: number };
+
+/** `most`: how many ends it keeps at once. */
+export function createOwnEnds(most = MOST): OwnEnds {
+  const entries = new Map<string, Entry>();
+  let chars = 0;
+  const remove = (name: string, entry: Entry): void => {
+    if (entries.get(name) !== entry) return;
+    entries.delete(name);
+    chars -= entry.chars;
+  };
+  const trim = (): void => {
+    for (const [name, entry] of entries) {
+      if (entries.size <= most && chars <= MOST_CHARS) return;
+      remove(name, entry);
+    }
+  };
+  const recorded = (name: string, entry: Entry, end: RecordedEnd | null): void => {
+    if (entries.get(name) !== entry) return;
+    entry.rows = end?.rows ?? 0;
+    if (entry.taken >= entry.rows) return remove(name, entry);
+    entry.chars = end?.result?.length ?? 0;
+    chars += entry.chars;
+    trim();
+  };
+  return {
+    begin(name, recording) {
+      const before = entries.get(name);
+      if (before) remove(name, before);
+      const entry: Entry = { recording: recording.catch(() => null), taken: 0, rows: null, chars: 0 };
+      entries.set(name, entry);
+      trim();
+      void entry.recording.then((end) => recorded(name, entry, end));
+    },
+    async take(name) {
+      const entry = entries.get(name);
+      if (!entry) return null;
+      const end = await entry.recording;
+      entry.taken++;
+      if (entry.rows !== null && entry.taken >= entry.rows) remove(name, entry);
+      return end;
+    },
+  };
+}

@@ -1,0 +1,62 @@
+-- Where the rows of a command stand: time, suffix of the stream and seq. The first of a span of time stand as one text in the HASH `cmdrows`
+-- of their user and span, by command; what a command has beyond these stands in a ZSET of its own, `cmdmore`.
+-- needs: lib-history
+lib.history_span = 43200000
+-- Rows of a command and span that stand in the HASH.
+lib.history_few = 16
+-- Rows of one command that its ZSET holds.
+lib.history_command_rows = 100000
+
+lib.history_places_key = function(uh, span)
+  return key('cmdrows', uh .. ':' .. text(span))
+end
+
+lib.history_more_key = function(uh, commandId)
+  return key('cmdmore', uh .. ':' .. redis.sha1hex(commandId))
+end
+
+-- Says what an act will read that appends a row of a command to this stream.
+lib.history_want = function(uh, sth, commandId)
+  want(key('streamheads', uh), sth, 't', 's')
+  want(lib.history_places_key(uh, math.floor(now / lib.history_span)), commandId)
+end
+
+-- Notes where a row stands, where it is a command's.
+lib.history_by_command = function(row, at, seq)
+  if not row.commandId then return end
+  local span = math.floor(at / lib.history_span)
+  local name = lib.history_places_key(row.uh, span)
+  lib.history_open_span(row, span)
+  local places = get(name, row.commandId)[1] or ''
+  local _, count = string.gsub(places, '%z', '')
+  if count >= 3 * lib.history_few then return lib.history_more(row, at, seq) end
+  set(name, row.commandId, places .. text(at) .. '\0' .. row.suffix .. '\0' .. text(seq) .. '\0')
+end
+
+-- The first row of a user in a span says when the span goes.
+lib.history_open_span = function(row, span)
+  local heads = key('streamheads', row.uh)
+  if tonumber(get(heads, 's')[1] or 0) >= span then return end
+  set(heads, 's', text(span))
+  local over = (span + 1) * lib.history_span + row.retentionMs
+  call('ZADD', key('rowspans'), text(over), row.uh .. '\0' .. text(span))
+  expire(lib.history_places_key(row.uh, span), over + lib.history_grace - now)
+end
+
+lib.history_more = function(row, at, seq)
+  local name = lib.history_more_key(row.uh, row.commandId)
+  call('ZADD', name, 0, lib.history_pad(at) .. '\0' .. row.suffix .. '\0' .. lib.history_pad(seq))
+  call('PEXPIRE', name, text(row.retentionMs + lib.history_grace))
+  local count = call('ZCARD', name)
+  if count > 100 then call('ZREMRANGEBYLEX', name, '-', '(' .. lib.history_pad(math.max(0, now - row.retentionMs + 1))) end
+  if count > lib.history_command_rows then call('ZREMRANGEBYRANK', name, 0, count - lib.history_command_rows - 1) end
+end
+
+-- Forgets at most `count` spans that are over.
+lib.history_sweep_spans = function(count)
+  for _, member in ipairs(call('ZRANGEBYSCORE', key('rowspans'), '-inf', text(now), 'LIMIT', 0, count)) do
+    local uh, span = string.match(member, '^(.*)%z(.*)$')
+    call('UNLINK', lib.history_places_key(uh, tonumber(span)))
+    call('ZREM', key('rowspans'), member)
+  end
+end

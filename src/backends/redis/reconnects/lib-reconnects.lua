@@ -1,0 +1,24 @@
+-- Reconnects of clients: a ZSET for each slot of time, by client how often its link opened again in it (0: it opened once, as far as is
+-- known). Its key expires once the slot is over an hour old. limits.ts: RECONNECT_SLOT_MS, RECONNECT_SLOTS.
+lib.reconnects_slot = 300000
+lib.reconnects_slots = 12
+
+-- The keys of the slots of the last hour, the current one first.
+lib.reconnects_keys = function()
+  local found, began = {}, now - now % lib.reconnects_slot
+  for i = 0, lib.reconnects_slots - 1 do found[#found + 1] = key('reconnects', text(began - i * lib.reconnects_slot)) end
+  return found
+end
+
+-- How often a client reconnected in the last hour, and whether any opening of its link is on record.
+lib.reconnects_count = function(member)
+  local total, known = 0, false
+  for _, name in ipairs(lib.reconnects_keys()) do
+    local score = call('ZSCORE', name, member)
+    if score then
+      total = total + tonumber(score)
+      known = true
+    end
+  end
+  return total, known
+end

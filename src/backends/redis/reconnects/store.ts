@@ -1,0 +1,44 @@
+/** Core's ReconnectStore over Redis. */
+import { compareReconnects, type ReconnectStore } from '../../../core/connections/reconnects.ts';
+import { RECONNECT_CLIENTS } from '../../../core/limits.ts';
+import type { RedisParts } from '../parts.ts';
+import { listOf } from '../replies.ts';
+import { scattered } from '../store/scatter.ts';
+
+/** Clients that one act counts at most: Redis blocks while an act runs. */
+const READ_BATCH = 100;
+/** Clients of each slot that one act looks at. */
+const LEADERS = 200;
+
+/** Each client is counted in its user's partition. */
+export function createRedisReconnects({ store }: Pick<RedisParts, 'store'>): ReconnectStore {
+  return {
+    async note({ userId, clientId }, again) {
+      const args = [userId, clientId, again ? '1' : null, RECONNECT_CLIENTS];
+      await store.act(store.partitionOfUser(userId), 'reconnects-note', args);
+    },
+    counts: (clients) =>
+      scattered(store, clients, {
+        most: READ_BATCH,
+        async ask(partition, some) {
+          const args = some.flatMap(({ userId, clientId }) => [userId, clientId]);
+          return listOf(await store.act(partition, 'reconnects-counts', args)).map(Number);
+        },
+      }),
+    async top(first) {
+      const partitions = [...Array(store.partitions).keys()];
+      const found = await Promise.all(
+        partitions.map(async (partition) => {
+          const [all, ...flat] = listOf(await store.act(partition, 'reconnects-top', [LEADERS, RECONNECT_CLIENTS]));
+          const rows = Array.from({ length: flat.length / 2 }, (_, i) => {
+            const [userId = '', clientId = ''] = String(flat[2 * i]).split('\0');
+            return { userId, clientId, reconnects: Number(flat[2 * i + 1]) };
+          });
+          return { rows, complete: all === '1' };
+        }),
+      );
+      const rows = found.flatMap((one) => one.rows).sort(compareReconnects);
+      return { rows: rows.slice(0, first), complete: found.every(({ complete }) => complete) };
+    },
+  };
+}

@@ -1,0 +1,21 @@
+-- The clients of this partition that reconnected most in the last hour, among those that lead any slot.
+-- a: 1 how many of each slot are looked at, 2 at most how many clients a slot counts.
+-- Returns {'1' where all were looked at, then each client (user NUL client) and its number}, in no order.
+-- class: allow_oom
+-- needs: lib-reconnects
+acts['reconnects-top'] = function(a)
+  local most, found, known, complete = tonumber(a[1]), { '1' }, {}, true
+  for _, name in ipairs(lib.reconnects_keys()) do
+    if call('ZCOUNT', name, '(0', '+inf') > most or call('ZCARD', name) >= tonumber(a[2]) then complete = false end
+    local rows = call('ZREVRANGE', name, 0, most - 1, 'WITHSCORES')
+    for i = 1, #rows, 2 do
+      if tonumber(rows[i + 1]) > 0 and not known[rows[i]] then
+        known[rows[i]] = true
+        found[#found + 1] = rows[i]
+        found[#found + 1] = (lib.reconnects_count(rows[i]))
+      end
+    end
+  end
+  if not complete then found[1] = '' end
+  return found
+end

@@ -1,0 +1,102 @@
+/** The command `callboard audit verify`: checks that no row of the audit was changed, moved or removed. */
+import { auditKeys } from '../callboard-stores.ts';
+import { readAuditFile } from '../backends/memory/audit-file.ts';
+import { readConfig } from '../config.ts';
+import { ChainVerifier, type ChainReport } from '../core/audit/verify.ts';
+import { splitFlags } from './flags.ts';
+import { UsageError, type Io } from './io.ts';
+
+/** The chain is broken. The process exits with code 1. */
+export class AuditError extends Error {
+  override readonly name = 'AuditError';
+}
+
+/**
+ * Verifies a file (`--file`, default AUDIT_FILE) or the chain of a running relay (`--url`, with the token of an
+ * administrator in CALLBOARD_TOKEN), with the keys of these settings. Prints the first row that is wrong.
+ */
+export async function audit([verb, ...argv]: readonly string[], io: Io): Promise<void> {
+  if (verb !== 'verify') throw new UsageError('audit: expected "verify"');
+  const { own, rest } = splitFlags(argv, { values: ['--file', '--url'] });
+  const config = readConfig(io.env, rest);
+  const keys = config.generated ? [] : auditKeys(config);
+  if (keys.length === 0)
+    throw new UsageError('CALLBOARD_AUDIT_KEY or CALLBOARD_SECRET: the key of the rows is required');
+  const verifier = new ChainVerifier(keys);
+  const url = own.get('--url');
+  const file = own.get('--file') ?? config.audit.file;
+  if (url !== undefined) await addFromRelay(verifier, { url, token: io.env['CALLBOARD_TOKEN'] ?? '' });
+  else if (file !== null) addFromFile(verifier, file, io);
+  else throw new UsageError('--file or --url: one is required');
+  printReport(verifier.report(), io);
+}
+
+function addFromFile(verifier: ChainVerifier, path: string, io: Io): void {
+  const { lines, torn } = readOrFail(path);
+  for (const line of lines) verifier.add(line);
+  if (torn.length > 0)
+    io.print(`the last row is unfinished (${torn.length} bytes): the relay ended while it was written\n`);
+}
+
+function readOrFail(path: string): ReturnType<typeof readAuditFile> {
+  try {
+    return readAuditFile(path);
+  } catch (error) {
+    throw new AuditError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+const CHAIN = 'query ($after: Int!) { auditChain(afterSeq: $after) { lines lastSeq } }';
+/** How long the relay may take to answer, in milliseconds. */
+const ANSWER_MS = 30_000;
+
+async function addFromRelay(
+  verifier: ChainVerifier,
+  relay: { readonly url: string; readonly token: string },
+): Promise<void> {
+  for (let after: number | null = 0; after !== null;) {
+    const part: ChainPart = await readPart(relay, after);
+    for (const line of part.lines) verifier.add(line);
+    after = part.lastSeq;
+  }
+}
+
+type ChainPart = { readonly lines: readonly string[]; readonly lastSeq: number | null };
+
+async function readPart(
+  { url, token }: { readonly url: string; readonly token: string },
+  after: number,
+): Promise<ChainPart> {
+  const answer = await fetch(`${url.replace(/\/$/, '')}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query: CHAIN, variables: { after } }),
+    signal: AbortSignal.timeout(ANSWER_MS),
+  }).catch((error: unknown) => {
+    throw new AuditError(`${url} does not answer (${error instanceof Error ? error.message : String(error)})`);
+  });
+  const text = await answer.text();
+  const { data, errors } = parsed(text);
+  if (!data?.auditChain)
+    throw new AuditError(`${url} answers ${answer.status}: ${errors?.[0]?.message ?? text.slice(0, 200)}`);
+  return data.auditChain;
+}
+
+type ChainAnswer = {
+  readonly data?: { readonly auditChain?: ChainPart } | null;
+  readonly errors?: readonly { readonly message: string }[];
+};
+
+function parsed(text: string): ChainAnswer {
+  try {
+    return JSON.parse(text) as ChainAnswer;
+  } catch {
+    return {};
+  }
+}
+
+function printReport({ rows, firstSeq, lastSeq, lastMac, fault }: ChainReport, io: Io): void {
+  if (fault) throw new AuditError(`The audit is broken. ${fault.message}`);
+  if (rows === 0) return io.print('the audit has no rows\n');
+  io.print(`${rows} rows verified, ${firstSeq} to ${lastSeq}; the last one ends with ${lastMac}\n`);
+}

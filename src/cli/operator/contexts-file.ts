@@ -1,0 +1,93 @@
+/** The file of contexts: which relays an operator uses, and where the token of each comes from. */
+import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { OPERATOR_EXIT, OperatorFailure } from './failure.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** A relay, and at most one source of its token. */
+export type RelayContext = {
+  readonly url: string;
+  readonly token_command?: string;
+  readonly token_file?: string;
+  /** The token itself; there only if the operator asked to store it. */
+  readonly token?: string;
+};
+
+export type ContextsFile = {
+  readonly current: string | null;
+  /** The one that was current before; null if none was. */
+  readonly previous: string | null;
+  readonly contexts: Readonly<Record<string, RelayContext>>;
+};
+
+const OWNER_ONLY = 0o600;
+const FOLDER_OF_OWNER = 0o700;
+const OTHERS = 0o077;
+const NONE: ContextsFile = { current: null, previous: null, contexts: {} };
+
+/** Where the contexts are: `$XDG_CONFIG_HOME/callboard/contexts.json`, by default below `~/.config`. */
+export function contextsPath(env: Env): string {
+  const home = env['HOME'] ?? homedir();
+  return join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'callboard', 'contexts.json');
+}
+
+/**
+ * The contexts; none if there is no file. Throws OperatorFailure for a file that holds something else, and for one that
+ * others may read while it holds a token.
+ */
+export async function readContexts(env: Env): Promise<ContextsFile> {
+  const path = contextsPath(env);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw faulty(path, `cannot be read (${error.code ?? error.message})`);
+  });
+  if (text === null) return NONE;
+  const file = parsed(text);
+  if (file === null) throw faulty(path, 'does not hold contexts');
+  const holdsToken = Object.values(file.contexts).some(({ token }) => token !== undefined);
+  if (holdsToken && ((await stat(path)).mode & OTHERS) !== 0)
+    throw faulty(path, `holds a token and others may read it; run: chmod 600 ${path}`);
+  return file;
+}
+
+/** Writes the contexts, readable by the owner only. A reader sees the old file or the new one. */
+export async function writeContexts(env: Env, file: ContextsFile): Promise<void> {
+  const path = contextsPath(env);
+  await mkdir(dirname(path), { recursive: true, mode: FOLDER_OF_OWNER });
+  const fresh = `${path}.${randomUUID()}`;
+  await writeFile(fresh, `${JSON.stringify(file, null, 2)}\n`, { mode: OWNER_ONLY, flag: 'wx' });
+  // The mode of a new file is reduced by the umask, never below what the owner needs here.
+  await chmod(fresh, OWNER_ONLY);
+  await rename(fresh, path);
+}
+
+function faulty(path: string, what: string): OperatorFailure {
+  return new OperatorFailure(OPERATOR_EXIT.usage, 'invalid_contexts', `${path} ${what}`);
+}
+
+function parsed(text: string): ContextsFile | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isContextsFile(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isContextsFile(value: unknown): value is ContextsFile {
+  if (!isObject(value) || !isObject(value['contexts'])) return false;
+  const named = [value['current'], value['previous']].every((name) => name === null || typeof name === 'string');
+  return named && Object.values(value['contexts']).every(isRelayContext);
+}
+
+function isRelayContext(value: unknown): value is RelayContext {
+  if (!isObject(value) || typeof value['url'] !== 'string') return false;
+  return ['token_command', 'token_file', 'token'].every((name) => ['string', 'undefined'].includes(typeof value[name]));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,24 @@
+/** The first words of the operators' commands. Loaded at every start, so it imports nothing. */
+
+/** Each with what it is about. */
+export const NOUNS: Readonly<Record<string, string>> = {
+  status: 'State of the deployment',
+  top: 'Rates and the busiest clients, again and again',
+  clients: 'Connected clients',
+  users: 'Users',
+  actions: 'Actions that clients advertise',
+  places: 'Execution contexts and browser windows',
+  sites: 'Cooperative sites',
+  call: 'Invoke an action',
+  preflight: 'What would refuse a call',
+  calls: 'Calls and their ends',
+  waits: 'Callers that wait',
+  streams: 'Streams of retained messages',
+  messages: 'Retained messages',
+  audit: 'What administrators did',
+  nodes: 'Nodes of the deployment',
+  capacity: 'Admission scopes',
+  context: 'Relays, and where their tokens come from',
+  doctor: 'Checks of settings, token and relay',
+  completion: 'Completion for shells',
+};

@@ -1,0 +1,52 @@
+/** Reads addresses and the parameters of a call from arguments. */
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { usageFailure } from './failure.ts';
+
+/** What each kind of address is made of. */
+const ADDRESSES = { 2: '<user>/<client>', 3: '<user>/<client>/<command>', site: '<owner>/<site>' } as const;
+
+/** Splits an address. No id holds a slash. Throws a usage failure for another text. */
+export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [string, string, string] {
+  const [user = '', client = '', ...rest] = address.split('/');
+  const command = rest.join('/');
+  if (user === '' || client === '' || (parts === 3) === (command === ''))
+    throw usageFailure(`expected ${ADDRESSES[parts]}, got "${address}"`);
+  return [user, client, command];
+}
+
+/** The parameters of `--params <file|->` and of `key:=json` and `key=text`; the latter are added to the former. */
+export async function readParams(file: string | undefined, pairs: readonly string[]): Promise<unknown> {
+  const given = file === undefined ? undefined : parse(await contentOf(file), '--params');
+  if (pairs.length === 0) return given;
+  if (given !== undefined && !isObject(given)) throw usageFailure('--params: only an object can be added to');
+  return { ...given, ...Object.fromEntries(pairs.map(readPair)) };
+}
+
+function readPair(pair: string): readonly [string, unknown] {
+  const at = pair.indexOf('=');
+  if (at < 1 || pair.startsWith(':=')) throw usageFailure(`expected key=text or key:=json, got "${pair}"`);
+  const value = pair.slice(at + 1);
+  if (pair[at - 1] !== ':') return [pair.slice(0, at), value];
+  const key = pair.slice(0, at - 1);
+  return [key, parse(value, key)];
+}
+
+async function contentOf(file: string): Promise<string> {
+  if (file === '-') return text(process.stdin);
+  return readFile(file, 'utf8').catch(() => {
+    throw usageFailure(`--params: ${file} cannot be read`);
+  });
+}
+
+function parse(json: string, name: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw usageFailure(`${name}: is not JSON`);
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,88 @@
+/** `context add`, `use`, `previous`, `ls`, `show` and `rm`: the relays of an operator. */
+import { contextNamed } from '../settings.ts';
+import { readContexts, writeContexts, type ContextsFile, type RelayContext } from '../contexts-file.ts';
+import { usageFailure } from '../failure.ts';
+import { listText, objectText } from '../output.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
+
+const COLUMNS = { shown: ['name', 'current', 'url', 'token_from'], id: ['name'] };
+const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
+/** Adds a context. The first one becomes the current one. */
+export const contextAdd: RunVerb = async (run) => {
+  const { args, io } = run;
+  const [name = '', url = ''] = args;
+  if (!NAME.test(name)) throw usageFailure('the name has 1 to 64 letters, digits, dots, dashes and underscores');
+  const { protocol, username, password } = URL.parse(url) ?? {};
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw usageFailure('expected the http or https address of a relay');
+  if (username || password) throw usageFailure('an address holds no user and no password');
+  const file = await readContexts(io.env);
+  const contexts = { ...file.contexts, [name]: { url, ...tokenOf(run) } };
+  await writeContexts(io.env, { ...file, contexts, current: file.current ?? name });
+};
+
+function tokenOf({ flags, io }: OperatorRun): Omit<RelayContext, 'url'> {
+  const { tokenCommand: token_command, tokenFile: token_file, storeToken } = flags;
+  if ([token_command, token_file, storeToken].filter((source) => source !== undefined).length > 1)
+    throw usageFailure('--token-command, --token-file and --store-token: only one can be given');
+  if (token_command !== undefined) return { token_command };
+  if (token_file !== undefined) return { token_file };
+  if (storeToken === undefined) return {};
+  const token = io.env['CALLBOARD_TOKEN'] ?? '';
+  if (token === '') throw usageFailure('--store-token: stores the token of CALLBOARD_TOKEN, which is not set');
+  return { token };
+}
+
+export const contextUse: RunVerb = async ({ args, io }) => {
+  const [name = ''] = args;
+  const file = await readContexts(io.env);
+  contextNamed(file, name);
+  await makeCurrent(io.env, file, name);
+};
+
+export const contextPrevious: RunVerb = async ({ io }) => {
+  const file = await readContexts(io.env);
+  if (file.previous === null) throw usageFailure('there is no previous context');
+  await makeCurrent(io.env, file, file.previous);
+  io.complain(`The context is ${file.previous}.\n`);
+};
+
+async function makeCurrent(env: OperatorRun['io']['env'], file: ContextsFile, name: string): Promise<void> {
+  if (file.current === name) return;
+  await writeContexts(env, { ...file, current: name, previous: file.current });
+}
+
+export const contextLs: RunVerb = async ({ io, output }) => {
+  const { contexts, current } = await readContexts(io.env);
+  const items = Object.entries(contexts).map(([name, context]) => shown(name, context, current));
+  // Whole, as every list is.
+  const page = { items, next_cursor: null, completeness: { complete: true, sources: [] } };
+  io.print(listText(page, output, COLUMNS));
+};
+
+export const contextShow: RunVerb = async ({ args, io, output }) => {
+  const file = await readContexts(io.env);
+  const name = args[0] ?? file.current;
+  if (name === null) throw usageFailure('there is no current context');
+  io.print(objectText(shown(name, contextNamed(file, name), file.current), output, COLUMNS));
+};
+
+export const contextRm: RunVerb = async ({ args, io }) => {
+  const [name = ''] = args;
+  const file = await readContexts(io.env);
+  contextNamed(file, name);
+  const { [name]: _, ...contexts } = file.contexts;
+  const kept = (other: string | null): string | null => (other === name ? null : other);
+  await writeContexts(io.env, { contexts, current: kept(file.current), previous: kept(file.previous) });
+};
+
+/** A context without its token. A command may hold a secret, so it is not shown either. */
+function shown(name: string, { url, token_command, token_file, token }: RelayContext, current: string | null) {
+  const source = [
+    ...(token_command === undefined ? [] : ['command']),
+    ...(token_file === undefined ? [] : [`file ${token_file}`]),
+    ...(token === undefined ? [] : ['stored']),
+  ];
+  return { name, current: name === current, url, token_from: source[0] ?? 'CALLBOARD_TOKEN' };
+}

@@ -1,0 +1,96 @@
+/** The verbs `streams ls`, `messages ls` and `messages tail`: what is retained. */
+import {
+  FollowMessagesDocument,
+  ListMessagesDocument,
+  ListStreamsDocument,
+  type FollowMessagesQuery,
+} from '../../../generated/cli.ts';
+import { sleep } from '../../../clients/link/clock.ts';
+import { printListing } from '../listing.ts';
+import { readCount, readTime } from '../times.ts';
+import type { OperatorRun, RunVerb } from '../verb.ts';
+import { linePrinter } from '../watching.ts';
+import { readWord } from '../wire.ts';
+
+const STREAMS = { shown: ['stream', 'message_count', 'first_at', 'last_at'], id: ['stream'] };
+const MESSAGES = {
+  shown: ['at', 'kind', 'message_id', 'client_id', 'command_id', 'payload_bytes', 'error.code'],
+  id: ['message_id'],
+};
+const LAST = 10;
+const POLL_MS = 1000;
+/** A page of more messages would cost more than the relay allows for one operation. */
+const PAGE = 500;
+
+export const streamsLs: RunVerb = async (run) => {
+  const [user_id = ''] = run.args;
+  const variables = { user_id, prefix: run.flags['prefix'] };
+  await printListing(
+    run,
+    STREAMS,
+    async (page) => (await run.relay.query(ListStreamsDocument, { ...variables, ...page })).streams,
+  );
+};
+
+export const messagesLs: RunVerb = async (run) => {
+  const { flags, clock, relay } = run;
+  const variables = {
+    stream: run.args[0] ?? '',
+    kinds: kindsOf(run),
+    after_time: readTime(flags['since'], '--since', clock),
+    before_time: readTime(flags['until'], '--until', clock),
+    order: readWord('MessageOrder', flags['order'] ?? 'oldest_first'),
+  };
+  await printListing(
+    run,
+    MESSAGES,
+    async (page) => (await relay.query(ListMessagesDocument, { ...variables, ...page })).messages,
+  );
+};
+
+type Message = FollowMessagesQuery['messages']['items'][number];
+
+/** There is no subscription for messages, so the stream is read again every second from where the last page ended. */
+export const messagesTail: RunVerb = async (run) => {
+  const { flags, relay, stopped } = run;
+  const [stream = ''] = run.args;
+  const kinds = kindsOf(run);
+  const last = Math.min(PAGE, readCount(flags['last'], '--last') ?? LAST);
+  const newest = { stream, kinds, order: 'newest_first', limit: last } as const;
+  const begun = (await relay.query(FollowMessagesDocument, newest)).messages.items.toReversed();
+  const print = printerOf(run);
+  if (print(begun)) return;
+  const seen = new Set(begun.map(({ message_id }) => message_id));
+  const from = begun.at(-1)?.at;
+  const after_time = from === undefined ? undefined : justBefore(from);
+  let cursor: string | undefined;
+  for (;;) {
+    const later = { stream, kinds, after_time, order: 'oldest_first', limit: PAGE, cursor } as const;
+    const { items, page_info } = (await relay.query(FollowMessagesDocument, later)).messages;
+    if (print(items.filter(({ message_id }) => !seen.has(message_id)))) return;
+    cursor = page_info.end_cursor ?? cursor;
+    if (items.length < PAGE) await sleep(run.clock, POLL_MS, stopped);
+  }
+};
+
+/** Prints messages, and says whether `--count` lines are printed. */
+function printerOf(run: OperatorRun): (messages: readonly Message[]) => boolean {
+  const print = linePrinter(run, MESSAGES);
+  let left = readCount(run.flags['count'], '--count') ?? Infinity;
+  return (messages) => {
+    for (const message of messages) {
+      if (left > 0) print(message);
+      left--;
+    }
+    return left <= 0;
+  };
+}
+
+/** Times are exclusive bounds, and several messages may have the same one. */
+function justBefore(time: string): string {
+  return new Date(Date.parse(time) - 1).toISOString();
+}
+
+function kindsOf({ lists }: OperatorRun) {
+  return lists['kind']?.flatMap((word) => readWord('MessageKind', word) ?? []);
+}

@@ -1,0 +1,97 @@
+/** Follows a subscription of the relay over server-sent events, and connects again when it breaks. */
+import { backoffMs, BACKOFF_BASE_MS, BACKOFF_CAP_MS } from '../../clients/link/backoff.ts';
+import { sleep, type Clock } from '../../clients/link/clock.ts';
+import { parseObject } from '../../clients/link/relay-request.ts';
+import { createSseParser } from '../../clients/site/sse.ts';
+import { OPERATOR_EXIT, OperatorFailure } from './failure.ts';
+import { bodyOf, throwErrors, type SentOperation } from './relay.ts';
+import { withWords } from './wire.ts';
+
+/** The most characters of one event. A larger one ends the stream. */
+const EVENT_CHARS = 4 * 1024 * 1024;
+/** Codes after which the same request may succeed later. */
+const PASSING: readonly string[] = ['unreachable', 'bad_answer', 'store_unavailable', 'draining', 'rate_limited'];
+
+export type Following<Data> = {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly onData: (data: Data) => void;
+  /** The stream was open and broke: events may be missing until it is open again. */
+  readonly onGap: () => void;
+};
+
+/**
+ * Gives the data of each event until the signal is aborted; then it rejects with the signal's reason. Rejects with
+ * OperatorFailure when the relay refuses the subscription, and when it cannot be reached before the stream was ever open.
+ */
+export async function followStream<Data>(operation: SentOperation, following: Following<Data>): Promise<never> {
+  const { clock, signal, onGap } = following;
+  let opened = false;
+  for (let attempt = 0; ; attempt++) {
+    const fault = await readStream(operation, following, () => {
+      opened = true;
+      attempt = 0;
+    }).catch((error: unknown) => error);
+    signal.throwIfAborted();
+    if (fault instanceof Error && !(opened && isPassing(fault))) throw fault;
+    if (attempt === 0) onGap();
+    const bounds = { baseMs: BACKOFF_BASE_MS, capMs: BACKOFF_CAP_MS, random: Math.random };
+    await sleep(clock, backoffMs(attempt, bounds), signal);
+  }
+}
+
+function isPassing(fault: Error): boolean {
+  return fault instanceof OperatorFailure && PASSING.includes(fault.code);
+}
+
+/** Resolves when the relay ended the stream. */
+async function readStream<Data>(
+  operation: SentOperation,
+  { signal, onData }: Following<Data>,
+  onOpen: () => void,
+): Promise<void> {
+  const response = await open(operation, signal);
+  if (!response.ok || !response.body) {
+    const body = parseObject(await response.text()) ?? {};
+    throwErrors(body);
+    bodyOf({ status: response.status, body, retryAfterMs: null });
+    throw new OperatorFailure(OPERATOR_EXIT.unreachable, 'bad_answer', `HTTP ${response.status} without a stream.`);
+  }
+  onOpen();
+  const parser = createSseParser(EVENT_CHARS);
+  for await (const bytes of unbroken(response.body)) {
+    for (const { event, data } of parser.push(bytes)) {
+      if (event === 'complete') return;
+      if (event === 'next') onData(dataOf(operation.name, data));
+    }
+  }
+}
+
+async function open({ url, body, token }: SentOperation, signal: AbortSignal): Promise<Response> {
+  const headers = {
+    authorization: `Bearer ${await token()}`,
+    'content-type': 'application/json',
+    accept: 'text/event-stream',
+  };
+  return fetch(url, { method: 'POST', headers, body, signal }).catch(() => {
+    throw broken(`${URL.parse(url)?.origin ?? url}: The relay could not be reached.`);
+  });
+}
+
+async function* unbroken(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch {
+    throw broken('The stream broke.');
+  }
+}
+
+function broken(message: string): OperatorFailure {
+  return new OperatorFailure(OPERATOR_EXIT.unreachable, 'unreachable', message);
+}
+
+function dataOf<Data>(operation: string, text: string): Data {
+  const body = parseObject(text) ?? {};
+  throwErrors(body);
+  return withWords(operation, body['data'] as Data);
+}

@@ -1,0 +1,36 @@
+/** Reads durations, times and numbers of flags. */
+import type { Clock } from '../../clients/link/clock.ts';
+import { usageFailure } from './failure.ts';
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Reads `500ms`, `30s`, `2m`, `1h` or `7d` as milliseconds. */
+export function readMs(text: string | undefined, preset: number, name: string): number {
+  if (text === undefined) return preset;
+  const ms = durationOf(text);
+  if (ms === null) throw usageFailure(`${name}: expected a duration such as 500ms, 30s, 2m or 1h`);
+  return ms;
+}
+
+/** Reads a time such as `2026-01-31T12:00:00Z`, or an age such as `10m`, as a time in the form of ISO 8601. */
+export function readTime(text: string | undefined, name: string, clock: Clock): string | undefined {
+  if (text === undefined) return undefined;
+  const age = durationOf(text);
+  const at = age === null ? Date.parse(text) : clock.now() - age;
+  // Date.parse accepts many forms that depend on the engine and on the zone of this machine.
+  if (Number.isNaN(at) || (age === null && !/^\d{4}-\d\d-\d\d/.test(text)))
+    throw usageFailure(`${name}: expected a time such as 2026-01-31T12:00:00Z, or an age such as 10m`);
+  return new Date(at).toISOString();
+}
+
+/** Reads a whole number from 1 on. */
+export function readCount(text: string | undefined, name: string): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw usageFailure(`${name}: expected a whole number from 1 on`);
+  return Number(text);
+}
+
+function durationOf(text: string): number | null {
+  const [, amount, unit = ''] = /^(\d{1,8})(ms|s|m|h|d)$/.exec(text) ?? [];
+  return amount === undefined ? null : Number(amount) * (UNITS[unit] ?? 1);
+}

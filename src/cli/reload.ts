@@ -1,0 +1,70 @@
+/** Applies changed credential and certificate files while the relay runs. It does not read other settings again. */
+import { readFileSync } from 'node:fs';
+import type { Callboard } from '../callboard.ts';
+import { readConfig, secretsIn, type Config } from '../config.ts';
+import type { Clock, Cancel } from '../core/clock.ts';
+import { CallboardError } from '../core/errors.ts';
+import type { RedactingLog } from '../platform/log.ts';
+import type { Io } from './io.ts';
+
+/**
+ * How often the files are read, in milliseconds. Reading notices a new file however it was replaced, even by a symbolic
+ * link.
+ */
+const CHECK_MS = 5_000;
+
+export type ReloadParts = {
+  readonly callboard: Pick<Callboard, 'replaceCredentials' | 'replaceCertificate'>;
+  readonly env: Io['env'];
+  readonly argv: readonly string[];
+  readonly clock: Pick<Clock, 'every'>;
+  readonly log: RedactingLog;
+};
+
+/**
+ * Checks every 5 s whether a file of the configuration has changed, and replaces the credentials and the certificate. A
+ * faulty configuration is logged and changes nothing; the files are read again after their next change. Does nothing
+ * without such files.
+ */
+export function reloadOnChange(started: Config, { callboard, env, argv, clock, log }: ReloadParts): Cancel {
+  if (started.files.length === 0) return () => {};
+  let current = started;
+  let seen = contentOf(started.files);
+  const apply = (next: Config): void => {
+    log.redact(secretsIn(next));
+    if (!next.generated) callboard.replaceCredentials(next.auth);
+    if (next.tls) callboard.replaceCertificate(next.tls);
+    if (next.redis?.url !== current.redis?.url)
+      log.warn({}, 'the Redis address has changed: it is used after a restart');
+    current = next;
+    log.info({}, 'credentials and certificate were read again');
+  };
+  return clock.every(CHECK_MS, () => {
+    const content = contentOf(started.files);
+    if (content === seen) return;
+    seen = content;
+    try {
+      apply(readConfig(env, argv));
+    } catch (error) {
+      log.error({ faults: faultsIn(error) }, 'the changed configuration is not valid; the one before stays in use');
+    }
+  });
+}
+
+function contentOf(paths: readonly string[]): string {
+  return JSON.stringify(paths.map(textOf));
+}
+
+/** Null: the file cannot be read, for example because it is just being replaced. */
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+function faultsIn(error: unknown): string {
+  if (error instanceof CallboardError) return error.message;
+  throw error;
+}

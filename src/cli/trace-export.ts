@@ -1,0 +1,141 @@
+/**
+ * Exports the spans of `callboard serve` by OTLP, as the standard variables of OpenTelemetry say (docs/tracing.md). Its
+ * packages are optional: they are loaded only where an endpoint is set.
+ */
+import type { CallboardOptions } from '../callboard.ts';
+import { CallboardError } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import { VERSION } from '../version.ts';
+
+type TraceApi = NonNullable<CallboardOptions['tracing']>;
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export type TraceExport = {
+  readonly api: TraceApi;
+  /** Exports what is left, for a few seconds at most. Never rejects. */
+  close(): Promise<void>;
+};
+
+/** The packages that an operator installs to export spans. */
+const PACKAGES =
+  '@opentelemetry/api @opentelemetry/sdk-trace @opentelemetry/resources @opentelemetry/exporter-trace-otlp-proto';
+const PROTOCOL = 'http/protobuf';
+/** One trace in a hundred, unless a caller has decided. */
+const DEFAULT_SAMPLER = 'parentbased_traceidratio';
+const DEFAULT_RATIO = 0.01;
+
+const loadPackages = async () => ({
+  ...(await import('@opentelemetry/api')),
+  ...(await import('@opentelemetry/sdk-trace')),
+  ...(await import('@opentelemetry/resources')),
+  ...(await import('@opentelemetry/exporter-trace-otlp-proto')),
+});
+type Packages = Awaited<ReturnType<typeof loadPackages>>;
+type ProviderOptions = NonNullable<ConstructorParameters<Packages['TracerProvider']>[0]>;
+type Sampler = NonNullable<ProviderOptions['sampler']>;
+
+/**
+ * Null without an endpoint, and if a package is missing, of which a line in the log tells. Throws `invalid_argument` for
+ * variables with values that are not supported.
+ */
+export async function openTraceExport(env: Environment, log: Log): Promise<TraceExport | null> {
+  const url = endpointOf(env);
+  if (url === null) return null;
+  const settings = { url, ...samplerSettings(env) };
+  const packages = await loadPackages().catch((error: unknown) => {
+    log.warn({ err: error }, `no spans are exported: a package is missing. Run: npm install ${PACKAGES}`);
+    return null;
+  });
+  return packages && start(packages, settings, log);
+}
+
+type ExportSettings = { readonly url: string; readonly sampler: string; readonly ratio: number };
+
+async function start(packages: Packages, settings: ExportSettings, log: Log): Promise<TraceExport> {
+  const { trace, TracerProvider, BatchSpanProcessor, OTLPTraceExporter, detectResources, envDetector } = packages;
+  const exporter = noteFailures(new OTLPTraceExporter({ url: settings.url }), log);
+  const own = packages.resourceFromAttributes({ 'service.name': 'callboard', 'service.version': VERSION });
+  const provider = new TracerProvider({
+    sampler: samplerOf(packages, settings),
+    resource: own.merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [new BatchSpanProcessor({ exporter })],
+  });
+  const { url, sampler, ratio } = settings;
+  log.info({ endpoint: new URL(url).origin, sampler, ratio }, 'spans are exported');
+  return {
+    api: {
+      getTracer: (name, version) => provider.getTracer(name, version) as ReturnType<TraceApi['getTracer']>,
+      setSpanContext: trace.setSpanContext.bind(trace) as TraceApi['setSpanContext'],
+    },
+    // A failure of the export is already in the log.
+    close: () => provider.shutdown().catch(() => {}),
+  };
+}
+
+type Exporter = InstanceType<Packages['OTLPTraceExporter']>;
+
+/** Logs the first failure, and the next success: a collector that is away must not fill the log. */
+function noteFailures(exporter: Exporter, log: Log): Exporter {
+  const send = exporter.export.bind(exporter);
+  let failing = false;
+  exporter.export = (spans, done) =>
+    send(spans, (result) => {
+      const failed = result.error !== undefined;
+      if (failed && !failing) log.warn({ err: result.error }, 'spans could not be exported, and are lost');
+      if (!failed && failing) log.info({}, 'spans are exported again');
+      failing = failed;
+      done(result);
+    });
+  return exporter;
+}
+
+/** Null: nothing is exported. */
+function endpointOf(env: Environment): string | null {
+  if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return null;
+  const name = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
+    ? 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
+    : 'OTEL_EXPORTER_OTLP_ENDPOINT';
+  const text = env[name];
+  if (!text) return null;
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) throw wrong(name, 'expected an http or https address');
+  checkProtocol(env);
+  if (name === 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') return text;
+  return `${text.replace(/\/+$/, '')}/v1/traces`;
+}
+
+function checkProtocol(env: Environment): void {
+  for (const name of ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'])
+    if (env[name] && env[name] !== PROTOCOL) throw wrong(name, `only ${PROTOCOL} is supported`);
+  const exporter = env['OTEL_TRACES_EXPORTER'];
+  if (exporter && exporter !== 'otlp') throw wrong('OTEL_TRACES_EXPORTER', 'only otlp and none are supported');
+}
+
+const SAMPLERS: Readonly<Record<string, (packages: Packages, ratio: number) => Sampler>> = {
+  always_on: ({ AlwaysOnSampler }) => new AlwaysOnSampler(),
+  always_off: ({ AlwaysOffSampler }) => new AlwaysOffSampler(),
+  traceidratio: ({ TraceIdRatioBasedSampler }, ratio) => new TraceIdRatioBasedSampler(ratio),
+};
+const PARENT_BASED = 'parentbased_';
+
+function samplerSettings(env: Environment): Omit<ExportSettings, 'url'> {
+  const sampler = env['OTEL_TRACES_SAMPLER'] || DEFAULT_SAMPLER;
+  if (!Object.hasOwn(SAMPLERS, sampler.replace(PARENT_BASED, '')))
+    throw wrong(
+      'OTEL_TRACES_SAMPLER',
+      `expected one of ${Object.keys(SAMPLERS).join(', ')}, or ${PARENT_BASED} and one`,
+    );
+  const given = env['OTEL_TRACES_SAMPLER_ARG'];
+  const ratio = given ? Number(given) : env['OTEL_TRACES_SAMPLER'] ? 1 : DEFAULT_RATIO;
+  if (!(ratio >= 0 && ratio <= 1)) throw wrong('OTEL_TRACES_SAMPLER_ARG', 'expected a number from 0 to 1');
+  return { sampler, ratio };
+}
+
+function samplerOf(packages: Packages, { sampler, ratio }: ExportSettings): Sampler {
+  const root = SAMPLERS[sampler.replace(PARENT_BASED, '')]?.(packages, ratio) ?? new packages.AlwaysOffSampler();
+  return sampler.startsWith(PARENT_BASED) ? new packages.ParentBasedSampler({ root }) : root;
+}
+
+function wrong(name: string, detail: string): CallboardError {
+  return new CallboardError('invalid_argument', `${name}: ${detail}`);
+}

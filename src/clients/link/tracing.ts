@@ -1,0 +1,19 @@
+/** What the spans of all client libraries share. They are recorded through the `trace` object that the program passes in. */
+import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace-api.ts';
+
+export type { TraceApi } from '../../protocol/trace-api.ts';
+
+/** The name of the tracer: the instrumentation scope of the spans. */
+export const SCOPE = 'callboard';
+
+/** The attributes of a span when it begins. */
+export function spanAttributes(commandId: string): SpanValues {
+  return { 'rpc.system.name': SCOPE, 'callboard.command_id': commandId };
+}
+
+/** Ends a span. `error`: the code of what went wrong, if the work failed. */
+export function endSpan(span: SpanLike, status: string, error?: string): void {
+  span.setAttributes({ 'rpc.status_code': status, ...(error && { 'error.type': error }) });
+  if (error) span.setStatus({ code: STATUS_ERROR });
+  span.end();
+}

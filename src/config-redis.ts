@@ -1,0 +1,27 @@
+/** The settings of the Redis that the nodes of a deployment share. */
+import type { SettingValues } from './settings.ts';
+
+/** The Redis that the nodes of a deployment share. */
+export type RedisConfig = {
+  /** It may contain a password, so it must never be logged or printed. */
+  readonly url: string;
+  readonly partitions: number;
+  /** The declared durability of the store; null: what Redis reports, which must include writing to disk. */
+  readonly durability: 'memory' | 'aof_everysec' | 'aof_always' | null;
+  readonly namespace: string;
+  readonly strictMigration: boolean;
+  /** Keys of an earlier system in the same Redis. */
+  readonly legacy: { readonly commandStream: string | null; readonly pending: string | null };
+};
+
+export function redisOf(settings: SettingValues): RedisConfig | null {
+  if (settings.REDIS_URL === undefined) return null;
+  return {
+    url: settings.REDIS_URL,
+    partitions: settings.PARTITIONS,
+    durability: settings.DURABILITY ?? null,
+    namespace: settings.NAMESPACE,
+    strictMigration: settings.STRICT_MIGRATION,
+    legacy: { commandStream: settings.LEGACY_COMMAND_STREAM ?? null, pending: settings.LEGACY_PENDING ?? null },
+  };
+}

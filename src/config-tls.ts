@@ -1,0 +1,44 @@
+/** Reads the certificate and the key with which the relay itself speaks TLS. */
+import { createSecureContext } from 'node:tls';
+import type { Given } from './config-given.ts';
+import type { InputError } from './core/errors.ts';
+import type { SettingName } from './settings.ts';
+import { readSettingFile } from './settings-files.ts';
+
+/** PEM texts. The certificate may be followed by its chain. */
+export type TlsConfig = { readonly cert: string; readonly key: string };
+
+/**
+ * The texts of the files that TLS_CERT and TLS_KEY name; null if neither is set, or if there is a fault, which is added
+ * to `faults`.
+ */
+export function tlsOf(given: ReadonlyMap<SettingName, Given>, faults: InputError[]): TlsConfig | null {
+  const [certFile, keyFile] = [given.get('TLS_CERT'), given.get('TLS_KEY')];
+  if (!certFile || !keyFile) {
+    const alone = certFile ?? keyFile;
+    const missing = certFile ? 'TLS_KEY' : 'TLS_CERT';
+    if (alone) faults.push({ parameter: alone.shownAs, detail: `needs ${missing} too` });
+    return null;
+  }
+  const cert = textOf(certFile, faults);
+  const key = textOf(keyFile, faults);
+  if (cert === null || key === null) return null;
+  try {
+    createSecureContext({ cert, key });
+    return { cert, key };
+  } catch {
+    // The error of OpenSSL is not shown, because it may quote the key.
+    faults.push({
+      parameter: certFile.shownAs,
+      detail: 'the certificate and the key are not PEM texts that fit together',
+    });
+    return null;
+  }
+}
+
+function textOf({ text: path, shownAs }: Given, faults: InputError[]): string | null {
+  const read = readSettingFile(path, shownAs);
+  if ('text' in read) return read.text;
+  faults.push(read);
+  return null;
+}

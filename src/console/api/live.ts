@@ -1,0 +1,139 @@
+/**
+ * The one event stream of this tab. It is closed while the tab is hidden or paused, and opened again afterwards. A tab
+ * that gets no slot for a stream calls `onStale` regularly instead, so that the page is read again.
+ */
+import { useEffect, useRef } from 'preact/hooks';
+import type { TypedDocumentString } from '../../generated/console.ts';
+import { signIns, token } from '../session/session.ts';
+import { errorOf, type RequestError } from './errors.ts';
+import { brokenSince, liveState, missedEvents, paused } from './live-state.ts';
+import { takeSlot } from './slots.ts';
+import { subscribe } from './stream.ts';
+import { visible } from './visible.ts';
+
+/** The pauses before a broken stream is opened again, in milliseconds; the last one repeats. */
+const REOPEN_MS = [500, 1_000, 2_000, 5_000, 10_000];
+/** How often a tab without a stream reads its page again, after the previous answer. Milliseconds. */
+const ASK_MS = 3_000;
+/** How soon a page is read again after events were dropped. Milliseconds. */
+const STALE_MS = 2_000;
+
+export type LiveHandlers<Data> = {
+  /** One event. Returns how many events were dropped before it. */
+  readonly onData: (data: Data) => number;
+  /**
+   * Called when the page must be read again: the stream was opened, events were dropped, or there is no stream. Events
+   * that arrive meanwhile are newer than what is read.
+   */
+  readonly onStale: () => void;
+  /** Called when the relay has completed the subscription, so that no more events follow. */
+  readonly onEnd?: () => void;
+};
+
+/** Subscribes while the component is shown. A page uses this at most once; with `skip`, it opens nothing. */
+export function useLive<Data, Variables>(
+  document: TypedDocumentString<Data, Variables>,
+  variables: Variables,
+  { onData, onStale, onEnd, skip = false }: LiveHandlers<Data> & { readonly skip?: boolean },
+): void {
+  const handlers = useRef({ onData, onStale, onEnd });
+  handlers.current = { onData, onStale, onEnd };
+  const key = JSON.stringify(variables);
+  const session = token.value === null ? null : signIns.value;
+  const isVisible = visible.value;
+  const isPaused = paused.value;
+
+  useEffect(() => {
+    missedEvents.value = 0;
+  }, [key, document]);
+
+  useEffect(() => {
+    if (skip || session === null || !isVisible || isPaused) return undefined;
+    const stop = new AbortController();
+    let staleTimer: ReturnType<typeof setTimeout> | undefined;
+    void keepOpen(stop.signal, {
+      run: (onOpen) =>
+        subscribe(document, variables, {
+          signal: stop.signal,
+          onOpen: () => {
+            // Changes between the page's first answer and this moment were missed, so the page is read again.
+            handlers.current.onStale();
+            onOpen();
+          },
+          onData: (data) => {
+            const missed = handlers.current.onData(data);
+            if (missed === 0) return;
+            missedEvents.value += missed;
+            // A feed that exceeds its bound drops events all the time, so the page is read again from time to time.
+            staleTimer ??= setTimeout(() => {
+              staleTimer = undefined;
+              handlers.current.onStale();
+            }, STALE_MS);
+          },
+        }),
+      onStale: () => handlers.current.onStale(),
+      onEnd: () => handlers.current.onEnd?.(),
+    });
+    return () => {
+      clearTimeout(staleTimer);
+      stop.abort();
+      brokenSince.value = null;
+      liveState.value = 'off';
+    };
+  }, [key, document, skip, session, isVisible, isPaused]);
+}
+
+type Keep = {
+  readonly run: (onOpen: () => void) => Promise<void>;
+  readonly onStale: () => void;
+  readonly onEnd: () => void;
+};
+
+/** Opens the stream again and again until it completes, is refused, or `signal` is aborted. Never rejects. */
+async function keepOpen(signal: AbortSignal, { run, onStale, onEnd }: Keep): Promise<void> {
+  const setState = (state: typeof liveState.value): void => {
+    if (!signal.aborted) liveState.value = state;
+  };
+  for (let failures = 0; !signal.aborted;) {
+    const release = await takeSlot();
+    if (release === null) {
+      setState('asking');
+      await pause(ASK_MS, signal);
+      if (!signal.aborted) onStale();
+      continue;
+    }
+    if (failures === 0) setState('opening');
+    const opened = (): void => {
+      failures = 0;
+      brokenSince.value = null;
+      setState('live');
+    };
+    const error = await run(opened).then(() => null, errorOf);
+    release();
+    if (signal.aborted) return;
+    if (error === null) {
+      setState('off');
+      return onEnd();
+    }
+    brokenSince.value ??= Date.now();
+    setState('broken');
+    if (!isWorthRepeating(error)) return;
+    await pause(error.retryAfterMs ?? REOPEN_MS[Math.min(failures, REOPEN_MS.length - 1)] ?? ASK_MS, signal);
+    failures += 1;
+  }
+}
+
+/**
+ * Whether to open the stream again. A refusal is final; a broken connection, a relay that drains and an unavailable
+ * store are not.
+ */
+function isWorthRepeating({ code }: RequestError): boolean {
+  return ['unreachable', 'bad_answer', 'store_unavailable', 'draining', 'rate_limited', 'internal'].includes(code);
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}

@@ -1,0 +1,112 @@
+/** Sends one GraphQL operation to the relay. No other file reads the token for requests. */
+import { RELAY_PATH } from '../base.ts';
+import type { TypedDocumentString } from '../../generated/console.ts';
+import { signOutOf, token } from '../session/session.ts';
+import { RequestError } from './errors.ts';
+
+export type Sending = { readonly signal?: AbortSignal };
+
+/** The data of an answer, and the text from which it was read. */
+export type DocumentAnswer<Data> = { readonly data: Data; readonly text: string };
+
+/**
+ * Sends one operation. Rejects with RequestError, even if the answer has data beside its errors, and with AbortError.
+ * When the relay refuses the token, the tab asks the user for another one.
+ */
+export async function send<Data, Variables>(
+  document: TypedDocumentString<Data, Variables>,
+  variables: Variables,
+  { signal }: Sending = {},
+): Promise<DocumentAnswer<Data>> {
+  const bearer = requireToken();
+  const response = await post('/graphql', { query: document.toString(), variables }, { bearer, signal });
+  const text = await response.text();
+  return { data: readData<Data>(text, bearer, response), text };
+}
+
+/** Like `send`, for callers that need only the data. */
+export async function request<Data, Variables>(
+  document: TypedDocumentString<Data, Variables>,
+  variables: Variables,
+  sending: Sending = {},
+): Promise<Data> {
+  return (await send(document, variables, sending)).data;
+}
+
+type Post = { readonly bearer: string; readonly signal?: AbortSignal | undefined; readonly accept?: string };
+
+/** Posts JSON with the token. Rejects with RequestError `unreachable` if there is no answer. */
+export async function post(path: string, body: object, { bearer, signal, accept }: Post): Promise<Response> {
+  try {
+    return await fetch(RELAY_PATH + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${bearer}`,
+        'content-type': 'application/json',
+        accept: accept ?? 'application/graphql-response+json, application/json',
+      },
+      body: JSON.stringify(body),
+      signal: signal ?? null,
+    });
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    throw new RequestError('unreachable', `The relay does not answer (${reasonOf(error)}).`);
+  }
+}
+
+export function requireToken(): string {
+  if (token.value === null) throw new RequestError('unauthenticated', 'Sign in to go on.');
+  return token.value;
+}
+
+/** The error for the body of a refused request. Asks the user for another token if the relay refused the token. */
+export function refusalOf(text: string, bearer: string, { status, headers }: Response): RequestError | null {
+  const { code, message } = readRefusal(text, status);
+  if (code === null) return null;
+  if (code === 'unauthenticated') signOutOf(bearer, 'expired', message);
+  const seconds = Number(headers.get('retry-after') ?? NaN);
+  return new RequestError(code, message, Number.isFinite(seconds) ? seconds * 1000 : null);
+}
+
+function readData<Data>(text: string, bearer: string, response: Response): Data {
+  const refusal = refusalOf(text, bearer, response);
+  if (refusal) throw refusal;
+  const { data } = parseObject(text);
+  if (!isData<Data>(data)) throw new RequestError('bad_answer', `HTTP ${response.status} without a relay's answer.`);
+  return data;
+}
+
+/** Trusts the data, because the relay validated the document against the schema from which the type was generated. */
+function isData<Data>(data: unknown): data is Data {
+  return typeof data === 'object' && data !== null;
+}
+
+/** The first GraphQL error, or the problem document of a request that was refused before GraphQL. */
+function readRefusal(text: string, status: number): { readonly code: string | null; readonly message: string } {
+  const body = parseObject(text);
+  const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;
+  const error = membersOf(first);
+  const code = membersOf(error['extensions'])['code'] ?? body['code'];
+  const message = error['message'] ?? body['detail'];
+  if (first === undefined && body['code'] === undefined && status < 400) return { code: null, message: '' };
+  return {
+    code: typeof code === 'string' ? code : 'bad_answer',
+    message: typeof message === 'string' ? message : `HTTP ${status} without a relay's answer.`,
+  };
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return membersOf(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown reason';
+}

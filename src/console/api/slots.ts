@@ -1,0 +1,43 @@
+/**
+ * Bounds the streams that all tabs of one browser hold open. Over HTTP/1.1 a browser opens six connections to a relay,
+ * so streams of six tabs would leave none for requests.
+ */
+
+/** How many tabs may hold a stream, so that two connections are left for requests. */
+const SLOTS = 4;
+
+/** Releases a slot. */
+export type Release = () => void;
+
+/**
+ * Takes a slot; null when all are taken. Every tab gets one over HTTP/2 and later, and where the browser has no locks
+ * (on a page without a secure origin).
+ */
+export async function takeSlot(): Promise<Release | null> {
+  const { locks } = navigator;
+  if (isMultiplexed() || locks === undefined) return () => undefined;
+  for (let slot = 1; slot <= SLOTS; slot++) {
+    const release = await tryLock(locks, `callboard-stream-${slot}`);
+    if (release) return release;
+  }
+  return null;
+}
+
+function tryLock(locks: LockManager, name: string): Promise<Release | null> {
+  return new Promise((resolve) => {
+    void locks.request(name, { ifAvailable: true }, (lock) => {
+      if (lock === null) return resolve(null);
+      // The lock is held until the promise of this callback resolves.
+      return new Promise<void>((release) => resolve(() => release()));
+    });
+  });
+}
+
+/**
+ * Whether requests share one connection. An answer from the browser's cache does not tell, so all requests of the page
+ * are examined.
+ */
+function isMultiplexed(): boolean {
+  const entries = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+  return entries.some((entry) => entry instanceof PerformanceResourceTiming && /^h[23]/.test(entry.nextHopProtocol));
+}

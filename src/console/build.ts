@@ -1,0 +1,82 @@
+/** Builds the console. `node src/console/build.ts` writes it to dist/console. Not part of the published sources. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { build, type Plugin } from 'vite';
+import { WITHOUT_ADDRESS } from '../clients/build.ts';
+
+export type BuiltFile = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
+
+/** The forms library is written for React. Preact has the same interface. */
+const ALIASES = {
+  'react/jsx-runtime': 'preact/jsx-runtime',
+  'react-dom': 'preact/compat',
+  react: 'preact/compat',
+};
+
+/** What nearly every page needs, in one file: a small file of its own costs more as a request than it saves. */
+const SHARED =
+  /src\/console\/(api|nodes\/(counters|scopes)|session|shell|ui|waits\/columns)|node_modules\/(@preact|preact\/(dist|hooks|jsx-runtime)|preact-iso)\//;
+
+/** Only the tests of the library need these modules, but a file that the library exports imports them. */
+const WITHOUT_TESTS: Plugin = {
+  name: 'without-test-validator',
+  enforce: 'pre',
+  resolveId: (id) => (id === '@rjsf/validator-ajv8' ? '\0none' : null),
+  load: (id) => (id === '\0none' ? 'export default {};' : null),
+};
+
+/** Writes `index.html` and `assets/`, with relative addresses. Resolves with the sizes of the files, in bytes. */
+export async function buildConsole(folder: string): Promise<readonly BuiltFile[]> {
+  await build({
+    configFile: false,
+    publicDir: false,
+    logLevel: 'error',
+    root: fileURLToPath(new URL('./', import.meta.url)),
+    base: './',
+    define: WITHOUT_ADDRESS,
+    resolve: { alias: ALIASES },
+    plugins: [WITHOUT_TESTS],
+    oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+    build: {
+      outDir: folder,
+      emptyOutDir: true,
+      target: 'es2022',
+      sourcemap: false,
+      // One stylesheet, so that pages that are loaded later need no request for theirs.
+      cssCodeSplit: false,
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+      rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'shared', test: SHARED }] } } },
+    },
+  });
+  const names = (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length));
+  return Promise.all(
+    names.map(async (file) => {
+      const bytes = await readFile(join(folder, file));
+      return { file: file.replace(/^\//, ''), bytes: bytes.length, gzipBytes: gzipSync(bytes).length };
+    }),
+  );
+}
+
+/** The files that index.html names: the browser loads them before it can show a page. */
+export async function firstLoad(folder: string): Promise<readonly string[]> {
+  const html = await readFile(join(folder, 'index.html'), 'utf8');
+  return [...html.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map((match) => match[1] ?? '');
+}
+
+if (import.meta.main) {
+  const folder = fileURLToPath(new URL('../../dist/console/', import.meta.url));
+  const files = await buildConsole(folder);
+  for (const { file, bytes, gzipBytes } of files) {
+    process.stdout.write(`dist/console/${file}  ${kilobytes(bytes)}, gzip ${kilobytes(gzipBytes)}\n`);
+  }
+}
+
+function kilobytes(bytes: number): string {
+  return `${(bytes / 1000).toFixed(1)} kB`;
+}

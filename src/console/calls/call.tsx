@@ -1,0 +1,138 @@
+/** The case file of one call: what is proven, since when, and by which evidence. */
+import { useState } from 'preact/hooks';
+import { useRoute } from 'preact-iso';
+import {
+  CallPageDocument,
+  CallUpdatesDocument,
+  type CallPageQuery,
+  type CancelState,
+} from '../../generated/console.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery, type Query } from '../api/query.ts';
+import { pagePath } from '../base.ts';
+import { openInvoke } from '../invoke/open.tsx';
+import { commandLine, curlLine } from '../invoke/lines.ts';
+import { isAdmin } from '../shell/facts.tsx';
+import { LiveNotice } from '../shell/live-notice.tsx';
+import { Empty, Loading } from '../ui/empty.tsx';
+import { CopyAction, FullId } from '../ui/id.tsx';
+import { clientHref, userHref } from '../ui/links.tsx';
+import { CutNotice, ErrorNotice, Information } from '../ui/notice.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { CallAside } from './aside.tsx';
+import { CANCEL_WORDS, CancelDialog } from './cancel.tsx';
+import { CallHead } from './head.tsx';
+import { CallMessages } from './messages.tsx';
+import { CallProgress } from './progress.tsx';
+import { CallTimeline } from './timeline.tsx';
+import type { CallDetails } from './types.ts';
+
+export function CallPage() {
+  const { user = '', client = '', command = '' } = useRoute().params;
+  const ids = { userId: user, clientId: client, commandId: command };
+  const query = useQuery(CallPageDocument, ids);
+  const found = query.data?.command;
+  const [progress, setProgress] = useState<readonly unknown[]>([]);
+  useLive(CallUpdatesDocument, ids, {
+    skip: !found || found.outcome !== null,
+    onData: ({ commandUpdates: update }) => {
+      if (update.progress !== null) setProgress((was) => [...was.slice(-(PROGRESS_MAX - 1)), update.progress]);
+      else if (update.stage !== found?.delivery?.stage) query.again();
+      return update.missed;
+    },
+    onStale: query.again,
+    onEnd: query.again,
+  });
+  return (
+    <>
+      {!found && <PageHead title="Call" crumbs={crumbsOf(user, client)} />}
+      {found ? <Case call={found} query={query} progress={progress} /> : <ErrorNotice query={query} what="this call" />}
+      {query.data === null && query.loading && <Loading what="this call" />}
+      {query.data && !found && <NoRecord user={user} />}
+    </>
+  );
+}
+
+/** Progress reports that the page keeps. */
+const PROGRESS_MAX = 50;
+
+type CaseProps = {
+  readonly call: CallDetails;
+  readonly query: Query<CallPageQuery>;
+  readonly progress: readonly unknown[];
+};
+
+function Case({ call, query, progress }: CaseProps) {
+  const [cancelling, setCancelling] = useState(false);
+  const [cancelled, setCancelled] = useState<CancelState | null>(null);
+  const { userId, clientId, action, commandId } = call;
+  return (
+    <>
+      <PageHead
+        title={action}
+        crumbs={crumbsOf(userId, clientId)}
+        acts={
+          <>
+            <CopyAction text={() => curlLine({ userId, clientId, action })}>Copy as curl</CopyAction>
+            <CopyAction text={() => commandLine({ userId, clientId, action })}>Copy as command line</CopyAction>
+            {call.outcome === null ? (
+              <button class="btn btn-danger" type="button" onClick={() => setCancelling(true)}>
+                Cancel…
+              </button>
+            ) : (
+              <button class="btn" type="button" onClick={() => openInvoke({ userId, clientId, action })}>
+                Call again…
+              </button>
+            )}
+          </>
+        }
+      >
+        <FullId id={commandId} what="command id" />
+      </PageHead>
+      <ErrorNotice query={query} what="this call" />
+      <LiveNotice />
+      {cancelled && <Information>{CANCEL_WORDS[cancelled]}</Information>}
+      <CutNotice completeness={call.history.completeness} />
+      <CallHead call={call} />
+      <div class="case">
+        <div>
+          <CallTimeline call={call} />
+          <CallProgress reports={progress} />
+          <CallMessages call={call} />
+        </div>
+        <CallAside call={call} />
+      </div>
+      {cancelling && (
+        <CancelDialog
+          call={call}
+          onClose={() => setCancelling(false)}
+          onDone={(state) => (setCancelled(state), query.again())}
+        />
+      )}
+    </>
+  );
+}
+
+function NoRecord({ user }: { readonly user: string }) {
+  return (
+    <Empty
+      title="No record of this command"
+      acts={
+        <a class="btn" href={pagePath(`history?user=${encodeURIComponent(user)}`)}>
+          Look in the history of {user}
+        </a>
+      }
+    >
+      <p>
+        It was never admitted, {isAdmin.value ? '' : 'it is not yours, '}or it ended more than an hour ago. Retained
+        messages may still name it.
+      </p>
+    </Empty>
+  );
+}
+
+function crumbsOf(userId: string, clientId: string): readonly { readonly href: string; readonly text: string }[] {
+  const client = { href: clientHref({ userId, clientId }), text: clientId };
+  if (!isAdmin.value) return [{ href: pagePath('clients'), text: 'Clients' }, client];
+  return [{ href: pagePath('calls'), text: 'Calls' }, { href: userHref(userId), text: userId }, client];
+}

@@ -1,0 +1,169 @@
+/** The list of calls: commands with a record. */
+import {
+  CallsDocument,
+  type CallRowFragment,
+  CallEventsDocument,
+  type CommandEventFilter,
+  type DeliveryFilter,
+  type Outcome,
+  type Stage,
+} from '../../generated/console.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery } from '../api/query.ts';
+import { openInvoke } from '../invoke/open.tsx';
+import { silentNodes } from '../shell/facts.tsx';
+import { useKeys } from '../shell/keys.ts';
+import { LiveNotice, PauseButton } from '../shell/live-notice.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { type Filter } from '../ui/filters.tsx';
+import { plural } from '../ui/format.ts';
+import { callHref, nodesHref } from '../ui/links.tsx';
+import { NewBar, useLiveRows } from '../ui/live-rows.tsx';
+import { SilentNotice } from '../ui/notice.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { PAGE_SIZE } from '../ui/page-size.ts';
+import { List } from '../ui/list.tsx';
+import { Table } from '../ui/table.tsx';
+import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
+import { CALL_COLUMNS } from './columns.tsx';
+import { CallViews } from './views.tsx';
+
+const OUTCOMES: readonly Outcome[] = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED', 'OUTCOME_UNKNOWN'];
+const STAGES: readonly Stage[] = ['ADMITTED', 'QUEUED', 'DISPATCHED', 'ACKNOWLEDGED', 'TERMINAL'];
+const FILTERS: readonly Filter[] = [
+  { name: 'outcome', label: 'Outcome', choices: OUTCOMES.map(choiceOf) },
+  { name: 'stage', label: 'Stage', choices: STAGES.map(choiceOf) },
+  { name: 'action', label: 'Action' },
+  { name: 'user', label: 'User' },
+  { name: 'client', label: 'Client' },
+  { name: 'node', label: 'Node' },
+  { name: 'code', label: 'Code' },
+  {
+    name: 'since',
+    label: 'Since',
+    choices: [5, 15, 60].map((minutes) => ({ value: `${minutes}m`, text: `${minutes} min` })),
+  },
+];
+
+const keyOf = (row: CallRowFragment): string => `${row.userId}/${row.clientId}/${row.commandId}`;
+
+export function CallsPage() {
+  const { values, hrefWith } = useUrlState();
+  const filter = filterOf(values);
+  const variables = { filter, first: PAGE_SIZE, after: values['after'] ?? null };
+  const query = useQuery(CallsDocument, variables);
+  const list = query.data?.delivery.commands;
+  const follow = values['follow'] === 'on';
+  const { rows, fresh, push } = useLiveRows(list?.nodes ?? NONE, { keyOf, follow });
+  useLive(
+    CallEventsDocument,
+    { filter: feedOf(filter) },
+    {
+      onData: ({ commandEvents: { stage, record, missed } }) => {
+        push(record, stage === 'ADMITTED' && !values['after'] && fits(record, filter));
+        return missed;
+      },
+      onStale: query.again,
+    },
+  );
+  useKeys({ i: () => openInvoke({}) });
+  return (
+    <>
+      <PageHead
+        title="Calls"
+        acts={
+          <>
+            <a class="btn" href={hrefWith({ follow: follow ? null : 'on' })} aria-current={follow ? 'true' : undefined}>
+              {follow ? 'Stop following' : 'Follow'}
+            </a>
+            <PauseButton />
+            <button class="btn btn-primary" type="button" onClick={() => openInvoke({})}>
+              Invoke an action
+            </button>
+          </>
+        }
+      >
+        Commands with a record: those that run, and ends of the last hour. Newest first.
+      </PageHead>
+      <CallViews />
+      <List
+        one="call"
+        many="calls"
+        query={query}
+        list={list}
+        shown={rows.length}
+        filters={FILTERS}
+        bare="user"
+        notices={
+          <>
+            <LiveNotice />
+            {silentNodes.value.map((node) => (
+              <SilentNotice key={node.nodeId} node={node} href={nodesHref()} />
+            ))}
+            <NewBar count={fresh} one="call" many="calls" onShow={query.again} />
+          </>
+        }
+        about={`${plural(rows.length, 'call')} on this page.`}
+        empty={<NoCalls />}
+      >
+        <Table caption="Calls" columns={CALL_COLUMNS} rows={rows} keyOf={keyOf} hrefOf={callHref} look="two-lines" />
+      </List>
+    </>
+  );
+}
+
+function NoCalls() {
+  return (
+    <Empty
+      title="No call yet"
+      acts={
+        <button class="btn" type="button" onClick={() => openInvoke({})}>
+          Invoke an action
+        </button>
+      }
+    >
+      <p>Nothing runs, and no call ended within the last hour. Older calls are in the history of their user.</p>
+    </Empty>
+  );
+}
+
+const NONE: readonly CallRowFragment[] = [];
+
+/** The part of a filter that the feed of events supports; `fits` judges the rest. */
+function feedOf({ userId, clientId, action }: DeliveryFilter): CommandEventFilter {
+  return { userId: userId ?? null, clientId: clientId ?? null, action: action ?? null };
+}
+
+/** Whether a call that was just admitted belongs to the list. */
+function fits(row: CallRowFragment, filter: DeliveryFilter): boolean {
+  return (
+    !filter.outcome &&
+    !filter.code &&
+    (filter.stage ?? row.stage) === row.stage &&
+    (filter.nodeId ?? row.nodeId) === row.nodeId
+  );
+}
+
+function filterOf(values: UrlState['values']): DeliveryFilter {
+  return {
+    outcome: oneOf(values['outcome']?.toUpperCase(), OUTCOMES),
+    stage: oneOf(values['stage']?.toUpperCase(), STAGES),
+    userId: values['user'] ?? null,
+    clientId: values['client'] ?? null,
+    nodeId: values['node'] ?? null,
+    action: values['action'] ?? null,
+    code: values['code'] ?? null,
+    admittedAfter: sinceOf(values['since']),
+  };
+}
+
+/** The time that lies this long ago (`15m`), cut to the minute, so that repeated requests have the same filter. */
+function sinceOf(since: string | undefined): string | null {
+  const minutes = /^(\d{1,4})m$/.exec(since ?? '')?.[1];
+  if (minutes === undefined) return null;
+  return new Date(Math.floor(Date.now() / 60_000 - Number(minutes)) * 60_000).toISOString();
+}
+
+function choiceOf(name: string): { readonly value: string; readonly text: string } {
+  return { value: name.toLowerCase(), text: name.toLowerCase().replaceAll('_', ' ') };
+}

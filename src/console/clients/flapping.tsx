@@ -1,0 +1,63 @@
+/** The clients that reconnected most in the last hour. */
+import { FlappingDocument, type FlappingQuery } from '../../generated/console.ts';
+import { useQuery } from '../api/query.ts';
+import { pagePath } from '../base.ts';
+import { isSilent } from '../shell/facts.tsx';
+import { Loading, Nil } from '../ui/empty.tsx';
+import { plural, whole } from '../ui/format.ts';
+import { clientHref, ClientLink } from '../ui/links.tsx';
+import { CutNotice, ErrorNotice } from '../ui/notice.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { ConnectionMark } from '../ui/status.tsx';
+import { Table, type Column } from '../ui/table.tsx';
+import { CAUSE } from '../ui/words.ts';
+
+type Row = FlappingQuery['flapping']['items'][number];
+
+/** How often the list is read again, after each answer. Milliseconds. */
+const EVERY_MS = 10_000;
+
+const COLUMNS: readonly Column<Row>[] = [
+  { head: 'Reconnects', class: 'r c-1', label: 'reconnects', cell: ({ reconnects }) => whole(reconnects) },
+  { head: 'Client', class: 'c-2', names: true, cell: (row) => <ClientLink {...row} /> },
+  { head: 'Status', class: 'c-3', cell: statusOf },
+  { head: 'Node', class: 'nw c-4', label: 'node', cell: ({ connection }) => connection?.nodeId },
+  {
+    head: 'Last link ended',
+    class: 'c-5',
+    cell: ({ connection }) => connection?.disconnectCause && CAUSE[connection.disconnectCause],
+  },
+];
+
+export function FlappingClients() {
+  const query = useQuery(FlappingDocument, {}, { everyMs: EVERY_MS });
+  const list = query.data?.flapping;
+  return (
+    <>
+      <PageHead title="Clients that reconnect most" crumbs={[{ href: pagePath('clients'), text: 'Clients' }]}>
+        How often the links of clients opened again in the last hour. The page of a client says why its links ended.
+      </PageHead>
+      <ErrorNotice query={query} what="these clients" />
+      <CutNotice completeness={list?.completeness} />
+      {!list && query.loading && <Loading what="clients" />}
+      {list && list.items.length === 0 && <p class="soft">No client reconnected in the last hour.</p>}
+      {list && list.items.length > 0 && (
+        <>
+          <Table
+            caption="Clients by reconnects in the last hour"
+            columns={COLUMNS}
+            rows={list.items}
+            keyOf={({ userId, clientId }) => `${userId}/${clientId}`}
+            hrefOf={clientHref}
+          />
+          <p class="soft">{plural(list.items.length, 'client')}, most reconnects first.</p>
+        </>
+      )}
+    </>
+  );
+}
+
+function statusOf({ connection }: Row) {
+  if (!connection) return <Nil why="the relay has forgotten its connection" />;
+  return <ConnectionMark status={connection.status} recorded={isSilent(connection.nodeId)} />;
+}

@@ -1,0 +1,47 @@
+/** A form made from the JSON Schema of an action. It is loaded when an action with a schema is opened. */
+import RjsfForm from '@rjsf/core';
+import type { RJSFSchema } from '@rjsf/utils';
+import { useMemo } from 'preact/hooks';
+import type { ParamsFault } from '../invoke/check.ts';
+import { JsonField } from './json-field.tsx';
+import { errorSchemaOf } from './faults.ts';
+import { TEMPLATES } from './templates.tsx';
+import { uiSchemaOf } from './ui-schema.ts';
+import { validator } from './validator.ts';
+import { WIDGETS } from './widgets.tsx';
+
+type SchemaFormProps = {
+  readonly schema: RJSFSchema;
+  /** The value, as JSON text. */
+  readonly text: string;
+  readonly faults: readonly ParamsFault[];
+  readonly onChange: (text: string) => void;
+};
+
+const FIELDS = { JsonField };
+
+/** Shows the value as a form. Parts that a form cannot show are fields of JSON text; nothing is hidden. */
+export function SchemaForm({ schema, text, faults, onChange }: SchemaFormProps) {
+  const uiSchema = useMemo(() => uiSchemaOf(schema), [schema]);
+  const extraErrors = useMemo(() => errorSchemaOf(faults), [faults]);
+  const value: unknown = JSON.parse(text);
+  return (
+    <RjsfForm
+      schema={schema}
+      uiSchema={uiSchema}
+      formData={value}
+      validator={validator}
+      templates={TEMPLATES}
+      widgets={WIDGETS}
+      fields={FIELDS}
+      extraErrors={extraErrors}
+      idPrefix="argument"
+      tagName="div"
+      showErrorList={false}
+      noHtml5Validate
+      onChange={({ formData }) => onChange(JSON.stringify(formData ?? {}, null, 2))}
+    >
+      <></>
+    </RjsfForm>
+  );
+}

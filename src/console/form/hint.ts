@@ -1,0 +1,45 @@
+/** Describes in a few words what a value must be: `text, required`, `1 to 20`, `one of 3`. */
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'text',
+  integer: 'whole number',
+  number: 'number',
+  boolean: 'true or false',
+  array: 'list',
+  object: 'object',
+  null: 'none',
+};
+
+export function hintOf(schema: Schema, required: boolean): string {
+  const words = [rangeOf(schema) ?? typeOf(schema), formatOf(schema), required ? 'required' : ''];
+  return words.filter((word) => word !== '').join(', ');
+}
+
+function typeOf({ type, enum: values, const: only }: Schema): string {
+  if (Array.isArray(values)) return `one of ${values.length}`;
+  if (only !== undefined) return `always ${JSON.stringify(only)}`;
+  const names = Array.isArray(type) ? type : [type];
+  return names
+    .map((name) => TYPES[String(name)] ?? '')
+    .filter(Boolean)
+    .join(' or ');
+}
+
+function rangeOf(schema: Schema): string | null {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, maxLength, minLength, maxItems } = schema;
+  const low = minimum ?? (exclusiveMinimum === undefined ? undefined : `above ${String(exclusiveMinimum)}`);
+  const high = maximum ?? (exclusiveMaximum === undefined ? undefined : `below ${String(exclusiveMaximum)}`);
+  if (low !== undefined && high !== undefined) return `${String(low)} to ${String(high)}`;
+  if (low !== undefined) return typeof low === 'string' ? low : `at least ${String(low)}`;
+  if (high !== undefined) return typeof high === 'string' ? high : `at most ${String(high)}`;
+  if (maxItems !== undefined) return `up to ${String(maxItems)}`;
+  if (maxLength !== undefined) return `text of at most ${String(maxLength)} characters`;
+  return minLength === undefined || minLength === 0 ? null : `text of at least ${String(minLength)} characters`;
+}
+
+function formatOf({ format, pattern }: Schema): string {
+  if (typeof format === 'string') return format;
+  return typeof pattern === 'string' ? `fits ${pattern}` : '';
+}

@@ -1,0 +1,15 @@
+/** The validator of the form. The form uses it only to choose among alternatives, and checks nothing else. */
+import type { RJSFSchema, ValidatorType } from '@rjsf/utils';
+import { checkValue } from '../invoke/check.ts';
+
+export const validator: ValidatorType<unknown, RJSFSchema> = {
+  validateFormData: () => ({ errors: [], errorSchema: {} }),
+  rawValidation: () => ({ errors: [] }),
+  /** `rootSchema` holds the definitions that `schema` may refer to. */
+  isValid: (schema, formData, rootSchema) => {
+    const { $defs, definitions } = rootSchema;
+    return (
+      checkValue({ ...($defs && { $defs }), ...(definitions && { definitions }), ...schema }, formData).length === 0
+    );
+  },
+};

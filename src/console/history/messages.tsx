@@ -1,0 +1,97 @@
+/** The retained messages of one stream, newest first. */
+import { MessagesDocument, type MessageKind, type MessageOrder } from '../../generated/console.ts';
+import { useQuery } from '../api/query.ts';
+import { pagePath } from '../base.ts';
+import { isAdmin } from '../shell/facts.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { type Filter } from '../ui/filters.tsx';
+import { plural } from '../ui/format.ts';
+import { callHref } from '../ui/links.tsx';
+import { List } from '../ui/list.tsx';
+import { PageHead } from '../ui/page.tsx';
+import { PAGE_SIZE } from '../ui/page-size.ts';
+import { oneOf, useUrlState } from '../ui/url-state.ts';
+import { plainWord } from '../ui/words.ts';
+import { MessagesTable } from './table.tsx';
+
+const KINDS: readonly MessageKind[] = [
+  ...(['COMMAND', 'PROGRESS', 'RESULT', 'ERROR', 'LATE_RESULT', 'EVENT', 'CANCEL'] as const),
+  ...(['LINK_OPENED', 'LINK_CLOSED', 'LINK_REPLACED'] as const),
+];
+const FILTERS: readonly Filter[] = [
+  { name: 'kind', label: 'Kind', choices: KINDS.map((kind) => ({ value: kind.toLowerCase(), text: plainWord(kind) })) },
+  { name: 'from', label: 'From' },
+  { name: 'to', label: 'To' },
+];
+
+export function StreamMessages({ stream }: { readonly stream: string }) {
+  const { values, hrefWith } = useUrlState();
+  const userId = stream.slice(0, stream.indexOf('/'));
+  const kind = oneOf(values['kind']?.toUpperCase(), KINDS);
+  const order: MessageOrder = values['order'] === 'oldest' ? 'OLDEST_FIRST' : 'NEWEST_FIRST';
+  const variables = {
+    stream,
+    kinds: kind === null ? null : [kind],
+    afterTime: timeOf(values['from']),
+    beforeTime: timeOf(values['to']),
+    order,
+    first: PAGE_SIZE,
+    after: values['after'] ?? null,
+  };
+  const query = useQuery(MessagesDocument, variables);
+  const list = query.data?.messages;
+  const rows = (list?.nodes ?? []).map((row) => ({
+    ...row,
+    userId,
+    commandHref:
+      row.clientId && row.commandId ? callHref({ userId, clientId: row.clientId, commandId: row.commandId }) : null,
+  }));
+  return (
+    <>
+      <PageHead
+        title={stream.slice(userId.length + 1)}
+        crumbs={[
+          { href: pagePath('history'), text: 'History' },
+          { href: pagePath(`history?user=${encodeURIComponent(userId)}`), text: userId },
+        ].slice(isAdmin.value ? 0 : 1)}
+        acts={
+          <button class="btn" type="button" onClick={query.again}>
+            Read again
+          </button>
+        }
+      >
+        {order === 'NEWEST_FIRST' ? 'Newest first. ' : 'Oldest first. '}
+        <a href={hrefWith({ order: order === 'NEWEST_FIRST' ? 'oldest' : null })}>Turn the order</a>
+      </PageHead>
+      <List
+        one="message"
+        many="messages"
+        query={query}
+        list={list}
+        filters={FILTERS}
+        bare="kind"
+        about={`${plural(rows.length, 'message')} on this page.`}
+        empty={<NoMessages />}
+      >
+        <MessagesTable rows={rows} caption={`Messages of ${stream}`} />
+      </List>
+    </>
+  );
+}
+
+function NoMessages() {
+  return (
+    <Empty title="No message in this stream">
+      <p>None was ever kept, or all are older than the relay keeps messages.</p>
+    </Empty>
+  );
+}
+
+/**
+ * A time of the filter in UTC, such as `2026-11-21T14:31`, in the form that the relay reads; null if it is not a time.
+ */
+function timeOf(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const ms = Date.parse(/[zZ]|[+-]\d\d:?\d\d$/.test(text) ? text : `${text}${text.includes('T') ? '' : 'T00:00'}Z`);
+  return Number.isNaN(ms) ? null : new Date(ms).toISOString();
+}

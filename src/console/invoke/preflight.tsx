@@ -1,0 +1,147 @@
+/** Whether the call would be admitted: each layer of the relay, and what the client will decide. */
+import { useEffect, useState } from 'preact/hooks';
+import {
+  PreflightDocument,
+  type PreflightLayerName,
+  type PreflightQuery,
+  type PreflightVerdict,
+} from '../../generated/console.ts';
+import { useQuery } from '../api/query.ts';
+import { exactClock } from '../ui/format.ts';
+import { ErrorNotice } from '../ui/notice.tsx';
+import { Section } from '../ui/page.tsx';
+import { Shape, type ShapeName } from '../ui/shape.tsx';
+import { StateMark } from '../ui/status.tsx';
+import { capitalWord } from '../ui/words.ts';
+import type { ParamsFault } from './check.ts';
+import type { CallInput } from './sending.ts';
+
+type Layer = PreflightQuery['preflightInvocation']['layers'][number];
+
+const LOOKS: Readonly<
+  Record<PreflightVerdict, { readonly shape: ShapeName; readonly name: string; readonly word: string }>
+> = {
+  PASS: { shape: 'pass', name: 'pass', word: 'passes' },
+  REFUSE: { shape: 'failed', name: 'refuse', word: 'would refuse' },
+  UNKNOWN: { shape: 'open', name: 'unknown', word: 'not known' },
+  SKIPPED: { shape: 'skip', name: 'skip', word: 'skipped' },
+};
+
+/** How long the input must stay unchanged before the relay is asked, in milliseconds. */
+const REST_MS = 400;
+
+type PreflightProps = {
+  readonly input: CallInput;
+  /** JSON text. */
+  readonly params: string;
+  readonly faults: readonly ParamsFault[];
+};
+
+export function Preflight({ input, params, faults }: PreflightProps) {
+  const broken = faults.some(({ syntax }) => syntax);
+  const rested = useRested({ input, params }, broken);
+  const query = useQuery(
+    PreflightDocument,
+    { input: { ...rested.input, params: parse(rested.params) } },
+    { skip: broken },
+  );
+  const found = query.data?.preflightInvocation;
+  return (
+    <Section
+      title="Would it be admitted?"
+      about={found && `as of ${exactClock(found.asOf)} UTC; reserves nothing`}
+      side={
+        <button class="btn btn-s" type="button" onClick={query.again}>
+          Ask again
+        </button>
+      }
+    >
+      <ErrorNotice query={query} what="whether it would be admitted" />
+      <div aria-live="polite">
+        {found && <Verdict found={found} />}
+        {faults.length > 0 && <StateMark shape="failed">The client would refuse its arguments.</StateMark>}
+      </div>
+      {found && (
+        <>
+          <h3 class="layers-head">Asked of the relay, in this order</h3>
+          <Layers layers={found.layers.filter(({ askedOf }) => askedOf === 'RELAY')} faults={[]} />
+          <h3 class="layers-head">Asked of the client, when it gets there</h3>
+          <Layers layers={found.layers.filter(({ askedOf }) => askedOf === 'CLIENT')} faults={faults} />
+        </>
+      )}
+    </Section>
+  );
+}
+
+function Verdict({ found }: { readonly found: PreflightQuery['preflightInvocation'] }) {
+  const { wouldAdmit, firstRefusal } = found;
+  if (wouldAdmit === 'PASS')
+    return (
+      <p>
+        <StateMark shape="pass">The relay would admit it.</StateMark>
+      </p>
+    );
+  if (firstRefusal)
+    return (
+      <p>
+        <StateMark shape="failed">The relay would refuse it.</StateMark> {firstRefusal.message}{' '}
+        {firstRefusal.code && <code>{firstRefusal.code.toLowerCase()}</code>}
+      </p>
+    );
+  return (
+    <p>
+      <StateMark shape="open">Whether the relay would admit it is not known.</StateMark>
+    </p>
+  );
+}
+
+function Layers({ layers, faults }: { readonly layers: readonly Layer[]; readonly faults: readonly ParamsFault[] }) {
+  return (
+    <ul class="layers">
+      {layers.map((given) => {
+        const layer = given.layer === 'CLIENT_ARGUMENTS' && faults.length > 0 ? withFaults(given, faults) : given;
+        const { shape, name, word } = LOOKS[layer.verdict];
+        return (
+          <li key={layer.layer} class={`v-${name}`}>
+            <Shape name={shape} />
+            <b>
+              {nameOf(layer.layer)}
+              <span class="sr">: {word}</span>
+            </b>
+            <p>{layer.message}</p>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** Adds the faults that the console found by the client's schema. Only the client decides. */
+function withFaults(layer: Layer, faults: readonly ParamsFault[]): Layer {
+  const message = faults.map(({ at, text }) => (at === '' ? text : `${at}: ${text}`)).join(' ');
+  return { ...layer, verdict: 'REFUSE', message: `${message} Checked here against its schema.` };
+}
+
+function nameOf(layer: PreflightLayerName): string {
+  return capitalWord(layer.replace(/^CLIENT_/, ''));
+}
+
+/** The input, as it was when it last stayed unchanged for REST_MS. */
+function useRested<Value>(value: Value, skip: boolean): Value {
+  const [rested, setRested] = useState(value);
+  const key = JSON.stringify(value);
+  useEffect(() => {
+    if (skip) return undefined;
+    const timer = setTimeout(() => setRested(value), REST_MS);
+    return () => clearTimeout(timer);
+  }, [key, skip]);
+  return rested;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null; // Not asked then: see `skip`.
+  }
+}

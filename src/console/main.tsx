@@ -1,0 +1,9 @@
+/** The entry of the console: loads the styles and shows the page in `#root`. */
+import { render } from 'preact';
+import { redeemTicketOfUrl } from './session/ticket.ts';
+import { App } from './shell/app.tsx';
+import './styles/index.css';
+
+const root = document.querySelector('#root');
+if (!root) throw new Error('The page has no element #root.');
+void redeemTicketOfUrl().then(() => render(<App />, root));

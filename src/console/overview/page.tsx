@@ -1,0 +1,126 @@
+/** The overview: whether calls get through now, and what needs a person. */
+import { OverviewDocument, OverviewSeriesDocument } from '../../generated/console.ts';
+import { useQuery } from '../api/query.ts';
+import { pagePath } from '../base.ts';
+import { openInvoke } from '../invoke/open.tsx';
+import { SCOPE_COLUMNS, shareOf } from '../nodes/scopes.tsx';
+import { silentNodes } from '../shell/facts.tsx';
+import { useKeys } from '../shell/keys.ts';
+import { PauseButton } from '../shell/live-notice.tsx';
+import { Loading } from '../ui/empty.tsx';
+import { callHref, nodesHref } from '../ui/links.tsx';
+import { CutNotice, ErrorNotice, SilentNotice } from '../ui/notice.tsx';
+import { PageHead, Section } from '../ui/page.tsx';
+import { Table } from '../ui/table.tsx';
+import { useUrlState } from '../ui/url-state.ts';
+import { WAIT_COLUMNS } from '../waits/columns.tsx';
+import { Ends } from './ends.tsx';
+import { OverviewPlots } from './plots.tsx';
+import { nextWindow, useWindow, WindowLinks } from './range.tsx';
+import { Readouts } from './readouts.tsx';
+import { SERIES_NAMES } from './series.ts';
+import type { OverviewData } from './types.ts';
+
+/** How often the overview is read again, after each answer. Milliseconds. */
+const EVERY_MS = 3_000;
+/** How often the series are read again, in milliseconds. The steps of the shortest window are longer. */
+const SERIES_EVERY_MS = 10_000;
+const WAITS_SHOWN = ['Stage', 'Action', 'Client', 'Waits'];
+/** The fullest admission scopes, which the page shows. */
+const SCOPES_SHOWN = 5;
+
+export function OverviewPage() {
+  const query = useQuery(OverviewDocument, {}, { everyMs: EVERY_MS });
+  const { change } = useUrlState();
+  const { name, seconds, stepSeconds } = useWindow();
+  const variables = { names: SERIES_NAMES, windowSeconds: seconds, stepSeconds };
+  const plots = useQuery(OverviewSeriesDocument, variables, { everyMs: SERIES_EVERY_MS });
+  const move = (by: 1 | -1): void => {
+    const next = nextWindow(name, by);
+    if (next !== null) change({ window: next });
+  };
+  useKeys({ i: () => openInvoke({}), '[': () => move(-1), ']': () => move(1) });
+  return (
+    <>
+      <PageHead
+        title="Overview"
+        acts={
+          <>
+            <PauseButton />
+            <button class="btn btn-primary" type="button" onClick={() => openInvoke({})}>
+              Invoke an action
+            </button>
+          </>
+        }
+      />
+      <ErrorNotice query={query} what="the overview" />
+      {silentNodes.value.map((node) => (
+        <SilentNotice key={node.nodeId} node={node} href={nodesHref()} />
+      ))}
+      <CutNotice completeness={query.data?.delivery.nodes.completeness} />
+      {!query.data && query.loading && <Loading what="the overview" />}
+      {query.data && (
+        <>
+          <Readouts data={query.data} />
+          <Ends data={query.data} />
+          <ErrorNotice query={plots} what="the time series" />
+          <WindowLinks />
+          {plots.data && <OverviewPlots series={plots.data.series} />}
+          <div class="cols">
+            <LongestWaits data={query.data} />
+            <FullestScopes data={query.data} />
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+function LongestWaits({ data }: { readonly data: OverviewData }) {
+  const { nodes } = data.pendingRpcs;
+  const { count } = data.pendingRpcCount;
+  return (
+    <Section
+      title="Who waits longest"
+      about={count > 0 ? `${nodes.length} of ${count}` : undefined}
+      side={<a href={pagePath('waits')}>All waits</a>}
+    >
+      {nodes.length === 0 ? (
+        <p class="soft">No caller waits. Every caller has its answer.</p>
+      ) : (
+        <Table
+          caption="The longest waits"
+          columns={WAIT_COLUMNS.filter(({ head }) => WAITS_SHOWN.includes(head))}
+          rows={nodes}
+          keyOf={({ rpcId }) => rpcId}
+          hrefOf={callHref}
+        />
+      )}
+    </Section>
+  );
+}
+
+function FullestScopes({ data }: { readonly data: OverviewData }) {
+  const fullest = [...data.delivery.tenants.nodes]
+    .sort((one, other) => shareOf(other) - shareOf(one) || other.reservedCommands - one.reservedCommands)
+    .slice(0, SCOPES_SHOWN);
+  return (
+    <Section
+      title="Fullest admission scopes"
+      about="held now, of what each may hold at once"
+      side={<a href={pagePath('capacity')}>All scopes</a>}
+    >
+      {fullest.length === 0 ? (
+        <p class="soft">No scope holds a reservation: every admitted command has ended.</p>
+      ) : (
+        <Table
+          caption="The fullest scopes"
+          columns={SCOPE_COLUMNS}
+          rows={fullest}
+          keyOf={({ scopeId }) => scopeId}
+          look="small"
+        />
+      )}
+    </Section>
+  );
+}

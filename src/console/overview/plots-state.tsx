@@ -1,0 +1,64 @@
+/** The plots of the overview that show how things stood: waits, queues and links at the end of each step. */
+import { LinesPlot } from '../plot/lines.tsx';
+import type { PlotMark, PlotTime } from '../plot/plot.tsx';
+import { clock, duration, plural, whole } from '../ui/format.ts';
+import { lastOf, mostOf, pointsOf, totalOf, type Points, type SeriesItem } from './series.ts';
+
+export type PlotData = {
+  readonly items: readonly SeriesItem[];
+  readonly time: PlotTime;
+  readonly marks: readonly PlotMark[];
+};
+
+export function OldestWaitPlot({ items, time, marks }: PlotData) {
+  const points = pointsOf(items, 'oldest_wait_seconds').map((value) => (value === null ? null : value * 1000));
+  const most = mostOf(points);
+  const summary = most
+    ? `The longest was ${duration(most.value)}, at ${timeText(most.at, time)}; now it is ${duration(lastOf(points) ?? 0)}.`
+    : 'No caller waited at the end of any step.';
+  return (
+    <LinesPlot
+      title="Oldest waiter"
+      unit="how long it has waited"
+      {...{ time, marks, summary }}
+      lines={[{ name: 'oldest', look: 'strong', points }]}
+      text={duration}
+      area
+    />
+  );
+}
+
+export function QueuedPlot({ items, time, marks }: PlotData) {
+  const points = pointsOf(items, 'commands_queued');
+  const most = mostOf(points);
+  const summary = most
+    ? `The most was ${whole(most.value)}, at ${timeText(most.at, time)}; now ${whole(lastOf(points) ?? 0)}.`
+    : 'No command was queued for a link at the end of any step.';
+  return <CountPlot title="Queued" unit="commands" name="queued" {...{ points, time, marks, summary }} />;
+}
+
+export function ClientsPlot({ items, time, marks }: PlotData) {
+  const points = totalOf(items, 'client_links');
+  const most = mostOf(points);
+  const summary = most
+    ? `Now ${plural(lastOf(points) ?? 0, 'client')}; the most was ${whole(most.value)}, at ${timeText(most.at, time)}.`
+    : 'No client was connected at the end of any step.';
+  return <CountPlot title="Clients" unit="connected" name="clients" {...{ points, time, marks, summary }} />;
+}
+
+type CountProps = Omit<PlotData, 'items'> & {
+  readonly title: string;
+  readonly unit: string;
+  readonly name: string;
+  readonly summary: string;
+  readonly points: Points;
+};
+
+function CountPlot({ title, unit, name, points, time, marks, summary }: CountProps) {
+  const lines = [{ name, look: 'strong', points }] as const;
+  return <LinesPlot {...{ title, unit, time, marks, summary, lines }} text={whole} area />;
+}
+
+function timeText(slot: number, time: PlotTime): string {
+  return clock(new Date(time.from + slot * time.stepMs).toISOString());
+}

@@ -1,0 +1,54 @@
+/** Turns the time series of the relay into what the plots of the overview show. */
+import type { OverviewSeriesQuery } from '../../generated/console.ts';
+import type { PlotTime } from '../plot/plot.tsx';
+
+export type SeriesItem = OverviewSeriesQuery['series']['items'][number];
+export type Points = readonly (number | null)[];
+
+export const SERIES_NAMES = [
+  ...['commands_ended', 'commands_admitted', 'command_p50', 'command_p99', 'dispatch_p99'],
+  ...['oldest_wait_seconds', 'commands_queued', 'client_links'],
+];
+
+/** The time that the series span; null if there is none. */
+export function timeOf(items: readonly SeriesItem[]): PlotTime | null {
+  const [first] = items;
+  if (!first) return null;
+  return { from: Date.parse(first.from), stepMs: first.stepSeconds * 1000, slots: first.points.length };
+}
+
+/** The points of one series. All of them are null if there is no such series. */
+export function pointsOf(items: readonly SeriesItem[], name: string, label: string | null = null): Points {
+  const found = items.find((item) => item.name === name && (label === null || item.label === label));
+  return found?.points ?? items[0]?.points.map(() => null) ?? [];
+}
+
+/** The points of all labels of one series added up; zero where there is a value of any series but none of this one. */
+export function totalOf(items: readonly SeriesItem[], name: string): Points {
+  const lines = items.filter((item) => item.name === name);
+  const known = items.find((item) => item.name === 'commands_admitted')?.points ?? [];
+  return known.map((value, i) => (value === null ? null : sumOf(lines.map(({ points }) => points[i] ?? 0))));
+}
+
+/** Counts a step as counts a minute. */
+export function perMinute(points: Points, time: PlotTime): Points {
+  return points.map((value) => (value === null ? null : (value * 60_000) / time.stepMs));
+}
+
+export function sumOf(points: Points): number {
+  return points.reduce((sum: number, value) => sum + (value ?? 0), 0);
+}
+
+/** The latest known value; null if none is known. */
+export function lastOf(points: Points): number | null {
+  return points.findLast((value) => value !== null) ?? null;
+}
+
+/** The largest known value and its index; null if none is known. */
+export function mostOf(points: Points): { readonly value: number; readonly at: number } | null {
+  let most: { readonly value: number; readonly at: number } | null = null;
+  points.forEach((value, at) => {
+    if (value !== null && value > (most?.value ?? 0)) most = { value, at };
+  });
+  return most;
+}

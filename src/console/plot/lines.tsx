@@ -1,0 +1,65 @@
+/** A plot of lines: `strong` for the main one, `quiet` for its companion, `recorded` for values as last recorded. */
+import { linearScale, linePath, logScale } from './scale.ts';
+import { Plot, type PlotColumn, type PlotMark, type PlotTime } from './plot.tsx';
+
+export type Line = PlotColumn & { readonly look: 'strong' | 'quiet' | 'recorded' };
+
+type LinesProps = {
+  readonly title: string;
+  readonly unit: string;
+  readonly time: PlotTime;
+  readonly lines: readonly Line[];
+  readonly text: (value: number) => string;
+  readonly tickText?: (value: number) => string;
+  readonly summary: string;
+  readonly log?: boolean;
+  readonly stepped?: boolean;
+  /** Whether the area below the first line is filled. */
+  readonly area?: boolean;
+  readonly marks?: readonly PlotMark[];
+  readonly bound?: { readonly value: number; readonly text: string };
+};
+
+const LOOKS = { strong: 'ln ln-1', quiet: 'ln ln-2', recorded: 'ln ln-2 ln-rec' };
+
+export function LinesPlot({ lines, log = false, stepped = false, area = false, ...plot }: LinesProps) {
+  const values = lines.flatMap(({ points }) => points.filter((point) => point !== null));
+  const above = values.filter((value) => value > 0);
+  const scale =
+    log && above.length > 0 ? logScale(Math.min(...above), Math.max(...above)) : linearScale(Math.max(1, ...values));
+  const [first] = lines;
+  const ground = first && area ? groundPath(linePath(first.points, scale.y, stepped)) : null;
+  return (
+    <Plot
+      {...plot}
+      scale={scale}
+      columns={lines}
+      keys={lines.map(({ name, look }) => (
+        <>
+          <svg viewBox="0 0 12 12" aria-hidden="true">
+            <path class={LOOKS[look]} d="M0 6h12" />
+          </svg>
+          {name}
+        </>
+      ))}
+    >
+      {ground && <path class="ln-a" d={ground} />}
+      {lines.map(({ name, look, points }) => (
+        <path key={name} class={LOOKS[look]} d={linePath(points, scale.y, stepped)} />
+      ))}
+    </Plot>
+  );
+}
+
+/** The area below a line. Each part of the line is closed at the bottom. */
+function groundPath(line: string): string {
+  return line
+    .split('M')
+    .filter((part) => part !== '')
+    .map((part) => {
+      const numbers = part.match(/[\d.]+/g) ?? [];
+      const xs = [...part.matchAll(/(?:^|[LH])([\d.]+)/g)].map((match) => match[1] ?? '0');
+      return `M${numbers[0] ?? 0} 100L${part}V100H${xs[0] ?? 0}Z`;
+    })
+    .join('');
+}

@@ -1,0 +1,55 @@
+/** Scales of plots: values to percent of the height, with round ticks. */
+
+export type Scale = {
+  /** The position of a value in percent: 0 at the top, 100 at the bottom, as in SVG. */
+  readonly y: (value: number) => number;
+  readonly ticks: readonly number[];
+};
+
+/** From 0 to a round number that is at least `most`, in 3 to 5 steps. */
+export function linearScale(most: number): Scale {
+  const step = roundStep(Math.max(most, 1e-9) / 4);
+  const steps = Math.max(1, Math.ceil(most / step - 1e-9));
+  const top = step * steps;
+  return { y: (value) => 100 - (value / top) * 100, ticks: Array.from({ length: steps + 1 }, (_, at) => at * step) };
+}
+
+/** The smallest of 1, 2, 2.5 and 5 times a power of ten that is not below `rough`. */
+function roundStep(rough: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(rough, Number.MIN_VALUE)));
+  const factor = [1, 2, 2.5, 5, 10].find((candidate) => candidate * power >= rough - 1e-12) ?? 10;
+  return factor * power;
+}
+
+/** Powers of ten from the one below `least` to the one above `most`. Both are above 0. */
+export function logScale(least: number, most: number): Scale {
+  const low = Math.floor(Math.log10(least));
+  const high = Math.max(low + 1, Math.ceil(Math.log10(most) - 1e-9));
+  const ticks = Array.from({ length: high - low + 1 }, (_, at) => 10 ** (low + at));
+  return { y: (value) => 100 - ((Math.log10(Math.max(value, 10 ** low)) - low) / (high - low)) * 100, ticks };
+}
+
+/** The path through the known points, with a gap where a point is unknown. `x` and `y` are in percent. */
+export function linePath(points: readonly (number | null)[], y: Scale['y'], stepped = false): string {
+  let path = '';
+  let previous: number | null = null;
+  points.forEach((value, at) => {
+    if (value !== null) {
+      const x = xOf(at, points.length);
+      const height = round(y(value));
+      if (previous === null) path += `M${x} ${height}`;
+      else path += stepped ? `H${x}V${height}` : `L${x} ${height}`;
+    }
+    previous = value;
+  });
+  return path;
+}
+
+/** The middle of slot `at` in percent of the width, from 0 to 100. */
+export function xOf(at: number, slots: number): number {
+  return round(((at + 0.5) / Math.max(1, slots)) * 100);
+}
+
+export function round(value: number): number {
+  return Math.round(value * 100) / 100;
+}

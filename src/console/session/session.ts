@@ -1,0 +1,68 @@
+/**
+ * The token of this tab. It is kept in memory and in session storage, which ends with the tab; never in a cookie, in a
+ * URL or in local storage.
+ */
+import { signal } from '@preact/signals';
+
+const KEY = 'callboard:token';
+
+/**
+ * Why the tab is not signed in. `none`: it has no token yet. `expired`: the relay no longer accepts the token.
+ * `refused`: the relay refused it.
+ */
+export type SignedOut = { readonly why: 'none' | 'expired' | 'refused'; readonly message: string | null };
+
+const stored = read();
+
+/** The bearer token; null while there is none. */
+export const token = signal<string | null>(stored);
+
+/** Why the tab is signed out; null while it is signed in. */
+export const signedOut = signal<SignedOut | null>(stored === null ? { why: 'none', message: null } : null);
+
+/** The number of sign-ins. Pages watch it to repeat requests that failed. */
+export const signIns = signal(0);
+
+export function signIn(given: string): void {
+  token.value = given;
+  signedOut.value = null;
+  signIns.value += 1;
+  write(given);
+}
+
+/** Asks for a token in front of the page, which stays. Does nothing if the tab has another token already. */
+export function signOutOf(refused: string, why: SignedOut['why'], message: string | null): void {
+  if (token.value !== refused) return;
+  token.value = null;
+  signedOut.value = { why, message };
+  write(null);
+}
+
+/** Forgets the token at the user's request. */
+export function signOut(): void {
+  token.value = null;
+  signedOut.value = { why: 'none', message: null };
+  write(null);
+}
+
+/** Shows a message on the sign-in form when a link could not be used. */
+export function explainSignIn(message: string): void {
+  if (token.value === null) signedOut.value = { why: 'refused', message };
+}
+
+function read(): string | null {
+  try {
+    return sessionStorage.getItem(KEY);
+  } catch {
+    return null; // A browser that blocks storage: the token lasts as long as the page.
+  }
+}
+
+function write(value: string | null): void {
+  try {
+    if (value === null) sessionStorage.removeItem(KEY);
+    else sessionStorage.setItem(KEY, value);
+  } catch {
+    // Storage may be blocked; see `read`.
+  }
+}

@@ -1,0 +1,103 @@
+/** Asks for a token: at first as a page of its own, and in front of the page when a token has expired. */
+import { useState } from 'preact/hooks';
+import { ViewerDocument } from '../../generated/console.ts';
+import { RELAY_PATH } from '../base.ts';
+import { RequestError } from '../api/errors.ts';
+import { Dialog } from '../ui/dialog.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { Mark } from '../ui/shape.tsx';
+import { signedOut, signIn, type SignedOut } from './session.ts';
+
+/** The sign-in page, shown before anybody has signed in. */
+export function SignInPage() {
+  return (
+    <main class="signin-page">
+      <p class="brand">
+        <Mark />
+        <span>Callboard</span>
+      </p>
+      <h1>Sign in</h1>
+      <SignInForm />
+    </main>
+  );
+}
+
+/** The sign-in form in front of the page, which stays as it is. */
+export function SignInAgain() {
+  return (
+    <Dialog title="Sign in again to go on" onClose={() => undefined}>
+      <p class="soft">Your token is no longer valid. This page and its filters stay as they are.</p>
+      <SignInForm />
+    </Dialog>
+  );
+}
+
+function SignInForm() {
+  const [problem, setProblem] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const shown = problem ?? messageOf(signedOut.value);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const given = String(new FormData(event.currentTarget).get('token') ?? '').trim();
+    if (given === '' || busy) return;
+    setBusy(true);
+    check(given).then(
+      () => signIn(given),
+      (error: unknown) => {
+        setProblem(error instanceof RequestError ? error.message : String(error));
+        setBusy(false);
+      },
+    );
+  };
+  return (
+    <form class="signin" onSubmit={submit}>
+      <div class="field">
+        <label for="token">Token</label>
+        <input
+          class="in"
+          id="token"
+          name="token"
+          type="password"
+          autocomplete="off"
+          required
+          autofocus
+          aria-invalid={shown !== null}
+          aria-describedby="token-hint"
+        />
+        {shown !== null && (
+          <p class="err" role="alert">
+            <Icon name="warn" />
+            {shown}
+          </p>
+        )}
+        <p class="hint" id="token-hint">
+          An administrator’s token, or a user’s. Or run <code>callboard console</code> and open the link that it prints.
+          The token is kept until this tab is closed.
+        </p>
+      </div>
+      <button class="btn btn-primary" type="submit">
+        {busy ? 'Signing in…' : 'Sign in'}
+      </button>
+    </form>
+  );
+}
+
+function messageOf(state: SignedOut | null): string | null {
+  return state?.why === 'refused' ? state.message : null;
+}
+
+/** Rejects with RequestError if the relay does not accept the token. */
+async function check(given: string): Promise<void> {
+  const answer = await fetch(`${RELAY_PATH}/graphql`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${given}`, 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify({ query: ViewerDocument.toString() }),
+  }).catch(() => null);
+  if (answer === null) throw new RequestError('unreachable', 'The relay does not answer. Try again in a moment.');
+  const text = await answer.text();
+  if (answer.ok && !text.includes('"errors"')) return;
+  throw answer.status === 429
+    ? new RequestError('rate_limited', 'Too many wrong tokens came from here. Wait a minute, then try again.')
+    : new RequestError('unauthenticated', 'The relay does not accept this token.');
+}

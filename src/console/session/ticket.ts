@@ -1,0 +1,32 @@
+/** Signs the tab in with the one-time code of a link: `<base>/console/#code=...`. Fragments are never sent or logged. */
+import { RELAY_PATH } from '../base.ts';
+import { explainSignIn, signIn } from './session.ts';
+
+/**
+ * Exchanges the code in the URL's fragment for a token, and removes it from the URL. Does nothing without a code. If
+ * the relay refuses the code, the sign-in form says so. Never rejects.
+ */
+export async function redeemTicketOfUrl(): Promise<void> {
+  const code = new URLSearchParams(location.hash.slice(1)).get('code');
+  if (code === null) return;
+  history.replaceState(history.state, '', location.pathname + location.search);
+  try {
+    const answer = await fetch(`${RELAY_PATH}/sign-in`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ code }),
+    });
+    const body: unknown = await answer.json();
+    const given = answer.ok ? textMember(body, 'token') : null;
+    if (given !== null) return signIn(given);
+    explainSignIn(textMember(body, 'detail') ?? 'The relay did not accept the link. Paste a token instead.');
+  } catch {
+    explainSignIn('The relay could not be reached, so the link was not used. Load the page again, or paste a token.');
+  }
+}
+
+function textMember(body: unknown, name: string): string | null {
+  if (typeof body !== 'object' || body === null) return null;
+  const value: unknown = Object.entries(body).find(([key]) => key === name)?.[1];
+  return typeof value === 'string' ? value : null;
+}

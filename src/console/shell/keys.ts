@@ -1,0 +1,75 @@
+/** Keyboard shortcuts. They are off while the user types, and while a dialog is open. */
+import { signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+
+/** Runs a shortcut. Returns false when the key has no effect now, so that the browser handles it. */
+export type KeyAct = () => boolean | void;
+export type KeyMap = Readonly<Record<string, KeyAct>>;
+
+const SWITCH = 'callboard:keys';
+
+/** Whether shortcuts of a single key are on. The browser stores the choice. */
+export const keysOn = signal(readSwitch());
+
+export function switchKeys(on: boolean): void {
+  keysOn.value = on;
+  try {
+    localStorage.setItem(SWITCH, on ? 'on' : 'off');
+  } catch {
+    // The browser blocks storage, so the choice lasts as long as the page.
+  }
+}
+
+function readSwitch(): boolean {
+  try {
+    return localStorage.getItem(SWITCH) !== 'off';
+  } catch {
+    return true;
+  }
+}
+
+/** The shortcuts of the components that are shown. For a key that several handle, the latest one wins. */
+const maps = new Set<() => KeyMap>();
+/** The first key of shortcuts with two keys: `g`, then the key of a page. */
+const PREFIX = 'g';
+/** How long after the first key of a pair the second one may follow. */
+const PREFIX_MS = 1_200;
+let prefixAt = -Infinity;
+
+/** Handles these keys while the component is shown. `g c` is written as one name: `'g c'`. */
+export function useKeys(map: KeyMap): void {
+  const current = useRef(map);
+  current.current = map;
+  useEffect(() => {
+    const read = (): KeyMap => current.current;
+    maps.add(read);
+    return () => void maps.delete(read);
+  }, []);
+}
+
+/** Starts to listen for keys. Must be called once. */
+export function listenForKeys(): void {
+  document.addEventListener('keydown', (event) => {
+    const palette = (event.ctrlKey || event.metaKey) && event.key === 'k';
+    if (palette) return void (run('Ctrl K') && event.preventDefault());
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (!keysOn.value || isTyping(event.target) || document.querySelector('dialog[open]')) return;
+    // Enter on a button or a link activates it.
+    if (event.key === 'Enter' && event.target instanceof Element && event.target.closest('a, button, summary')) return;
+    const second = event.timeStamp - prefixAt < PREFIX_MS;
+    prefixAt = !second && event.key === PREFIX ? event.timeStamp : -Infinity;
+    if (run(second ? `${PREFIX} ${event.key}` : event.key)) event.preventDefault();
+  });
+}
+
+function run(name: string): boolean {
+  for (const read of [...maps].reverse()) {
+    const act = read()[name];
+    if (act && act() !== false) return true;
+  }
+  return false;
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('input:not([type=radio]), textarea, select') !== null;
+}

@@ -1,0 +1,98 @@
+/** Opens a page, a user, a client or a command by its exact name or id. */
+import { signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { pagePath, segments } from '../base.ts';
+import { Dialog } from '../ui/dialog.tsx';
+import { isAdmin, viewer } from './facts.tsx';
+import { useKeys } from './keys.ts';
+import { PAGES } from './pages.ts';
+
+const isOpen = signal(false);
+export const openPalette = (): void => void (isOpen.value = true);
+
+type Target = { readonly href: string; readonly text: string };
+
+export function Palette() {
+  useKeys({ 'Ctrl K': openPalette });
+  return isOpen.value ? <PaletteDialog /> : null;
+}
+
+function PaletteDialog() {
+  const { route } = useLocation();
+  const [text, setText] = useState('');
+  const [chosen, setChosen] = useState(0);
+  const targets = targetsOf(text.trim());
+  const close = (): void => void (isOpen.value = false);
+  const go = (target: Target | undefined): void => {
+    if (!target) return;
+    close();
+    route(target.href);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    setChosen((was) => (was + step + targets.length) % Math.max(1, targets.length));
+  };
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    go(targets[chosen]);
+  };
+  return (
+    <Dialog title="Go to" onClose={close} class="dialog palette">
+      <form onSubmit={submit}>
+        <div class="field">
+          <label for="palette-text">A page, a user, or user/client, or user/client/command id</label>
+          <input
+            class="in"
+            id="palette-text"
+            autocomplete="off"
+            spellcheck={false}
+            value={text}
+            onInput={(event) => (setText(event.currentTarget.value), setChosen(0))}
+            onKeyDown={onKeyDown}
+            aria-controls="palette-targets"
+          />
+        </div>
+        <ul id="palette-targets" class="palette-targets">
+          {targets.map((target, at) => (
+            <li key={target.href}>
+              <a
+                href={target.href}
+                aria-current={at === chosen ? 'true' : undefined}
+                onClick={() => (isOpen.value = false)}
+              >
+                {target.text}
+              </a>
+            </li>
+          ))}
+          {targets.length === 0 && (
+            <li class="quiet">Nothing fits. Ids are exact: the relay has no search for them.</li>
+          )}
+        </ul>
+      </form>
+    </Dialog>
+  );
+}
+
+/** The pages whose name contains the text, and the objects of which the text may be the id. */
+function targetsOf(text: string): readonly Target[] {
+  const admin = isAdmin.value;
+  const pages = PAGES.filter((page) => admin || !page.admin)
+    .filter(({ name }) => name.toLowerCase().includes(text.toLowerCase()))
+    .map(({ path, name }) => ({ href: pagePath(path), text: name }));
+  return [...(text === '' ? [] : idTargets(text)), ...pages].slice(0, 12);
+}
+
+function idTargets(text: string): readonly Target[] {
+  const own = viewer.value?.userId ?? null;
+  const parts = text.split('/').map((part) => part.trim());
+  const [first = '', second = '', third = ''] = own === null ? parts : [own, ...parts.filter((part) => part !== own)];
+  if (third !== '') return [{ href: pagePath(`calls/${segments(first, second, third)}`), text: `Call ${third}` }];
+  if (second !== '')
+    return [{ href: pagePath(`clients/${segments(first, second)}`), text: `Client ${first} / ${second}` }];
+  const user = { href: pagePath(`users/${segments(first)}`), text: `User ${first}` };
+  const clients = { href: pagePath(`clients?user=${encodeURIComponent(first)}`), text: `Clients of ${first}` };
+  return [...(isAdmin.value ? [user] : []), clients];
+}

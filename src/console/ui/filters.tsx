@@ -1,0 +1,190 @@
+/** Filters of a list: chips for those that are set, controls for the others, and one text field that takes all. */
+import { useRef, useState } from 'preact/hooks';
+import { useKeys } from '../shell/keys.ts';
+import { Icon } from './icon.tsx';
+import { Pips } from './shape.tsx';
+import { useUrlState, type UrlState } from './url-state.ts';
+
+export type Filter = {
+  /** The name of the filter in the URL and in the text field: `user` in `user:alice`. */
+  readonly name: string;
+  readonly label: string;
+  /** The allowed values with their words; absent: any text. */
+  readonly choices?: readonly { readonly value: string; readonly text: string }[];
+};
+
+type FilterBarProps = {
+  readonly what: string;
+  readonly filters: readonly Filter[];
+  /** The filter that takes words without a name; absent: each word needs a name. */
+  readonly bare?: string | undefined;
+};
+
+export function FilterBar({ what, filters, bare }: FilterBarProps) {
+  const state = useUrlState();
+  const field = useRef<HTMLInputElement>(null);
+  const begin = (text: string): void => {
+    if (!field.current) return;
+    field.current.value = text;
+    field.current.focus();
+  };
+  useKeys({ '/': () => field.current?.focus() });
+  const set = filters.filter(({ name }) => state.values[name]);
+  const unset = filters.filter(({ name }) => !state.values[name]);
+  return (
+    <div class="filters" role="search">
+      <FilterField what={what} filters={filters} bare={bare} state={state} field={field} />
+      {set.map((filter) => (
+        <Chip key={filter.name} filter={filter} state={state} />
+      ))}
+      {unset.map((filter) =>
+        filter.choices ? (
+          <Choice key={filter.name} filter={filter} state={state} />
+        ) : (
+          <button key={filter.name} class="btn btn-quiet" type="button" onClick={() => begin(`${filter.name}:`)}>
+            {filter.label} <Icon name="plus" />
+          </button>
+        ),
+      )}
+    </div>
+  );
+}
+
+type FieldProps = FilterBarProps & { readonly state: UrlState; readonly field: { current: HTMLInputElement | null } };
+
+function FilterField({ what, filters, bare, state, field }: FieldProps) {
+  const [problem, setProblem] = useState<string | null>(null);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const read = readFilters(field.current?.value ?? '', { filters, bare });
+    setProblem(typeof read === 'string' ? read : null);
+    if (typeof read === 'string' || !field.current) return;
+    field.current.value = '';
+    state.change(read);
+  };
+  const example = filters.slice(0, 2).map(({ name, choices }) => `${name}:${choices?.[0]?.value ?? '…'}`);
+  return (
+    <form class="find-form" onSubmit={submit}>
+      <label class="find">
+        <Icon name="search" />
+        <span class="sr">Filter {what}</span>
+        <input
+          ref={field}
+          type="search"
+          name="filter"
+          placeholder={example.join(' ')}
+          autocomplete="off"
+          spellcheck={false}
+          aria-invalid={problem !== null}
+          onInput={() => setProblem(null)}
+        />
+      </label>
+      {problem !== null && (
+        <p class="err" role="alert">
+          <Icon name="warn" />
+          {problem}
+        </p>
+      )}
+    </form>
+  );
+}
+
+function Chip({ filter, state }: { readonly filter: Filter; readonly state: UrlState }) {
+  const value = state.values[filter.name] ?? '';
+  const text = filter.choices?.find((choice) => choice.value === value)?.text ?? value;
+  return (
+    <span class="chip">
+      <span>
+        <span>{filter.label.toLowerCase()}</span> {text}
+      </span>
+      <button
+        type="button"
+        aria-label={`Remove ${filter.label.toLowerCase()} ${text}`}
+        onClick={() => state.change({ [filter.name]: null })}
+      >
+        <Icon name="close" />
+      </button>
+    </span>
+  );
+}
+
+function Choice({ filter, state }: { readonly filter: Filter; readonly state: UrlState }) {
+  return (
+    <select
+      class="btn btn-quiet choice"
+      aria-label={filter.label}
+      value=""
+      onChange={(event) => state.change({ [filter.name]: event.currentTarget.value })}
+    >
+      <option value="">{filter.label}</option>
+      {filter.choices?.map(({ value, text }) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+type Reading = Pick<FilterBarProps, 'filters' | 'bare'>;
+
+/**
+ * The filters that a text names, such as `user:alice outcome:failed`; or a sentence that says why it cannot be read.
+ */
+export function readFilters(text: string, { filters, bare }: Reading): Readonly<Record<string, string>> | string {
+  const read: Record<string, string> = {};
+  for (const [, name = '', quoted, plain = ''] of text.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"|(\S+))/g)) {
+    const value = quoted ?? plain;
+    const filter = filters.find((candidate) => candidate.name === (name === '' ? bare : name));
+    if (!filter) {
+      const names = filters.map((candidate) => `${candidate.name}:`).join(' ');
+      return name === '' ? `Say what “${value}” is: ${names}` : `There is no filter “${name}”, only ${names}`;
+    }
+    const known = filter.choices?.find((choice) => choice.value.toLowerCase() === value.toLowerCase());
+    if (filter.choices && !known) {
+      return `${filter.label} is one of ${filter.choices.map((choice) => choice.value).join(', ')}.`;
+    }
+    read[filter.name] = known?.value ?? value;
+  }
+  return read;
+}
+
+type NoMatchProps = { readonly what: string; readonly filters: readonly Filter[] };
+
+/** Nothing matches the filter: names it, and offers to loosen it. */
+export function NoMatch({ what, filters }: NoMatchProps) {
+  const state = useUrlState();
+  const set = filters.filter(({ name }) => state.values[name]);
+  const sentence = set.map(({ name, label, choices }) => {
+    const value = state.values[name] ?? '';
+    return `${label.toLowerCase()} is ${choices?.find((choice) => choice.value === value)?.text ?? value}`;
+  });
+  return (
+    <div class="empty">
+      <Pips filled={0} wide />
+      <h2>No {what} matches</h2>
+      <p>{sentence.join(', ')}.</p>
+      <div class="acts">
+        {set.map(({ name, label }) => (
+          <button key={name} class="btn" type="button" onClick={() => state.change({ [name]: null })}>
+            Remove “{label.toLowerCase()}: {state.values[name]}”
+          </button>
+        ))}
+        {set.length > 1 && (
+          <button
+            class="btn btn-quiet"
+            type="button"
+            onClick={() => state.change(Object.fromEntries(set.map(({ name }) => [name, null])))}
+          >
+            Clear the filter
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Whether any filter is set. */
+export function isFiltered(filters: readonly Filter[], values: UrlState['values']): boolean {
+  return filters.some(({ name }) => values[name]);
+}

@@ -1,0 +1,74 @@
+/** The frame of a list that the relay answers in pages: filters, notices, the table, the line under it, or why it is empty. */
+import type { ComponentChildren } from 'preact';
+import type { CompletenessPartFragment } from '../../generated/console.ts';
+import type { Query } from '../api/query.ts';
+import { Loading } from './empty.tsx';
+import { FilterBar, isFiltered, NoMatch, type Filter } from './filters.tsx';
+import { CutNotice, ErrorNotice } from './notice.tsx';
+import { PAGE_SIZE } from './page-size.ts';
+import { Pager } from './page.tsx';
+import { useUrlState } from './url-state.ts';
+
+type Answered = {
+  readonly nodes: readonly unknown[];
+  readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
+  readonly completeness: CompletenessPartFragment;
+};
+
+type ListProps = {
+  /** The rows in words: one, and several. */
+  readonly one: string;
+  readonly many: string;
+  readonly query: Query<unknown>;
+  /** Undefined before the first answer. */
+  readonly list: Answered | undefined;
+  /** How many rows the table shows, if that is not what the relay answered. */
+  readonly shown?: number;
+  readonly filters?: readonly Filter[];
+  /** The filter that takes words without a name. */
+  readonly bare?: string;
+  /** Leaves out the bar of filters, where the page has one for several lists. */
+  readonly ownFilters?: boolean;
+  /** What stands between the filters and the table. */
+  readonly notices?: ComponentChildren;
+  /** The table. */
+  readonly children: ComponentChildren;
+  /** The line under the table. */
+  readonly about: string;
+  /** What is shown instead of the table when nothing is filtered and there is no row. */
+  readonly empty: ComponentChildren;
+  readonly size?: number;
+};
+
+const NO_FILTERS: readonly Filter[] = [];
+
+/** The page of the list is the member `after` of the URL. */
+export function List(props: ListProps) {
+  const { one, many, query, list, filters = NO_FILTERS, bare, ownFilters = true, notices, children, empty } = props;
+  const { about, size = PAGE_SIZE, shown = list?.nodes.length ?? 0 } = props;
+  const { values, hrefWith } = useUrlState();
+  const hasNext = list?.pageInfo.hasNextPage ?? false;
+  return (
+    <>
+      {ownFilters && filters.length > 0 && <FilterBar what={many} filters={filters} bare={bare} />}
+      <ErrorNotice query={query} what={many} />
+      <CutNotice completeness={list?.completeness} />
+      {notices}
+      {!list && query.loading && <Loading what={many} />}
+      {shown > 0 && (
+        <>
+          {children}
+          <Pager
+            first={values['after'] ? hrefWith({ after: null }) : null}
+            next={hasNext ? hrefWith({ after: list?.pageInfo.endCursor ?? null }) : null}
+            size={size}
+            isCut={hasNext}
+          >
+            {about}
+          </Pager>
+        </>
+      )}
+      {list && shown === 0 && (isFiltered(filters, values) ? <NoMatch what={one} filters={filters} /> : empty)}
+    </>
+  );
+}

@@ -1,0 +1,62 @@
+/** Shows a payload as the text that was received. */
+import { useState } from 'preact/hooks';
+import { bytes } from './format.ts';
+import { CopyButton } from './id.tsx';
+
+/** A longer text is cut until the user asks for all of it. Characters. */
+const SHOWN_CHARS = 16 * 1024;
+
+export function Payload({ text, what }: { readonly text: string; readonly what: string }) {
+  const [whole, setWhole] = useState(false);
+  const [lines, setLines] = useState(false);
+  const laidOut = lines ? layOut(text) : text;
+  const cut = !whole && laidOut.length > SHOWN_CHARS;
+  return (
+    <div class="payload">
+      <div class="payload-acts">
+        <span class="quiet">{bytes(new Blob([text]).size)}</span>
+        <CopyButton text={text} what={what} />
+        <button class="btn btn-s btn-quiet" type="button" aria-pressed={lines} onClick={() => setLines(!lines)}>
+          {lines ? 'As received' : 'Over lines'}
+        </button>
+      </div>
+      <pre class="pre pre-wrap payload-text" tabIndex={0} aria-label={what}>
+        {cut ? laidOut.slice(0, SHOWN_CHARS) : laidOut}
+      </pre>
+      {cut && (
+        <button class="btn btn-s" type="button" onClick={() => setWhole(true)}>
+          Show all of it
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The same tokens with line breaks and spaces between them. No number or text is changed. */
+export function layOut(text: string): string {
+  let depth = 0;
+  let inText = false;
+  let out = '';
+  const line = (): string => `\n${'  '.repeat(depth)}`;
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at);
+    if (inText) {
+      out += char;
+      if (char === '\\') out += text.charAt(++at);
+      else if (char === '"') inText = false;
+    } else if (char === '"') {
+      inText = true;
+      out += char;
+    } else if (char === '{' || char === '[') {
+      const empty = /^\s*[}\]]/.test(text.slice(at + 1, at + 64));
+      depth += 1;
+      out += empty ? char : char + line();
+    } else if (char === '}' || char === ']') {
+      depth -= 1;
+      out += /[{[]$/.test(out) ? char : line() + char;
+    } else if (char === ',') out += char + line();
+    else if (char === ':') out += ': ';
+    else if (!/\s/.test(char)) out += char;
+  }
+  return out;
+}

@@ -1,0 +1,86 @@
+/** Asks for a reason before an act, runs the act, and shows why it was refused. */
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { errorOf, RequestError } from '../api/errors.ts';
+import { Dialog } from './dialog.tsx';
+import { ActError } from './notice.tsx';
+
+/** Bounds of the text, in characters; `min` above 0 makes the reason required. */
+type Bounds = { readonly min: number; readonly max: number };
+
+type ReasonDialogProps = {
+  readonly title: string;
+  /** What the act does. */
+  readonly children: ComponentChildren;
+  readonly hint: string;
+  readonly bounds?: Bounds;
+  /** The labels of the buttons: to act, and to close the dialog. */
+  readonly confirm: string;
+  readonly keep: string;
+  readonly danger?: boolean;
+  /** The title of a refusal. */
+  readonly failed: string;
+  /** Whether the dialog stays open after the act, because its owner replaces it. */
+  readonly stays?: boolean;
+  /**
+   * Runs the act with the reason; null if none was given. Rejects with RequestError. The dialog closes when it
+   * resolves.
+   */
+  readonly act: (reason: string | null) => Promise<void>;
+  readonly onClose: () => void;
+};
+
+export function ReasonDialog(props: ReasonDialogProps) {
+  const {
+    title,
+    children,
+    hint,
+    bounds = { min: 0, max: 256 },
+    confirm,
+    keep,
+    danger = true,
+    failed,
+    act,
+    onClose,
+    stays = false,
+  } = props;
+  const [error, setError] = useState<RequestError | null>(null);
+  const [busy, setBusy] = useState(false);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (busy || !(event.currentTarget instanceof HTMLFormElement)) return;
+    const reason = String(new FormData(event.currentTarget).get('reason') ?? '').trim();
+    if (reason.length < bounds.min)
+      return setError(new RequestError('invalid_argument', `Write at least ${bounds.min} characters.`));
+    setBusy(true);
+    act(reason === '' ? null : reason).then(stays ? undefined : onClose, (cause: unknown) => {
+      setError(errorOf(cause));
+      setBusy(false);
+    });
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={submit}>
+        {children}
+        {error && (
+          <ActError title={failed} code={error.code}>
+            {error.message}
+          </ActError>
+        )}
+        <div class="field">
+          <label for="reason">Reason</label>
+          <input class="in" id="reason" name="reason" maxlength={bounds.max} autocomplete="off" autofocus />
+          <p class="hint">{hint}</p>
+        </div>
+        <div class="dialog-acts">
+          <button class="btn" type="button" onClick={onClose}>
+            {keep}
+          </button>
+          <button class={`btn ${danger ? 'btn-danger' : 'btn-primary'}`} type="submit" aria-disabled={busy}>
+            {confirm}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

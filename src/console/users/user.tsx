@@ -1,0 +1,151 @@
+/** One user, as one request answers: connections, waits, streams, windows, workers and sites. */
+import { useRoute } from 'preact-iso';
+import { UserPageDocument } from '../../generated/console.ts';
+import { useQuery } from '../api/query.ts';
+import { pagePath, segments } from '../base.ts';
+import { CLIENT_COLUMNS } from '../clients/columns.tsx';
+import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from '../places/columns.tsx';
+import { isAdmin, isSilent, viewer } from '../shell/facts.tsx';
+import { PauseButton } from '../shell/live-notice.tsx';
+import { Empty, Loading } from '../ui/empty.tsx';
+import { whole } from '../ui/format.ts';
+import { callHref, clientHref } from '../ui/links.tsx';
+import { CutNotice, ErrorNotice } from '../ui/notice.tsx';
+import { PageHead, Section } from '../ui/page.tsx';
+import { Table } from '../ui/table.tsx';
+import { WAIT_COLUMNS } from '../waits/columns.tsx';
+import { UserStreams } from './streams.tsx';
+import type { UserDetails } from './types.ts';
+
+/** How often the summary is read again, after each answer. Milliseconds. */
+const EVERY_MS = 5_000;
+
+export function UserPage() {
+  const { user: userId = '' } = useRoute().params;
+  const query = useQuery(UserPageDocument, { userId }, { everyMs: EVERY_MS });
+  const user = query.data?.user;
+  const crumbs = isAdmin.value ? [{ href: pagePath('users'), text: 'Users' }] : [];
+  return (
+    <>
+      <PageHead title={userId} crumbs={crumbs} acts={<PauseButton />}>
+        What is known of this user now, from one request.
+      </PageHead>
+      <ErrorNotice query={query} what="this user" />
+      {!query.data && query.loading && <Loading what="this user" />}
+      {query.data && !user && (
+        <Empty title="Nothing is known of this user">
+          <p>
+            {isAdmin.value
+              ? 'No client of it is connected, and no message of it is retained. Users’ ids are exact.'
+              : `You are signed in as ${viewer.value?.userId}, and may see only what is yours.`}
+          </p>
+        </Empty>
+      )}
+      {user && <Details user={user} />}
+    </>
+  );
+}
+
+function Details({ user }: { readonly user: UserDetails }) {
+  const filter = `user=${encodeURIComponent(user.userId)}`;
+  return (
+    <>
+      <CutNotice completeness={user.completeness} />
+      <dl class="readouts">
+        <Figure name="Connections" value={user.connectionCount} />
+        <Figure name="Callers waiting" value={user.pendingRpcCount} />
+        <Figure name="Streams" value={user.streamCount} />
+        <Figure name="Workers with a task" value={user.workers.assigned.length} />
+      </dl>
+      <Section title="Clients" side={more(user.connections.pageInfo, `clients?${filter}`)}>
+        {user.connections.nodes.length === 0 ? (
+          <p class="soft">No client of this user is connected.</p>
+        ) : (
+          <Table
+            caption="Clients of this user"
+            columns={CLIENT_COLUMNS}
+            rows={user.connections.nodes}
+            keyOf={({ clientId }) => clientId}
+            hrefOf={clientHref}
+            isRecorded={(row) => isSilent(row.nodeId)}
+          />
+        )}
+      </Section>
+      <Section title="Callers that wait" side={more(user.pendingRpcs.pageInfo, `waits?${filter}`)}>
+        {user.pendingRpcs.nodes.length === 0 ? (
+          <p class="soft">None. Every caller has its answer.</p>
+        ) : (
+          <Table
+            caption="Callers that wait for this user’s clients"
+            columns={WAIT_COLUMNS}
+            rows={user.pendingRpcs.nodes}
+            keyOf={({ rpcId }) => rpcId}
+            hrefOf={callHref}
+          />
+        )}
+      </Section>
+      <UserStreams user={user} />
+      <Places user={user} filter={filter} />
+      <Sites user={user} />
+    </>
+  );
+}
+
+function Figure({ name, value }: { readonly name: string; readonly value: number }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{whole(value)}</dd>
+    </div>
+  );
+}
+
+function Places({ user, filter }: { readonly user: UserDetails; readonly filter: string }) {
+  const workers = [...user.workers.assigned, ...user.workers.idle];
+  const { nodes, pageInfo } = user.browserWindows;
+  if (workers.length + nodes.length === 0) return null;
+  return (
+    <Section
+      title="Workers and windows"
+      about="as clients report them now"
+      side={more(pageInfo, `places?${filter}`) ?? <a href={pagePath(`places?${filter}`)}>All places</a>}
+    >
+      {workers.length > 0 && (
+        <Table
+          caption="Workers of this user"
+          columns={CONTEXT_COLUMNS}
+          rows={workers}
+          keyOf={(row) => `${row.clientId}/${row.contextId}`}
+        />
+      )}
+      {nodes.length > 0 && (
+        <Table
+          caption="Browser windows of this user"
+          columns={WINDOW_COLUMNS}
+          rows={nodes}
+          keyOf={(row) => `${row.clientId}/${row.windowId}`}
+        />
+      )}
+    </Section>
+  );
+}
+
+function Sites({ user }: { readonly user: UserDetails }) {
+  if (user.sites.nodes.length === 0) return null;
+  return (
+    <Section title="Sites">
+      <ul>
+        {user.sites.nodes.map(({ siteId, title, hostConnected }) => (
+          <li key={siteId}>
+            <a href={pagePath(`sites/${segments(user.userId, siteId)}`)}>{title ?? siteId}</a>{' '}
+            <span class="quiet">{hostConnected ? 'its host is connected' : 'its host is not connected'}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+function more({ hasNextPage }: { readonly hasNextPage: boolean }, path: string) {
+  return hasNextPage ? <a href={pagePath(path)}>There are more</a> : undefined;
+}

@@ -1,0 +1,44 @@
+/** The interface for reading the audit. Types only. */
+import type { Requester } from '../auth/principal.ts';
+import type { PageArgs } from '../cursor.ts';
+import type { Page } from '../page.ts';
+import type { AuditSubject, OperatorAction } from './row.ts';
+
+/** An act of an administrator. `outcome`: what became of it; null until the relay has recorded that. */
+export type AuditEvent = {
+  readonly seq: number;
+  readonly at: number;
+  readonly who: string;
+  readonly action: OperatorAction;
+  readonly subject: AuditSubject;
+  readonly reason: string | null;
+  readonly node: string;
+  readonly requestId: string | null;
+  readonly outcome: string | null;
+};
+
+export type AuditQuery = {
+  readonly userId?: string | null | undefined;
+  readonly who?: string | null | undefined;
+  readonly action?: OperatorAction | null | undefined;
+  /** Bounds of the time of an act, both exclusive; epoch milliseconds. */
+  readonly afterTime?: number | null | undefined;
+  readonly beforeTime?: number | null | undefined;
+};
+
+/** A part of the chain, oldest row first, as it is stored. `head`: the newest row of the chain. */
+export type AuditChain = {
+  readonly lines: readonly string[];
+  /** The number of the last row of this part; null: there are no more rows. */
+  readonly lastSeq: number | null;
+};
+
+export interface Audits {
+  /**
+   * Acts, newest first: all of them for an administrator, and for a user those that concern this user. Throws
+   * `not_found` for another user.
+   */
+  events(requester: Requester, query: AuditQuery, page: PageArgs): Promise<Page<AuditEvent>>;
+  /** For administrators only. At most `first` rows (1 to 1000) after the row with this number. */
+  chain(requester: Requester, afterSeq: number, first: number): Promise<AuditChain>;
+}

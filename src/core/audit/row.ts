@@ -1,0 +1,88 @@
+/** The rows of the audit, and how each row is chained to the previous one. */
+import { toJson } from '../json.ts';
+
+/**
+ * What an administrator did. `payload`: read payloads by an argument of a listing. `reveal`: read one payload and gave
+ * the reason.
+ */
+export const OPERATOR_ACTIONS = ['disconnect', 'drain', 'cancel', 'payload', 'reveal'] as const;
+export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];
+
+/** The ids of what an act concerned; never a payload or a token. `view`: `raw` for the raw sample of history. */
+export type AuditSubject = Readonly<
+  Partial<
+    Record<'userId' | 'clientId' | 'instanceId' | 'commandId' | 'messageId' | 'stream' | 'view' | 'nodeId', string>
+  >
+>;
+
+/** The row of an act, written before the act. */
+export type ActRow = {
+  readonly kind: 'act';
+  readonly who: string;
+  readonly action: OperatorAction;
+  readonly subject: AuditSubject;
+  readonly reason: string | null;
+  readonly requestId: string | null;
+};
+
+export type AuditEntry =
+  | ActRow
+  /** What became of the act whose row has the number `of`. */
+  | { readonly kind: 'outcome'; readonly of: number; readonly outcome: string }
+  /**
+   * The rows up to `through` were removed, because they were too old or too many. `throughMac`: the MAC of the last
+   * removed row.
+   */
+  | { readonly kind: 'trim'; readonly through: number; readonly throughMac: string }
+  /** The end of the file was an unfinished row of this many bytes, and was removed. */
+  | { readonly kind: 'torn'; readonly bytes: number; readonly sha256: string };
+
+/**
+ * A row of the chain. `seq` grows by one. `prev`: the MAC of the previous row; empty in the first row. `node`: the node
+ * that wrote the row. Times are epoch milliseconds.
+ */
+export type AuditRow = AuditEntry & {
+  readonly seq: number;
+  readonly prev: string;
+  readonly at: number;
+  readonly node: string;
+};
+
+/** A row as it is stored. `line` is a JSON object whose last member `mac` authenticates all others. */
+export type SealedRow = { readonly row: AuditRow; readonly mac: string; readonly line: string };
+
+/** HMAC-SHA-256 under the key of the audit, base64url. */
+export type AuditSign = (text: string) => string;
+
+const SEALED = /^(\{.*),"mac":"([A-Za-z0-9_-]{43})"\}$/s;
+
+export function sealRow(row: AuditRow, sign: AuditSign): SealedRow {
+  const text = toJson(row) ?? '';
+  const mac = sign(text);
+  return { row, mac, line: `${text.slice(0, -1)},"mac":"${mac}"}` };
+}
+
+/** Reads a stored row, and the text that its MAC authenticates; null if it is not a row. Does not check the MAC. */
+export function openRow(line: string): (SealedRow & { readonly text: string }) | null {
+  const [, open = '', mac = ''] = SEALED.exec(line) ?? [];
+  const text = `${open}}`;
+  const row = open === '' ? null : parsed(text);
+  return row && { row, mac, line, text };
+}
+
+const KINDS: ReadonlySet<unknown> = new Set<AuditEntry['kind']>(['act', 'outcome', 'trim', 'torn']);
+
+function parsed(text: string): AuditRow | null {
+  try {
+    const row: unknown = JSON.parse(text);
+    return isRow(row) ? row : null;
+  } catch {
+    return null;
+  }
+}
+
+function isRow(value: unknown): value is AuditRow {
+  if (typeof value !== 'object' || value === null) return false;
+  const { seq, prev, at, kind } = value as Partial<Record<string, unknown>>;
+  return Number.isSafeInteger(seq) && typeof prev === 'string' && typeof at === 'number' && KINDS.has(kind);
+}

@@ -1,0 +1,167 @@
+/**
+ * Writes audit rows: one before an act, and one with its outcome after it. If the first one cannot be written, the act
+ * is refused.
+ */
+import { subjectOf, type Principal } from '../auth/principal.ts';
+import type { Clock } from '../clock.ts';
+import { CallboardError, fail } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import { logAct } from './log.ts';
+import { openRow, sealRow, type AuditEntry, type AuditSign, type AuditSubject, type OperatorAction } from './row.ts';
+import type { AuditExtent, AuditHead, AuditRate, AuditStore } from './store.ts';
+
+export type AuditedAct = {
+  readonly action: OperatorAction;
+  readonly subject: AuditSubject;
+  readonly reason?: string | null | undefined;
+  /** The id of the request, as in the access log. */
+  readonly requestId?: string | null | undefined;
+  readonly rate?: AuditRate | undefined;
+};
+
+/** An act whose row has been written. */
+export type RecordedAct = {
+  /** Writes the outcome of the act. A failure is only logged, because the act is done. */
+  end(outcome: string): Promise<void>;
+};
+
+export interface AuditTrail {
+  /**
+   * Writes the row of an act; the act may begin when this resolves. Throws `audit_unavailable` if the row may not have
+   * been written, and `rate_limited` beyond `rate`.
+   */
+  record(requester: Principal, act: AuditedAct): Promise<RecordedAct>;
+}
+
+export type AuditBounds = {
+  /** How many rows are kept; beyond that, the oldest are removed. */
+  readonly maxRows: number;
+  /** How long a row is kept, in milliseconds. */
+  readonly keepMs: number;
+};
+
+export type AuditTrailParts = AuditBounds & {
+  readonly store: AuditStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, 'count'>;
+  readonly nodeId: string;
+  readonly sign: AuditSign;
+};
+
+/** How many times a row is signed again because another relay appended first. One of them always succeeds. */
+const ATTEMPTS = 100;
+/**
+ * Rows are removed in parts: at least this share of the bound, so that not every new row removes one, and at most
+ * TRIM_ROWS.
+ */
+const TRIM_SHARE = 0.1;
+const TRIM_ROWS = 1000;
+/** How often the age of the oldest row is checked, in milliseconds. */
+const TRIM_AGE_MS = 3600_000;
+
+export function createAuditTrail(parts: AuditTrailParts): AuditTrail {
+  const chain = new Chain(parts);
+  const { log, metrics, store } = parts;
+  // The first row of this process. If it cannot be written, the next act reports the failure.
+  if (store.torn) chain.append({ kind: 'torn', ...store.torn }).catch(() => {});
+  return {
+    async record(requester, { action, subject, reason = null, requestId = null, rate }) {
+      logAct(log, requester, { action, subject, reason });
+      const who = subjectOf(requester);
+      const seq = await chain
+        .append({ kind: 'act', who, action, subject, reason, requestId }, rate ?? null)
+        .catch((error: unknown) => refuse(parts, error));
+      return {
+        end: (outcome) =>
+          chain.append({ kind: 'outcome', of: seq, outcome }).then(
+            () => {},
+            (error: unknown) => {
+              metrics.count('audit_failures');
+              log.error({ err: error, audit: action, row: seq }, 'could not record the outcome of an act');
+            },
+          ),
+      };
+    },
+  };
+}
+
+function refuse({ log, metrics }: Pick<AuditTrailParts, 'log' | 'metrics'>, error: unknown): never {
+  if (error instanceof CallboardError && error.code === 'rate_limited') throw error;
+  metrics.count('audit_failures');
+  log.error({ err: error }, 'could not write an audit row: the act is refused');
+  throw new CallboardError('audit_unavailable', 'The audit cannot be written, so this was not done.', { cause: error });
+}
+
+/** The end of the chain as this process knows it. It writes its rows one after another. */
+class Chain {
+  readonly #parts: AuditTrailParts;
+  #head: AuditHead | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+  #trimmedAt = -Infinity;
+
+  constructor(parts: AuditTrailParts) {
+    this.#parts = parts;
+  }
+
+  /** Appends a row and returns its number. */
+  append(entry: AuditEntry, rate: AuditRate | null = null): Promise<number> {
+    const turn = this.#last.then(() => this.#append(entry, { rate, dropThrough: null }));
+    this.#last = turn.catch(() => {});
+    return turn.then(async ({ seq, extent }) => {
+      this.#last = this.#last.then(() => this.#trim(seq, extent)).catch((error: unknown) => this.#noteTrim(error));
+      return seq;
+    });
+  }
+
+  async #append(
+    entry: AuditEntry,
+    { rate, dropThrough }: { readonly rate: AuditRate | null; readonly dropThrough: number | null },
+  ): Promise<{ readonly seq: number; readonly extent: AuditExtent }> {
+    const { store, clock, nodeId, sign } = this.#parts;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const head: AuditHead = this.#head ?? (await store.head());
+      const chained = { seq: head.seq + 1, prev: head.mac, at: clock.now(), node: nodeId };
+      const sealed = sealRow({ ...chained, ...entry }, sign);
+      // Without an answer it is unknown whether the row was written, so the head is read again.
+      this.#head = null;
+      const result = await store.append({ sealed, dropThrough, rate });
+      if (result.kind === 'appended') {
+        this.#head = { seq: chained.seq, mac: sealed.mac };
+        return { seq: chained.seq, extent: result.extent };
+      }
+      if (result.kind === 'limited')
+        fail('rate_limited', 'Too many payloads were revealed within an hour.', { retryAfterMs: result.retryAfterMs });
+      this.#head = result.head;
+    }
+    throw new Error(`other relays were faster ${ATTEMPTS} times`);
+  }
+
+  /** Removes rows beyond the bounds. Another row, the anchor, records which ones. */
+  async #trim(seq: number, extent: AuditExtent): Promise<void> {
+    const through = await this.#trimThrough(seq, extent);
+    const [line] = through === null ? [] : await this.#parts.store.lines(through - 1, 1);
+    const last = line === undefined ? null : openRow(line);
+    if (through === null || last?.row.seq !== through) return;
+    await this.#append({ kind: 'trim', through, throughMac: last.mac }, { rate: null, dropThrough: through });
+  }
+
+  async #trimThrough(seq: number, { count, firstSeq, firstAt }: AuditExtent): Promise<number | null> {
+    const { maxRows, keepMs, clock, store } = this.#parts;
+    if (firstSeq === null || firstAt === null) return null;
+    if (count >= maxRows + Math.min(TRIM_ROWS, Math.ceil(maxRows * TRIM_SHARE)))
+      return Math.min(seq - maxRows, firstSeq + TRIM_ROWS - 1);
+    const now = clock.now();
+    if (firstAt + keepMs > now || now - this.#trimmedAt < TRIM_AGE_MS) return null;
+    this.#trimmedAt = now;
+    const oldest = await store.lines(firstSeq - 1, TRIM_ROWS);
+    const past = oldest.map((line) => openRow(line)?.row).filter((row) => row && row.at + keepMs <= now);
+    // The newest row is kept, whatever its age.
+    return Math.min(past.at(-1)?.seq ?? 0, seq - 1) || null;
+  }
+
+  #noteTrim(error: unknown): void {
+    this.#parts.log.warn({ err: error }, 'could not trim the audit; a later row will');
+  }
+}

@@ -1,0 +1,37 @@
+/** What a requester may ask about connections. */
+import type { Requester } from '../auth/principal.ts';
+import type { ConnectionEvent } from '../bus.ts';
+import type { PageArgs } from '../cursor.ts';
+import type { ClientKey } from '../ids.ts';
+import type { Subscription } from '../live.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Page, Summary } from '../page.ts';
+import type { Connection } from './connection.ts';
+import type { ConnectionQuery } from './filter.ts';
+import type { FlappingSample } from './reconnects.ts';
+
+export interface Connections {
+  list(requester: Requester, query: ConnectionQuery, page: PageArgs): Promise<Page<Connection>>;
+  /** Null if there is no such connection, or if it belongs to another user. */
+  get(requester: Requester, key: ClientKey): Promise<Connection | null>;
+  /**
+   * For nested fields, after the parent was authorized. One answer per key, in order; null where there is no row. One
+   * round trip.
+   */
+  many(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
+  /**
+   * For nested fields, after the parent was authorized: for each user the page that `list` gives for `{ userId }`.
+   * `requester` only binds the cursors.
+   */
+  ofUsers(
+    requester: Requester,
+    userIds: readonly string[],
+    first: number,
+  ): MaybePromise<readonly Summary<Connection>[]>;
+  /** For nested fields: how often each client reconnected in the last hour. One round trip. */
+  reconnects(keys: readonly ClientKey[]): MaybePromise<readonly number[]>;
+  /** Admin only. The clients that reconnected most in the last hour. */
+  flapping(requester: Requester, first: number): Promise<FlappingSample>;
+  /** Live changes from now on, of one user or (`userId` null, admin) of all users. */
+  events(requester: Requester, userId: string | null): Subscription<ConnectionEvent>;
+}

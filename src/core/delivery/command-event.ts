@@ -1,0 +1,30 @@
+/** What happened to a command, for live feeds. Types. */
+import type { ClientType } from '../connections/connection.ts';
+import type { Command, Outcome } from './command.ts';
+
+/** `late`: an end that was reported after the command had ended, or by an instance other than the bound one. */
+export type CommandEventStage = 'admitted' | 'dispatched' | 'acknowledged' | 'ended' | 'late';
+
+/** `command`: its record after the event. `missed`: how many events of the filter were left out since the previous one. */
+export type CommandEvent = {
+  readonly stage: CommandEventStage;
+  readonly command: Command;
+  readonly at: number;
+  readonly missed: number;
+};
+
+/** An event must match every member that is not null. */
+export type CommandEventFilter = {
+  readonly userId: string | null;
+  readonly clientId: string | null;
+  readonly action: string | null;
+  readonly clientType: ClientType | null;
+  /** Selects only events `ended` and `late` of commands with one of these outcomes. */
+  readonly outcomes: readonly Outcome[] | null;
+};
+
+/** What the listeners of one node want now. It replaces what the node announced before, and holds for LISTENING_MS. */
+export type Listening = {
+  readonly nodeId: string;
+  readonly feeds: readonly { readonly key: string; readonly filter: CommandEventFilter }[];
+};

@@ -1,0 +1,30 @@
+/** Leaves out events beyond a rate, and counts them. */
+import { COMMAND_EVENTS_PER_SECOND } from '../limits.ts';
+
+const SECOND_MS = 1000;
+
+/** Lets the first COMMAND_EVENTS_PER_SECOND events of each second pass. */
+export class EventSampler {
+  #since = -Infinity;
+  #passed = 0;
+  #missed = 0;
+
+  /**
+   * Null: the event is left out. Otherwise the number of events that were left out before it: here, and before it
+   * arrived (`missed`).
+   */
+  take(now: number, missed = 0): number | null {
+    if (now >= this.#since + SECOND_MS || now < this.#since) {
+      this.#since = now;
+      this.#passed = 0;
+    }
+    if (this.#passed === COMMAND_EVENTS_PER_SECOND) {
+      this.#missed += missed + 1;
+      return null;
+    }
+    this.#passed++;
+    const before = this.#missed + missed;
+    this.#missed = 0;
+    return before;
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * The live feed of what happens to commands, over all nodes. Nodes publish only events that somebody on some node
+ * listens to, and not more than COMMAND_EVENTS_PER_SECOND for each filter.
+ */
+import type { Backend } from '../backend.ts';
+import type { Cancel, Clock } from '../clock.ts';
+import type { Crypto } from '../crypto.ts';
+import { fail } from '../errors.ts';
+import { canonicalJson } from '../json.ts';
+import { COMMAND_FEEDS, LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../limits.ts';
+import type { Command, Outcome } from './command.ts';
+import type { CommandEventFilter, CommandEvent, CommandEventStage, Listening } from './command-event.ts';
+import { EventSampler } from './command-events-sampler.ts';
+
+/** The part of the feed that acts on commands use. */
+export interface CommandEventSink {
+  /**
+   * Publishes the event if anybody listens; otherwise it costs one comparison. `command`: the record after the event.
+   */
+  emit(stage: CommandEventStage, command: Command): void;
+}
+
+/** A filter that has listeners here, on other nodes, or both. For other nodes: until when they want its events. */
+type Feed = {
+  readonly key: string;
+  readonly filter: CommandEventFilter;
+  readonly sampler: EventSampler;
+  readonly others: Map<string, number>;
+  listeners: number;
+};
+
+type FeedParts = {
+  readonly nodeId: string;
+  readonly backend: Pick<Backend, 'bus' | 'capabilities'>;
+  readonly clock: Clock;
+  readonly crypto: Pick<Crypto, 'sha256'>;
+};
+
+/** The feeds of this node. */
+export class CommandEvents implements CommandEventSink {
+  readonly #parts: FeedParts;
+  readonly #feeds = new Map<string, Feed>();
+  #announcing: Cancel | null = null;
+
+  constructor(parts: FeedParts) {
+    this.#parts = parts;
+    const { backend, nodeId } = parts;
+    if (backend.capabilities.shared)
+      backend.bus.subscribe('listening', (listening) => {
+        if (listening.nodeId !== nodeId) this.#note(listening);
+      });
+  }
+
+  emit(stage: CommandEventStage, command: Command): void {
+    if (this.#feeds.size === 0) return;
+    const at = this.#parts.clock.now();
+    for (const feed of this.#feeds.values()) {
+      if (!matches(feed.filter, stage, command) || !this.#isWanted(feed, at)) continue;
+      const missed = feed.sampler.take(at);
+      if (missed === null) continue;
+      this.#parts.backend.bus.publish(`events:${feed.key}`, { stage, command, at, missed });
+    }
+  }
+
+  /** One text for each filter: listeners with the same key receive the same events. */
+  keyOf(filter: CommandEventFilter): string {
+    return this.#parts.crypto.sha256(canonicalJson(filter));
+  }
+
+  /**
+   * Calls `push` with each matching event from now on, at most COMMAND_EVENTS_PER_SECOND over all nodes. Throws
+   * `capacity_exceeded` beyond COMMAND_FEEDS different filters on this node.
+   */
+  listen(filter: CommandEventFilter, push: (event: CommandEvent) => void): Cancel {
+    const key = this.keyOf(filter);
+    const feed = this.#feeds.get(key) ?? newFeed(key, filter);
+    if (feed.listeners === 0 && this.#own().length >= COMMAND_FEEDS)
+      fail('capacity_exceeded', `This node has ${COMMAND_FEEDS} feeds of commands with different filters.`);
+    this.#feeds.set(key, feed);
+    if (feed.listeners++ === 0) this.#announce();
+    const sampler = new EventSampler();
+    const cancel = this.#parts.backend.bus.subscribe(`events:${key}`, (event) => {
+      const missed = sampler.take(this.#parts.clock.now(), event.missed);
+      if (missed !== null) push({ ...event, missed });
+    });
+    let open = true;
+    return () => {
+      if (!open) return;
+      open = false;
+      cancel();
+      if (--feed.listeners > 0) return;
+      if (feed.others.size === 0) this.#feeds.delete(key);
+      this.#announce();
+    };
+  }
+
+  /** Stops the background work. */
+  close(): void {
+    this.#announcing?.();
+    this.#announcing = null;
+  }
+
+  #own(): readonly Feed[] {
+    return [...this.#feeds.values()].filter(({ listeners }) => listeners > 0);
+  }
+
+  /**
+   * Whether the feed still has listeners. Forgets nodes whose announcement has expired, and a feed that nobody wants.
+   */
+  #isWanted(feed: Feed, now: number): boolean {
+    if (feed.listeners > 0) return true;
+    for (const [nodeId, until] of feed.others) if (until <= now) feed.others.delete(nodeId);
+    if (feed.others.size === 0) this.#feeds.delete(feed.key);
+    return feed.others.size > 0;
+  }
+
+  /**
+   * Announces to the other nodes which filters have listeners here: at each change, and repeatedly while there are any.
+   */
+  #announce(): void {
+    const { backend, clock } = this.#parts;
+    if (!backend.capabilities.shared) return;
+    const own = this.#publishOwn();
+    if (own > 0) this.#announcing ??= clock.every(LISTENING_ANNOUNCE_MS, () => this.#publishOwn());
+    else this.close();
+  }
+
+  #publishOwn(): number {
+    const feeds = this.#own().map(({ key, filter }) => ({ key, filter }));
+    this.#parts.backend.bus.publish('listening', { nodeId: this.#parts.nodeId, feeds });
+    return feeds.length;
+  }
+
+  #note({ nodeId, feeds }: Listening): void {
+    const wanted = new Set(feeds.map(({ key }) => key));
+    for (const feed of this.#feeds.values()) {
+      if (wanted.has(feed.key)) continue;
+      feed.others.delete(nodeId);
+      if (feed.listeners === 0 && feed.others.size === 0) this.#feeds.delete(feed.key);
+    }
+    const until = this.#parts.clock.now() + LISTENING_MS;
+    for (const { key, filter } of feeds) {
+      const feed = this.#feeds.get(key) ?? newFeed(key, filter);
+      feed.others.set(nodeId, until);
+      this.#feeds.set(key, feed);
+    }
+  }
+}
+
+function newFeed(key: string, filter: CommandEventFilter): Feed {
+  return { key, filter, sampler: new EventSampler(), others: new Map(), listeners: 0 };
+}
+
+function matches(filter: CommandEventFilter, stage: CommandEventStage, command: Command): boolean {
+  const { userId, clientId, action, clientType, outcomes } = filter;
+  return (
+    (userId === null || command.userId === userId) &&
+    (clientId === null || command.clientId === clientId) &&
+    (action === null || command.action === action) &&
+    (clientType === null || command.clientType === clientType) &&
+    (outcomes === null || hasEnded(stage, command, outcomes))
+  );
+}
+
+function hasEnded(stage: CommandEventStage, { outcome }: Command, outcomes: readonly Outcome[]): boolean {
+  return (stage === 'ended' || stage === 'late') && outcome !== null && outcomes.includes(outcome);
+}

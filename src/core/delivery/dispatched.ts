@@ -1,0 +1,16 @@
+/** What this node counts, measures and publishes when it writes a command to a client's socket. */
+import type { Deps } from '../deps.ts';
+import { commandKeyText } from '../ids.ts';
+import type { Command } from './command.ts';
+
+/** Call once for each command that is written. */
+export function noteDispatched({ metrics, backend: { bus }, events }: Deps, command: Command): void {
+  const { userId, clientId, commandId, queuedAt, dispatchedAt } = command;
+  metrics.count('commands_dispatched');
+  if (queuedAt !== null && dispatchedAt !== null)
+    metrics.observe('dispatch_seconds', dispatchedAt - queuedAt, undefined, command);
+  events.emit('dispatched', command);
+  if (!bus.hasSubscribers('command')) return;
+  const key = { userId, clientId, commandId };
+  bus.publish(`command:${commandKeyText(key)}`, { key, progress: null });
+}

@@ -1,0 +1,65 @@
+/** Lets a node ask other nodes a question through their mailboxes. It does not know the topics of the questions. */
+import type { Deps } from '../deps.ts';
+import { isStoreUnavailable } from '../errors.ts';
+import type { MailboxRow } from './nodes.ts';
+
+type QuestionRow = Extract<MailboxRow, { kind: 'question' | 'answer' }>;
+/** What a question is about: each topic has one function that answers. */
+export type Topic = Extract<QuestionRow, { kind: 'question' }>['topic'];
+
+export class NodeQuestions {
+  readonly #deps: Pick<Deps, 'nodeId' | 'backend' | 'clock' | 'crypto' | 'log'>;
+  readonly #answerers = new Map<Topic, (question: string) => string>();
+  readonly #open = new Map<string, (answer: string) => void>();
+
+  constructor(deps: Pick<Deps, 'nodeId' | 'backend' | 'clock' | 'crypto' | 'log'>) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Sets the function with which this node answers questions about a topic. What `answer` throws is logged, and the
+   * question stays unanswered.
+   */
+  answerWith(topic: Topic, answer: (question: string) => string): void {
+    this.#answerers.set(topic, answer);
+  }
+
+  /**
+   * Asks a node once. Null: there is no such live node, it has not answered within this time, or the store is
+   * unavailable.
+   */
+  async ask(nodeId: string, question: { readonly topic: Topic; readonly text: string; readonly withinMs: number }) {
+    const { backend, clock, crypto, nodeId: from } = this.#deps;
+    const { topic, text, withinMs } = question;
+    const questionId = crypto.randomId();
+    const { promise, resolve } = Promise.withResolvers<string | null>();
+    this.#open.set(questionId, resolve);
+    const cancel = clock.after(withinMs, () => resolve(null));
+    try {
+      const posted = await backend.nodes.post(nodeId, { kind: 'question', questionId, from, topic, text });
+      return posted ? await promise : null;
+    } catch (error) {
+      if (!isStoreUnavailable(error)) throw error;
+      return null;
+    } finally {
+      cancel();
+      this.#open.delete(questionId);
+    }
+  }
+
+  /** Takes a row of this node's mailbox. */
+  receive(row: QuestionRow): void {
+    if (row.kind === 'answer') this.#open.get(row.questionId)?.(row.text);
+    else void this.#answer(row);
+  }
+
+  async #answer({ questionId, from, topic, text }: Extract<QuestionRow, { kind: 'question' }>): Promise<void> {
+    const { backend, log } = this.#deps;
+    try {
+      const answer = this.#answerers.get(topic)?.(text);
+      if (answer !== undefined) await backend.nodes.post(from, { kind: 'answer', questionId, text: answer });
+    } catch (error) {
+      log.warn({ err: error, topic, from }, 'a question of another node was not answered');
+    }
+  }
+}

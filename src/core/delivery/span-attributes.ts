@@ -1,0 +1,81 @@
+/**
+ * The names and attributes of spans. Names that begin with `rpc.` and `error.` are those of the semantic conventions
+ * 1.45 of OpenTelemetry, in which the conventions for RPC are a release candidate. docs/tracing.md has the table.
+ */
+import type { CommandKey } from '../ids.ts';
+import type { SpanAttributes, SpanEnd, Tracing } from '../tracing.ts';
+import type { Command, Outcome } from './command.ts';
+
+export const SPAN_ATTRIBUTE = {
+  system: 'rpc.system.name',
+  method: 'rpc.method',
+  methodOriginal: 'rpc.method_original',
+  status: 'rpc.status_code',
+  errorType: 'error.type',
+  commandId: 'callboard.command_id',
+  nodeId: 'callboard.node_id',
+  clientType: 'callboard.client_type',
+  stage: 'callboard.last_proven_stage',
+  execution: 'callboard.execution',
+  attempts: 'callboard.attempts',
+  refusedBy: 'callboard.refused_by',
+  callerTraceId: 'callboard.caller_trace_id',
+  linkClosed: 'callboard.link_closed',
+  userId: 'callboard.user_id',
+  clientId: 'callboard.client_id',
+} as const;
+
+/** The method of a call whose action its client is not known to have: callers may invent any number of actions. */
+export const OTHER_METHOD = '_OTHER';
+
+/** Spans of work for a command whose names are not those of actions. */
+export const SPAN_NAME = {
+  await: 'callboard.await',
+  dispatch: 'callboard.dispatch',
+  resume: 'callboard.resume',
+  late: 'callboard.late_result',
+} as const;
+
+/** The node, the command, and who it concerns if spans may name that. */
+export function subjectAttributes(
+  { namesUsers }: Tracing,
+  nodeId: string,
+  { userId, clientId, commandId }: { readonly [K in keyof CommandKey]?: string | undefined },
+): SpanAttributes {
+  const attributes: SpanAttributes = { [SPAN_ATTRIBUTE.system]: 'callboard', [SPAN_ATTRIBUTE.nodeId]: nodeId };
+  if (commandId !== undefined) attributes[SPAN_ATTRIBUTE.commandId] = commandId;
+  if (namesUsers && userId !== undefined) attributes[SPAN_ATTRIBUTE.userId] = userId;
+  if (namesUsers && clientId !== undefined) attributes[SPAN_ATTRIBUTE.clientId] = clientId;
+  return attributes;
+}
+
+/** The action, if the client is known to have it. */
+export function methodAttributes(action: string, isKnown: boolean): SpanAttributes {
+  if (isKnown) return { [SPAN_ATTRIBUTE.method]: action };
+  return { [SPAN_ATTRIBUTE.method]: OTHER_METHOD, [SPAN_ATTRIBUTE.methodOriginal]: action };
+}
+
+/** What the record says of its command. */
+export function recordAttributes(command: Command): SpanAttributes {
+  const { lastProvenStage, execution, attempts, clientType } = command;
+  const attributes: SpanAttributes = {
+    [SPAN_ATTRIBUTE.stage]: lastProvenStage,
+    [SPAN_ATTRIBUTE.execution]: execution,
+    [SPAN_ATTRIBUTE.attempts]: attempts,
+  };
+  if (clientType !== null) attributes[SPAN_ATTRIBUTE.clientType] = clientType;
+  return attributes;
+}
+
+/** Whether the client is known to have the action: it advertised it at the admission, or acknowledged the command. */
+export function hasKnownAction({ clientType, acknowledgedAt }: Command): boolean {
+  return clientType !== null || acknowledgedAt !== null;
+}
+
+/** The status of a command, `pending` while it is live, and the type of its error. */
+export function outcomeEnd(outcome: Outcome | null, errorCode: string | null): SpanEnd {
+  const failed = outcome === 'failed' || outcome === 'expired' || outcome === 'outcome_unknown';
+  const attributes: SpanAttributes = { [SPAN_ATTRIBUTE.status]: outcome ?? 'pending' };
+  if (failed) attributes[SPAN_ATTRIBUTE.errorType] = errorCode ?? outcome;
+  return { failed, attributes };
+}

@@ -1,0 +1,112 @@
+/**
+ * Makes series of what the nodes recorded: counts are added up, gauges are combined as SAMPLED_GAUGES says, and
+ * quantiles are taken of the added histograms.
+ */
+import { LABELS, SAMPLED_GAUGES } from '../metrics.ts';
+import { BUCKETS, quantileOf } from './buckets.ts';
+import type { SeriesSource } from './names.ts';
+import type { NodeReading } from './reading.ts';
+
+/**
+ * One line of a plot. `points`: for a counter how often it was counted in each step, for a gauge its value, for a
+ * quantile, and for a gauge of time, the duration in seconds. Null: no node recorded this step, or nothing was measured in it. `label` null: the metric has no label, or
+ * for a quantile, all labels together.
+ */
+export type SeriesLine = {
+  readonly name: string;
+  readonly label: string | null;
+  readonly points: readonly (number | null)[];
+};
+
+const MS_PER_SECOND = 1000;
+/** Ends the names of metrics whose values are seconds; nodes report them in milliseconds. */
+const UNIT = /_seconds$/;
+
+/** The counts of each point of one label: one number for a counter, one for each bucket for a histogram. */
+type Counts = Map<number, Float64Array>;
+
+/** The lines of one series, in order of label. Lines with labels of which nothing was recorded are left out. */
+export function linesOf(name: string, source: SeriesSource, readings: readonly NodeReading[]): readonly SeriesLine[] {
+  const { metric, quantile } = source;
+  const known = knownIn(readings);
+  const size = quantile === null ? 1 : BUCKETS;
+  const counted = countsByLabel(source, size, readings);
+  const scale = source.kind === 'gauge' && UNIT.test(metric) ? MS_PER_SECOND : 1;
+  const labelled = [...counted].filter(([label]) => label !== null).sort(byLabel);
+  const together = quantile === null ? (counted.get(null) ?? new Map()) : sumOf(counted.values(), size);
+  const showsTogether = quantile !== null || LABELS[metric] === undefined;
+  const lines: readonly (readonly [string | null, Counts])[] = [
+    ...(showsTogether ? [[null, together] as const] : []),
+    ...labelled,
+  ];
+  return lines.map(([label, counts]) => {
+    const points = known.map((isKnown, point) => (isKnown ? pointOf(counts.get(point), quantile, scale) : null));
+    return { name, label, points };
+  });
+}
+
+function pointOf(counts: Float64Array | undefined, quantile: number | null, scale: number): number | null {
+  if (quantile === null) return (counts?.[0] ?? 0) / scale;
+  const ms = counts ? quantileOf(counts, quantile) : null;
+  return ms === null ? null : ms / MS_PER_SECOND;
+}
+
+function knownIn(readings: readonly NodeReading[]): readonly boolean[] {
+  const length = Math.max(0, ...readings.map(({ known }) => known.length));
+  return Array.from({ length }, (_, point) => readings.some(({ known }) => known[point] === '1'));
+}
+
+type Combine = (a: number, b: number) => number;
+const plus: Combine = (a, b) => a + b;
+
+function countsByLabel(
+  source: SeriesSource,
+  size: number,
+  readings: readonly NodeReading[],
+): Map<string | null, Counts> {
+  const found = new Map<string | null, Counts>();
+  const combine = source.kind === 'gauge' && SAMPLED_GAUGES[source.metric] === 'max' ? Math.max : plus;
+  for (const { name, label, counts } of readings.flatMap(({ rows }) => rows)) {
+    if (name !== source.metric) continue;
+    const sums: Counts = found.get(label) ?? new Map();
+    found.set(label, sums);
+    addRow(sums, size, { flat: counts, combine });
+  }
+  return found;
+}
+
+type Added = { readonly flat: readonly number[]; readonly combine: Combine };
+
+function addRow(sums: Counts, size: number, { flat, combine }: Added): void {
+  const width = size === 1 ? 2 : 3;
+  for (let at = 0; at + width <= flat.length; at += width) {
+    const point = flat[at] ?? 0;
+    const bucket = size === 1 ? 0 : (flat[at + 1] ?? 0);
+    add(sums, size, { point, bucket, count: flat[at + width - 1] ?? 0, combine });
+  }
+}
+
+type Count = {
+  readonly point: number;
+  readonly bucket: number;
+  readonly count: number;
+  readonly combine?: Combine;
+};
+
+function add(sums: Counts, size: number, { point, bucket, count, combine = plus }: Count): void {
+  const counts = sums.get(point) ?? new Float64Array(size);
+  counts[bucket] = combine(counts[bucket] ?? 0, count);
+  sums.set(point, counts);
+}
+
+function sumOf(each: Iterable<Counts>, size: number): Counts {
+  const sums: Counts = new Map();
+  for (const counts of each)
+    for (const [point, buckets] of counts)
+      for (const [bucket, count] of buckets.entries()) if (count > 0) add(sums, size, { point, bucket, count });
+  return sums;
+}
+
+function byLabel([a]: readonly [string | null, Counts], [b]: readonly [string | null, Counts]): number {
+  return (a ?? '') < (b ?? '') ? -1 : 1;
+}

@@ -1,0 +1,20 @@
+/** Registers the gauges of a node that are recorded by time and that core knows. */
+import type { CommandLoad } from '../core.ts';
+import type { Deps } from '../deps.ts';
+
+export type NodeWork = {
+  /** The commands of this node's client links. */
+  readonly load: () => CommandLoad;
+  /** The waits of this node's callers: how many, and when the oldest began (epoch milliseconds; null: there is none). */
+  readonly waits: () => { readonly count: number; readonly oldestSince: number | null };
+};
+
+export function sampleNode({ metrics, clock }: Pick<Deps, 'metrics' | 'clock'>, { load, waits }: NodeWork): void {
+  metrics.sample('commands_queued', () => [[null, load().queued]]);
+  metrics.sample('commands_in_flight', () => [[null, load().inFlight]]);
+  metrics.sample('waiters', () => [[null, waits().count]]);
+  metrics.sample('oldest_wait_seconds', () => {
+    const { oldestSince } = waits();
+    return [[null, oldestSince === null ? 0 : clock.now() - oldestSince]];
+  });
+}

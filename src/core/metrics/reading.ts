@@ -1,0 +1,35 @@
+/** What one node recorded in a window of time, as nodes send it to each other. */
+import type { COARSE, FINE } from './slots.ts';
+
+/**
+ * Asks for `points` steps of `stepMs` milliseconds from the time `from` on (epoch milliseconds), computed from slots of
+ * `slotMs` milliseconds. Both times are multiples of `slotMs`.
+ */
+export type ReadingQuery = {
+  /** Of counters, histograms and sampled gauges. */
+  readonly names: readonly string[];
+  readonly from: number;
+  readonly slotMs: (typeof FINE | typeof COARSE)['slotMs'];
+  readonly stepMs: number;
+  readonly points: number;
+};
+
+/**
+ * One counter, gauge or histogram with one value of its label. `label` null: it has none. `counts` lists what is not
+ * zero. For a counter, in turn: the index of the point, and the count. For a gauge: the index of the point, and its
+ * value, a whole number; durations are in milliseconds. For a histogram: the index of the point, the bucket, and the
+ * count.
+ */
+export type ReadingRow = {
+  readonly name: string;
+  readonly label: string | null;
+  readonly counts: readonly number[];
+};
+
+/** `known`: for each point `1` if the node recorded any part of it, else `0`. A row without counts may be left out. */
+export type NodeReading = {
+  readonly known: string;
+  readonly rows: readonly ReadingRow[];
+  /** The node is of a version that samples no gauges. */
+  readonly withoutGauges?: boolean;
+};

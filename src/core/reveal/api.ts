@@ -1,0 +1,57 @@
+/** The interface by which payloads are read. Types only. */
+import type { AuditSubject } from '../audit/row.ts';
+import type { Principal, Requester } from '../auth/principal.ts';
+import type { Command } from '../delivery/command.ts';
+import type { MessageKey } from '../history/store.ts';
+import type { CommandKey } from '../ids.ts';
+import type { JsonText } from '../json.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+
+/**
+ * How administrators read payloads. `argument`: by the arguments of listings and by `reveal`; `mutation`: by `reveal`
+ * alone, which needs a reason; `off`: not at all.
+ */
+export const REVEAL_MODES = ['argument', 'mutation', 'off'] as const;
+export type RevealMode = (typeof REVEAL_MODES)[number];
+
+/** What to reveal: the params or the result of a command, or the payload of one retained message. */
+export type RevealTarget =
+  | (CommandKey & { readonly kind: 'command_params' | 'command_result' })
+  | { readonly kind: 'message'; readonly key: MessageKey }
+  | { readonly kind: 'message'; readonly userId: string; readonly commandId: string; readonly messageId: string };
+
+export type RevealRequest = {
+  readonly target: RevealTarget;
+  /** At least REVEAL_REASON_MIN and at most MAX_REASON characters. */
+  readonly reason: string;
+  readonly requestId?: string | null | undefined;
+};
+
+/**
+ * `digest`: SHA-256 of the value's JSON text, base64url. `expiresAt`: the latest time until which it is retained, in
+ * epoch milliseconds.
+ */
+export type RevealedPayload = { readonly value: JsonText; readonly digest: string; readonly expiresAt: number };
+
+export interface Reveals {
+  /**
+   * Whether listings show payloads to this requester at all: a user's own to that user, and all to administrators in
+   * mode `argument`.
+   */
+  shows(requester: Requester): boolean;
+  /**
+   * Writes the audit row of a read by an administrator; the payload may be shown when this resolves. Throws
+   * `audit_unavailable`, and `forbidden` if `shows` is false. Writes nothing for users, who read payloads of their own.
+   */
+  read(requester: Principal | null, subject: AuditSubject, requestId: string | null): MaybePromise<void>;
+  /**
+   * Whether an administrator may read the answer to this command in every mode, because this administrator invoked it.
+   */
+  ownsCall(requester: Requester, command: Command): boolean;
+  /**
+   * Reveals one payload with a reason. Throws `not_found` for what does not exist, belongs to another user or is no
+   * longer retained; `rate_limited` beyond REVEALS_PER_HOUR; and `audit_unavailable`. Users reveal their own payloads
+   * without an audit row.
+   */
+  reveal(requester: Requester, request: RevealRequest): Promise<RevealedPayload>;
+}

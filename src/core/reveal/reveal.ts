@@ -1,0 +1,117 @@
+/** Lets administrators read payloads. An audit row is written before each read. */
+import type { AuditSubject } from '../audit/row.ts';
+import { knownUser, requirePrincipal, type Requester } from '../auth/principal.ts';
+import { isCallOf, isTerminal } from '../delivery/command.ts';
+import type { Deps } from '../deps.ts';
+import { fail, invalid, notFound } from '../errors.ts';
+import { messageAt } from '../history/history.ts';
+import { streamKey, type Message } from '../history/message.ts';
+import { readPayloads } from '../history/payloads.ts';
+import { id, type CommandKey } from '../ids.ts';
+import type { JsonText } from '../json.ts';
+import { MAX_REASON, PAGE_MAX, REVEAL_REASON_MIN, REVEALS_PER_HOUR } from '../limits.ts';
+import type { RevealedPayload, RevealMode, Reveals, RevealTarget } from './api.ts';
+
+const HOUR_MS = 3600_000;
+
+const HINTS: Readonly<Record<Exclude<RevealMode, 'argument'>, string>> = {
+  mutation: 'This relay reveals payloads to administrators by revealPayload alone, with a reason (REVEAL=mutation).',
+  off: 'This relay reveals no payloads to administrators (REVEAL=off).',
+};
+
+export function createReveals(deps: Deps): Reveals {
+  const { audit, reveal: mode } = deps;
+  return {
+    shows: (requester) => requester?.kind !== 'admin' || mode === 'argument',
+    ownsCall: (requester, command) => requester?.kind === 'admin' && isCallOf(command, requester),
+    read(requester, subject, requestId) {
+      if (requester?.kind !== 'admin') return;
+      if (mode !== 'argument') fail('forbidden', HINTS[mode]);
+      return audit.record(requester, { action: 'payload', subject, requestId }).then(() => {});
+    },
+    async reveal(requester, { target, reason, requestId }) {
+      const principal = requirePrincipal(requester);
+      const found = await find(deps, checkTarget(requester, target));
+      checkReason(reason);
+      if (principal.kind === 'admin' && mode === 'off') fail('forbidden', HINTS.off);
+      if (!found) notFound();
+      if (principal.kind !== 'admin') return (await payloadOf(deps, requester, found)) ?? notFound();
+      const rate = { limit: REVEALS_PER_HOUR, windowMs: HOUR_MS };
+      const act = await audit.record(principal, { action: 'reveal', subject: found.subject, reason, requestId, rate });
+      const revealed = await payloadOf(deps, requester, found);
+      await act.end(revealed ? 'revealed' : 'not_found');
+      return revealed ?? notFound();
+    },
+  };
+}
+
+function checkReason(reason: string): void {
+  if (reason.trim().length >= REVEAL_REASON_MIN && reason.length <= MAX_REASON) return;
+  invalid('reason', `expected ${REVEAL_REASON_MIN} to ${MAX_REASON} characters`);
+}
+
+/** The target with its user in canonical form. Throws `not_found` for another user. */
+function checkTarget(requester: Requester, target: RevealTarget): RevealTarget {
+  const given = 'key' in target ? target.key.userId : target.userId;
+  const userId = knownUser(requester, given) ?? notFound();
+  if ('key' in target) return { ...target, key: { ...target.key, userId } };
+  id('command_id', target.commandId);
+  if (target.kind !== 'message') id('client_id', target.clientId);
+  return { ...target, userId };
+}
+
+/** Where a payload is stored. Nothing of it has been shown yet. */
+type Found =
+  | { readonly subject: AuditSubject; readonly message: Message }
+  | { readonly subject: AuditSubject; readonly result: CommandKey };
+
+async function find(deps: Deps, target: RevealTarget): Promise<Found | null> {
+  if (target.kind === 'command_result') {
+    const { userId, clientId, commandId } = target;
+    const key = { userId, clientId, commandId };
+    return { subject: key, result: key };
+  }
+  const message = await findMessage(deps, target);
+  if (!message || (message.payload === null && message.spill === null)) return null;
+  const { userId, clientId, commandId, suffix, id: messageId } = message;
+  const ids = { userId, stream: streamKey(userId, suffix), messageId };
+  return {
+    subject: { ...ids, ...(clientId !== null && { clientId }), ...(commandId !== null && { commandId }) },
+    message,
+  };
+}
+
+async function findMessage(
+  { backend }: Deps,
+  target: Exclude<RevealTarget, { kind: 'command_result' }>,
+): Promise<Message | null> {
+  if ('key' in target) return messageAt(backend.history, target.key);
+  const { userId, commandId } = target;
+  const { rows } = await backend.history.ofCommand(userId, commandId, { first: PAGE_MAX, after: null });
+  const isTarget = (row: Message): boolean =>
+    target.kind === 'message'
+      ? row.id === target.messageId
+      : row.kind === 'command' && row.clientId === target.clientId;
+  return rows.find(({ row }) => isTarget(row))?.row ?? null;
+}
+
+async function payloadOf(deps: Deps, requester: Requester, found: Found): Promise<RevealedPayload | null> {
+  if ('result' in found) return resultOf(deps, found.result);
+  const [shown] = await readPayloads(deps, requester, [found.message]);
+  const { at, spill } = found.message;
+  const expiresAt = spill?.expiresAt ?? at + deps.backend.history.retentionMs;
+  return shown?.text ? revealedPayload(deps, shown.text, expiresAt) : null;
+}
+
+async function resultOf(deps: Deps, key: CommandKey): Promise<RevealedPayload | null> {
+  const { commands, history } = deps.backend;
+  const [command] = await commands.get([key]);
+  const result = command && isTerminal(command) ? await commands.result(key) : null;
+  if (!command || result === null) return null;
+  const keptMs = Math.min(commands.windowMs, history.retentionMs);
+  return revealedPayload(deps, result, (command.terminalAt ?? command.deadline) + keptMs);
+}
+
+function revealedPayload({ crypto }: Deps, value: JsonText, expiresAt: number): RevealedPayload {
+  return { value, digest: crypto.sha256(value), expiresAt };
+}

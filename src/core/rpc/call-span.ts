@@ -1,0 +1,148 @@
+/** The spans of requests that wait for a command: of an invocation, and of an await. */
+import type { Connection } from '../connections/connection.ts';
+import type { Invocation } from '../core.ts';
+import { callSpanOf } from '../delivery/link-spans.ts';
+import {
+  hasKnownAction,
+  methodAttributes,
+  OTHER_METHOD,
+  outcomeEnd,
+  recordAttributes,
+  SPAN_ATTRIBUTE,
+  SPAN_NAME,
+  subjectAttributes,
+} from '../delivery/span-attributes.ts';
+import type { Deps } from '../deps.ts';
+import { CallboardError } from '../errors.ts';
+import { DECLINED, traceContextIn, traceparentOf, type TraceContext, type TraceFields } from '../trace-context.ts';
+import type { Span, SpanAttributes, SpanEnd, Tracing } from '../tracing.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import { endOf } from './ended.ts';
+import type { TracedRequest } from './call.ts';
+
+type Parts = Pick<Deps, 'tracing' | 'nodeId'>;
+/** The request as far as its span names it. `action` null: it awaits a command of an earlier call. */
+type Asked = TracedRequest & {
+  readonly userId?: string;
+  readonly clientId?: string;
+  readonly commandId?: string | null | undefined;
+  readonly action: string | null;
+};
+
+/** What the parts of an invocation need of its span. */
+export interface CallSpan {
+  /** As the record of the command holds it. */
+  readonly callSpan: string | null;
+  /** The id of the trace if it is recorded. */
+  readonly traceId: string | null;
+  /** Notes the connection that the invocation found: null if the client is not connected. */
+  target(live: Connection | null, action: string): void;
+}
+
+/** A call that a sampler declined: one object for all. */
+const DECLINED_CALL: CallSpan = { callSpan: DECLINED, traceId: null, target() {} };
+
+/** The recorded span of one request. */
+class RecordedCall implements CallSpan {
+  readonly callSpan: string | null;
+  readonly traceId: string | null;
+  /** Whether the client was seen to advertise the action. */
+  #isAdvertised = false;
+  readonly #tracing: Tracing;
+  readonly #nodeId: string;
+  readonly #asked: Asked;
+  readonly #span: Span;
+
+  constructor(span: Span, { tracing, nodeId }: Parts & { readonly tracing: Tracing }, asked: Asked) {
+    this.#tracing = tracing;
+    this.#nodeId = nodeId;
+    this.#asked = asked;
+    this.#span = span;
+    const { context } = span;
+    this.callSpan = context && traceparentOf(context);
+    this.traceId = context && context.traceId;
+    if (context) asked.onSpan?.(context);
+  }
+
+  target(live: Connection | null, action: string): void {
+    this.#isAdvertised = live !== null && live.actions.some(({ name }) => name === action);
+  }
+
+  answered(invocation: Invocation | null): void {
+    if (invocation === null) return this.#end(refusalEnd('not_found'));
+    if (invocation.kind === 'refused') return this.#end(refusalEnd(invocation.code, invocation.by), invocation);
+    const { commandId, outcome, error } = endOf(invocation);
+    this.#end(outcomeEnd(outcome, error?.code ?? null), { commandId, ...invocation });
+  }
+
+  thrown(error: unknown): void {
+    this.#end(refusalEnd(error instanceof CallboardError ? error.code : 'internal'));
+  }
+
+  #end({ failed, attributes }: SpanEnd, answer: Answer = {}): void {
+    const { action, userId, clientId } = this.#asked;
+    const commandId = answer.commandId ?? this.#asked.commandId ?? undefined;
+    const { command } = answer;
+    // A repeated request, or a second one that waits: the command belongs to the call that admitted it.
+    const first = command ? callSpanOf(command) : null;
+    if (first && command?.callSpan !== this.callSpan) this.#span.link(first);
+    const isKnown = this.#isAdvertised || (command !== undefined && hasKnownAction(command));
+    const about = subjectAttributes(this.#tracing, this.#nodeId, { userId, clientId, commandId });
+    if (action !== null) Object.assign(about, methodAttributes(action, isKnown));
+    if (command) Object.assign(about, recordAttributes(command));
+    Object.assign(about, callerTraceOf(this.#asked), attributes);
+    this.#span.end({ failed, attributes: about, ...(action !== null && !isKnown && { name: OTHER_METHOD }) });
+  }
+}
+
+type Answer = {
+  readonly commandId?: string | null;
+  readonly command?: Extract<Invocation, { command: object }>['command'];
+};
+
+/** Runs a request within a span, which ends with its answer. Without tracing it only runs. */
+export function withCallSpan<T extends Invocation | null>(
+  { tracing, nodeId }: Parts,
+  asked: Asked,
+  run: (span: CallSpan | null) => MaybePromise<T>,
+): MaybePromise<T> {
+  if (tracing === null) return run(null);
+  const started = tracing.start('server', asked.action ?? SPAN_NAME.await, parentOf(asked));
+  if (!started.recorded) return run(started.declined ? DECLINED_CALL : null);
+  const span = new RecordedCall(started, { tracing, nodeId }, asked);
+  const answered = (invocation: T): T => {
+    span.answered(invocation);
+    return invocation;
+  };
+  const thrown = (error: unknown): never => {
+    span.thrown(error);
+    throw error;
+  };
+  try {
+    const answer = run(span);
+    return answer instanceof Promise ? answer.then(answered, thrown) : answered(answer);
+  } catch (error) {
+    return thrown(error);
+  }
+}
+
+function refusalEnd(code: string, by: string | null = null): SpanEnd {
+  const attributes: SpanAttributes = { [SPAN_ATTRIBUTE.status]: code, [SPAN_ATTRIBUTE.errorType]: code };
+  if (by !== null) attributes[SPAN_ATTRIBUTE.refusedBy] = by;
+  return { failed: true, attributes };
+}
+
+/** The ids that the request names, or else those of its headers. Other texts than W3C ids begin a new trace. */
+function parentOf(asked: Asked): TraceContext | null {
+  const named = fieldsOf(asked);
+  return named.traceId === null && named.parentSpanId === null ? (asked.trace ?? null) : traceContextIn(named);
+}
+
+function fieldsOf({ traceId = null, parentSpanId = null, traceFlags = null, traceState = null }: Asked): TraceFields {
+  return { traceId, parentSpanId, traceFlags, traceState };
+}
+
+function callerTraceOf(asked: Asked): SpanAttributes {
+  const { traceId } = fieldsOf(asked);
+  return traceId === null || parentOf(asked) ? {} : { [SPAN_ATTRIBUTE.callerTraceId]: traceId };
+}

@@ -1,0 +1,109 @@
+/** The checks that an invocation passes before it reaches the store, in order. Invocations and preflights both run them. */
+import type { CallingPrincipal } from '../auth/principal.ts';
+import { isLive, type Connection } from '../connections/connection.ts';
+import type { AdmitQuestion } from '../delivery/commands.ts';
+import { CallboardError, notFound } from '../errors.ts';
+import type { PayloadStorage } from '../history/payload-storage.ts';
+import { canonicalUser, type CommandKey } from '../ids.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import { isShareRefusal, type Holdings } from '../shares/shares.ts';
+import { refused, refusedShare, type InvokeRefusal } from './refusals.ts';
+import type { CheckedInvoke } from './request.ts';
+import type { WaitParts } from './wait.ts';
+
+export type InvokeParts = WaitParts & { readonly keeper: PayloadStorage; readonly isDraining: () => boolean };
+
+/** An invocation whose requester and input were checked, with the state of its target. */
+export type PreparedCall = {
+  /** The principal that the policy is evaluated for. */
+  readonly caller: CallingPrincipal;
+  readonly key: CommandKey;
+  readonly checked: CheckedInvoke;
+  /** The connection of the target; null if it is not connected. */
+  readonly live: Connection | null;
+  /** The holdings of the caller. */
+  readonly holdings: Holdings;
+};
+
+/** One check. Changes nothing. The refusals do not yet name the command. */
+export type CallLayer = {
+  readonly layer: 'policy' | 'relay' | 'action' | 'waits';
+  readonly refusal: (parts: InvokeParts, call: PreparedCall) => MaybePromise<InvokeRefusal | null>;
+};
+
+/** The layers, in the order in which an invocation passes them. */
+export const CALL_LAYERS: readonly CallLayer[] = [
+  { layer: 'policy', refusal: refuseByPolicy },
+  { layer: 'relay', refusal: (parts, call) => unlessKnown(parts, call, refuseByRelay(parts)) },
+  { layer: 'action', refusal: (parts, call) => unlessKnown(parts, call, refuseAction(call)) },
+  { layer: 'waits', refusal: (_, { holdings }) => refuseWait(holdings) },
+];
+
+/** The user whose client is called. Throws `not_found` if it is another user than the caller. */
+export function ownUser(caller: CallingPrincipal, given: string): string {
+  const userId = canonicalUser(given);
+  if (caller.kind === 'user' && caller.userId !== userId) notFound();
+  return userId;
+}
+
+/** Reads the state of the target. */
+export function liveConnection({ deps }: InvokeParts, key: CommandKey): MaybePromise<Connection | null> {
+  return thenDo(deps.backend.connections.get([key]), ([connection = null]) =>
+    isLive(connection, deps.clock.now()) ? connection : null,
+  );
+}
+
+function refuseByPolicy({ deps }: InvokeParts, { caller, key, checked, live }: PreparedCall): InvokeRefusal | null {
+  const target = { userId: key.userId, clientType: live?.clientType ?? null, action: checked.action };
+  const decision = deps.policy.decide(caller, target);
+  if (decision.allowed) return null;
+  return refused('policy_denied', 'policy', `The policy rule "${decision.rule}" denies this invocation.`);
+}
+
+function refuseByRelay({ isDraining }: InvokeParts): InvokeRefusal | null {
+  return isDraining()
+    ? refused('draining', 'relay', 'This node admits no new commands.', { retryAfterMs: 1000 })
+    : null;
+}
+
+/** It is only known of a connected client whether it advertises the action. */
+function refuseAction({ checked, live }: PreparedCall): InvokeRefusal | null {
+  const another = checked.namedInstanceId !== null && checked.namedInstanceId !== live?.instanceId;
+  if (!live || another || live.actions.some(({ name }) => name === checked.action)) return null;
+  return refused('action_not_advertised', 'target', 'The client does not advertise this action.');
+}
+
+/** A known command id passes, because its outcome is replayed. */
+function unlessKnown(
+  { deps }: InvokeParts,
+  { key, checked }: PreparedCall,
+  refusal: InvokeRefusal | null,
+): MaybePromise<InvokeRefusal | null> {
+  if (!refusal || checked.commandId === null) return refusal;
+  const { commands } = deps.backend;
+  return thenDo(commands.get([key]), ([known]) =>
+    known ? null : thenDo(commands.mark(key), (mark) => (mark ? null : refusal)),
+  );
+}
+
+function refuseWait(holdings: Holdings): InvokeRefusal | null {
+  const shortage = holdings.refusal('waits', 1);
+  return shortage && refusedShare(shortage, 'waits');
+}
+
+/** The refusal of an invocation whose params history cannot keep. Rethrows every other error. */
+export function refusedParams(error: unknown): InvokeRefusal {
+  if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
+  return refused(error.code, 'capacity', error.message, { retryAfterMs: 1000, share: 'spilled_bytes' });
+}
+
+/** The part of an admission that decides whether the store refuses it. */
+export function admitQuestion({ deps }: InvokeParts, { key, checked }: PreparedCall): AdmitQuestion {
+  const { id: scopeId, limit: scopeLimit } = deps.policy.scopeOf(key.userId);
+  const { commandId, digest, namedInstanceId, params, connectWithinMs, waitFor } = checked;
+  return {
+    ...key,
+    ...{ chosenId: commandId !== null, digest, scopeId, scopeLimit, namedInstanceId, params, connectWithinMs },
+    waiter: { waitFor },
+  };
+}

@@ -1,0 +1,48 @@
+/** The result of a preflight: what each layer of an invocation would answer now. Types only. */
+import type { Command } from '../delivery/command.ts';
+import type { Code } from '../errors.ts';
+import type { JsonText } from '../json.ts';
+
+/**
+ * Every layer of an invocation, in the order in which they are asked: those of the relay, then those of the client's
+ * runtime.
+ */
+export const PREFLIGHT_LAYERS = [
+  ...(['identity', 'scope', 'address', 'input', 'policy', 'relay', 'action', 'waits'] as const),
+  ...(['storage', 'conflict', 'target', 'capacity'] as const),
+  ...(['client_arguments', 'client_authorizer', 'client_approval', 'client_lease'] as const),
+] as const;
+export type PreflightLayerName = (typeof PREFLIGHT_LAYERS)[number];
+
+/**
+ * `unknown`: the relay cannot tell without doing it. `skipped`: the layer was not asked, because an earlier one refuses
+ * or because it does not apply.
+ */
+export type PreflightVerdict = 'pass' | 'refuse' | 'unknown' | 'skipped';
+
+export type PreflightLayer = {
+  readonly layer: PreflightLayerName;
+  readonly verdict: PreflightVerdict;
+  /** The code with which the invocation would be refused; null unless the verdict is `refuse`. */
+  readonly code: Code | null;
+  readonly message: string;
+  /** A JSON object with the state that the layer examined; null if it examined nothing that may be shown. */
+  readonly evidence: JsonText | null;
+  /** Who decides: the relay, or the client once it has received the command. */
+  readonly askedOf: 'relay' | 'client';
+  /** When the evidence was read, in epoch milliseconds; null if the layer was not asked. */
+  readonly observedAt: number | null;
+};
+
+/** A snapshot. It reserves nothing, so a later invocation may be answered differently. */
+export type Preflight = {
+  /** Whether the relay would admit the command. The client's layers are not included. */
+  readonly wouldAdmit: Exclude<PreflightVerdict, 'skipped'>;
+  /** The layer with whose code the invocation would be refused; null if none refuses. */
+  readonly firstRefusal: PreflightLayer | null;
+  /** Every layer, in the order of PREFLIGHT_LAYERS. */
+  readonly layers: readonly PreflightLayer[];
+  /** The command that the invocation would attach to or replay; null if there is none, or only its mark is left. */
+  readonly command: Command | null;
+  readonly asOf: number;
+};

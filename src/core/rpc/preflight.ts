@@ -1,0 +1,132 @@
+/** Predicts whether an invocation would be admitted, by the same rules as the invocation. Writes nothing. */
+import { requireScope, subjectOf, type CallingPrincipal } from '../auth/principal.ts';
+import type { InvokeRequest, Requester } from '../core.ts';
+import type { Command } from '../delivery/command.ts';
+import type { AdmitPreview, AdmitQuestion } from '../delivery/commands.ts';
+import { CallboardError, type Code } from '../errors.ts';
+import { QUEUE_PER_CLIENT } from '../limits.ts';
+import { holderOf } from '../shares/holders.ts';
+import { admitQuestion, CALL_LAYERS, liveConnection, ownUser, refusedParams } from './layers.ts';
+import type { PreparedCall, CallLayer, InvokeParts } from './layers.ts';
+import { Findings, type LayerEvidence } from './preflight-findings.ts';
+import type { Preflight } from './preflight-result.ts';
+import { refusedAdmission, refusedStore } from './refusals.ts';
+import { checkInvoke, type CheckedInvoke } from './request.ts';
+
+/**
+ * Runs every layer of an invocation without admitting anything: nothing is reserved, written or counted. Throws as the
+ * invocation does if the requester may not invoke at all (`unauthenticated`, `forbidden`) or names another user
+ * (`not_found`), and `store_unavailable`.
+ */
+export async function preflight(parts: InvokeParts, requester: Requester, request: InvokeRequest): Promise<Preflight> {
+  const findings = new Findings(parts.deps.clock.now());
+  const caller = requireScope(requester, 'invoke');
+  findings.pass('identity', 'The token is valid.', { subject: subjectOf(caller) });
+  findings.pass('scope', 'The requester may invoke actions.');
+  const userId = attempt(findings, 'address', () => ownUser(caller, request.userId));
+  if (userId === null) return findings.result(null);
+  findings.pass('address', 'The requester may call the clients of this user.');
+  const checked = attempt(findings, 'input', () => checkInvoke(parts.deps.crypto, request));
+  if (checked === null) return findings.result(null);
+  findings.pass('input', 'The input is valid.');
+  return findings.result(await askAll(parts, findings, await callOf(parts, { caller, userId, checked })));
+}
+
+/** Refusals for wrong input. Other errors are thrown: they must look the same for an absent and a foreign object. */
+const INPUT_CODES: ReadonlySet<Code> = new Set(['invalid_user', 'invalid_argument', 'reserved_parameter']);
+
+function attempt<T>(findings: Findings, layer: 'address' | 'input', check: () => T): T | null {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof CallboardError) || !INPUT_CODES.has(error.code)) throw error;
+    const { errors } = error.details;
+    findings.refuse(layer, error, errors ? { errors } : null);
+    return null;
+  }
+}
+
+type Checked = { readonly caller: CallingPrincipal; readonly userId: string; readonly checked: CheckedInvoke };
+
+async function callOf(parts: InvokeParts, { caller, userId, checked }: Checked): Promise<PreparedCall> {
+  const { crypto, shares } = parts.deps;
+  const key = { userId, clientId: checked.clientId, commandId: checked.commandId ?? crypto.randomId() };
+  return { caller, key, checked, live: await liveConnection(parts, key), holdings: shares.of(holderOf(caller)) };
+}
+
+async function askAll(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
+  for (const { layer, refusal } of CALL_LAYERS) {
+    const found = await refusal(parts, call);
+    const evidence = CALL_EVIDENCE[layer](call);
+    if (found) findings.refuse(layer, found, evidence);
+    else if (layer === 'action' && !call.live) findings.skip(layer, 'Not asked: the client is not connected.');
+    else findings.pass(layer, CALL_PASSES[layer], evidence);
+  }
+  await askStorage(parts, findings, call);
+  return askStore(parts, findings, admitQuestion(parts, call));
+}
+
+const CALL_PASSES: Readonly<Record<CallLayer['layer'], string>> = {
+  policy: 'The central policy allows the invocation.',
+  relay: 'This node admits commands.',
+  action: 'The client advertises the action, or the command id is known.',
+  waits: 'The caller may wait for another command.',
+};
+
+const CALL_EVIDENCE: Readonly<Record<CallLayer['layer'], (call: PreparedCall) => LayerEvidence | null>> = {
+  policy: ({ live }) => ({ clientType: live?.clientType ?? null }),
+  relay: () => null,
+  action: ({ live }) => live && { instanceId: live.instanceId, advertised: live.actions.length },
+  waits: ({ holdings }) => ({ waits: holdings.held('waits') }),
+};
+
+/** Small params are stored with their message, so only large ones need room in the spill store. */
+async function askStorage({ keeper }: InvokeParts, findings: Findings, { key, checked }: PreparedCall): Promise<void> {
+  const error = await Promise.resolve(keeper.preview(checked.params, key.userId)).catch((thrown: unknown) => thrown);
+  if (error === null) findings.pass('storage', 'The params can be stored.');
+  else if (error === 'unknown') findings.unknown('storage', 'Whether the params fit shows only when they are written.');
+  else findings.refuse('storage', refusedParams(error));
+}
+
+/** The layers that the store decides in one act, in this order. */
+const STORE_LAYERS = ['conflict', 'target', 'capacity'] as const;
+type StoreLayer = (typeof STORE_LAYERS)[number];
+
+async function askStore({ deps }: InvokeParts, findings: Findings, question: AdmitQuestion): Promise<Command | null> {
+  const preview = await Promise.resolve(deps.backend.commands.preview(question)).catch(refusedStore);
+  // A store without room refuses every act, so there is no state to show.
+  if ('kind' in preview) return (findings.refuse('capacity', refusedAdmission(preview)), null);
+  const { answer, known } = preview;
+  const refusal = answer.kind === 'refused' ? refusedAdmission(answer) : null;
+  for (const layer of STORE_LAYERS) {
+    const evidence = STORE_EVIDENCE[layer](question, preview);
+    if (layer === refusal?.by) return (findings.refuse(layer, refusal, evidence), null);
+    if (known && layer === 'target') findings.skip(layer, 'Not asked: the command id is known.');
+    else findings.pass(layer, STORE_PASSES[layer], evidence);
+  }
+  return answer.kind === 'attached' ? answer.command : null;
+}
+
+const STORE_PASSES: Readonly<Record<StoreLayer, string>> = {
+  conflict: 'No other request has this command id.',
+  target: 'The client is connected, or the call allows time to connect.',
+  capacity: 'There is room for the command, or for another wait on a known one.',
+};
+
+const STORE_EVIDENCE: Readonly<Record<StoreLayer, (question: AdmitQuestion, preview: AdmitPreview) => LayerEvidence>> =
+  {
+    conflict: (_, { known }) => ({ known }),
+    target: ({ namedInstanceId, connectWithinMs }, { boundInstanceId }) => ({
+      connected: boundInstanceId !== null,
+      instanceId: boundInstanceId,
+      namedInstanceId,
+      connectWithinMs,
+    }),
+    capacity: ({ scopeId, scopeLimit }, { reserved, queued }) => ({
+      scopeId,
+      reserved,
+      limit: scopeLimit,
+      queued,
+      of: QUEUE_PER_CLIENT,
+    }),
+  };

@@ -1,0 +1,141 @@
+/** Reads and writes W3C Trace Context. It records no spans. */
+
+/** The trace context of a request, valid by the W3C rules. */
+export type TraceContext = {
+  /** 32 hexadecimal digits in lower case, not all zero. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits in lower case, not all zero: the span that the request is part of. */
+  readonly parentSpanId: string;
+  /** Two hexadecimal digits; only the flags that version 00 defines (`sampled` and `random`) are kept. */
+  readonly traceFlags: string;
+  /** The list of vendors' members, at most 512 characters; null if there is none. */
+  readonly traceState: string | null;
+};
+
+const PARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const ZEROS = /^0+$/;
+const SAMPLED_AND_RANDOM = 0b11;
+
+const KEY = /^[a-z0-9][a-z0-9_*/@-]{0,255}$/;
+const VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
+/** Members of `tracestate`, at most, and characters of it that are kept. W3C Trace Context sets both. */
+const STATE_MEMBERS = 32;
+const STATE_CHARS = 512;
+/** Members with more characters are dropped first if the list is too long. */
+const LONG_MEMBER_CHARS = 128;
+
+type Headers = { readonly [name: string]: string | readonly string[] | undefined };
+
+/**
+ * The trace context in the headers `traceparent` and `tracestate`; undefined if there is no `traceparent` or if it is
+ * malformed. A malformed `tracestate` is left out. Nothing is ever refused.
+ */
+export function traceContextOf(headers: Headers): TraceContext | undefined {
+  const { traceparent, tracestate } = headers;
+  if (typeof traceparent !== 'string') return undefined;
+  const [, version = 'ff', traceId = '', parentSpanId = '', flags = '', rest] = PARENT.exec(traceparent.trim()) ?? [];
+  // Later versions may append members; version 00 has none, and ff is not a version.
+  if (version === 'ff' || (version === '00' && rest !== undefined)) return undefined;
+  if (ZEROS.test(traceId) || ZEROS.test(parentSpanId)) return undefined;
+  const known = Number.parseInt(flags, 16) & SAMPLED_AND_RANDOM;
+  return {
+    traceId,
+    parentSpanId,
+    traceFlags: known.toString(16).padStart(2, '0'),
+    traceState: typeof tracestate === 'string' ? traceStateOf(tracestate) : null,
+  };
+}
+
+/** What a caller gives of a trace: ids of W3C Trace Context, or any other texts. */
+export type TraceFields = {
+  readonly traceId: string | null;
+  readonly parentSpanId: string | null;
+  readonly traceFlags: string | null;
+  readonly traceState: string | null;
+};
+
+const TRACE_ID = /^[0-9a-f]{32}$/;
+const SPAN_ID = /^[0-9a-f]{16}$/;
+const FLAGS = /^[0-9a-f]{2}$/;
+const SAMPLED = '01';
+
+/**
+ * The trace context that the fields name; null if the ids are not those of W3C Trace Context. Without valid flags it
+ * counts as sampled: who names a span in a request wants it found.
+ */
+export function traceContextIn({ traceId, parentSpanId, traceFlags, traceState }: TraceFields): TraceContext | null {
+  if (traceId === null || parentSpanId === null || !TRACE_ID.test(traceId) || !SPAN_ID.test(parentSpanId)) return null;
+  if (ZEROS.test(traceId) || ZEROS.test(parentSpanId)) return null;
+  const flags = traceFlags !== null && FLAGS.test(traceFlags) ? traceFlags : SAMPLED;
+  return { traceId, parentSpanId, traceFlags: flags, traceState };
+}
+
+/** `tracestate` as a frame gives it; null if it is absent or malformed. */
+export function traceStateIn(text: string | undefined): string | null {
+  return text === undefined ? null : traceStateOf(text);
+}
+
+/** Two hexadecimal digits; null if the text is absent or malformed. */
+export function traceFlagsIn(text: string | undefined): string | null {
+  return text !== undefined && FLAGS.test(text) ? text : null;
+}
+
+/** Whether the flags say that the trace is recorded. */
+export function isSampled(traceFlags: string): boolean {
+  return (Number.parseInt(traceFlags, 16) & 1) === 1;
+}
+
+/** The text of a `traceparent` header, version 00. */
+export function traceparentOf({ traceId, parentSpanId, traceFlags }: TraceContext): string {
+  return `00-${traceId}-${parentSpanId}-${traceFlags}`;
+}
+
+/** Reads what `traceparentOf` wrote. */
+export function readTraceparent(text: string, traceState: string | null): TraceContext {
+  const [, traceId = '', parentSpanId = '', traceFlags = '00'] = text.split('-');
+  return { traceId, parentSpanId, traceFlags, traceState };
+}
+
+/** In place of a `traceparent`: a call that a sampler declined. No node records a span of it. */
+export const DECLINED = '00';
+
+/** The fields of a log line about work in a trace, by the names that OpenTelemetry gives them. */
+export type TraceLogFields = { readonly trace_id?: string; readonly span_id?: string; readonly trace_flags?: string };
+
+export function traceLogFields(context: TraceContext | null | undefined): TraceLogFields {
+  if (!context) return {};
+  return { trace_id: context.traceId, span_id: context.parentSpanId, trace_flags: context.traceFlags };
+}
+
+/** As `traceLogFields`, for a command: the span of its call, or else what its caller gave. */
+export function commandTraceFields({
+  callSpan,
+  ...given
+}: TraceFields & { readonly callSpan: string | null }): TraceLogFields {
+  if (callSpan !== null && callSpan !== DECLINED) return traceLogFields(readTraceparent(callSpan, null));
+  return given.traceId === null ? {} : { trace_id: given.traceId };
+}
+
+/** The shortened list; null if it is empty or malformed. */
+function traceStateOf(text: string): string | null {
+  const members = text
+    .split(',')
+    .map((member) => member.trim())
+    .filter((member) => member !== '');
+  const keys = new Set(members.map((member) => member.slice(0, Math.max(0, member.indexOf('=')))));
+  const valid = members.length <= STATE_MEMBERS && keys.size === members.length && members.every(isMember);
+  return (valid && shortened(members).join(',')) || null;
+}
+
+function isMember(member: string): boolean {
+  const cut = member.indexOf('=');
+  return cut > 0 && KEY.test(member.slice(0, cut)) && VALUE.test(member.slice(cut + 1));
+}
+
+/** Drops long members first, then those at the end, until the list fits. */
+function shortened(members: readonly string[]): readonly string[] {
+  const fits = (list: readonly string[]): boolean => list.join(',').length <= STATE_CHARS;
+  let kept = fits(members) ? members : members.filter(({ length }) => length <= LONG_MEMBER_CHARS);
+  while (!fits(kept)) kept = kept.slice(0, -1);
+  return kept;
+}

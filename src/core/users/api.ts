@@ -1,0 +1,24 @@
+/** The interface of users. Types only. */
+import type { Requester } from '../auth/principal.ts';
+import type { PageArgs } from '../cursor.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Completeness, Page } from '../page.ts';
+
+export type UserView = {
+  readonly id: string;
+  readonly connectionCount: number;
+  readonly streamCount: number;
+  readonly completeness: Completeness;
+};
+
+export interface Users {
+  /** Admin only. The users that have a connection or a stream, in order of user id. */
+  list(requester: Requester, page: PageArgs): Promise<Page<UserView>>;
+  /**
+   * For an administrator or the user itself. Null for an administrator if nothing is known of the user; null also for a
+   * foreign user.
+   */
+  get(requester: Requester, userId: string): MaybePromise<UserView | null>;
+  /** Like `get`, for several users, in order. One round trip. */
+  many(requester: Requester, userIds: readonly string[]): MaybePromise<readonly (UserView | null)[]>;
+}

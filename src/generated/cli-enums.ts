@@ -1,0 +1,566 @@
+/**
+ * Where the documents of the command line have enums, by operation: which variables, and which members of the data (as
+ * names joined by dots), with the name of the enum.
+ */
+export const ENUM_PLACES: Readonly<
+  Record<string, { readonly variables: Readonly<Record<string, string>>; readonly data: Readonly<Record<string, string>> }>
+> = {
+  "ListActions": {
+    "variables": {},
+    "data": {
+      "actions.completeness.sources.source": "EvidenceSource",
+      "actions.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "ListAudit": {
+    "variables": {
+      "action": "OperatorAction"
+    },
+    "data": {
+      "auditEvents.items.action": "OperatorAction",
+      "auditEvents.completeness.sources.source": "EvidenceSource",
+      "auditEvents.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "GetCall": {
+    "variables": {},
+    "data": {
+      "command.outcome": "Outcome",
+      "command.delivery.client_type": "ClientType",
+      "command.delivery.stage": "Stage",
+      "command.delivery.outcome": "Outcome",
+      "command.delivery.last_proven_stage": "Stage",
+      "command.delivery.execution": "ExecutionEvidence",
+      "command.delivery.caller.kind": "CommandCallerKind",
+      "command.waiters.wait_for": "WaitStage",
+      "command.history.items.kind": "MessageKind",
+      "command.history.completeness.sources.source": "EvidenceSource",
+      "command.history.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "TailCalls": {
+    "variables": {
+      "client_type": "ClientType",
+      "outcomes": "Outcome"
+    },
+    "data": {
+      "commandEvents.event": "CommandEventStage",
+      "commandEvents.record.client_type": "ClientType",
+      "commandEvents.record.stage": "Stage",
+      "commandEvents.record.outcome": "Outcome",
+      "commandEvents.record.last_proven_stage": "Stage",
+      "commandEvents.record.execution": "ExecutionEvidence"
+    }
+  },
+  "RevealPayload": {
+    "variables": {
+      "subject": "RevealSubject"
+    },
+    "data": {
+      "revealPayload.code": "RefusalCode",
+      "revealPayload.by": "RefusedBy"
+    }
+  },
+  "GetClient": {
+    "variables": {},
+    "data": {
+      "connection.status": "ConnectionStatus",
+      "connection.client_type": "ClientType",
+      "connection.disconnect_cause": "DisconnectCause",
+      "connection.heartbeat": "HeartbeatIndicator",
+      "connection.predecessors.cause": "DisconnectCause"
+    }
+  },
+  "ListFlappingClients": {
+    "variables": {},
+    "data": {
+      "flapping.items.connection.status": "ConnectionStatus",
+      "flapping.items.connection.disconnect_cause": "DisconnectCause",
+      "flapping.completeness.sources.source": "EvidenceSource",
+      "flapping.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "WatchClients": {
+    "variables": {},
+    "data": {
+      "connectionEvents.change": "ConnectionChange",
+      "connectionEvents.cause": "DisconnectCause",
+      "connectionEvents.connection.status": "ConnectionStatus",
+      "connectionEvents.connection.client_type": "ClientType",
+      "connectionEvents.connection.disconnect_cause": "DisconnectCause"
+    }
+  },
+  "FollowMessages": {
+    "variables": {
+      "kinds": "MessageKind",
+      "order": "MessageOrder"
+    },
+    "data": {
+      "messages.items.kind": "MessageKind",
+      "messages.items.payload_state": "PayloadState",
+      "messages.items.link.client_type": "ClientType",
+      "messages.items.link.cause": "DisconnectCause"
+    }
+  },
+  "GetServer": {
+    "variables": {},
+    "data": {
+      "server.mode": "Mode",
+      "viewer.kind": "ViewerKind",
+      "viewer.scopes": "Scope"
+    }
+  },
+  "GetStatus": {
+    "variables": {},
+    "data": {
+      "server.mode": "Mode",
+      "delivery.nodes.completeness.sources.source": "EvidenceSource",
+      "delivery.nodes.completeness.sources.reason": "IncompleteReason",
+      "waits.completeness.sources.source": "EvidenceSource",
+      "waits.completeness.sources.reason": "IncompleteReason",
+      "series.completeness.sources.source": "EvidenceSource",
+      "series.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "GetBusyClients": {
+    "variables": {},
+    "data": {
+      "connections.items.client_type": "ClientType",
+      "connections.completeness.sources.source": "EvidenceSource",
+      "connections.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "WatchWaits": {
+    "variables": {},
+    "data": {
+      "pendingRpcAlerts.oldest.stage": "Stage"
+    }
+  },
+  "ConnectionActions": {
+    "variables": {},
+    "data": {
+      "connection.actions.completeness.sources.source": "EvidenceSource",
+      "connection.actions.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "ListConnections": {
+    "variables": {
+      "status": "ConnectionStatus",
+      "client_type": "ClientType"
+    },
+    "data": {
+      "connections.items.status": "ConnectionStatus",
+      "connections.items.client_type": "ClientType",
+      "connections.items.disconnect_cause": "DisconnectCause",
+      "connections.items.heartbeat": "HeartbeatIndicator",
+      "connections.items.predecessors.cause": "DisconnectCause",
+      "connections.completeness.sources.source": "EvidenceSource",
+      "connections.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "ListBrowserWindows": {
+    "variables": {
+      "client_type": "ClientType",
+      "status": "WindowStatus",
+      "ownership": "Ownership"
+    },
+    "data": {
+      "browserWindows.items.client_type": "ClientType",
+      "browserWindows.items.ownership": "Ownership",
+      "browserWindows.items.status": "WindowStatus",
+      "browserWindows.items.counts_from": "CountsFrom",
+      "browserWindows.completeness.sources.source": "EvidenceSource",
+      "browserWindows.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "ListContexts": {
+    "variables": {
+      "client_type": "ClientType",
+      "status": "ContextStatus",
+      "ownership": "Ownership"
+    },
+    "data": {
+      "contexts.items.client_type": "ClientType",
+      "contexts.items.status": "ContextStatus",
+      "contexts.items.ownership": "Ownership",
+      "contexts.completeness.sources.source": "EvidenceSource",
+      "contexts.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "ListDispatcherNodes": {
+    "variables": {},
+    "data": {
+      "delivery.nodes.completeness.sources.source": "EvidenceSource",
+      "delivery.nodes.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "ListCapacityScopes": {
+    "variables": {},
+    "data": {
+      "delivery.tenants.completeness.sources.source": "EvidenceSource",
+      "delivery.tenants.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "ListDeliveryCommands": {
+    "variables": {
+      "stage": "Stage",
+      "outcome": "Outcome",
+      "client_type": "ClientType",
+      "order": "CommandOrder"
+    },
+    "data": {
+      "delivery.commands.items.client_type": "ClientType",
+      "delivery.commands.items.stage": "Stage",
+      "delivery.commands.items.outcome": "Outcome",
+      "delivery.commands.items.last_proven_stage": "Stage",
+      "delivery.commands.items.execution": "ExecutionEvidence",
+      "delivery.commands.completeness.sources.source": "EvidenceSource",
+      "delivery.commands.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "DisconnectClient": {
+    "variables": {},
+    "data": {
+      "disconnectClient.state": "DisconnectState",
+      "disconnectClient.connection.status": "ConnectionStatus",
+      "disconnectClient.connection.client_type": "ClientType",
+      "disconnectClient.connection.disconnect_cause": "DisconnectCause",
+      "disconnectClient.connection.heartbeat": "HeartbeatIndicator",
+      "disconnectClient.connection.predecessors.cause": "DisconnectCause",
+      "disconnectClient.code": "RefusalCode",
+      "disconnectClient.by": "RefusedBy"
+    }
+  },
+  "DrainNode": {
+    "variables": {},
+    "data": {}
+  },
+  "ListStreams": {
+    "variables": {},
+    "data": {
+      "streams.completeness.sources.source": "EvidenceSource",
+      "streams.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "ListMessages": {
+    "variables": {
+      "kinds": "MessageKind",
+      "order": "MessageOrder"
+    },
+    "data": {
+      "messages.items.kind": "MessageKind",
+      "messages.items.payload_state": "PayloadState",
+      "messages.items.link.client_type": "ClientType",
+      "messages.items.link.cause": "DisconnectCause",
+      "messages.completeness.sources.source": "EvidenceSource",
+      "messages.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "ListPendingRpcs": {
+    "variables": {},
+    "data": {
+      "pendingRpcs.items.wait_for": "WaitStage",
+      "pendingRpcs.items.stage": "Stage",
+      "pendingRpcs.completeness.sources.source": "EvidenceSource",
+      "pendingRpcs.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "CountPendingRpcs": {
+    "variables": {},
+    "data": {
+      "pendingRpcCount.completeness.sources.source": "EvidenceSource",
+      "pendingRpcCount.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "CancelCommand": {
+    "variables": {},
+    "data": {
+      "cancelCommand.state": "CancelState",
+      "cancelCommand.outcome": "Outcome",
+      "cancelCommand.command.outcome": "Outcome",
+      "cancelCommand.command.delivery.stage": "Stage",
+      "cancelCommand.command.delivery.last_proven_stage": "Stage",
+      "cancelCommand.command.delivery.execution": "ExecutionEvidence",
+      "cancelCommand.code": "RefusalCode",
+      "cancelCommand.by": "RefusedBy"
+    }
+  },
+  "ListSites": {
+    "variables": {},
+    "data": {
+      "sites.completeness.sources.source": "EvidenceSource",
+      "sites.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "GetSite": {
+    "variables": {},
+    "data": {}
+  },
+  "ListUsers": {
+    "variables": {},
+    "data": {
+      "users.items.completeness.sources.source": "EvidenceSource",
+      "users.items.completeness.sources.reason": "IncompleteReason",
+      "users.completeness.sources.source": "EvidenceSource",
+      "users.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "UserSummary": {
+    "variables": {},
+    "data": {
+      "user.connections.items.status": "ConnectionStatus",
+      "user.connections.items.client_type": "ClientType",
+      "user.connections.items.disconnect_cause": "DisconnectCause",
+      "user.connections.items.heartbeat": "HeartbeatIndicator",
+      "user.connections.items.predecessors.cause": "DisconnectCause",
+      "user.connections.completeness.sources.source": "EvidenceSource",
+      "user.connections.completeness.sources.reason": "IncompleteReason",
+      "user.streams.completeness.sources.source": "EvidenceSource",
+      "user.streams.completeness.sources.reason": "IncompleteReason",
+      "user.completeness.sources.source": "EvidenceSource",
+      "user.completeness.sources.reason": "IncompleteReason"
+    }
+  }
+};
+
+/** The words that REST writes for the names of each enum. */
+export const ENUM_WORDS = {
+  "EvidenceSource": {
+    "CONNECTIONS": "connections",
+    "STREAMS": "streams",
+    "PENDING_RPCS": "pending_rpcs",
+    "ACTIONS": "actions",
+    "MESSAGES": "messages",
+    "DELIVERY": "delivery",
+    "CONTEXTS": "contexts",
+    "WINDOWS": "windows",
+    "SITES": "sites",
+    "AUDIT": "audit",
+    "METRICS": "metrics"
+  },
+  "IncompleteReason": {
+    "LIMIT_REACHED": "limit_reached",
+    "NODE_SILENT": "node_silent",
+    "STORE_UNAVAILABLE": "store_unavailable",
+    "EVICTED": "evicted",
+    "NOT_SUPPORTED": "not_supported"
+  },
+  "ConnectionStatus": {
+    "CONNECTED": "connected",
+    "DISCONNECTED": "disconnected",
+    "STALE": "stale"
+  },
+  "ClientType": {
+    "BROWSER": "browser",
+    "CONSOLE": "console",
+    "MOBILE": "mobile",
+    "WEB": "web"
+  },
+  "HeartbeatIndicator": {
+    "OK": "ok",
+    "LATE": "late",
+    "MISSED": "missed"
+  },
+  "DisconnectCause": {
+    "CLIENT_CLOSED": "client_closed",
+    "REPLACED": "replaced",
+    "HEARTBEAT_LOST": "heartbeat_lost",
+    "TOKEN_EXPIRED": "token_expired",
+    "PROTOCOL_ERROR": "protocol_error",
+    "BACK_PRESSURE": "back_pressure",
+    "NODE_DRAINED": "node_drained",
+    "NODE_LOST": "node_lost",
+    "OPERATOR": "operator"
+  },
+  "ConnectionChange": {
+    "CONNECTED": "connected",
+    "RESUMED": "resumed",
+    "REPLACED": "replaced",
+    "STALE": "stale",
+    "DISCONNECTED": "disconnected",
+    "ACTIONS_CHANGED": "actions_changed"
+  },
+  "OperatorAction": {
+    "DISCONNECT": "disconnect",
+    "DRAIN": "drain",
+    "CANCEL": "cancel",
+    "PAYLOAD": "payload",
+    "REVEAL": "reveal"
+  },
+  "Stage": {
+    "ADMITTED": "admitted",
+    "QUEUED": "queued",
+    "DISPATCHED": "dispatched",
+    "ACKNOWLEDGED": "acknowledged",
+    "TERMINAL": "terminal"
+  },
+  "Outcome": {
+    "COMPLETED": "completed",
+    "FAILED": "failed",
+    "CANCELLED": "cancelled",
+    "EXPIRED": "expired",
+    "OUTCOME_UNKNOWN": "outcome_unknown"
+  },
+  "ExecutionEvidence": {
+    "NOT_WRITTEN": "not_written",
+    "REFUSED_BY_CLIENT": "refused_by_client",
+    "MAY_HAVE_RUN": "may_have_run",
+    "REPORTED_BY_CLIENT": "reported_by_client"
+  },
+  "CommandCallerKind": {
+    "ADMIN": "admin",
+    "USER": "user",
+    "GRANT": "grant"
+  },
+  "MessageKind": {
+    "COMMAND": "command",
+    "PROGRESS": "progress",
+    "RESULT": "result",
+    "ERROR": "error",
+    "CANCEL": "cancel",
+    "EVENT": "event",
+    "LATE_RESULT": "late_result",
+    "LINK_OPENED": "link_opened",
+    "LINK_CLOSED": "link_closed",
+    "LINK_REPLACED": "link_replaced"
+  },
+  "MessageOrder": {
+    "OLDEST_FIRST": "oldest_first",
+    "NEWEST_FIRST": "newest_first"
+  },
+  "PayloadState": {
+    "REDACTED": "redacted",
+    "INCLUDED": "included",
+    "SPILLED_INCLUDED": "spilled_included",
+    "EXPIRED": "expired",
+    "UNAVAILABLE": "unavailable",
+    "NONE": "none"
+  },
+  "WaitStage": {
+    "ADMITTED": "admitted",
+    "ACKNOWLEDGED": "acknowledged",
+    "COMPLETED": "completed"
+  },
+  "ContextStatus": {
+    "ACTIVE": "active",
+    "IDLE": "idle",
+    "CLOSED": "closed",
+    "STALE": "stale"
+  },
+  "Ownership": {
+    "USER_OWNED": "user-owned",
+    "WORKER": "worker"
+  },
+  "WindowStatus": {
+    "OPEN": "open",
+    "STALE": "stale",
+    "CLOSED": "closed"
+  },
+  "CountsFrom": {
+    "CONTEXTS": "contexts",
+    "SNAPSHOT": "snapshot"
+  },
+  "RefusalCode": {
+    "INVALID_ARGUMENT": "invalid_argument",
+    "INVALID_CURSOR": "invalid_cursor",
+    "INVALID_USER": "invalid_user",
+    "RESERVED_PARAMETER": "reserved_parameter",
+    "RESERVED_STREAM": "reserved_stream",
+    "TOO_COMPLEX": "too_complex",
+    "GRAPHQL_PARSE_FAILED": "graphql_parse_failed",
+    "GRAPHQL_VALIDATION_FAILED": "graphql_validation_failed",
+    "PERSISTED_QUERY_NOT_SUPPORTED": "persisted_query_not_supported",
+    "UNAUTHENTICATED": "unauthenticated",
+    "FORBIDDEN": "forbidden",
+    "POLICY_DENIED": "policy_denied",
+    "RAW_HISTORY_DISABLED": "raw_history_disabled",
+    "SITE_ACTION_DENIED": "site_action_denied",
+    "SITE_MODE_DENIED": "site_mode_denied",
+    "SITE_CAPABILITY_DENIED": "site_capability_denied",
+    "NOT_FOUND": "not_found",
+    "ACTION_NOT_ADVERTISED": "action_not_advertised",
+    "METHOD_NOT_ALLOWED": "method_not_allowed",
+    "NOT_ACCEPTABLE": "not_acceptable",
+    "COMMAND_CONFLICT": "command_conflict",
+    "STALE_INSTANCE": "stale_instance",
+    "INSTANCE_MISMATCH": "instance_mismatch",
+    "NOT_CONNECTED": "not_connected",
+    "SESSION_INACTIVE": "session_inactive",
+    "PAYLOAD_TOO_LARGE": "payload_too_large",
+    "UNSUPPORTED_MEDIA_TYPE": "unsupported_media_type",
+    "CAPACITY_EXCEEDED": "capacity_exceeded",
+    "QUEUE_FULL": "queue_full",
+    "RATE_LIMITED": "rate_limited",
+    "SHARE_EXCEEDED": "share_exceeded",
+    "INTERNAL": "internal",
+    "STORE_UNAVAILABLE": "store_unavailable",
+    "DRAINING": "draining",
+    "AUDIT_UNAVAILABLE": "audit_unavailable",
+    "STORE_FULL": "store_full",
+    "RUNTIME_DISCONNECTED": "runtime_disconnected",
+    "CONNECT_TIMEOUT": "connect_timeout",
+    "QUEUE_TIMEOUT": "queue_timeout",
+    "RESPONSE_TIMEOUT": "response_timeout",
+    "INSTANCE_REPLACED": "instance_replaced",
+    "NODE_LOST": "node_lost",
+    "STORE_LOST": "store_lost",
+    "CLIENT_DENIED": "client_denied",
+    "APPROVAL_DENIED": "approval_denied",
+    "ARGUMENTS_INVALID": "arguments_invalid",
+    "LEASE_BUSY": "lease_busy",
+    "UNKNOWN_ACTION": "unknown_action",
+    "HANDLER_FAILED": "handler_failed",
+    "RESULT_UNAVAILABLE": "result_unavailable",
+    "CLIENT_TIMEOUT": "client_timeout",
+    "RESULT_EXPIRED": "result_expired",
+    "CANCELLED": "cancelled"
+  },
+  "RefusedBy": {
+    "ADDRESS": "address",
+    "POLICY": "policy",
+    "ARGUMENTS": "arguments",
+    "CAPACITY": "capacity",
+    "TARGET": "target",
+    "CONFLICT": "conflict",
+    "SITE": "site",
+    "RELAY": "relay"
+  },
+  "DisconnectState": {
+    "CLOSED": "closed",
+    "REQUESTED": "requested"
+  },
+  "CommandEventStage": {
+    "ADMITTED": "admitted",
+    "DISPATCHED": "dispatched",
+    "ACKNOWLEDGED": "acknowledged",
+    "ENDED": "ended",
+    "LATE": "late"
+  },
+  "ViewerKind": {
+    "ADMIN": "admin",
+    "USER": "user"
+  },
+  "Scope": {
+    "CONNECT": "connect",
+    "INVOKE": "invoke",
+    "HOST": "host"
+  },
+  "Mode": {
+    "DIRECT": "direct",
+    "SHARED": "shared"
+  },
+  "CommandOrder": {
+    "KEY": "key",
+    "NEWEST": "newest"
+  },
+  "RevealSubject": {
+    "COMMAND_PARAMS": "command_params",
+    "COMMAND_RESULT": "command_result",
+    "MESSAGE": "message"
+  },
+  "CancelState": {
+    "CANCELLED": "cancelled",
+    "REQUESTED": "requested",
+    "TOO_LATE": "too_late"
+  }
+} as const;

@@ -1,0 +1,2809 @@
+/** Internal type. DO NOT USE DIRECTLY. */
+type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Internal type. DO NOT USE DIRECTLY. */
+export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
+/** Which acts to include. An act must match every member that is given. */
+export type AuditFilter = {
+  /** Only this action. */
+  action?: OperatorAction | null | undefined;
+  /** Only acts after this time, exclusive. */
+  afterTime?: string | null | undefined;
+  /** Only acts before this time, exclusive. */
+  beforeTime?: string | null | undefined;
+  /** Only acts that concern this user. Omitted: a user gets acts that concern it, an administrator gets all. */
+  userId?: string | null | undefined;
+  /** Only acts of this administrator, as `admin:<name>`. */
+  who?: string | null | undefined;
+};
+
+/** Which windows to include. A window must match every member that is given. */
+export type BrowserWindowFilter = {
+  /** Only windows of this client. */
+  clientId?: string | null | undefined;
+  /** Only windows of clients of this kind. */
+  clientType?: ClientType | null | undefined;
+  /** Only windows with this ownership. */
+  ownership?: Ownership | null | undefined;
+  /** Only windows with this status. */
+  status?: WindowStatus | null | undefined;
+  /** Only rows of this user. Omitted: a user gets its own rows, an administrator gets all. */
+  userId?: string | null | undefined;
+};
+
+/** Which command to cancel, and why. */
+export type CancelCommandInput = {
+  /** The id of the target client. */
+  clientId: string;
+  /** The command’s id. */
+  commandId: string;
+  /** The reason, for the record and the client: at most 256 characters. Omitted: none. */
+  reason?: string | null | undefined;
+  /** The id of the user that the target client belongs to. */
+  userId: string;
+};
+
+/** The result of a requested cancellation. */
+export type CancelState =
+  /** The command had not been written to its client and never will be. */
+  | 'CANCELLED'
+  /** The client was asked to stop the command. It may have run already. */
+  | 'REQUESTED'
+  /** The command had ended already. */
+  | 'TOO_LATE';
+
+/** What kind of program a client is. */
+export type ClientType =
+  /** A browser: an extension or a page. */
+  | 'BROWSER'
+  /** A console program. */
+  | 'CONSOLE'
+  /** A mobile app. */
+  | 'MOBILE'
+  /** A web app. */
+  | 'WEB';
+
+/** What kind of requester invoked a command. */
+export type CommandCallerKind =
+  /** An administrator. */
+  | 'ADMIN'
+  /** A viewer of a site, through a grant of the session’s owner. */
+  | 'GRANT'
+  /** A user, for one of their own clients. */
+  | 'USER';
+
+/** Which events to send. An event must match every member that is given. */
+export type CommandEventFilter = {
+  /** Only commands that invoke this action. */
+  action?: string | null | undefined;
+  /** Only commands for this client. */
+  clientId?: string | null | undefined;
+  /** Only commands whose client was a program of this kind at admission. */
+  clientType?: ClientType | null | undefined;
+  /** Only ENDED and LATE, of commands that ended in one of these ways. */
+  outcomes?: Array<Outcome> | null | undefined;
+  /** Only commands for clients of this user. Omitted: a user gets its own, an administrator gets all. */
+  userId?: string | null | undefined;
+};
+
+/** What happened to a command. */
+export type CommandEventStage =
+  /** The client confirmed that it received the command. */
+  | 'ACKNOWLEDGED'
+  /** The relay admitted the command. */
+  | 'ADMITTED'
+  /** The node began to write the command to the client’s socket. */
+  | 'DISPATCHED'
+  /** The command ended; `record.outcome` says how. */
+  | 'ENDED'
+  /** An end was reported after the command had ended, or by an instance that the command was not written to. */
+  | 'LATE';
+
+/** What happened to a connection. */
+export type ConnectionChange =
+  /** The client changed the actions that it advertises. */
+  | 'ACTIONS_CHANGED'
+  /** A client connected. */
+  | 'CONNECTED'
+  /** The link went down. */
+  | 'DISCONNECTED'
+  /** A new instance of the client replaced the previous one. */
+  | 'REPLACED'
+  /** The same instance of the client connected again. */
+  | 'RESUMED'
+  /** The client has been silent for 45 seconds. */
+  | 'STALE';
+
+/** Whether a client is reachable. */
+export type ConnectionStatus =
+  /** Its link is up, and the client was heard from within the last 45 seconds. */
+  | 'CONNECTED'
+  /** Its link is down, or the client has been silent for 60 seconds. */
+  | 'DISCONNECTED'
+  /** Its link is up, but the client has been silent for 45 seconds. */
+  | 'STALE';
+
+/** Which contexts to include. A context must match every member that is given. */
+export type ContextFilter = {
+  /** Only contexts of this client. */
+  clientId?: string | null | undefined;
+  /** Only contexts of clients of this kind. */
+  clientType?: ClientType | null | undefined;
+  /** Only contexts with this ownership. */
+  ownership?: Ownership | null | undefined;
+  /** Only contexts with this status. */
+  status?: ContextStatus | null | undefined;
+  /** Only rows of this user. Omitted: a user gets its own rows, an administrator gets all. */
+  userId?: string | null | undefined;
+  /** Only contexts in this browser window. */
+  windowId?: string | null | undefined;
+};
+
+/** The status of an execution context. */
+export type ContextStatus =
+  /** Its client reports it as active. */
+  | 'ACTIVE'
+  /** Its client reports it as closed. */
+  | 'CLOSED'
+  /** Its client reports it as idle. */
+  | 'IDLE'
+  /** It was last reported as active or idle, but its client’s link is down or silent: nothing newer is known. */
+  | 'STALE';
+
+/** The source of a window’s worker counts. */
+export type CountsFrom =
+  /** The relay counts the contexts that the client reports now. */
+  | 'CONTEXTS'
+  /** The counts that the client reported with the window. They are used when it reports no contexts. */
+  | 'SNAPSHOT';
+
+/** Which commands to list. A command must match every member that is given. */
+export type DeliveryFilter = {
+  /** Only commands that invoke this action. */
+  action?: string | null | undefined;
+  /** Only commands admitted after this time, exclusive. */
+  admittedAfter?: string | null | undefined;
+  /** Only commands admitted before this time, exclusive. */
+  admittedBefore?: string | null | undefined;
+  /** Only commands for this client. */
+  clientId?: string | null | undefined;
+  /** Only commands whose client was a program of this kind at admission. */
+  clientType?: ClientType | null | undefined;
+  /** Only commands that ended with an error of this code, at most 64 characters. */
+  code?: string | null | undefined;
+  /** Only with all of these labels, each `key=value`: at most 8, each at most 256 characters. Labels are the texts, numbers and booleans at the top level of a client’s metadata and in its member `labels`. The labels are those of the client’s connection now: commands of a client without one never match. */
+  labels?: Array<string> | null | undefined;
+  /** Only commands whose target’s link is or was on this node. */
+  nodeId?: string | null | undefined;
+  /** Only commands with this outcome. Refused together with a stage other than TERMINAL. */
+  outcome?: Outcome | null | undefined;
+  /** Only commands at exactly this stage. */
+  stage?: Stage | null | undefined;
+  /** Only commands for clients of this user. */
+  userId?: string | null | undefined;
+};
+
+/** Why a link went down. */
+export type DisconnectCause =
+  /** The client did not read what the relay sent. */
+  | 'BACK_PRESSURE'
+  /** The client closed it. */
+  | 'CLIENT_CLOSED'
+  /** The client was silent for 60 seconds. */
+  | 'HEARTBEAT_LOST'
+  /** Its node drained or shut down. */
+  | 'NODE_DRAINED'
+  /** Its node stopped reporting and lost its lease. */
+  | 'NODE_LOST'
+  /** An operator closed it. */
+  | 'OPERATOR'
+  /** The client sent too many invalid frames. */
+  | 'PROTOCOL_ERROR'
+  /** A newer link of the same client replaced it. */
+  | 'REPLACED'
+  /** The link’s token expired and was not renewed. */
+  | 'TOKEN_EXPIRED';
+
+/** The state of a requested disconnection. */
+export type DisconnectState =
+  /** The link is closed. */
+  | 'CLOSED'
+  /** The link’s node was asked to close it and has not confirmed that yet. */
+  | 'REQUESTED';
+
+/** A source of an answer. */
+export type EvidenceSource =
+  /** The advertisements of connected clients. */
+  | 'ACTIONS'
+  /** The audit of what administrators did. */
+  | 'AUDIT'
+  /** The registry of connections. */
+  | 'CONNECTIONS'
+  /** The reported execution contexts. */
+  | 'CONTEXTS'
+  /** The delivery records. */
+  | 'DELIVERY'
+  /** The retained messages. */
+  | 'MESSAGES'
+  /** What the nodes counted and measured. */
+  | 'METRICS'
+  /** The callers that still wait. */
+  | 'PENDING_RPCS'
+  /** The registered sites. */
+  | 'SITES'
+  /** The streams of retained messages. */
+  | 'STREAMS'
+  /** The reported browser windows. */
+  | 'WINDOWS';
+
+/** What is proven about execution. It is never proof that an effect outside the client is complete. */
+export type ExecutionEvidence =
+  /** The command may have run. */
+  | 'MAY_HAVE_RUN'
+  /** No socket write began. */
+  | 'NOT_WRITTEN'
+  /** The client reported that it refused the command before running it. */
+  | 'REFUSED_BY_CLIENT'
+  /** The client reported how the command ended. */
+  | 'REPORTED_BY_CLIENT';
+
+/** How a client answers pings; derived when it is read. */
+export type HeartbeatIndicator =
+  /** The client did not answer its last ping. */
+  | 'LATE'
+  /** The client’s status is not `connected`. */
+  | 'MISSED'
+  /** The last ping was answered in time. */
+  | 'OK';
+
+/** Why a source contributed less than it could have. */
+export type IncompleteReason =
+  /** Rows were dropped before their retention time was over, for lack of space. */
+  | 'EVICTED'
+  /** The answer’s bound was reached. */
+  | 'LIMIT_REACHED'
+  /** A node has not reported for 5 seconds. The answer shows its links as it last reported them. */
+  | 'NODE_SILENT'
+  /** The backend cannot tell. */
+  | 'NOT_SUPPORTED'
+  /** The store did not answer. */
+  | 'STORE_UNAVAILABLE';
+
+/** A command for one client. Its deadline is the time of its admission plus `connectWithinMs` and `respondWithinMs`. */
+export type InvokeActionInput = {
+  /** The name of the action to run. */
+  action: string;
+  /** The id of the target client. */
+  clientId: string;
+  /** The caller’s own id for the command, which makes the call safe to repeat: the same request attaches to the command or replays its outcome, and a different request is a conflict. Omitted: the relay generates one. */
+  commandId?: string | null | undefined;
+  /** How long the command may wait for its client to connect, 0 to 300000 milliseconds. With 0, the call is refused if the client is not connected. */
+  connectWithinMs?: number;
+  /** The id of the client instance that must be live. Omitted: any instance. */
+  instanceId?: string | null | undefined;
+  /** The action’s arguments, a JSON object. Omitted: none. */
+  params?: unknown;
+  /** The caller’s span id, retained with every message of the command. Omitted: as for `traceId`. */
+  parentSpanId?: string | null | undefined;
+  /** How long the client may take, 1000 to 300000 milliseconds. */
+  respondWithinMs?: number;
+  /** The caller’s trace id, retained with every message of the command. If neither this nor `parentSpanId` is given, the HTTP headers `traceparent` and `tracestate` (W3C Trace Context) apply; without them there is none. */
+  traceId?: string | null | undefined;
+  /** The id of the user that the target client belongs to. */
+  userId: string;
+  /** What the call waits for. */
+  waitFor?: WaitStage;
+};
+
+/** What a retained message records. */
+export type MessageKind =
+  /** A cancellation was requested. */
+  | 'CANCEL'
+  /** A command was admitted. */
+  | 'COMMAND'
+  /** A command ended without a result. */
+  | 'ERROR'
+  /** An event was ingested. */
+  | 'EVENT'
+  /** An end was reported after the command had ended, or by another instance than the command’s own. It is evidence and resolves nothing. */
+  | 'LATE_RESULT'
+  /** A client link ended, and no newer link of the client had taken over. Only in the stream `<user>/links`. */
+  | 'LINK_CLOSED'
+  /** A client link opened. Only in the stream `<user>/links`. */
+  | 'LINK_OPENED'
+  /** A newer link of the same client took over from a link that was up. Only in the stream `<user>/links`. */
+  | 'LINK_REPLACED'
+  /** A client reported progress. At most one such row per second is kept for a command. */
+  | 'PROGRESS'
+  /** A client reported a result. */
+  | 'RESULT';
+
+/** The order in which messages are listed. */
+export type MessageOrder =
+  /** Newest first. Messages that are retained after the first page was read appear on no later page. */
+  | 'NEWEST_FIRST'
+  /** Oldest first: the order in which messages were retained. */
+  | 'OLDEST_FIRST';
+
+/** How this deployment keeps its state. */
+export type Mode =
+  /** One process keeps everything in memory. */
+  | 'DIRECT'
+  /** Several processes share one store. */
+  | 'SHARED';
+
+/** What an administrator did. */
+export type OperatorAction =
+  /** Cancelled a command that another caller had invoked. */
+  | 'CANCEL'
+  /** Closed a client’s link. */
+  | 'DISCONNECT'
+  /** Drained a node. */
+  | 'DRAIN'
+  /** Read payloads by an argument of a listing. */
+  | 'PAYLOAD'
+  /** Revealed one payload and gave the reason. */
+  | 'REVEAL';
+
+/** How a command ended. No outcome proves anything about effects outside the client. */
+export type Outcome =
+  /** The command was cancelled before dispatch, or the client reported that it stopped. */
+  | 'CANCELLED'
+  /** The client reported a result. */
+  | 'COMPLETED'
+  /** The command’s time ran out before dispatch: no socket write began. */
+  | 'EXPIRED'
+  /** The client reported an error or refused the command. */
+  | 'FAILED'
+  /** The command was dispatched and may have run; nothing more is known. `lastProvenStage` says how far it certainly came. */
+  | 'OUTCOME_UNKNOWN';
+
+/** Whether an execution context or window is for the user or for work. */
+export type Ownership =
+  /** The user’s own use. */
+  | 'USER_OWNED'
+  /** Work: it was set up to run tasks. */
+  | 'WORKER';
+
+/** What `payload` shows, or why it shows nothing. */
+export type PayloadState =
+  /** The payload was in the store for large payloads and has expired. */
+  | 'EXPIRED'
+  /** The payload is shown. */
+  | 'INCLUDED'
+  /** There is no payload. */
+  | 'NONE'
+  /** There is a payload, but it was not requested, or the answer already holds 16 MiB of payloads from the store for large payloads: request fewer messages. */
+  | 'REDACTED'
+  /** The payload is shown; it was read from the store for large payloads. */
+  | 'SPILLED_INCLUDED'
+  /** The payload belongs in the store for large payloads and cannot be read: it could not be stored, or it was lost or damaged. Only its size and digest are known. */
+  | 'UNAVAILABLE';
+
+/** Which waits to include. A wait must match every member that is given. */
+export type PendingRpcFilter = {
+  /** Only waits of callers on this node. */
+  callerNodeId?: string | null | undefined;
+  /** The id of the instance that the requester believes to be live. A wait that expects another one is reported with `instanceMismatch`. */
+  checkInstance?: string | null | undefined;
+  /** Only waits whose target is this client. */
+  clientId?: string | null | undefined;
+  /** Only waits that are at least this old, 0 to 86400000 milliseconds. */
+  minAgeMs?: number | null | undefined;
+  /** Only waits whose target’s link is on this node. */
+  nodeId?: string | null | undefined;
+  /** Only waits whose target belongs to this user. Omitted: a user gets waits on its own clients, an administrator gets all. */
+  userId?: string | null | undefined;
+};
+
+/** Who decides in a layer. */
+export type PreflightAskedOf =
+  /** The client, once it has the command. The relay does not know the answer before. */
+  | 'CLIENT'
+  /** The relay. */
+  | 'RELAY';
+
+/** A layer that an invocation passes, in the order in which they are asked. */
+export type PreflightLayerName =
+  /** A connected client must advertise the action. */
+  | 'ACTION'
+  /** The relay checks the user that the client belongs to. */
+  | 'ADDRESS'
+  /** The admission scope, the client’s queue and the user’s shares must have room. */
+  | 'CAPACITY'
+  /** A person at the client decides. */
+  | 'CLIENT_APPROVAL'
+  /** The client checks the arguments. */
+  | 'CLIENT_ARGUMENTS'
+  /** The client’s own authorizer decides. */
+  | 'CLIENT_AUTHORIZER'
+  /** The client runs some actions one at a time. */
+  | 'CLIENT_LEASE'
+  /** The command id must not belong to a different request. */
+  | 'CONFLICT'
+  /** The relay checks the token. */
+  | 'IDENTITY'
+  /** The relay checks the input. */
+  | 'INPUT'
+  /** The central policy decides. */
+  | 'POLICY'
+  /** The node must not be draining. */
+  | 'RELAY'
+  /** The relay checks the scope `invoke`. */
+  | 'SCOPE'
+  /** The store of large payloads must have room for the params. */
+  | 'STORAGE'
+  /** The client must be connected, with the named instance, or the call must allow time to connect. */
+  | 'TARGET'
+  /** The caller’s share of waits must have room. */
+  | 'WAITS';
+
+/** The answer of a preflight. */
+export type PreflightVerdict =
+  /** It would not refuse. */
+  | 'PASS'
+  /** It would refuse. */
+  | 'REFUSE'
+  /** It was not asked: an earlier layer decides, or it does not apply. */
+  | 'SKIPPED'
+  /** The relay cannot tell without doing it. */
+  | 'UNKNOWN';
+
+/** The error codes of the relay. REST, GraphQL and links use the same codes. */
+export type RefusalCode =
+  /** `action_not_advertised`, HTTP status 404. The client is connected and does not advertise this action. */
+  | 'ACTION_NOT_ADVERTISED'
+  /** `approval_denied`, HTTP status 200. Refused: the command was not approved. */
+  | 'APPROVAL_DENIED'
+  /** `arguments_invalid`, HTTP status 200. Refused: the params do not match the action’s schema. */
+  | 'ARGUMENTS_INVALID'
+  /** `audit_unavailable`, HTTP status 503. The audit cannot be written, so what an administrator asked for was not done. */
+  | 'AUDIT_UNAVAILABLE'
+  /** `cancelled`, HTTP status 200. The reason in history of a command that was cancelled before it was dispatched. No answer carries it as an error. */
+  | 'CANCELLED'
+  /** `capacity_exceeded`, HTTP status 429. A limit is reached: live commands of the scope, waits on the command, rows of a listing. */
+  | 'CAPACITY_EXCEEDED'
+  /** `client_denied`, HTTP status 200. Refused: the client’s authorizer does not allow it, or the client takes no more commands. */
+  | 'CLIENT_DENIED'
+  /** `client_timeout`, HTTP status 200. The handler was stopped: it took longer than the client allows, or its deadline passed by the client’s clock. */
+  | 'CLIENT_TIMEOUT'
+  /** `command_conflict`, HTTP status 409. The command id is in use for another action, other params or another instance. */
+  | 'COMMAND_CONFLICT'
+  /** `connect_timeout`, HTTP status 504. `expired`: the client did not connect in time. */
+  | 'CONNECT_TIMEOUT'
+  /** `draining`, HTTP status 503. This node shuts down and admits nothing new. */
+  | 'DRAINING'
+  /** `forbidden`, HTTP status 403. The token does not allow this. */
+  | 'FORBIDDEN'
+  /** `graphql_parse_failed`, HTTP status 400. The text is not a GraphQL document. */
+  | 'GRAPHQL_PARSE_FAILED'
+  /** `graphql_validation_failed`, HTTP status 400. The GraphQL document does not fit the schema. */
+  | 'GRAPHQL_VALIDATION_FAILED'
+  /** `handler_failed`, HTTP status 200. The handler failed. */
+  | 'HANDLER_FAILED'
+  /** `instance_mismatch`, HTTP status 409. Another instance of the client is connected than the one named. */
+  | 'INSTANCE_MISMATCH'
+  /** `instance_replaced`, HTTP status 504. Another instance of the client took over. `outcome_unknown` where the command had been dispatched, else `expired`. */
+  | 'INSTANCE_REPLACED'
+  /** `internal`, HTTP status 500. An error of the relay; the message has the id under which it is logged. */
+  | 'INTERNAL'
+  /** `invalid_argument`, HTTP status 400. A parameter, member or frame is missing or wrong; the message names it. */
+  | 'INVALID_ARGUMENT'
+  /** `invalid_cursor`, HTTP status 400. The cursor does not belong to this listing, filter or user. Begin again without one. */
+  | 'INVALID_CURSOR'
+  /** `invalid_user`, HTTP status 400. A user id is not valid. 401 where it is the subject of the token. */
+  | 'INVALID_USER'
+  /** `lease_busy`, HTTP status 200. Refused: the action runs one command at a time, and one is running. */
+  | 'LEASE_BUSY'
+  /** `method_not_allowed`, HTTP status 405. The path does not take this HTTP method. */
+  | 'METHOD_NOT_ALLOWED'
+  /** `node_lost`, HTTP status 504. The node that held the link stopped. `outcome_unknown` where the command had been dispatched, else `expired`. */
+  | 'NODE_LOST'
+  /** `not_acceptable`, HTTP status 406. The answer has no form that `accept` allows. */
+  | 'NOT_ACCEPTABLE'
+  /** `not_connected`, HTTP status 409. The client is not connected, or is closing; the call allows no time to connect. */
+  | 'NOT_CONNECTED'
+  /** `not_found`, HTTP status 404. It does not exist, or the token may not know of it. */
+  | 'NOT_FOUND'
+  /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
+  | 'PAYLOAD_TOO_LARGE'
+  /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
+  | 'PERSISTED_QUERY_NOT_SUPPORTED'
+  /** `policy_denied`, HTTP status 403. A rule of the relay’s policy refuses this call; the message names the rule. */
+  | 'POLICY_DENIED'
+  /** `queue_full`, HTTP status 429. 1000 commands wait for this client. */
+  | 'QUEUE_FULL'
+  /** `queue_timeout`, HTTP status 504. `expired`: the client was connected, but the command was not dispatched before its deadline. */
+  | 'QUEUE_TIMEOUT'
+  /** `rate_limited`, HTTP status 429. Too many requests or frames, or too many bad tokens. */
+  | 'RATE_LIMITED'
+  /** `raw_history_disabled`, HTTP status 403. The relay runs without the raw sample of history. */
+  | 'RAW_HISTORY_DISABLED'
+  /** `reserved_parameter`, HTTP status 400. The params have a member whose name begins with `__cooperative_site_`. */
+  | 'RESERVED_PARAMETER'
+  /** `reserved_stream`, HTTP status 400. Only links write the streams below `clients/` and the stream `links`. */
+  | 'RESERVED_STREAM'
+  /** `response_timeout`, HTTP status 504. `outcome_unknown`: dispatched, and no end was reported before the deadline. */
+  | 'RESPONSE_TIMEOUT'
+  /** `result_expired`, HTTP status 200. The command ended as its outcome says; its result is no longer retained. */
+  | 'RESULT_EXPIRED'
+  /** `result_unavailable`, HTTP status 200. The command ran to its end, and its result cannot be had any more. */
+  | 'RESULT_UNAVAILABLE'
+  /** `runtime_disconnected`, HTTP status 503. The host’s runtime has no link to the relay. */
+  | 'RUNTIME_DISCONNECTED'
+  /** `session_inactive`, HTTP status 409. The site session is over, or suspended while its host is away. */
+  | 'SESSION_INACTIVE'
+  /** `share_exceeded`, HTTP status 429. The user has more than their guaranteed share of something that is scarce now; `share` names it. */
+  | 'SHARE_EXCEEDED'
+  /** `site_action_denied`, HTTP status 403. The site or the grant does not allow this action. */
+  | 'SITE_ACTION_DENIED'
+  /** `site_capability_denied`, HTTP status 403. The site does not allow invoking actions, or sharing. */
+  | 'SITE_CAPABILITY_DENIED'
+  /** `site_mode_denied`, HTTP status 403. The site is not a cooperative one. */
+  | 'SITE_MODE_DENIED'
+  /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one. */
+  | 'STALE_INSTANCE'
+  /** `store_full`, HTTP status 503. A total of the whole relay is used up; `share` names which. */
+  | 'STORE_FULL'
+  /** `store_lost`, HTTP status 504. The store lost records, so nothing is proven about the command. */
+  | 'STORE_LOST'
+  /** `store_unavailable`, HTTP status 503. The store does not answer. */
+  | 'STORE_UNAVAILABLE'
+  /** `too_complex`, HTTP status 400. The GraphQL document costs more than is allowed. */
+  | 'TOO_COMPLEX'
+  /** `unauthenticated`, HTTP status 401. The token is missing, wrong or expired. Another token may help. */
+  | 'UNAUTHENTICATED'
+  /** `unknown_action`, HTTP status 200. Refused: the client has no such action. */
+  | 'UNKNOWN_ACTION'
+  /** `unsupported_media_type`, HTTP status 415. The body is not JSON by its `content-type`. */
+  | 'UNSUPPORTED_MEDIA_TYPE';
+
+/** The layer of the relay that refused a request. */
+export type RefusedBy =
+  /** The address names nothing that the requester may reach. */
+  | 'ADDRESS'
+  /** An argument is invalid. */
+  | 'ARGUMENTS'
+  /** A limit on capacity, rate or storage is reached. */
+  | 'CAPACITY'
+  /** The command id was used for a different request. */
+  | 'CONFLICT'
+  /** The central policy denies the invocation. */
+  | 'POLICY'
+  /** This node admits no commands now. */
+  | 'RELAY'
+  /** The rules of the site deny the request. */
+  | 'SITE'
+  /** The target client is not connected, has another instance than the requested one, or does not advertise the action. */
+  | 'TARGET';
+
+/** Which payload to reveal, and why. */
+export type RevealPayloadInput = {
+  /** The client’s id. */
+  clientId?: string | null | undefined;
+  /** The command’s id. */
+  commandId?: string | null | undefined;
+  /** The field `id` of a Message; or, together with `commandId`, its field `messageId`. */
+  messageId?: string | null | undefined;
+  /** The reason, for the audit: 8 to 256 characters. The user can read it. */
+  reason: string;
+  /** What to reveal. */
+  subject: RevealSubject;
+  /** The id of the user that the payload belongs to. */
+  userId: string;
+};
+
+/** What to reveal. */
+export type RevealSubject =
+  /** The params of a command. Needs `clientId` and `commandId`. */
+  | 'COMMAND_PARAMS'
+  /** The result of a command. Needs `clientId` and `commandId`. */
+  | 'COMMAND_RESULT'
+  /** The payload of a retained message. Needs `messageId`. */
+  | 'MESSAGE';
+
+/** What a user’s token allows. */
+export type Scope =
+  /** Connect clients of the user. */
+  | 'CONNECT'
+  /** Host sites of the user and ingest events. */
+  | 'HOST'
+  /** Read the user’s own data and invoke actions of its clients. */
+  | 'INVOKE';
+
+/** Whether a session can be used; derived when it is read. */
+export type SessionState =
+  /** The host is connected: events flow and actions can be invoked. */
+  | 'ACTIVE'
+  /** The session was closed, or its site was removed. */
+  | 'CLOSED'
+  /** The session’s time ran out. */
+  | 'EXPIRED'
+  /** The host is not connected: nothing can be invoked. Viewers stay subscribed. */
+  | 'SUSPENDED';
+
+/** How far a command has come. */
+export type Stage =
+  /** The client confirmed that it received the command. That does not prove that it ran. */
+  | 'ACKNOWLEDGED'
+  /** The command is on record and waits for its client to connect. */
+  | 'ADMITTED'
+  /** The node began to write the command to the client’s socket. That proves neither receipt nor execution. */
+  | 'DISPATCHED'
+  /** The command is queued for its client’s link. */
+  | 'QUEUED'
+  /** The command ended; `outcome` says how. */
+  | 'TERMINAL';
+
+/** The kind of requester. */
+export type ViewerKind =
+  /** An administrator. */
+  | 'ADMIN'
+  /** A user. */
+  | 'USER';
+
+/** What a call waits for. The end of a wait does not change the command. */
+export type WaitStage =
+  /** Until the client confirmed that it received the command. */
+  | 'ACKNOWLEDGED'
+  /** Until the command is on record. */
+  | 'ADMITTED'
+  /** Until the command ended. */
+  | 'COMPLETED';
+
+/** The status of a browser window. */
+export type WindowStatus =
+  /** Its client reports it as closed. */
+  | 'CLOSED'
+  /** Its client reports it as open. */
+  | 'OPEN'
+  /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
+  | 'STALE';
+
+export type ActionSampleQueryVariables = Exact<{
+  name?: string | null | undefined;
+}>;
+
+
+export type ActionSampleQuery = { actions: { complete: boolean, items: Array<{ userId: string, clientId: string, instanceId: string, action: { name: string, summary: string | null, version: string | null, checksArguments: boolean | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type ActionsOfUserQueryVariables = Exact<{
+  userId: string;
+}>;
+
+
+export type ActionsOfUserQuery = { connections: { nodes: Array<{ userId: string, clientId: string, instanceId: string, actions: { items: Array<{ name: string, summary: string | null, version: string | null, checksArguments: boolean | null }> } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type InvokeTargetQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+}>;
+
+
+export type InvokeTargetQuery = { connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, queued: number, inFlight: number, connectedAt: string, actions: { items: Array<{ name: string, summary: string | null, description: string | null, version: string | null, checksArguments: boolean | null, schema: unknown }> } } | null };
+
+export type InvokeMutationVariables = Exact<{
+  input: InvokeActionInput;
+}>;
+
+
+export type InvokeMutation = { invokeAction:
+    | { __typename: 'InvokeActionOutcome', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'InvokeActionPending', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string, retryAfterMs: number | null, givenCommandId: string | null }
+   };
+
+export type AwaitCallMutationVariables = Exact<{
+  userId: string;
+  clientId: string;
+  commandId: string;
+  withinMs: number;
+}>;
+
+
+export type AwaitCallMutation = { awaitCommand:
+    | { __typename: 'InvokeActionOutcome', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'InvokeActionPending', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string, retryAfterMs: number | null, givenCommandId: string | null }
+   };
+
+export type PreflightQueryVariables = Exact<{
+  input: InvokeActionInput;
+}>;
+
+
+export type PreflightQuery = { preflightInvocation: { wouldAdmit: PreflightVerdict, asOf: string, firstRefusal: { layer: PreflightLayerName, code: RefusalCode | null, message: string } | null, layers: Array<{ layer: PreflightLayerName, verdict: PreflightVerdict, code: RefusalCode | null, message: string, askedOf: PreflightAskedOf, evidence: unknown }> } };
+
+export type AuditQueryVariables = Exact<{
+  filter?: AuditFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type AuditQuery = { auditEvents: { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, requestId: string | null, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type CallsQueryVariables = Exact<{
+  filter?: DeliveryFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type CallsQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } } };
+
+export type CallPageQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+  commandId: string;
+}>;
+
+
+export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, boundInstanceId: string | null, cancelRequestedAt: string | null, firstLateAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ id: string, messageId: string, at: string, kind: MessageKind, stream: string, instanceId: string | null, traceId: string | null, payloadBytes: number, payloadState: PayloadState, error: { code: string, message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } } | null };
+
+export type CallUpdatesSubscriptionVariables = Exact<{
+  userId: string;
+  clientId: string;
+  commandId: string;
+}>;
+
+
+export type CallUpdatesSubscription = { commandUpdates: { at: string, stage: Stage, outcome: Outcome | null, progress: unknown, missed: number } };
+
+export type CancelCallMutationVariables = Exact<{
+  input: CancelCommandInput;
+}>;
+
+
+export type CancelCallMutation = { cancelCommand:
+    | { __typename: 'CancelReceipt', state: CancelState }
+    | { __typename: 'Refusal', code: RefusalCode, message: string }
+   };
+
+export type CallEventsSubscriptionVariables = Exact<{
+  filter?: CommandEventFilter | null | undefined;
+}>;
+
+
+export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage } } };
+
+export type ClientsQueryVariables = Exact<{
+  userId?: string | null | undefined;
+  nodeId?: string | null | undefined;
+  status?: ConnectionStatus | null | undefined;
+  clientType?: ClientType | null | undefined;
+  action?: string | null | undefined;
+  text?: string | null | undefined;
+  labels?: Array<string> | string | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type ClientsQuery = { connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type ClientChangesSubscriptionVariables = Exact<{
+  userId?: string | null | undefined;
+}>;
+
+
+export type ClientChangesSubscription = { connectionEvents: { at: string, change: ConnectionChange, cause: DisconnectCause | null, missed: number, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> } } };
+
+export type ClientPageQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+}>;
+
+
+export type ClientPageQuery = { connection: { metadata: unknown, reconnectsLastHour: number, replacedInstanceId: string | null, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string>, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }>, actions: { items: Array<{ name: string, summary: string | null, version: string | null, checksArguments: boolean | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } | null };
+
+export type ClientLinksQueryVariables = Exact<{
+  stream: string;
+}>;
+
+
+export type ClientLinksQuery = { messages: { nodes: Array<{ id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type LinkRowFragment = { id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null };
+
+export type FlappingQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type FlappingQuery = { flapping: { items: Array<{ userId: string, clientId: string, reconnects: number, connection: { status: ConnectionStatus, nodeId: string, disconnectCause: DisconnectCause | null } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type ClientCallsQueryVariables = Exact<{
+  filter?: DeliveryFilter | null | undefined;
+  first: number;
+}>;
+
+
+export type ClientCallsQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } };
+
+export type DisconnectClientMutationVariables = Exact<{
+  userId: string;
+  clientId: string;
+  reason?: string | null | undefined;
+}>;
+
+
+export type DisconnectClientMutation = { disconnectClient:
+    | { __typename: 'DisconnectReceipt', state: DisconnectState }
+    | { __typename: 'Refusal', code: RefusalCode, message: string }
+   };
+
+export type DedupQueryVariables = Exact<{
+  windowSeconds: number;
+}>;
+
+
+export type DedupQuery = { dedup: { backend: { implementation: string, namespace: string | null, ttlSeconds: number }, stats: { windowSeconds: number, seen: number, unique: number, duplicates: number, exact: boolean, grainSeconds: number, liveKeys: number | null } } };
+
+export type CompletenessPartFragment = { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> };
+
+export type PageInfoPartFragment = { endCursor: string | null, hasNextPage: boolean };
+
+export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> };
+
+export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
+
+export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage };
+
+export type StreamsQueryVariables = Exact<{
+  userId: string;
+  prefix?: string | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type StreamsQuery = { streams: { nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type MessagesQueryVariables = Exact<{
+  stream: string;
+  kinds?: Array<MessageKind> | MessageKind | null | undefined;
+  afterTime?: string | null | undefined;
+  beforeTime?: string | null | undefined;
+  order: MessageOrder;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type MessagesQuery = { messages: { nodes: Array<{ id: string, messageId: string, at: string, kind: MessageKind, clientId: string | null, commandId: string | null, traceId: string | null, payloadBytes: number, payloadState: PayloadState, error: { code: string, message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type RevealMessageQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type RevealMessageQuery = { node:
+    | { payloadState: PayloadState, payload: unknown }
+    | Record<PropertyKey, never>
+   | null };
+
+export type RevealResultQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+  commandId: string;
+}>;
+
+
+export type RevealResultQuery = { command: { result: unknown } | null };
+
+export type RevealPayloadMutationVariables = Exact<{
+  input: RevealPayloadInput;
+}>;
+
+
+export type RevealPayloadMutation = { revealPayload:
+    | { __typename: 'Refusal', code: RefusalCode, message: string }
+    | { __typename: 'RevealedPayload', value: unknown, digest: string, expiresAt: string }
+   };
+
+export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type NodesQuery = { delivery: { nodes: { nodes: Array<{ nodeId: string, updatedAt: string, stale: boolean, draining: boolean, links: number, connectionWaiters: number, unfinishedCommands: number, activeDrainers: number, mailboxListenerAlive: boolean, reconciliationAlive: boolean, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } } };
+
+export type DrainNodeMutationVariables = Exact<{
+  nodeId: string;
+  withinMs: number;
+}>;
+
+
+export type DrainNodeMutation = { drainNode: { nodeId: string, draining: boolean, links: number, unfinishedCommands: number } };
+
+export type CapacityQueryVariables = Exact<{
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type CapacityQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampleSize: number, sampledOldestDeadline: string | null, sampledOldestQueuedAgeMs: number | null, legacyCommandStreamDepth: number | null, pendingCommandDepth: number | null }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null, oldestDeadline: string | null, holders: Array<{ userId: string, clientId: string, commandId: string }> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } } };
+
+export type OverviewQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type OverviewQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampleSize: number, sampledOldestDeadline: string | null, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, updatedAt: string, stale: boolean, draining: boolean, links: number, connectionWaiters: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }>, pageInfo: { hasNextPage: boolean } } }, pendingRpcCount: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }> } };
+
+export type OverviewSeriesQueryVariables = Exact<{
+  names: Array<string> | string;
+  windowSeconds: number;
+  stepSeconds?: number | null | undefined;
+}>;
+
+
+export type OverviewSeriesQuery = { series: { items: Array<{ name: string, label: string | null, from: string, stepSeconds: number, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type WindowRowFragment = { userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string };
+
+export type ContextRowFragment = { userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string };
+
+export type ContextsQueryVariables = Exact<{
+  filter?: ContextFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type ContextsQuery = { contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, contextCount: { count: number } };
+
+export type WindowsQueryVariables = Exact<{
+  filter?: BrowserWindowFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type WindowsQuery = { browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, browserWindowCount: { count: number } };
+
+export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ViewerQuery = { viewer: { kind: ViewerKind, userId: string | null, scopes: Array<Scope>, expiresAt: string | null, nodeId: string, mode: Mode }, server: { version: string, label: string | null } };
+
+export type ShellOfAdminQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, links: number }> } } };
+
+export type ShellOfUserQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ShellOfUserQuery = { pendingRpcCount: { count: number } };
+
+export type SitesQueryVariables = Exact<{
+  userId?: string | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type SitesQuery = { sites: { nodes: Array<{ siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean }, sessions: { nodes: Array<{ sessionId: string, state: SessionState }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type SitePageQueryVariables = Exact<{
+  owner: string;
+  siteId: string;
+}>;
+
+
+export type SitePageQuery = { site: { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean }, sessions: { nodes: Array<{ sessionId: string, state: SessionState, openedAt: string, expiresAt: string, subscribers: number | null, grants: Array<{ grantId: string, actions: Array<string> | null, events: Array<string> | null, share: boolean, expiresAt: string, revokedAt: string | null, parentId: string | null }> | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } | null } | null };
+
+export type CloseSessionMutationVariables = Exact<{
+  sessionId: string;
+}>;
+
+
+export type CloseSessionMutation = { closeSiteSession: { sessionId: string, state: SessionState } };
+
+export type RevokeGrantMutationVariables = Exact<{
+  sessionId: string;
+  grantId: string;
+}>;
+
+
+export type RevokeGrantMutation = { revokeGrant: { __typename: 'RevokeGrantResult', revoked: Array<string> } };
+
+export type UsersQueryVariables = Exact<{
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type UsersQuery = { users: { nodes: Array<{ userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type UserPageQueryVariables = Exact<{
+  userId: string;
+}>;
+
+
+export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } | null };
+
+export type WaitsQueryVariables = Exact<{
+  filter?: PendingRpcFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type WaitsQuery = { pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcCount: { count: number } };
+
+export type WaitAlertsSubscriptionVariables = Exact<{
+  userId?: string | null | undefined;
+  olderThanMs: number;
+}>;
+
+
+export type WaitAlertsSubscription = { pendingRpcAlerts: { at: string, over: boolean, count: number, oldestAgeMs: number, missed: number } };
+
+export class TypedDocumentString<TResult, TVariables>
+  extends String
+  implements DocumentTypeDecoration<TResult, TVariables>
+{
+  __apiType?: NonNullable<DocumentTypeDecoration<TResult, TVariables>['__apiType']>;
+  private value: string;
+  public __meta__?: Record<string, any> | undefined;
+
+  constructor(value: string, __meta__?: Record<string, any> | undefined) {
+    super(value);
+    this.value = value;
+    this.__meta__ = __meta__;
+  }
+
+  override toString(): string & DocumentTypeDecoration<TResult, TVariables> {
+    return this.value;
+  }
+}
+export const LinkRowFragmentDoc = new TypedDocumentString(`
+    fragment LinkRow on Message {
+  id
+  kind
+  at
+  clientId
+  instanceId
+  link {
+    nodeId
+    cause
+    openMs
+    previousInstanceId
+  }
+}
+    `, {"fragmentName":"LinkRow"}) as unknown as TypedDocumentString<LinkRowFragment, unknown>;
+export const CompletenessPartFragmentDoc = new TypedDocumentString(`
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+    `, {"fragmentName":"CompletenessPart"}) as unknown as TypedDocumentString<CompletenessPartFragment, unknown>;
+export const PageInfoPartFragmentDoc = new TypedDocumentString(`
+    fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+    `, {"fragmentName":"PageInfoPart"}) as unknown as TypedDocumentString<PageInfoPartFragment, unknown>;
+export const ClientRowFragmentDoc = new TypedDocumentString(`
+    fragment ClientRow on ConnectionSnapshot {
+  userId
+  clientId
+  clientType
+  instanceId
+  nodeId
+  status
+  heartbeat
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  recentlyReplaced
+  inFlight
+  queued
+  actionNames
+}
+    `, {"fragmentName":"ClientRow"}) as unknown as TypedDocumentString<ClientRowFragment, unknown>;
+export const WaitRowFragmentDoc = new TypedDocumentString(`
+    fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  ageMs
+  stage
+  waitFor
+  createdAt
+  timesOutAt
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+}
+    `, {"fragmentName":"WaitRow"}) as unknown as TypedDocumentString<WaitRowFragment, unknown>;
+export const CallRowFragmentDoc = new TypedDocumentString(`
+    fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  clientType
+  code
+  message
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}
+    `, {"fragmentName":"CallRow"}) as unknown as TypedDocumentString<CallRowFragment, unknown>;
+export const WindowRowFragmentDoc = new TypedDocumentString(`
+    fragment WindowRow on BrowserWindow {
+  userId
+  clientId
+  windowId
+  type
+  status
+  state
+  ownership
+  focused
+  incognito
+  tabCount
+  workerCount
+  idleCount
+  busyCount
+  capacity
+  draining
+  countsFrom
+  reportedAt
+}
+    `, {"fragmentName":"WindowRow"}) as unknown as TypedDocumentString<WindowRowFragment, unknown>;
+export const ContextRowFragmentDoc = new TypedDocumentString(`
+    fragment ContextRow on ExecutionContext {
+  userId
+  clientId
+  contextId
+  clientType
+  windowId
+  status
+  ownership
+  taskId
+  taskAssignedAt
+  title
+  reportedAt
+}
+    `, {"fragmentName":"ContextRow"}) as unknown as TypedDocumentString<ContextRowFragment, unknown>;
+export const ActionSampleDocument = new TypedDocumentString(`
+    query ActionSample($name: String) {
+  actions(name: $name) {
+    complete
+    items {
+      userId
+      clientId
+      instanceId
+      action {
+        name
+        summary
+        version
+        checksArguments
+      }
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<ActionSampleQuery, ActionSampleQueryVariables>;
+export const ActionsOfUserDocument = new TypedDocumentString(`
+    query ActionsOfUser($userId: ID!) {
+  connections(userId: $userId, first: 20) {
+    nodes {
+      userId
+      clientId
+      instanceId
+      actions {
+        items {
+          name
+          summary
+          version
+          checksArguments
+        }
+      }
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<ActionsOfUserQuery, ActionsOfUserQueryVariables>;
+export const InvokeTargetDocument = new TypedDocumentString(`
+    query InvokeTarget($userId: ID!, $clientId: ID!) {
+  connection(userId: $userId, clientId: $clientId) {
+    userId
+    clientId
+    instanceId
+    nodeId
+    status
+    queued
+    inFlight
+    connectedAt
+    actions {
+      items {
+        name
+        summary
+        description
+        version
+        checksArguments
+        schema
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<InvokeTargetQuery, InvokeTargetQueryVariables>;
+export const InvokeDocument = new TypedDocumentString(`
+    mutation Invoke($input: InvokeActionInput!) {
+  invokeAction(input: $input) {
+    __typename
+    ... on Invocation {
+      commandId
+      outcome
+      stage
+      execution
+      result
+      error {
+        code
+        message
+      }
+    }
+    ... on Refusal {
+      by
+      code
+      message
+      retryAfterMs
+      givenCommandId
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<InvokeMutation, InvokeMutationVariables>;
+export const AwaitCallDocument = new TypedDocumentString(`
+    mutation AwaitCall($userId: ID!, $clientId: ID!, $commandId: ID!, $withinMs: Int!) {
+  awaitCommand(
+    userId: $userId
+    clientId: $clientId
+    commandId: $commandId
+    withinMs: $withinMs
+  ) {
+    __typename
+    ... on Invocation {
+      commandId
+      outcome
+      stage
+      execution
+      result
+      error {
+        code
+        message
+      }
+    }
+    ... on Refusal {
+      by
+      code
+      message
+      retryAfterMs
+      givenCommandId
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<AwaitCallMutation, AwaitCallMutationVariables>;
+export const PreflightDocument = new TypedDocumentString(`
+    query Preflight($input: InvokeActionInput!) {
+  preflightInvocation(input: $input) {
+    wouldAdmit
+    asOf
+    firstRefusal {
+      layer
+      code
+      message
+    }
+    layers {
+      layer
+      verdict
+      code
+      message
+      askedOf
+      evidence
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<PreflightQuery, PreflightQueryVariables>;
+export const AuditDocument = new TypedDocumentString(`
+    query Audit($filter: AuditFilter, $first: Int!, $after: String) {
+  auditEvents(filter: $filter, first: $first, after: $after) {
+    nodes {
+      id
+      at
+      who
+      action
+      reason
+      outcome
+      node
+      requestId
+      subject {
+        userId
+        clientId
+        commandId
+        messageId
+        nodeId
+        stream
+      }
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<AuditQuery, AuditQueryVariables>;
+export const CallsDocument = new TypedDocumentString(`
+    query Calls($filter: DeliveryFilter, $first: Int!, $after: String) {
+  delivery {
+    commands(filter: $filter, order: NEWEST, first: $first, after: $after) {
+      nodes {
+        ...CallRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  clientType
+  code
+  message
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}`) as unknown as TypedDocumentString<CallsQuery, CallsQueryVariables>;
+export const CallPageDocument = new TypedDocumentString(`
+    query CallPage($userId: ID!, $clientId: ID!, $commandId: ID!) {
+  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    userId
+    clientId
+    commandId
+    action
+    outcome
+    resultExpired
+    error {
+      code
+      message
+    }
+    delivery {
+      ...CallRow
+      queuedAt
+      dispatchedAt
+      acknowledgedAt
+      attempts
+      boundInstanceId
+      cancelRequestedAt
+      firstLateAt
+      recoveredFromNodeId
+      caller {
+        kind
+        name
+      }
+    }
+    waiters {
+      ...WaitRow
+    }
+    sightings {
+      messageId
+      count
+      firstSeenAt
+      lastSeenAt
+    }
+    connection {
+      ...ClientRow
+    }
+    history(first: 50) {
+      nodes {
+        id
+        messageId
+        at
+        kind
+        stream
+        instanceId
+        traceId
+        payloadBytes
+        payloadState
+        error {
+          code
+          message
+        }
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment ClientRow on ConnectionSnapshot {
+  userId
+  clientId
+  clientType
+  instanceId
+  nodeId
+  status
+  heartbeat
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  recentlyReplaced
+  inFlight
+  queued
+  actionNames
+}
+fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  ageMs
+  stage
+  waitFor
+  createdAt
+  timesOutAt
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+}
+fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  clientType
+  code
+  message
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}`) as unknown as TypedDocumentString<CallPageQuery, CallPageQueryVariables>;
+export const CallUpdatesDocument = new TypedDocumentString(`
+    subscription CallUpdates($userId: ID!, $clientId: ID!, $commandId: ID!) {
+  commandUpdates(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    at
+    stage
+    outcome
+    progress
+    missed
+  }
+}
+    `) as unknown as TypedDocumentString<CallUpdatesSubscription, CallUpdatesSubscriptionVariables>;
+export const CancelCallDocument = new TypedDocumentString(`
+    mutation CancelCall($input: CancelCommandInput!) {
+  cancelCommand(input: $input) {
+    __typename
+    ... on CancelReceipt {
+      state
+    }
+    ... on Refusal {
+      code
+      message
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<CancelCallMutation, CancelCallMutationVariables>;
+export const CallEventsDocument = new TypedDocumentString(`
+    subscription CallEvents($filter: CommandEventFilter) {
+  commandEvents(filter: $filter) {
+    stage
+    missed
+    record {
+      ...CallRow
+    }
+  }
+}
+    fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  clientType
+  code
+  message
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}`) as unknown as TypedDocumentString<CallEventsSubscription, CallEventsSubscriptionVariables>;
+export const ClientsDocument = new TypedDocumentString(`
+    query Clients($userId: ID, $nodeId: ID, $status: ConnectionStatus, $clientType: ClientType, $action: String, $text: String, $labels: [String!], $first: Int!, $after: String) {
+  connections(
+    userId: $userId
+    nodeId: $nodeId
+    status: $status
+    clientType: $clientType
+    action: $action
+    text: $text
+    labels: $labels
+    first: $first
+    after: $after
+  ) {
+    nodes {
+      ...ClientRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment ClientRow on ConnectionSnapshot {
+  userId
+  clientId
+  clientType
+  instanceId
+  nodeId
+  status
+  heartbeat
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  recentlyReplaced
+  inFlight
+  queued
+  actionNames
+}`) as unknown as TypedDocumentString<ClientsQuery, ClientsQueryVariables>;
+export const ClientChangesDocument = new TypedDocumentString(`
+    subscription ClientChanges($userId: ID) {
+  connectionEvents(userId: $userId) {
+    at
+    change
+    cause
+    missed
+    connection {
+      ...ClientRow
+    }
+  }
+}
+    fragment ClientRow on ConnectionSnapshot {
+  userId
+  clientId
+  clientType
+  instanceId
+  nodeId
+  status
+  heartbeat
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  recentlyReplaced
+  inFlight
+  queued
+  actionNames
+}`) as unknown as TypedDocumentString<ClientChangesSubscription, ClientChangesSubscriptionVariables>;
+export const ClientPageDocument = new TypedDocumentString(`
+    query ClientPage($userId: ID!, $clientId: ID!) {
+  connection(userId: $userId, clientId: $clientId) {
+    ...ClientRow
+    metadata
+    reconnectsLastHour
+    replacedInstanceId
+    predecessors {
+      instanceId
+      nodeId
+      replacedAt
+      cause
+    }
+    actions {
+      items {
+        name
+        summary
+        version
+        checksArguments
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+    pendingRpcs(first: 20) {
+      nodes {
+        ...WaitRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+    contexts(first: 20) {
+      nodes {
+        ...ContextRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment ClientRow on ConnectionSnapshot {
+  userId
+  clientId
+  clientType
+  instanceId
+  nodeId
+  status
+  heartbeat
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  recentlyReplaced
+  inFlight
+  queued
+  actionNames
+}
+fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  ageMs
+  stage
+  waitFor
+  createdAt
+  timesOutAt
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+}
+fragment ContextRow on ExecutionContext {
+  userId
+  clientId
+  contextId
+  clientType
+  windowId
+  status
+  ownership
+  taskId
+  taskAssignedAt
+  title
+  reportedAt
+}`) as unknown as TypedDocumentString<ClientPageQuery, ClientPageQueryVariables>;
+export const ClientLinksDocument = new TypedDocumentString(`
+    query ClientLinks($stream: String!) {
+  messages(stream: $stream, order: NEWEST_FIRST, first: 200) {
+    nodes {
+      ...LinkRow
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment LinkRow on Message {
+  id
+  kind
+  at
+  clientId
+  instanceId
+  link {
+    nodeId
+    cause
+    openMs
+    previousInstanceId
+  }
+}
+fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<ClientLinksQuery, ClientLinksQueryVariables>;
+export const FlappingDocument = new TypedDocumentString(`
+    query Flapping {
+  flapping(first: 100) {
+    items {
+      userId
+      clientId
+      reconnects
+      connection {
+        status
+        nodeId
+        disconnectCause
+      }
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<FlappingQuery, FlappingQueryVariables>;
+export const ClientCallsDocument = new TypedDocumentString(`
+    query ClientCalls($filter: DeliveryFilter, $first: Int!) {
+  delivery {
+    commands(filter: $filter, order: NEWEST, first: $first) {
+      nodes {
+        ...CallRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+  }
+}
+    fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  clientType
+  code
+  message
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}`) as unknown as TypedDocumentString<ClientCallsQuery, ClientCallsQueryVariables>;
+export const DisconnectClientDocument = new TypedDocumentString(`
+    mutation DisconnectClient($userId: ID!, $clientId: ID!, $reason: String) {
+  disconnectClient(userId: $userId, clientId: $clientId, reason: $reason) {
+    __typename
+    ... on DisconnectReceipt {
+      state
+    }
+    ... on Refusal {
+      code
+      message
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<DisconnectClientMutation, DisconnectClientMutationVariables>;
+export const DedupDocument = new TypedDocumentString(`
+    query Dedup($windowSeconds: Int!) {
+  dedup {
+    backend {
+      implementation
+      namespace
+      ttlSeconds
+    }
+    stats(windowSeconds: $windowSeconds) {
+      windowSeconds
+      seen
+      unique
+      duplicates
+      exact
+      grainSeconds
+      liveKeys
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<DedupQuery, DedupQueryVariables>;
+export const StreamsDocument = new TypedDocumentString(`
+    query Streams($userId: ID!, $prefix: String, $first: Int!, $after: String) {
+  streams(userId: $userId, prefix: $prefix, first: $first, after: $after) {
+    nodes {
+      key
+      userId
+      suffix
+      messageCount
+      firstAt
+      lastAt
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
+export const MessagesDocument = new TypedDocumentString(`
+    query Messages($stream: String!, $kinds: [MessageKind!], $afterTime: DateTime, $beforeTime: DateTime, $order: MessageOrder!, $first: Int!, $after: String) {
+  messages(
+    stream: $stream
+    kinds: $kinds
+    afterTime: $afterTime
+    beforeTime: $beforeTime
+    order: $order
+    first: $first
+    after: $after
+  ) {
+    nodes {
+      id
+      messageId
+      at
+      kind
+      clientId
+      commandId
+      traceId
+      payloadBytes
+      payloadState
+      error {
+        code
+        message
+      }
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<MessagesQuery, MessagesQueryVariables>;
+export const RevealMessageDocument = new TypedDocumentString(`
+    query RevealMessage($id: ID!) {
+  node(id: $id) {
+    ... on Message {
+      payloadState(include: true)
+      payload(include: true)
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<RevealMessageQuery, RevealMessageQueryVariables>;
+export const RevealResultDocument = new TypedDocumentString(`
+    query RevealResult($userId: ID!, $clientId: ID!, $commandId: ID!) {
+  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    result(reveal: true)
+  }
+}
+    `) as unknown as TypedDocumentString<RevealResultQuery, RevealResultQueryVariables>;
+export const RevealPayloadDocument = new TypedDocumentString(`
+    mutation RevealPayload($input: RevealPayloadInput!) {
+  revealPayload(input: $input) {
+    __typename
+    ... on RevealedPayload {
+      value
+      digest
+      expiresAt
+    }
+    ... on Refusal {
+      code
+      message
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<RevealPayloadMutation, RevealPayloadMutationVariables>;
+export const NodesDocument = new TypedDocumentString(`
+    query Nodes {
+  delivery {
+    nodes(first: 100) {
+      nodes {
+        nodeId
+        updatedAt
+        stale
+        draining
+        links
+        connectionWaiters
+        unfinishedCommands
+        activeDrainers
+        mailboxListenerAlive
+        reconciliationAlive
+        counters {
+          name
+          value
+        }
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<NodesQuery, NodesQueryVariables>;
+export const DrainNodeDocument = new TypedDocumentString(`
+    mutation DrainNode($nodeId: ID!, $withinMs: Int!) {
+  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
+    nodeId
+    draining
+    links
+    unfinishedCommands
+  }
+}
+    `) as unknown as TypedDocumentString<DrainNodeMutation, DrainNodeMutationVariables>;
+export const CapacityDocument = new TypedDocumentString(`
+    query Capacity($first: Int!, $after: String) {
+  delivery {
+    summary {
+      trackedCommands
+      dueCommands
+      sampleSize
+      sampledOldestDeadline
+      sampledOldestQueuedAgeMs
+      legacyCommandStreamDepth
+      pendingCommandDepth
+    }
+    tenants(first: $first, after: $after) {
+      nodes {
+        scopeId
+        reservedCommands
+        limit
+        oldestDeadline
+        holders {
+          userId
+          clientId
+          commandId
+        }
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<CapacityQuery, CapacityQueryVariables>;
+export const OverviewDocument = new TypedDocumentString(`
+    query Overview {
+  delivery {
+    summary {
+      trackedCommands
+      dueCommands
+      sampleSize
+      sampledOldestDeadline
+      sampledOldestQueuedAgeMs
+    }
+    nodes(first: 100) {
+      nodes {
+        nodeId
+        updatedAt
+        stale
+        draining
+        links
+        connectionWaiters
+        unfinishedCommands
+        counters {
+          name
+          value
+        }
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+    tenants(first: 100) {
+      nodes {
+        scopeId
+        reservedCommands
+        limit
+      }
+      pageInfo {
+        hasNextPage
+      }
+    }
+  }
+  pendingRpcCount {
+    count
+    completeness {
+      ...CompletenessPart
+    }
+  }
+  pendingRpcs(first: 5) {
+    nodes {
+      ...WaitRow
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  ageMs
+  stage
+  waitFor
+  createdAt
+  timesOutAt
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+}`) as unknown as TypedDocumentString<OverviewQuery, OverviewQueryVariables>;
+export const OverviewSeriesDocument = new TypedDocumentString(`
+    query OverviewSeries($names: [String!]!, $windowSeconds: Int!, $stepSeconds: Int) {
+  series(names: $names, windowSeconds: $windowSeconds, stepSeconds: $stepSeconds) {
+    items {
+      name
+      label
+      from
+      stepSeconds
+      points
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<OverviewSeriesQuery, OverviewSeriesQueryVariables>;
+export const ContextsDocument = new TypedDocumentString(`
+    query Contexts($filter: ContextFilter, $first: Int!, $after: String) {
+  contexts(filter: $filter, first: $first, after: $after) {
+    nodes {
+      ...ContextRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+  contextCount(filter: $filter) {
+    count
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment ContextRow on ExecutionContext {
+  userId
+  clientId
+  contextId
+  clientType
+  windowId
+  status
+  ownership
+  taskId
+  taskAssignedAt
+  title
+  reportedAt
+}`) as unknown as TypedDocumentString<ContextsQuery, ContextsQueryVariables>;
+export const WindowsDocument = new TypedDocumentString(`
+    query Windows($filter: BrowserWindowFilter, $first: Int!, $after: String) {
+  browserWindows(filter: $filter, first: $first, after: $after) {
+    nodes {
+      ...WindowRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+  browserWindowCount(filter: $filter) {
+    count
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment WindowRow on BrowserWindow {
+  userId
+  clientId
+  windowId
+  type
+  status
+  state
+  ownership
+  focused
+  incognito
+  tabCount
+  workerCount
+  idleCount
+  busyCount
+  capacity
+  draining
+  countsFrom
+  reportedAt
+}`) as unknown as TypedDocumentString<WindowsQuery, WindowsQueryVariables>;
+export const ViewerDocument = new TypedDocumentString(`
+    query Viewer {
+  viewer {
+    kind
+    userId
+    scopes
+    expiresAt
+    nodeId
+    mode
+  }
+  server {
+    version
+    label
+  }
+}
+    `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
+export const ShellOfAdminDocument = new TypedDocumentString(`
+    query ShellOfAdmin {
+  pendingRpcCount {
+    count
+  }
+  delivery {
+    nodes(first: 100) {
+      nodes {
+        nodeId
+        stale
+        draining
+        updatedAt
+        links
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ShellOfAdminQuery, ShellOfAdminQueryVariables>;
+export const ShellOfUserDocument = new TypedDocumentString(`
+    query ShellOfUser {
+  pendingRpcCount {
+    count
+  }
+}
+    `) as unknown as TypedDocumentString<ShellOfUserQuery, ShellOfUserQueryVariables>;
+export const SitesDocument = new TypedDocumentString(`
+    query Sites($userId: ID, $first: Int!, $after: String) {
+  sites(userId: $userId, first: $first, after: $after) {
+    nodes {
+      siteId
+      owner
+      title
+      mode
+      clientId
+      hostConnected
+      eventNames
+      actions
+      registeredAt
+      capabilityProfile {
+        actionInvocation
+        sharing
+      }
+      sessions(first: 5) {
+        nodes {
+          sessionId
+          state
+        }
+        pageInfo {
+          ...PageInfoPart
+        }
+      }
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<SitesQuery, SitesQueryVariables>;
+export const SitePageDocument = new TypedDocumentString(`
+    query SitePage($owner: ID!, $siteId: ID!) {
+  site(owner: $owner, siteId: $siteId) {
+    siteId
+    owner
+    title
+    mode
+    clientId
+    hostConnected
+    eventNames
+    actions
+    registeredAt
+    capabilityProfile {
+      actionInvocation
+      sharing
+    }
+    sessions(first: 20) {
+      nodes {
+        sessionId
+        state
+        openedAt
+        expiresAt
+        subscribers
+        grants {
+          grantId
+          actions
+          events
+          share
+          expiresAt
+          revokedAt
+          parentId
+        }
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+  }
+}
+    fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<SitePageQuery, SitePageQueryVariables>;
+export const CloseSessionDocument = new TypedDocumentString(`
+    mutation CloseSession($sessionId: ID!) {
+  closeSiteSession(sessionId: $sessionId) {
+    sessionId
+    state
+  }
+}
+    `) as unknown as TypedDocumentString<CloseSessionMutation, CloseSessionMutationVariables>;
+export const RevokeGrantDocument = new TypedDocumentString(`
+    mutation RevokeGrant($sessionId: ID!, $grantId: ID!) {
+  revokeGrant(sessionId: $sessionId, grantId: $grantId) {
+    __typename
+    ... on RevokeGrantResult {
+      revoked
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<RevokeGrantMutation, RevokeGrantMutationVariables>;
+export const UsersDocument = new TypedDocumentString(`
+    query Users($first: Int!, $after: String) {
+  users(first: $first, after: $after) {
+    nodes {
+      userId
+      connectionCount
+      streamCount
+      pendingRpcCount
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
+export const UserPageDocument = new TypedDocumentString(`
+    query UserPage($userId: ID!) {
+  user(userId: $userId) {
+    userId
+    connectionCount
+    streamCount
+    pendingRpcCount
+    completeness {
+      ...CompletenessPart
+    }
+    connections(first: 20) {
+      nodes {
+        ...ClientRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+    pendingRpcs(first: 10) {
+      nodes {
+        ...WaitRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+    streams(first: 20) {
+      nodes {
+        key
+        suffix
+        messageCount
+        firstAt
+        lastAt
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+    browserWindows(first: 10) {
+      nodes {
+        ...WindowRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+    workers(first: 20) {
+      idle {
+        ...ContextRow
+      }
+      assigned {
+        ...ContextRow
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+    sites(first: 10) {
+      nodes {
+        siteId
+        title
+        hostConnected
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment ClientRow on ConnectionSnapshot {
+  userId
+  clientId
+  clientType
+  instanceId
+  nodeId
+  status
+  heartbeat
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  recentlyReplaced
+  inFlight
+  queued
+  actionNames
+}
+fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  ageMs
+  stage
+  waitFor
+  createdAt
+  timesOutAt
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+}
+fragment WindowRow on BrowserWindow {
+  userId
+  clientId
+  windowId
+  type
+  status
+  state
+  ownership
+  focused
+  incognito
+  tabCount
+  workerCount
+  idleCount
+  busyCount
+  capacity
+  draining
+  countsFrom
+  reportedAt
+}
+fragment ContextRow on ExecutionContext {
+  userId
+  clientId
+  contextId
+  clientType
+  windowId
+  status
+  ownership
+  taskId
+  taskAssignedAt
+  title
+  reportedAt
+}`) as unknown as TypedDocumentString<UserPageQuery, UserPageQueryVariables>;
+export const WaitsDocument = new TypedDocumentString(`
+    query Waits($filter: PendingRpcFilter, $first: Int!, $after: String) {
+  pendingRpcs(filter: $filter, first: $first, after: $after) {
+    nodes {
+      ...WaitRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+  pendingRpcCount(filter: $filter) {
+    count
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  ageMs
+  stage
+  waitFor
+  createdAt
+  timesOutAt
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+}`) as unknown as TypedDocumentString<WaitsQuery, WaitsQueryVariables>;
+export const WaitAlertsDocument = new TypedDocumentString(`
+    subscription WaitAlerts($userId: ID, $olderThanMs: Int!) {
+  pendingRpcAlerts(userId: $userId, olderThanMs: $olderThanMs) {
+    at
+    over
+    count
+    oldestAgeMs
+    missed
+  }
+}
+    `) as unknown as TypedDocumentString<WaitAlertsSubscription, WaitAlertsSubscriptionVariables>;

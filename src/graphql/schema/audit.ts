@@ -1,0 +1,134 @@
+/** The audit: what administrators did, and the stored chain of its rows. */
+import type { AuditChain, AuditEvent } from '../../core/audit/api.ts';
+import type { AuditSubject, OperatorAction } from '../../core/audit/row.ts';
+import { PAGE_MAX } from '../../core/limits.ts';
+import { builder } from './builder.ts';
+import { wireEnum } from './enums.ts';
+import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+
+const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an administrator did.', {
+  disconnect: 'Closed a client’s link.',
+  drain: 'Drained a node.',
+  cancel: 'Cancelled a command that another caller had invoked.',
+  payload: 'Read payloads by an argument of a listing.',
+  reveal: 'Revealed one payload and gave the reason.',
+});
+
+const SUBJECT_TEXTS: Readonly<Record<keyof AuditSubject, string>> = {
+  userId: 'The id of the user that it concerned; null if it concerned no single user.',
+  clientId: 'The id of the client; null if there is none.',
+  instanceId: 'The id of the client instance; null if there is none.',
+  commandId: 'The id of the command; null if there is none.',
+  messageId: 'The id of the message; null if there is none.',
+  stream: 'The full key of the stream, `<user>/<suffix>`, or `*` for all streams; null if there is none.',
+  view: '`raw` for the raw sample of history; otherwise null.',
+  nodeId: 'The id of the node that it concerned; null if there is none.',
+};
+
+const AuditSubjectType = builder.objectRef<AuditSubject>('AuditSubject').implement({
+  description: 'The ids of what an act concerned.',
+  fields: (t) => {
+    const idOf = (name: keyof AuditSubject) =>
+      t.id({ nullable: true, description: SUBJECT_TEXTS[name], resolve: (subject) => subject[name] ?? null });
+    return {
+      userId: idOf('userId'),
+      clientId: idOf('clientId'),
+      instanceId: idOf('instanceId'),
+      commandId: idOf('commandId'),
+      messageId: idOf('messageId'),
+      stream: idOf('stream'),
+      view: t.string({ nullable: true, description: SUBJECT_TEXTS.view, resolve: ({ view }) => view ?? null }),
+      nodeId: idOf('nodeId'),
+    };
+  },
+});
+
+const AuditEventType = builder.objectRef<AuditEvent>('AuditEvent').implement({
+  description: 'An act of an administrator. Its row was written before the act. Rows hold no payload and no token.',
+  fields: (t) => ({
+    id: t.id({ description: 'The number of the row in the chain.', resolve: ({ seq }) => String(seq) }),
+    at: t.expose('at', { type: 'DateTime', description: 'When the row was written.' }),
+    who: t.exposeString('who', {
+      description: 'The administrator, as `admin:<name>`: the name of the token, or the subject of a JWT.',
+    }),
+    action: t.expose('action', { type: OperatorActionEnum, description: 'What the administrator did.' }),
+    subject: t.expose('subject', { type: AuditSubjectType, description: 'What it concerned.' }),
+    reason: t.exposeString('reason', { nullable: true, description: 'The reason that was given; null if none was.' }),
+    node: t.exposeID('node', { description: 'The id of the node that the administrator asked.' }),
+    requestId: t.exposeID('requestId', {
+      nullable: true,
+      description: 'The id of the request, as in `x-request-id` and the access log; null outside of a request.',
+    }),
+    outcome: t.exposeString('outcome', {
+      nullable: true,
+      description:
+        'What became of it, such as `closed`, `cancelled` or `revealed`; null for `PAYLOAD`, and if the relay ended before it could record that.',
+    }),
+  }),
+});
+
+const AuditEventConnection = connectionOf('AuditEvent', AuditEventType, { rows: 'acts of administrators' });
+
+const AuditFilter = builder.inputType('AuditFilter', {
+  description: 'Which acts to include. An act must match every member that is given.',
+  fields: (t) => ({
+    userId: t.id({
+      description:
+        'Only acts that concern this user. Omitted: a user gets acts that concern it, an administrator gets all.',
+    }),
+    who: t.string({ description: 'Only acts of this administrator, as `admin:<name>`.' }),
+    action: t.field({ type: OperatorActionEnum, description: 'Only this action.' }),
+    afterTime: t.field({ type: 'DateTime', description: 'Only acts after this time, exclusive.' }),
+    beforeTime: t.field({ type: 'DateTime', description: 'Only acts before this time, exclusive.' }),
+  }),
+});
+
+const AuditChainType = builder.objectRef<AuditChain>('AuditChain').implement({
+  description:
+    'A part of the audit as it is stored. Each line is a JSON object; its member `mac` authenticates the others, and `prev` is that of the row before. `callboard audit verify` checks the chain.',
+  fields: (t) => ({
+    lines: t.exposeStringList('lines', { description: `Rows as they are stored, in order: at most ${PAGE_MAX}.` }),
+    lastSeq: t.exposeInt('lastSeq', {
+      nullable: true,
+      description:
+        'The number of the last of these rows, to use as `afterSeq` for the next part; null if there are none.',
+    }),
+  }),
+});
+
+builder.queryFields((t) => ({
+  auditEvents: t.field({
+    type: AuditEventConnection,
+    description:
+      'What administrators did, newest first. Administrators see all acts; users see those that concern their own data, with who did it.',
+    complexity: pageCost,
+    args: {
+      filter: t.arg({
+        type: AuditFilter,
+        description: 'Which acts to include. Omitted: all that the requester may see.',
+      }),
+      ...pageArguments,
+    },
+    resolve: (_, { filter, ...page }, { core, requester }) => core.audit.events(requester, filter ?? {}, pageOf(page)),
+  }),
+  auditChain: t.field({
+    type: AuditChainType,
+    description: 'The stored rows of the audit, oldest first, to verify them. Administrators only.',
+    complexity: ({ first }) => ({ field: 1, multiplier: Math.max(1, first) }),
+    args: {
+      afterSeq: t.arg.int({
+        required: true,
+        defaultValue: 0,
+        description: 'Only rows after this number.',
+        extensions: { minimum: 0 },
+      }),
+      first: t.arg.int({
+        required: true,
+        defaultValue: PAGE_MAX,
+        description: `The most rows: 1 to ${PAGE_MAX}.`,
+        extensions: { minimum: 1, maximum: PAGE_MAX },
+      }),
+    },
+    resolve: (_, { afterSeq, first }, { core, requester }) => core.audit.chain(requester, afterSeq, first),
+  }),
+}));

@@ -1,0 +1,32 @@
+/** The details of a row of a link history. */
+import type { LinkDetails } from '../../core/link-details.ts';
+import { builder } from './builder.ts';
+import { ClientTypeEnum, DisconnectCauseEnum } from './connections.ts';
+
+export const LinkDetailsType = builder.objectRef<LinkDetails>('LinkDetails').implement({
+  description: 'A client link that opened or ended. It holds nothing that the client said, except its type.',
+  fields: (t) => ({
+    clientType: t.expose('clientType', { type: ClientTypeEnum, description: 'What kind of program the client is.' }),
+    nodeId: t.exposeID('nodeId', { description: 'The id of the node that held the link.' }),
+    epoch: t.exposeFloat('epoch', {
+      description:
+        'The epoch of the link, a whole number. It grows with each link of the client; the rows of its opening and of its end have the same one.',
+    }),
+    cause: t.expose('cause', {
+      type: DisconnectCauseEnum,
+      nullable: true,
+      description:
+        'Why the link ended. Of a link that opened: why the client’s previous link had ended, REPLACED if it was still up; null if the relay remembered none.',
+    }),
+    openMs: t.exposeFloat('openMs', {
+      nullable: true,
+      description:
+        'How long the link is known to have been open, in milliseconds: of a link that was lost with its node, until the client’s last sign of life or the end of the node’s lease. Null for a link that opened.',
+    }),
+    previousInstanceId: t.exposeID('previousInstanceId', {
+      nullable: true,
+      description:
+        'Of a link that opened: the id of the instance that the client’s previous link belonged to; null if the relay remembered none.',
+    }),
+  }),
+});

@@ -1,0 +1,25 @@
+/** The token that may read the metrics and nothing else. No other part of the relay knows it. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+
+export class MetricsToken {
+  #expected: Buffer | null = null;
+
+  /** `token` null: only administrators may read the metrics. */
+  constructor(token: string | null = null) {
+    this.replace(token);
+  }
+
+  /** Accepts only this token from now on; null: none. */
+  replace(token: string | null): void {
+    this.#expected = token === null ? null : digest(token);
+  }
+
+  /** Compares digests, which all have the same length, so that timing reveals nothing. */
+  accepts(given: string | null): boolean {
+    return given !== null && this.#expected !== null && timingSafeEqual(digest(given), this.#expected);
+  }
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

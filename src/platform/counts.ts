@@ -1,0 +1,106 @@
+/** The numbers of all counters, sampled gauges and histograms of a process, in one array. Knows no time. */
+import { BUCKETS, bucketOf } from '../core/metrics/buckets.ts';
+
+/** Label values come from closed sets. As a safeguard, values beyond this number are counted as `other`. */
+const LABELS_MAX = 64;
+/** Counters for which the arrays have room at first. */
+const FIRST_SIZE = 256;
+
+/** The place of one counter or histogram with one value of its label: `size` numbers of the array, from `base` on. */
+export type Cell = {
+  readonly label: string | undefined;
+  readonly base: number;
+  readonly size: number;
+  /** The sum of the durations of a histogram, in milliseconds. */
+  sum: number;
+};
+
+/** All cells of one counter or histogram, by label value. */
+export type Family = { readonly size: number; readonly cells: Map<string | undefined, Cell> };
+
+export class Counts {
+  readonly #families = new Map<string, Family>();
+  #used = 0;
+  /** What was counted since the last `flush`. Counting a command costs a few increments here and nothing else. */
+  #fresh = new Int32Array(FIRST_SIZE);
+  /** The totals at the last `flush`. */
+  #before = new Float64Array(FIRST_SIZE);
+
+  /** `single`: the names of counters and gauges. */
+  constructor(single: readonly string[], histograms: readonly string[]) {
+    for (const name of single) this.#families.set(name, { size: 1, cells: new Map() });
+    for (const name of histograms) this.#families.set(name, { size: BUCKETS, cells: new Map() });
+  }
+
+  count(name: string, label: string | undefined): void {
+    const family = this.#families.get(name);
+    if (!family) return;
+    const { base } = family.cells.get(label) ?? this.#open(family, label);
+    this.#fresh[base] = (this.#fresh[base] ?? 0) + 1;
+  }
+
+  /** Sets the value of a gauge, which is a whole number, until the next flush. */
+  set(name: string, label: string | undefined, value: number): void {
+    const family = this.#families.get(name);
+    if (!family) return;
+    const { base } = family.cells.get(label) ?? this.#open(family, label);
+    this.#fresh[base] = value;
+  }
+
+  /** Returns the cell in which the duration was counted. */
+  observe(name: string, ms: number, label: string | undefined): Cell | undefined {
+    const family = this.#families.get(name);
+    if (!family) return undefined;
+    const cell = family.cells.get(label) ?? this.#open(family, label);
+    const at = cell.base + bucketOf(ms);
+    this.#fresh[at] = (this.#fresh[at] ?? 0) + 1;
+    if (ms > 0) cell.sum += ms;
+    return cell;
+  }
+
+  /** The cells of a counter or histogram that were used. */
+  cells(name: string): readonly Cell[] {
+    return [...(this.#families.get(name)?.cells.values() ?? [])];
+  }
+
+  /** The total at this place since the process started. */
+  total(place: number): number {
+    return (this.#before[place] ?? 0) + (this.#fresh[place] ?? 0);
+  }
+
+  /** How many numbers are in use. */
+  get size(): number {
+    return this.#used;
+  }
+
+  /** Calls `take` with each place that was counted at since the last flush, in ascending order, and with its count. */
+  eachFresh(take: (place: number, count: number) => void): void {
+    for (let place = 0; place < this.#used; place++) {
+      const count = this.#fresh[place] ?? 0;
+      if (count !== 0) take(place, count);
+    }
+  }
+
+  flush(): void {
+    this.eachFresh((place, count) => (this.#before[place] = (this.#before[place] ?? 0) + count));
+    this.#fresh.fill(0, 0, this.#used);
+  }
+
+  #open(family: Family, given: string | undefined): Cell {
+    const label = given !== undefined && family.cells.size >= LABELS_MAX ? 'other' : given;
+    const known = family.cells.get(label);
+    if (known) return known;
+    const cell: Cell = { label, base: this.#used, size: family.size, sum: 0 };
+    family.cells.set(label, cell);
+    this.#used += family.size;
+    if (this.#used > this.#fresh.length) this.#grow(2 * this.#used);
+    return cell;
+  }
+
+  #grow(length: number): void {
+    const [fresh, before] = [new Int32Array(length), new Float64Array(length)];
+    fresh.set(this.#fresh);
+    before.set(this.#before);
+    [this.#fresh, this.#before] = [fresh, before];
+  }
+}

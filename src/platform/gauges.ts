@@ -1,0 +1,38 @@
+/** Reads the sampled gauges of this process, and combines their samples over time. */
+import { SAMPLED_GAUGES, type SampledGaugeName, type SampleReader } from '../core/metrics.ts';
+import type { Counts } from './counts.ts';
+
+export class Gauges {
+  readonly #counts: Counts;
+  readonly #readers = new Map<SampledGaugeName, SampleReader>();
+
+  constructor(counts: Counts) {
+    this.#counts = counts;
+  }
+
+  add(name: SampledGaugeName, read: SampleReader): void {
+    this.#readers.set(name, read);
+  }
+
+  /** Reads every gauge. Its values are fresh numbers of `Counts` until the next flush. */
+  sample(): void {
+    for (const [name, read] of this.#readers) {
+      for (const { label } of this.#counts.cells(name)) this.#counts.set(name, label, 0);
+      for (const [label, value] of read()) this.#counts.set(name, label ?? undefined, Math.max(0, Math.round(value)));
+    }
+  }
+
+  /** The places of the gauges of which a longer step shows the last sample, and of those of which it shows the highest. */
+  places(): { readonly last: ReadonlySet<number>; readonly highest: ReadonlySet<number> } {
+    const places = { last: new Set<number>(), highest: new Set<number>() };
+    for (const name of this.#readers.keys()) {
+      const found = isHighest(name) ? places.highest : places.last;
+      for (const { base } of this.#counts.cells(name)) found.add(base);
+    }
+    return places;
+  }
+}
+
+function isHighest(name: SampledGaugeName): boolean {
+  return SAMPLED_GAUGES[name] === 'max';
+}

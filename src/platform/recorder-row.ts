@@ -1,0 +1,60 @@
+/** What a reading says of one counter, sampled gauge or histogram with one value of its label. */
+import type { ReadingRow } from '../core/metrics/reading.ts';
+import type { Cell } from './counts.ts';
+
+/** What a point shows of several slots: the sum of a counter, and of a gauge its last or its highest sample. */
+export type Mode = 'sum' | 'last' | 'highest';
+
+/** A number that was kept in the slot `number`, which is part of a point. */
+export type Kept = {
+  readonly point: number;
+  readonly number: number;
+  readonly place: number;
+  readonly count: number;
+};
+
+/** A histogram counts by bucket. */
+export class CellReading {
+  readonly #name: string;
+  readonly #cell: Cell;
+  readonly #mode: Mode;
+  /** By point and place. */
+  readonly #counts = new Map<number, Map<number, { number: number; count: number }>>();
+
+  constructor(name: string, cell: Cell, mode: Mode) {
+    this.#name = name;
+    this.#cell = cell;
+    this.#mode = mode;
+  }
+
+  places(): readonly number[] {
+    const { base, size } = this.#cell;
+    return Array.from({ length: size }, (_, i) => base + i);
+  }
+
+  /** Numbers of later slots come later. */
+  add({ point, number, place, count }: Kept): void {
+    const known = this.#counts.get(point);
+    const counts = known ?? new Map<number, { number: number; count: number }>();
+    if (!known) this.#counts.set(point, counts);
+    const before = counts.get(place)?.count ?? 0;
+    counts.set(place, { number, count: this.#combine(before, count) });
+  }
+
+  /** `lasts`: the last slot of each point. A gauge that has no number there was zero. Empty if there is nothing to say. */
+  reading(lasts: ReadonlyMap<number, number>): readonly ReadingRow[] {
+    const { base, size, label = null } = this.#cell;
+    const counts = [...this.#counts].flatMap(([point, places]) =>
+      [...places].flatMap(([place, { number, count }]) => {
+        if (this.#mode === 'last' && number !== lasts.get(point)) return [];
+        return size === 1 ? [point, count] : [point, place - base, count];
+      }),
+    );
+    return counts.length === 0 ? [] : [{ name: this.#name, label, counts }];
+  }
+
+  #combine(before: number, count: number): number {
+    if (this.#mode === 'sum') return before + count;
+    return this.#mode === 'last' ? count : Math.max(before, count);
+  }
+}

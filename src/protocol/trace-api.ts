@@ -1,0 +1,95 @@
+/**
+ * The part of `@opentelemetry/api` that Callboard uses, as types. The `trace` object of that package has this form, and
+ * so may any other object: nothing here imports a package.
+ */
+
+/** What identifies a span to other processes. `traceFlags`: the lowest bit says whether the span is sampled. */
+export type SpanContextLike = {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly traceFlags: number;
+  readonly isRemote?: boolean;
+  readonly traceState?: TraceStateLike;
+};
+
+/** The members of a `tracestate` list. */
+export interface TraceStateLike {
+  set(key: string, value: string): TraceStateLike;
+  unset(key: string): TraceStateLike;
+  get(key: string): string | undefined;
+  serialize(): string;
+}
+
+/** An immutable map, through which a parent span is named. */
+export interface ContextLike {
+  getValue(key: symbol): unknown;
+  setValue(key: symbol, value: unknown): ContextLike;
+  deleteValue(key: symbol): ContextLike;
+}
+
+export type SpanValue = string | number | boolean;
+export type SpanValues = { [name: string]: SpanValue };
+
+export interface SpanLike {
+  spanContext(): SpanContextLike;
+  setAttributes(values: SpanValues): unknown;
+  addEvent(name: string): unknown;
+  addLink(link: { context: SpanContextLike }): unknown;
+  setStatus(status: { code: number }): unknown;
+  updateName(name: string): unknown;
+  end(): void;
+  isRecording(): boolean;
+}
+
+/** `kind`: SERVER, CLIENT or INTERNAL. */
+export type SpanOptionsLike = { kind: number; attributes?: SpanValues };
+
+export interface TracerLike {
+  /** Without a context, the new span is a child of the span that is active, if there is one. */
+  startSpan(name: string, options: SpanOptionsLike, context?: ContextLike): SpanLike;
+  /** Starts a span and calls the function, in which that span is active. Returns what the function returns. */
+  startActiveSpan<T>(name: string, options: SpanOptionsLike, context: ContextLike, run: (span: SpanLike) => T): T;
+}
+
+/** The `trace` object of `@opentelemetry/api` 1.9 or later, or an object of the same form. */
+export interface TraceApi {
+  getTracer(name: string, version?: string): TracerLike;
+  setSpanContext(context: ContextLike, spanContext: SpanContextLike): ContextLike;
+}
+
+/** The kinds of spans, and the status of a failed one, as the API numbers them. */
+export const INTERNAL = 0;
+export const SERVER = 1;
+export const CLIENT = 2;
+export const STATUS_ERROR = 2;
+
+const TRACE_ID = /^(?!0+$)[0-9a-f]{32}$/;
+const SPAN_ID = /^(?!0+$)[0-9a-f]{16}$/;
+
+/** Whether both are ids of W3C Trace Context: 32 and 16 hexadecimal digits in lower case, not all zero. */
+export function isTraceContext(traceId: string, spanId: string): boolean {
+  return TRACE_ID.test(traceId) && SPAN_ID.test(spanId);
+}
+
+class Values implements ContextLike {
+  readonly #values: ReadonlyMap<symbol, unknown>;
+
+  constructor(values: ReadonlyMap<symbol, unknown>) {
+    this.#values = values;
+  }
+
+  getValue(key: symbol): unknown {
+    return this.#values.get(key);
+  }
+
+  setValue(key: symbol, value: unknown): ContextLike {
+    return new Values(new Map([...this.#values, [key, value]]));
+  }
+
+  deleteValue(key: symbol): ContextLike {
+    return new Values(new Map([...this.#values].filter(([known]) => known !== key)));
+  }
+}
+
+/** A context without a span: a span that is started in it begins a new trace. */
+export const NO_PARENT: ContextLike = /* @__PURE__ */ new Values(new Map());

@@ -1,0 +1,19 @@
+/** The description of an operation that no REST document serves. */
+import type { JsonSchema } from '../named.ts';
+import type { Parameter } from './components.ts';
+
+/** An operation that another handler serves, described beside those of the documents. */
+export type Described = {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** The OpenAPI operation without what is added to every operation: its tag and its problem responses. */
+  readonly operation: JsonSchema & {
+    readonly operationId: string;
+    readonly parameters?: readonly Parameter[];
+    readonly responses: Readonly<Record<string, JsonSchema>>;
+  };
+  /** The statuses of its problem responses. */
+  readonly problems: readonly string[];
+  /** Security schemes that only this operation uses. */
+  readonly securitySchemes?: Readonly<Record<string, JsonSchema>>;
+};

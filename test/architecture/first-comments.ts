@@ -1,0 +1,24 @@
+/** Whether a file begins with a comment that says what it is for. What the comment says is for readers to judge. */
+import type { SourceFile } from './imports.ts';
+
+/** `backends/redis` is left out as long as its files are rewritten; those of `generated` begin as their tool writes them. */
+const LEFT_OUT = ['generated/', 'backends/redis/'];
+
+const IMPORTS = /^(?:import\b[^;]*;\s*)*/;
+const COMMENT = String.raw`(?:\/\*\*(?:[^*]|\*(?!\/))*\*\/|(?:\/\/[^\n]*(?:\n|$))+)`;
+/** A comment about the whole file: what follows is not a constant or type that only the file itself uses. */
+const OF_THE_FILE = new RegExp(String.raw`^${COMMENT}(?:\s*\n\s*\n|\s*(?:(?:import|export)\b|\/\*\*)|\s*$)`);
+const OF_THE_FIRST_EXPORT = new RegExp(String.raw`^${COMMENT}\s*export\b`);
+
+/** A file begins with such a comment, or its imports are followed by an export that has one. */
+export function hasFirstComment(text: string): boolean {
+  const body = text.replace(/^#!.*\n/, '').trimStart();
+  return OF_THE_FILE.test(body) || OF_THE_FIRST_EXPORT.test(body.replace(IMPORTS, ''));
+}
+
+/** The files without such a comment. */
+export function filesWithoutFirstComment(files: readonly SourceFile[]): readonly string[] {
+  return files
+    .filter(({ path, text }) => !LEFT_OUT.some((folder) => path.startsWith(folder)) && !hasFirstComment(text))
+    .map(({ path }) => path);
+}

@@ -1,0 +1,33 @@
+/** Opens the Redis backend as a relay does, with settings that suit tests. */
+import { randomUUID } from 'node:crypto';
+import { openRedisBackend, type RedisBackend, type RedisBackendOptions } from '../../../src/backends/redis/open.ts';
+import { silentLog } from '../../../src/core/log.ts';
+import { createShares } from '../../../src/core/shares/shares.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { createCrypto } from '../../../src/platform/crypto.ts';
+
+export type RedisChoices = Partial<RedisBackendOptions> & Pick<RedisBackendOptions, 'url'>;
+
+/** A random namespace, real timers, nothing retained on disk, and no log. */
+export function redisOptions(choices: RedisChoices): RedisBackendOptions {
+  return {
+    namespace: randomUUID(),
+    partitions: 2,
+    durability: 'memory',
+    retentionMs: 3600_000,
+    streamMessages: 100,
+    scopeOf: (userId) => userId,
+    sha256: createCrypto('test').sha256,
+    spillDir: null,
+    shares: createShares(),
+    legacy: { commandStream: null, pending: null },
+    strictMigration: false,
+    system: systemClock,
+    log: silentLog,
+    ...choices,
+  };
+}
+
+export function openRedis(choices: RedisChoices): Promise<RedisBackend> {
+  return openRedisBackend(redisOptions(choices));
+}

@@ -1,0 +1,134 @@
+/** Replies to callers that wait on the node that recorded the end. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createOwnEnds } from '../../src/backends/redis/commands/own-ends.ts';
+import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
+import type { Store } from '../../src/backends/redis/store/store.ts';
+import type { CommandStore } from '../../src/core/delivery/commands.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import { toJson } from '../../src/core/json.ts';
+import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+
+const PAYLOAD = toJson({ secret: 'only-in-the-result' });
+const waiter = (rpcId: string, callerNodeId: string) =>
+  ({ rpcId, callerNodeId, waitFor: 'completed', withinMs: null }) as const;
+
+describe('the reply to a caller on the node that recorded the end', () => {
+  let bench: RedisBench;
+  let node: Awaited<ReturnType<typeof openNode>>;
+  beforeEach(async () => {
+    bench = await redisBench({ partitions: 1 });
+    node = await openNode(bench);
+    await bench.backend.commands.rebind(ALICE, BOUND, 'up');
+  });
+  afterEach(() => bench.close());
+
+  const running = async (commandId: string): Promise<void> => {
+    const { commands } = bench.backend;
+    await commands.admit(admission(commandId, { waiter: waiter(`${commandId}-own`, 'n1') }));
+    await node.take();
+    await commands.dispatch(keyFor(commandId), BOUND);
+  };
+  const replies = async () => (await node.take()).flatMap((row) => (row.kind === 'reply' ? [row.reply] : []));
+  /** Every row of the mailbox that is still there: rows are removed only when the next ones are read. */
+  const mailbox = async (nodeId: string): Promise<string> => {
+    const [names] = await bench.store.read([['KEYS', bench.store.key(0, 'mailbox', `${nodeId}:*`)]]);
+    const streams = await bench.store.read([names].flat().map((name) => ['XRANGE', String(name), '-', '+']));
+    return JSON.stringify(streams);
+  };
+  /** Commands of the same process whose acts of these names run, and are not answered. */
+  const unanswered = (...lost: readonly string[]): CommandStore => {
+    const act: Store['act'] = async (partition, name, args) => {
+      const answer = await bench.store.act(partition, name, args);
+      if (lost.includes(name)) throw new CallboardError('store_unavailable', 'No answer.');
+      return answer;
+    };
+    return createRedisCommands({ ...bench.parts, store: { ...bench.store, act } });
+  };
+
+  it.each(['predicted', 'not predicted'])(
+    'has the record and the result, which its row does not repeat (%s)',
+    async (how) => {
+      await running('c1');
+      const other = await openNode(bench, 'n2');
+      await bench.backend.waiters.attach(keyFor('c1'), waiter('c1-other', 'n2'));
+      if (how === 'predicted') await bench.backend.waiters.remove(keyFor('c1'), 'c1-other');
+      other.detach();
+      await bench.backend.commands.finish(keyFor('c1'), ending({ payload: PAYLOAD }));
+      expect(await mailbox('n1')).not.toContain('only-in-the-result');
+      expect(await replies()).toEqual([{ rpcId: 'c1-own', command: await read(bench, 'c1'), result: PAYLOAD }]);
+    },
+  );
+
+  it('is given to each of its callers once, and to callers of another node with the record and the result', async () => {
+    const other = await openNode(bench, 'n2');
+    await running('c1');
+    for (const [rpcId, at] of [
+      ['second', 'n1'],
+      ['other', 'n2'],
+    ] as const)
+      await bench.backend.waiters.attach(keyFor('c1'), waiter(rpcId, at));
+    await bench.backend.commands.finish(keyFor('c1'), ending({ payload: PAYLOAD }));
+    await bench.backend.commands.finish(keyFor('c1'), ending({ payload: PAYLOAD }));
+    const found = await replies();
+    expect(found.map(({ rpcId }) => rpcId)).toEqual(['c1-own', 'second']);
+    const elsewhere = (await other.take()).flatMap((row) => (row.kind === 'reply' ? [row.reply] : []));
+    expect(elsewhere.map(({ rpcId }) => rpcId)).toEqual(['other']);
+    for (const { command, result } of [...found, ...elsewhere])
+      expect([command.stage, command.outcome, result]).toEqual(['terminal', 'completed', PAYLOAD]);
+  });
+
+  it('is read from Redis where the end was not answered, and comes once although the end is repeated', async () => {
+    await running('c1');
+    const repeated = ending({ payload: PAYLOAD });
+    await expect(unanswered('commands-end', 'commands-finish').finish(keyFor('c1'), repeated)).rejects.toThrow(
+      'No answer',
+    );
+    expect(await replies()).toEqual([{ rpcId: 'c1-own', command: await read(bench, 'c1'), result: PAYLOAD }]);
+    expect((await bench.backend.commands.finish(keyFor('c1'), repeated)).kind).toBe('duplicate');
+    expect(await replies()).toEqual([]);
+  });
+
+  it('tells the error of a command that failed, and has no result where there was none', async () => {
+    const error = { code: 'nope', message: 'no' };
+    await running('c1');
+    await bench.backend.commands.finish(keyFor('c1'), ending({ kind: 'error', payload: null, error }));
+    expect(await replies()).toMatchObject([{ rpcId: 'c1-own', command: { outcome: 'failed', error }, result: null }]);
+  });
+});
+
+describe('the ends that a process recorded', () => {
+  const end = async (rows: number, text = '"x"') => {
+    return { command: {} as never, result: toJson(text), rows };
+  };
+  const settled = () => new Promise((done) => setImmediate(done));
+
+  it('are known until every row that names them was read, whichever comes first', async () => {
+    const ends = createOwnEnds();
+    ends.begin('two', end(2));
+    const early = ends.take('two');
+    expect(await early).not.toBe(null);
+    await settled();
+    expect(await ends.take('two')).not.toBe(null);
+    expect(await ends.take('two')).toBe(null);
+  });
+
+  it('are forgotten where no row names them, where they were not answered, and where they are too many', async () => {
+    const ends = createOwnEnds(2);
+    ends.begin('none', end(0));
+    ends.begin('lost', Promise.reject(new Error('no answer')));
+    const lost = ends.take('lost');
+    await settled();
+    expect([await ends.take('none'), await lost, await ends.take('lost')]).toEqual([null, null, null]);
+    for (const name of ['a', 'b', 'c']) ends.begin(name, end(1));
+    await settled();
+    expect([await ends.take('a'), (await ends.take('b')) !== null, (await ends.take('c')) !== null]).toEqual([
+      null,
+      true,
+      true,
+    ]);
+    ends.begin('large', end(1, 'x'.repeat(20 * 1024 * 1024)));
+    await settled();
+    expect(await ends.take('large')).toBe(null);
+  });
+});

@@ -1,0 +1,162 @@
+/** The start check of Redis: which settings, versions and namespaces a relay refuses. */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { ownFolder } from '../kit/folder.ts';
+import { connectCommands } from '../kit/redis-client.ts';
+import { proveDirectory } from '../../src/backends/redis/start-check/directory.ts';
+import { enterNamespace, SCHEMA } from '../../src/backends/redis/start-check/namespace.ts';
+import { surveyRedis } from '../../src/backends/redis/start-check/redis.ts';
+import { rootOf } from '../../src/backends/redis/keys.ts';
+import { loadPrograms } from '../../src/backends/redis/program/program.ts';
+import { createStore, type Store } from '../../src/backends/redis/store/store.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { startRedis, type RedisServer } from '../kit/redis.ts';
+
+let server: RedisServer;
+const clients = new Set<Client>();
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+afterEach(() => {
+  for (const client of clients) client.disconnect();
+  clients.clear();
+});
+
+async function connected(url = server.url): Promise<Client> {
+  const client = connectCommands(url);
+  clients.add(client);
+  await client.connect();
+  return client;
+}
+
+async function configured(settings: Record<string, string>): Promise<Client> {
+  const client = await connected();
+  for (const [name, value] of Object.entries(settings)) await client.config('SET', name, value);
+  return client;
+}
+
+describe('the start check of Redis', () => {
+  it('accepts what it finds if nothing is declared', async () => {
+    const found = await surveyRedis(await configured({ appendonly: 'yes', appendfsync: 'everysec' }), null);
+    expect(found).toMatchObject({ durability: 'aof_everysec', proven: true });
+    expect(Number.parseInt(found.version, 10)).toBeGreaterThanOrEqual(7);
+    const always = await configured({ appendfsync: 'always' });
+    expect(await surveyRedis(always, null)).toMatchObject({ durability: 'aof_always', proven: true });
+    expect(await surveyRedis(always, 'aof_everysec')).toMatchObject({ durability: 'aof_everysec', proven: true });
+  });
+
+  it.each([
+    [{ appendonly: 'yes', appendfsync: 'everysec' }, 'aof_always', 'aof_always was declared'],
+    [{ appendonly: 'yes', appendfsync: 'no' }, null, 'no append-only file that is synced'],
+    [{ appendonly: 'no' }, null, 'no append-only file that is synced'],
+    [{ appendonly: 'no', save: '60 1' }, 'aof_everysec', 'no append-only file that is synced'],
+  ] as const)('refuses %j if %s is declared', async (settings, declared, words) => {
+    const survey = surveyRedis(await configured(settings), declared);
+    await expect(survey).rejects.toMatchObject({ code: 'invalid_argument', message: expect.stringContaining(words) });
+  });
+
+  it('accepts a Redis without persistence only if it is declared so', async () => {
+    const client = await configured({ appendonly: 'no', save: '' });
+    await expect(surveyRedis(client, 'memory')).resolves.toMatchObject({ durability: 'memory' });
+  });
+
+  it('refuses a Redis that evicts, together with all other faults', async () => {
+    const client = await configured({ appendonly: 'no', 'maxmemory-policy': 'allkeys-lru' });
+    await expect(surveyRedis(client, null)).rejects.toMatchObject({
+      message: expect.stringMatching(/allkeys-lru[^]*\nDURABILITY: /),
+    });
+    await client.config('SET', 'maxmemory-policy', 'noeviction');
+  });
+
+  it('trusts the declaration if CONFIG is denied, logs that, and still checks what INFO shows', async () => {
+    const admin = await configured({ appendonly: 'yes' });
+    await admin.call('ACL', 'SETUSER', 'guest', 'on', '>pass', '~*', '&*', '+@all', '-config');
+    const guest = await connected(server.url.replace('redis://', 'redis://guest:pass@'));
+    expect(await surveyRedis(guest, 'aof_always')).toMatchObject({ durability: 'aof_always', proven: false });
+    await expect(surveyRedis(guest, null)).rejects.toMatchObject({ message: expect.stringContaining('declare') });
+    await admin.config('SET', 'appendonly', 'no');
+    await expect(surveyRedis(guest, 'aof_always')).rejects.toMatchObject({ code: 'invalid_argument' });
+  });
+
+  it('fails with store_unavailable if Redis does not answer', async () => {
+    const client = await connected();
+    client.disconnect();
+    await expect(surveyRedis(client, 'memory')).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+});
+
+async function storeOf(namespace: string, partitions: number): Promise<Store> {
+  return createStore({
+    client: await connected(inject('redisUrl')),
+    programs: loadPrograms(),
+    namespace,
+    partitions,
+    sha256: createCrypto('test').sha256,
+    scopeOf: (userId) => userId,
+  });
+}
+
+describe('a namespace', () => {
+  it('is fixed by the first node, also when many start at once, and has one key for cursors', async () => {
+    const namespace = randomUUID();
+    const stores = await Promise.all(Array.from({ length: 5 }, () => storeOf(namespace, 3)));
+    const keys = (await Promise.all(stores.map(enterNamespace))).map(({ cursorKey }) => cursorKey);
+    expect(new Set(keys).size).toBe(1);
+    expect(keys[0]?.length).toBeGreaterThanOrEqual(43);
+    const other = await enterNamespace(await storeOf(randomUUID(), 3));
+    expect(other.cursorKey).not.toBe(keys[0]);
+  });
+
+  it('records its settings in every partition', async () => {
+    const store = await storeOf(randomUUID(), 3);
+    await enterNamespace(store);
+    const metas = await store.readAll((p) => [['HMGET', store.key(p, 'meta'), 'partitions', 'schema', 'store']]);
+    expect(metas).toEqual(Array.from({ length: 3 }, () => [['3', String(SCHEMA), expect.stringMatching(/^.{43}$/)]]));
+    expect(new Set(metas.map(([row]) => (Array.isArray(row) ? row[2] : null))).size).toBe(3);
+  });
+
+  it.each([1, 2, 4])(
+    'refuses %i partitions once it was created with 3, and leaves nothing behind',
+    async (partitions) => {
+      const namespace = randomUUID();
+      await enterNamespace(await storeOf(namespace, 3));
+      const wrong = await storeOf(namespace, partitions);
+      const before = await wrong.read([['KEYS', `*${namespace}*`]]);
+      await expect(enterNamespace(wrong)).rejects.toMatchObject({
+        code: 'invalid_argument',
+        message: expect.stringContaining(`was begun with 3, not ${partitions}`),
+      });
+      expect(await wrong.read([['KEYS', `*${namespace}*`]])).toEqual(before);
+    },
+  );
+
+  it('refuses data that was written in another schema', async () => {
+    const store = await storeOf(randomUUID(), 1);
+    await enterNamespace(store);
+    await store.read([['HSET', rootOf(store.namespace), 'schema', '99']]);
+    await expect(enterNamespace(store)).rejects.toMatchObject({ message: expect.stringContaining('schema 99') });
+  });
+});
+
+describe('a directory for payloads', () => {
+  it('is the same for all nodes of a deployment, also when they start at once', async () => {
+    const [store, root] = [await storeOf(randomUUID(), 1), join(ownFolder(), 'made')];
+    await Promise.all([proveDirectory(store, root), proveDirectory(store, root), proveDirectory(store, root)]);
+    await proveDirectory(store, root);
+  });
+
+  it('is refused if it is another or an empty directory, or cannot be used', async () => {
+    const [store, other] = [await storeOf(randomUUID(), 1), await storeOf(randomUUID(), 1)];
+    const [mine, theirs] = [ownFolder(), ownFolder()];
+    await proveDirectory(store, mine);
+    await proveDirectory(other, theirs);
+    for (const root of [theirs, ownFolder(), join(ownFolder(), 'absent'), '/dev/null'])
+      await expect(proveDirectory(store, root)).rejects.toMatchObject({
+        code: 'invalid_argument',
+        message: expect.stringContaining('SPILL_DIR'),
+      });
+  });
+});

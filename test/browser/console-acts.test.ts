@@ -1,0 +1,139 @@
+/** The acts of an operator in the console by keyboard alone: invoke, cancel, disconnect, drain and reveal. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { launchChromium } from './kit/chromium.ts';
+import { expectClean, openConsole, type ConsolePage } from './kit/console-page.ts';
+import { startConsoleRelay, startDoomedClient, type ConsoleRelay } from './kit/console-relay.ts';
+import { tabAndEnter, tabAndType, tabTo } from './kit/keyboard.ts';
+
+// A page in a browser takes a second on an idle machine, and many on a busy one.
+vi.setConfig({ testTimeout: 90_000 });
+
+/** Every act by keyboard alone, in one tab of an administrator. Each test loads its page, so that it begins without a dialog. */
+let browser: Browser;
+let bench: ConsoleRelay;
+let opened: ConsolePage;
+let page: Page;
+beforeAll(async () => {
+  [browser, bench] = await Promise.all([launchChromium(), startConsoleRelay()]);
+  opened = await openConsole(browser, address('nowhere'), { token: bench.relay.admin });
+  ({ page } = opened);
+}, 60_000);
+afterEach(() => expectClean(opened));
+afterAll(async () => {
+  await browser?.close();
+  await bench?.[Symbol.asyncDispose]();
+});
+
+const address = (path: string): string => `${bench.relay.url}/console/${path}`;
+const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
+const drawer = () => page.locator('.drawer');
+
+/** Opens the drawer from anywhere with `i`, and chooses a client and one of its actions. */
+async function choose(client: string, action: string): Promise<void> {
+  await page.goto(address('actions'));
+  await page.getByRole('heading', { name: 'Actions' }).waitFor();
+  await page.keyboard.press('i');
+  await tabAndEnter(drawer().getByRole('button', { name: new RegExp(`alice / ${client}`) }));
+  await tabAndEnter(drawer().getByRole('button', { name: new RegExp(`^${action}`) }));
+}
+
+it('invokes an action: form, check while typing, completed with its result; Escape closes the drawer', async () => {
+  await choose('kiosk-1', 'notes.add');
+  const text = page.getByLabel('text', { exact: true });
+  await tabAndType(text, 'a text that is longer than twenty');
+  await page.getByText('The client would refuse its arguments.').waitFor();
+  await tabAndType(text, 'milk');
+  await page.getByText('The client would refuse its arguments.').waitFor({ state: 'detached' });
+  await page.getByText('The relay would admit it.').waitFor();
+  await page.keyboard.press('Control+Enter');
+  await drawer().getByText('{"added":"milk"}').waitFor();
+  await page.keyboard.press('Escape');
+  await drawer().waitFor({ state: 'detached' });
+});
+
+it('shows with which code the client failed', async () => {
+  await choose('kiosk-1', 'notes.fail');
+  await tabAndEnter(button('Invoke'));
+  await drawer().getByText('handler_failed').waitFor();
+  await drawer().getByText('no paper').waitFor();
+});
+
+it('shows which layer of the relay would refuse a call, and which one refused it', async () => {
+  await choose('kiosk-1', 'notes.wipe');
+  await page.getByText('The relay would refuse it.').waitFor();
+  await tabAndEnter(button('Invoke'));
+  await drawer().getByText('Refused by policy.').waitFor();
+  await drawer().getByRole('alert').getByText('policy_denied').waitFor();
+});
+
+it('says that a call may have run when its client is lost after the dispatch', async () => {
+  await using doomed = await startDoomedClient(bench.relay);
+  await choose('kiosk-2', 'notes.print');
+  await tabAndEnter(drawer().locator('.budgets summary'));
+  await tabAndType(page.getByLabel('Time to answer, seconds'), '2');
+  await page.keyboard.press('Control+Enter');
+  await doomed.entered;
+  doomed.kill();
+  await drawer().getByText('Outcome unknown').first().waitFor();
+  await drawer().getByText('It may have run.').waitFor();
+});
+
+it('cancels a call that runs', async () => {
+  const target = { userId: 'alice', clientId: 'kiosk-1', action: 'notes.wait' };
+  const { handle } = await bench.caller.invoke(target, {}, { waitFor: 'acknowledged' });
+  await page.goto(address(`calls/alice/kiosk-1/${handle.commandId}`));
+  await tabAndEnter(button('Cancel…'));
+  await page.keyboard.type('wrong till');
+  await page.keyboard.press('Enter');
+  await page.locator('.case-head').getByText('Cancelled', { exact: true }).waitFor();
+});
+
+it('reveals a payload for a reason, which the audit log then shows', async () => {
+  await bench.caller.invoke({ userId: 'alice', clientId: 'kiosk-1', action: 'notes.add' }, { text: 'bread' });
+  await page.goto(address('history?stream=alice%2Fclients%2Fkiosk-1&kind=command'));
+  await tabAndEnter(button('Reveal…').first());
+  await page.keyboard.type('short');
+  await page.keyboard.press('Enter');
+  await page.getByText('at least 8 characters').waitFor();
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type('asked for by the shop');
+  await page.keyboard.press('Enter');
+  await page.locator('.payload-text').waitFor();
+  expect(JSON.parse(await page.locator('.payload-text').innerText())).toEqual({ text: 'bread' });
+  await tabAndEnter(button('Hide'));
+  await page.locator('.payload-text').waitFor({ state: 'detached' });
+  await page.keyboard.press('g');
+  await page.keyboard.press('t');
+  await page.getByText('asked for by the shop').waitFor();
+});
+
+it('disconnects a client, which comes back', async () => {
+  await page.goto(address('clients/alice/kiosk-1'));
+  await tabAndEnter(button('Disconnect…'));
+  await page.keyboard.type('it sends nonsense');
+  await tabAndEnter(button('Disconnect kiosk-1'));
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await bench.runtime.ready();
+  // Loaded again, because an answer that was read before the client came back can reach the page after the event of its return.
+  await page.goto(address('clients/alice/kiosk-1'));
+  await page.locator('.case-head').getByText('Connected', { exact: true }).waitFor();
+  await page.goto(address('audit'));
+  await page.getByText('it sends nonsense').waitFor();
+});
+
+// The last one: a drained node admits nothing more.
+it('drains a node only after its name was typed', async () => {
+  await page.goto(address('nodes'));
+  const drain = page.getByRole('button', { name: /^Drain .*…$/ }).first();
+  const name = (await drain.getAttribute('aria-label'))?.replace(/^Drain (.*)…$/, '$1') ?? '';
+  await tabAndEnter(drain);
+  await page.keyboard.type('another');
+  await page.keyboard.press('Enter');
+  expect(await page.locator('dialog').count()).toBe(1);
+  await tabTo(page.getByLabel(`Type ${name} to drain it`));
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type(name);
+  await page.keyboard.press('Enter');
+  await page.getByText('Draining', { exact: true }).waitFor({ timeout: 30_000 });
+});

@@ -1,0 +1,27 @@
+/** The sizes of the files that the console loads. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { buildConsole, firstLoad } from '../../src/console/build.ts';
+
+/** The most compressed bytes that a browser loads before it shows the first page: the files that the page names. */
+const FIRST_LOAD_BYTES = 80_000;
+/** The most compressed bytes of the forms library, which is loaded when an action with a schema is opened. */
+const FORM_BYTES = 120_000;
+
+it('the first load and the form stay within their budgets', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'callboard-console-'));
+  try {
+    const files = await buildConsole(`${folder}/`);
+    const first = await firstLoad(folder);
+    const sum = files.filter(({ file }) => first.includes(file)).reduce((all, { gzipBytes }) => all + gzipBytes, 0);
+    expect(first.length).toBeGreaterThan(1);
+    expect(sum).toBeLessThan(FIRST_LOAD_BYTES);
+    const [form] = files.filter(({ file }) => file.startsWith('assets/form-'));
+    expect(form?.gzipBytes).toBeLessThan(FORM_BYTES);
+    expect(first).not.toContain(form?.file);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}, 60_000);

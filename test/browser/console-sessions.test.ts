@@ -1,0 +1,178 @@
+/** The console over time: sign-in, expiry, filters with back and forward, live streams, other users, many tabs. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { signTicket } from '../../src/http/sign-in-tickets.ts';
+import { startTcpProxy } from '../kit/tcp-proxy.ts';
+import { launchChromium } from './kit/chromium.ts';
+import { expectClean, goTo, openConsole, type ConsolePage } from './kit/console-page.ts';
+import { startConsoleRelay, type ConsoleRelay } from './kit/console-relay.ts';
+import { tabAndType } from './kit/keyboard.ts';
+
+// A page in a browser takes a second on an idle machine, and many on a busy one.
+vi.setConfig({ testTimeout: 90_000 });
+
+let browser: Browser;
+let bench: ConsoleRelay;
+let commandId: string;
+beforeAll(async () => {
+  [browser, bench] = await Promise.all([launchChromium(), startConsoleRelay()]);
+  commandId = (await call('before the page')).handle.commandId;
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  await bench?.[Symbol.asyncDispose]();
+});
+
+const address = (path: string): string => `${bench.relay.url}/console/${path}`;
+const call = (text: string) =>
+  bench.caller.invoke({ userId: 'alice', clientId: 'kiosk-1', action: 'notes.add' }, { text });
+
+describe('signing in', () => {
+  it('a pasted token signs in and keeps the deep link; a wrong one is explained; it stays in session storage', async () => {
+    const opened = await openConsole(browser, address('clients/alice/kiosk-1?x=1'));
+    const { page } = opened;
+    await tabAndType(page.getByLabel('Token'), 'wrong');
+    await page.keyboard.press('Enter');
+    await page.getByText('does not accept this token').waitFor();
+    await tabAndType(page.getByLabel('Token'), bench.relay.admin);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'kiosk-1' }).waitFor();
+    expect(page.url()).toBe(address('clients/alice/kiosk-1?x=1'));
+    const kept = await page.evaluate(() => [localStorage.getItem('callboard:token'), document.cookie]);
+    expect(kept).toEqual([null, '']);
+    await page.reload();
+    await page.getByRole('heading', { name: 'kiosk-1' }).waitFor();
+    expectClean(opened);
+    await page.context().close();
+  });
+
+  it('the link of a ticket signs in once, and leaves the URL', async () => {
+    const ticket = await signTicket({ secret: bench.relay.secret, name: 'lena', now: Date.now() });
+    const { page } = await openConsole(browser, `${address('nodes')}#code=${ticket}`);
+    await page.getByText('Reporting').first().waitFor();
+    await page.getByText('lena').waitFor();
+    expect(page.url()).toBe(address('nodes'));
+    await page.context().close();
+    const again = await openConsole(browser, `${address('nodes')}#code=${ticket}`);
+    await again.page.getByText('used already').waitFor();
+    await again.page.context().close();
+  });
+
+  it('an expired token asks again in place: page and filters stay', async () => {
+    const short = await bench.relay.token('alice', 'connect', 'invoke');
+    const { page } = await openConsole(browser, address('clients?status=connected'), { token: short });
+    await page.getByRole('link', { name: 'alice / kiosk-1' }).waitFor();
+    await page.route('**/graphql', (route) =>
+      route.fulfill({
+        status: 401,
+        json: { errors: [{ message: 'The token has expired.', extensions: { code: 'unauthenticated' } }] },
+      }),
+    );
+    await page.keyboard.press('/');
+    await page.keyboard.type('node:x');
+    await page.keyboard.press('Enter');
+    await page.getByText('Sign in again to go on').waitFor();
+    await page.unroute('**/graphql');
+    await page.keyboard.type(bench.relay.admin);
+    await page.keyboard.press('Enter');
+    await page.getByText('No client matches').waitFor();
+    expect(new URL(page.url()).search).toBe('?status=connected&node=x');
+    await page.context().close();
+  });
+
+  it('a user sees only its own pages, and nothing of others by their addresses', async () => {
+    const token = await bench.relay.token('bob', 'connect', 'invoke');
+    const { page } = await openConsole(browser, address('nodes'), { token });
+    await page.getByText('Nodes are for administrators').waitFor();
+    expect(await page.locator('.rail').getByText('Nodes').count()).toBe(0);
+    for (const [path, answer] of [
+      ['clients/alice/kiosk-1', 'This client is not connected'],
+      [`calls/alice/kiosk-1/${commandId}`, 'No record of this command'],
+      ['users/alice', 'may see only what is yours'],
+      ['history?stream=alice%2Fclients%2Fkiosk-1', 'There is no such thing, or it is not yours'],
+    ] as const) {
+      await goTo(page, path);
+      await page.locator('#main').getByText(answer).waitFor();
+      expect([path, await page.locator('#main').getByText('notes.add').count()]).toEqual([path, 0]);
+    }
+    await page.context().close();
+  });
+});
+
+describe('one tab', () => {
+  let opened: ConsolePage;
+  let page: Page;
+  beforeAll(async () => {
+    opened = await openConsole(browser, address('nowhere'), { token: bench.relay.admin });
+    ({ page } = opened);
+  });
+  afterEach(() => expectClean(opened));
+
+  it('keeps filters in the URL, and back and forward restore them', async () => {
+    await page.goto(address('clients'));
+    await page.getByRole('link', { name: 'alice / kiosk-1' }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('status:stale');
+    await page.keyboard.press('Enter');
+    await page.getByText('No client matches').waitFor();
+    await page.getByRole('button', { name: 'Remove status stale' }).waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'alice / kiosk-1' }).waitFor();
+    await page.goForward();
+    await page.getByText('No client matches').waitFor();
+    await page.getByLabel('Filter clients').fill('colour:red');
+    await page.keyboard.press('Enter');
+    await page.getByText('There is no filter “colour”').waitFor();
+  });
+
+  it('closes its stream while it is hidden or paused, and opens it again', async () => {
+    await page.goto(address('clients'));
+    const live = page.getByText('Live', { exact: true });
+    await live.waitFor();
+    const closed = () => page.waitForEvent('requestfailed', (request) => request.url().endsWith('/graphql/stream'));
+    const hide = (hidden: boolean) =>
+      page.evaluate((value) => {
+        Object.defineProperty(document, 'hidden', { value, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+      }, hidden);
+    await Promise.all([closed(), hide(true)]);
+    await hide(false);
+    await live.waitFor();
+    await Promise.all([closed(), page.keyboard.press('.')]);
+    await page.getByText('Paused', { exact: true }).waitFor();
+    await page.keyboard.press('.');
+    await live.waitFor();
+  });
+});
+
+it('new calls wait behind a bar, and a stream that breaks comes back without a lost row', async () => {
+  await using proxy = await startTcpProxy(bench.relay.url);
+  const { page } = await openConsole(browser, `${proxy.url}/console/calls`, { token: bench.relay.admin });
+  await page.getByText('Live', { exact: true }).waitFor();
+  const rows = page.locator('tbody tr');
+  await rows.first().waitFor();
+  const before = await rows.count();
+  await call('one');
+  await page.getByRole('button', { name: 'Show 1 new call' }).click();
+  await expect.poll(() => rows.count()).toBe(before + 1);
+  proxy.cut();
+  await page.getByText('behind').waitFor();
+  await call('two');
+  proxy.mend();
+  await expect.poll(() => rows.count(), { timeout: 20_000 }).toBe(before + 2);
+  await page.context().close();
+});
+
+it('seven tabs over HTTP/1.1 all answer', async () => {
+  const context = await browser.newContext();
+  await context.addInitScript((given) => sessionStorage.setItem('callboard:token', given), bench.relay.admin);
+  const tabs = await Promise.all(Array.from({ length: 7 }, () => context.newPage()));
+  await Promise.all(
+    tabs.map(async (page) => {
+      await page.goto(address('clients'));
+      await page.getByRole('link', { name: 'alice / kiosk-1' }).waitFor();
+      await page.getByText(/^Live/).first().waitFor();
+    }),
+  );
+  await context.close();
+});

@@ -1,0 +1,75 @@
+/** Opens pages of the console in a browser, and looks for faults in them. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser, Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** A page of the console, with every violation of its policy and every error that it threw. */
+export type ConsolePage = { readonly page: Page; readonly faults: string[] };
+
+export type Opening = { readonly token?: string; readonly scheme?: 'light' | 'dark'; readonly width?: number };
+
+/** Opens a path of the console in a session of its own, signed in with the token if there is one. */
+export async function openConsole(
+  browser: Browser,
+  address: string,
+  { token, scheme = 'light', width = 1280 }: Opening = {},
+): Promise<ConsolePage> {
+  const context = await browser.newContext({
+    colorScheme: scheme,
+    viewport: { width, height: 900 },
+    reducedMotion: 'reduce',
+  });
+  const page = await context.newPage();
+  // Below the timeout of a test, so that a failure names what was waited for.
+  page.setDefaultTimeout(15_000);
+  const faults: string[] = [];
+  page.on('pageerror', (error) => void faults.push(error.message));
+  page.on(
+    'console',
+    (line) => void (/Content.Security.Policy|TrustedHTML|TrustedScript/i.test(line.text()) && faults.push(line.text())),
+  );
+  await context.exposeFunction('policyViolated', (text: string) => void faults.push(text));
+  await context.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
+      Reflect.get(window, 'policyViolated')(`${violatedDirective} ${blockedURI}`);
+    });
+  });
+  if (token) await context.addInitScript((given) => sessionStorage.setItem('callboard:token', given), token);
+  await page.goto(address);
+  return { page, faults };
+}
+
+/** Goes to a path of the console inside the open page, as a link does: nothing is loaded again. */
+export async function goTo(page: Page, path: string): Promise<void> {
+  await page.evaluate((href) => {
+    const link = document.createElement('a');
+    link.href = href;
+    document.body.append(link);
+    link.click();
+    link.remove();
+  }, `/console/${path}`);
+}
+
+/** The violations that axe-core finds in the page, with the elements. axe runs beside the page's policy. */
+export async function axeViolations(page: Page): Promise<readonly string[]> {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    const { violations } = await Reflect.get(window, 'axe').run(document, {
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+    });
+    type Found = {
+      readonly id: string;
+      readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+    };
+    return violations.flatMap(({ id, nodes }: Found) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary.slice(0, 200)}`),
+    );
+  });
+}
+
+export function expectClean({ faults }: ConsolePage): void {
+  expect(faults).toEqual([]);
+}

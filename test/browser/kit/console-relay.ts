@@ -1,0 +1,111 @@
+/** A relay with clients for the tests of the console. */
+import { createHttpCaller } from '../../../src/clients/caller/index.ts';
+import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
+import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
+import { startTcpProxy } from '../../kit/tcp-proxy.ts';
+
+/** Clients and calls that fill more than one page of a list. */
+const CROWD = 50;
+
+/** A relay with a client `kiosk-1` of alice, which adds notes, fails, and waits until it is stopped. */
+export type ConsoleRelay = AsyncDisposable & {
+  readonly relay: RealRelay;
+  readonly runtime: Runtime;
+  /** Calls on behalf of alice. */
+  readonly caller: ReturnType<typeof createHttpCaller>;
+};
+
+const SCHEMA = {
+  type: 'object',
+  required: ['text'],
+  properties: { text: { type: 'string', maxLength: 20 }, copies: { type: 'integer', minimum: 1, maximum: 20 } },
+};
+/** The policy denies it to everybody, so that the relay refuses a call which the client would run. */
+const DENIED = 'notes.wipe';
+const policy = {
+  rules: [{ name: 'no-wiping', effect: 'deny', actions: [DENIED] }],
+  scopes: [],
+  userCapacity: null,
+} as const;
+
+export async function startConsoleRelay(): Promise<ConsoleRelay> {
+  const relay = await startRealRelay({ policy });
+  const runtime = createRuntime({
+    url: relay.link,
+    token: await tokenOf(relay),
+    clientId: 'kiosk-1',
+    clientType: 'console',
+  });
+  runtime.handle('notes.add', { summary: 'Adds a note', schema: SCHEMA }, ({ text }) => ({ added: text }));
+  runtime.handle('notes.fail', { summary: 'Fails' }, () => {
+    throw new Error('no paper');
+  });
+  runtime.handle('notes.wait', { summary: 'Waits' }, (_params, { signal }) => {
+    return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  });
+  runtime.handle(DENIED, { summary: 'Removes all notes' }, () => ({ removed: true }));
+  runtime.connect();
+  await runtime.ready();
+  return {
+    relay,
+    runtime,
+    caller: createHttpCaller({ url: relay.url, token: await relay.token('alice', 'invoke') }),
+    async [Symbol.asyncDispose]() {
+      await runtime.close({ withinMs: 0 });
+      await relay[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const tokenOf = (relay: RealRelay): Promise<string> => relay.token('alice', 'connect', 'invoke');
+
+export type DoomedClient = AsyncDisposable & {
+  /** Resolves when the client runs its action `notes.print`. */
+  readonly entered: Promise<void>;
+  /** Cuts its link for good, as when its machine loses power. */
+  readonly kill: () => void;
+};
+
+/** A client `kiosk-2` of alice whose action `notes.print` never ends. */
+export async function startDoomedClient(relay: RealRelay): Promise<DoomedClient> {
+  const proxy = await startTcpProxy(relay.link);
+  const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
+  const url = `${proxy.url.replace(/^http/, 'ws')}/connect`;
+  const runtime = createRuntime({ url, token: await tokenOf(relay), clientId: 'kiosk-2', clientType: 'console' });
+  runtime.handle('notes.print', { summary: 'Prints all notes' }, () => {
+    enter();
+    return new Promise(() => undefined);
+  });
+  runtime.connect();
+  await runtime.ready();
+  return {
+    entered,
+    kill: () => proxy.cut(),
+    async [Symbol.asyncDispose]() {
+      await runtime.close({ withinMs: 0 });
+      await proxy[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Connects clients `till-1`, `till-2` and so on of the user `shop`, and calls each once, so that lists have several pages. */
+export async function startCrowd({ relay }: ConsoleRelay): Promise<AsyncDisposable> {
+  const token = await relay.token('shop', 'connect', 'invoke');
+  const caller = createHttpCaller({ url: relay.url, token });
+  const clientIds = Array.from({ length: CROWD }, (_, at) => `till-${at + 1}`);
+  const runtimes = await Promise.all(
+    clientIds.map(async (clientId) => {
+      const runtime = createRuntime({ url: relay.link, token, clientId, clientType: 'console' });
+      for (const name of ['door.open', 'receipt.print', 'sum.show']) runtime.handle(name, {}, () => ({ done: true }));
+      runtime.connect();
+      await runtime.ready();
+      return runtime;
+    }),
+  );
+  await Promise.all(clientIds.map((clientId) => caller.invoke({ userId: 'shop', clientId, action: 'sum.show' }, {})));
+  return {
+    async [Symbol.asyncDispose]() {
+      await Promise.all(runtimes.map((runtime) => runtime.close({ withinMs: 0 })));
+    },
+  };
+}

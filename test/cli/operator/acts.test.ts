@@ -1,0 +1,156 @@
+/** The verbs that change something, ask before, or show a payload, against a real relay. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
+import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
+import { interruption, operatorOf, type RunOperator } from './kit/operator.ts';
+
+let relay: RealRelay;
+let desk: Runtime;
+const run: RunOperator = (...given) => operatorOf({ CALLBOARD_URL: relay.url, CALLBOARD_TOKEN: relay.admin })(...given);
+const asAlice = async () => ({ env: { CALLBOARD_TOKEN: await relay.token('alice', 'invoke') } });
+
+/** Resolves when the action `hang` runs. */
+let hanging = Promise.withResolvers<void>();
+
+beforeAll(async () => {
+  relay = await startRealRelay({ nodeId: 'node-a', label: 'test' });
+  const token = await relay.token('alice', 'connect');
+  desk = createRuntime({ url: relay.link, token, clientId: 'desk', clientType: 'console' });
+  desk.handle('echo', {}, (params) => params);
+  desk.handle('hang', {}, ({}, { signal }) => {
+    hanging.resolve();
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  });
+  desk.connect();
+  await desk.ready();
+  await run(['call', 'alice/desk', 'echo', 'secret=planted-payload', '--id', 'c1'], await asAlice());
+});
+afterAll(async () => {
+  await desk.close({ withinMs: 0 });
+  await relay[Symbol.asyncDispose]();
+});
+
+describe('preflight', () => {
+  it('says what each layer would answer, and exits with 5 where the call would be refused', async () => {
+    const alice = await asAlice();
+    const admitted = await run(['preflight', 'alice/desk', 'echo', 'a=1', '-o', 'json'], alice);
+    expect([admitted.code, JSON.parse(admitted.out)]).toMatchObject([0, { first_refusal: null }]);
+    const refused = await run(['preflight', 'alice/gone', 'echo'], alice);
+    expect(refused).toMatchObject({ code: 5, err: '' });
+    expect(refused.out).toMatch(/^target +refuse +not_connected +relay +/m);
+    expect((await run(['calls', 'ls', '-o', 'ids'])).out).toBe('alice/desk/c1\n');
+  });
+});
+
+describe('calls reveal', () => {
+  it('needs a reason, shows the value, and leaves a row in the audit', async () => {
+    expect(await run(['calls', 'reveal', 'alice/desk/c1'])).toMatchObject({ code: 2, out: '' });
+    const reveal = ['calls', 'reveal', 'alice/desk/c1', '--subject', 'params', '--reason', 'ticket 4711'];
+    const { code, out } = await run([...reveal, '-o', 'json']);
+    expect([code, JSON.parse(out)]).toMatchObject([0, { value: { secret: 'planted-payload' } }]);
+    const rows = await run(['audit', 'ls', '--user-id', 'alice', '--action', 'reveal', '-o', 'json']);
+    expect(JSON.parse(rows.out).items).toMatchObject([
+      { action: 'reveal', outcome: 'revealed', reason: 'ticket 4711', subject: { user_id: 'alice', command_id: 'c1' } },
+    ]);
+    expect(rows.out).not.toContain('planted-payload');
+  });
+
+  it('says what is wrong with 2, and what is not there with 3', async () => {
+    const about = (id: string, ...flags: string[]) =>
+      run(['calls', 'reveal', id, '--reason', 'a look for a test', ...flags]);
+    expect(await about('alice/desk/c1', '--subject', 'params', '--message', 'm1')).toMatchObject({ code: 2, out: '' });
+    expect(await about('alice/desk/c1', '--subject', 'message')).toMatchObject({ code: 2, out: '' });
+    expect(await about('alice/desk/none')).toMatchObject({ code: 3, out: '' });
+  }, 60_000);
+});
+
+describe('a call that is interrupted', () => {
+  it('is cancelled with --cancel-on-interrupt, and its client is told', async () => {
+    hanging = Promise.withResolvers();
+    const { stop, interrupt } = interruption();
+    const alice = await asAlice();
+    const argv = ['call', 'alice/desk', 'hang', '--id', 'h1', '--cancel-on-interrupt'];
+    const calling = run(argv, { ...alice, stop });
+    await hanging.promise;
+    interrupt();
+    expect(await calling).toMatchObject({ code: 130, err: expect.stringContaining('Cancelling alice/desk/h1') });
+    expect(await run(['calls', 'await', 'alice/desk/h1', '-o', 'json'], alice)).toMatchObject({
+      code: 6,
+      out: expect.stringContaining('"outcome":"cancelled"'),
+    });
+  });
+});
+
+describe('clients disconnect', () => {
+  it('does nothing unless the name is typed again, or --yes is given', async () => {
+    const argv = ['clients', 'disconnect', 'alice/desk', '--reason', 'a test'];
+    expect(await run(argv)).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
+    const questions: string[] = [];
+    const ask = async (question: string) => (questions.push(question), 'table');
+    expect(await run(argv, { ask })).toMatchObject({ code: 2, err: expect.stringContaining('nothing was done') });
+    expect(questions).toEqual(['Closing the link of alice/desk. Type desk to go on: ']);
+    const back = new Promise<void>((resolve) => {
+      const forget = desk.onStatus(({ state }) => {
+        if (state === 'disconnected') (forget(), resolve());
+      });
+    });
+    const done = await run([...argv, '-o', 'json'], { ask: async () => 'desk' });
+    expect([done.code, JSON.parse(done.out)]).toMatchObject([0, { state: expect.stringMatching(/closed|requested/) }]);
+    await back;
+    expect(await run(['clients', 'disconnect', 'alice/none', '--yes'])).toMatchObject({ code: 3 });
+    await desk.ready();
+  });
+});
+
+describe('status, top and doctor', () => {
+  it('show figures, and exit with 1 exactly if something needs a person', async () => {
+    const { code, out } = await run(['status', '-o', 'json']);
+    const status = JSON.parse(out);
+    // Whether the loops of this process ran in time depends on the machine.
+    expect(code).toBe(status.needs_attention.length === 0 ? 0 : 1);
+    expect(status).toMatchObject({ label: 'test', calls_per_second: expect.any(Number), waits: 0 });
+    expect(status.p99_ms).toBeGreaterThan(0);
+    const top = await run(['top', '--count', '1', '--sort', 'queued'], { screen: true });
+    expect(top.out).toMatch(/^\u001b\[H\u001b\[J/);
+    expect(top.out).toMatch(/^alice +desk +console /m);
+    const twice = await run(['top', '--count', '2', '--interval', '500ms', '-o', 'jsonl']);
+    const clients = twice.out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).clients[0].client_id);
+    expect(clients).toEqual(['desk', 'desk']);
+  });
+
+  it('checks each step, and ends at the first fault', async () => {
+    const well = await run(['doctor', '-o', 'jsonl']);
+    const checks = well.out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(checks.map(({ check }) => check)).toEqual([
+      ...['contexts', 'address', 'token source', 'relay', 'token', 'version', 'deployment'],
+    ]);
+    expect(checks.slice(0, -1).map(({ verdict }) => verdict)).toEqual(Array(6).fill('ok'));
+    expect(well.out).not.toContain(relay.admin);
+    const wrong = await run(['doctor'], { env: { CALLBOARD_TOKEN: 'wrong' } });
+    expect(wrong).toMatchObject({ code: 4, out: expect.stringMatching(/^token +fault +unauthenticated/m) });
+    const away = await run(['doctor'], { env: { CALLBOARD_URL: 'http://127.0.0.1:1' } });
+    expect(away).toMatchObject({ code: 11, out: expect.stringMatching(/^relay +fault +unreachable/m) });
+  });
+});
+
+describe('nodes drain', () => {
+  it('drains a node, which then refuses calls with 5', async () => {
+    await using other = await startRealRelay({ nodeId: 'node-b' });
+    const there = { CALLBOARD_URL: other.url, CALLBOARD_TOKEN: other.admin };
+    const [node = ''] = (await run(['nodes', 'ls', '-o', 'ids'], { env: there })).out.split('\n');
+    expect(await run(['nodes', 'drain', node], { env: there })).toMatchObject({ code: 2 });
+    const drained = await run(['nodes', 'drain', node, '--yes', '--within', '1s', '-o', 'json'], { env: there });
+    expect([drained.code, JSON.parse(drained.out)]).toMatchObject([0, { node_id: node, draining: true }]);
+    expect(await run(['nodes', 'drain', 'none', '--yes'], { env: there })).toMatchObject({ code: 3 });
+    if ((await run(['nodes', 'ls', '-o', 'ids'], { env: there })).out.trimEnd().includes('\n')) return;
+    const alice = { ...there, CALLBOARD_TOKEN: await other.token('alice', 'invoke') };
+    const refused = await run(['call', 'alice/desk', 'echo', '--connect', '5s', '-o', 'json'], { env: alice });
+    expect([refused.code, JSON.parse(refused.err)]).toMatchObject([5, { code: 'draining', status: 503 }]);
+  });
+});

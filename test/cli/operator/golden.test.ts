@@ -1,0 +1,145 @@
+/**
+ * The whole output of each verb in each form, compared with the files in `golden/`. `npm run golden` writes them anew;
+ * read the difference before you commit it.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Verb } from '../../../src/cli/operator/verb.ts';
+import { VERBS } from '../../../src/cli/operator/verbs/table.ts';
+import { VERSION } from '../../../src/version.ts';
+import { ADMIN } from '../../http/kit/http-relay.ts';
+import { until } from '../../relay/kit/test-relay.ts';
+import { ACTION, startGoldenRelay, type GoldenRelay } from './kit/golden-relay.ts';
+import { operatorOf, type Ended } from './kit/operator.ts';
+
+/** What follows the name of each verb. Verbs that change something come last within their noun. */
+const ARGUMENTS: Readonly<Record<string, string>> = {
+  top: '--count 1',
+  'nodes drain': 'node-a --yes --within 1s',
+  'clients get': 'alice/desk',
+  'clients actions': 'alice/desk',
+  'clients watch': '--count 1',
+  'clients disconnect': 'alice/desk --yes',
+  'users get': 'alice',
+  'sites get': 'alice/board',
+  call: 'alice/desk lamp.set on:=true --id c1',
+  preflight: 'alice/desk lamp.set on:=true',
+  'calls get': 'alice/desk/c2',
+  'calls await': 'alice/desk/c3 --within 0ms',
+  'calls cancel': 'alice/desk/c1',
+  'calls tail': '--outcome completed --count 1',
+  'calls reveal': 'alice/desk/c1 --subject params --reason golden-output',
+  'waits watch': '--older 1s --count 1',
+  'streams ls': 'alice',
+  'messages ls': 'alice/clients/desk',
+  'messages tail': 'alice/clients/desk --count 2',
+  'context add': 'prod https://relay.example --token-command pass',
+  'context use': 'prod',
+  'context rm': 'prod',
+  completion: 'fish',
+};
+/** What they print needs events while they run. */
+const EVENTS = ['clients watch', 'calls tail'];
+/** Run after all others, since they change what those show. */
+const LAST = ['clients disconnect', 'nodes drain'];
+const FORMS = ['table', 'json', 'jsonl', 'ids'];
+/** Ids of calls that are made until an event arrives. */
+const REPEATED = /\bt\d{4}\b/g;
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+const config = mkdtempSync(join(tmpdir(), 'callboard-golden-'));
+afterAll(() => rmSync(config, { recursive: true, force: true }));
+
+/** The text of a run, with a name in place of what differs from run to run: ids that the relay makes, ports and folders. */
+function shown(line: string, { code, out, err }: Ended, url: string): string {
+  const words = `$ callboard ${line}\n${out}${err && `stderr: ${err}`}exit ${code}\n`;
+  return (
+    words
+      .replaceAll(url, 'http://relay')
+      .replaceAll(config, '/home/operator/.config')
+      .replaceAll(VERSION, '1.2.3')
+      .replaceAll(REPEATED, 't0001')
+      // They count the calls that are made until an event arrives.
+      .replaceAll(/(counters"?:? *)\[.*?\]/g, '$1[]')
+      .replaceAll(UUID, '00000000-0000-0000-0000-000000000000')
+  );
+}
+
+describe('the output', () => {
+  let golden: GoldenRelay;
+  beforeAll(async () => {
+    golden = await startGoldenRelay();
+  });
+  afterAll(() => golden[Symbol.asyncDispose]());
+
+  const others = VERBS.filter(({ name }) => !EVENTS.includes(name) && !LAST.includes(name));
+  const last = LAST.flatMap((name) => VERBS.find((verb) => verb.name === name) ?? []);
+
+  async function compare({ name, output }: Verb): Promise<void> {
+    const { relay } = golden;
+    const run = operatorOf({ CALLBOARD_URL: relay.url, CALLBOARD_TOKEN: ADMIN, XDG_CONFIG_HOME: config });
+    const given = [name, ARGUMENTS[name] ?? ''].join(' ').trim();
+    let text = '';
+    for (const form of output === false ? [null] : FORMS) {
+      const line = form === null ? given : `${given} -o ${form}`;
+      text += shown(line, await run(line.split(' '), { clock: relay.clock }), relay.url);
+    }
+    expect(text).not.toContain(ADMIN);
+    await expect(text).toMatchFileSnapshot(`golden/${name.replaceAll(' ', '-')}.txt`);
+  }
+
+  it.each(others.map((verb) => [verb.name, verb]))('of %s', (_, verb) => compare(verb));
+
+  /** Does this until the run has ended, since a subscription begins some time after its request. */
+  async function repeated(running: Promise<Ended>, act: () => Promise<unknown>): Promise<Ended> {
+    let over = false;
+    void running.finally(() => (over = true));
+    while (!over) await act();
+    return running;
+  }
+
+  it.each([
+    ['calls tail', callOnce],
+    ['clients watch', changeActions],
+  ] as const)('of %s', async (name, act) => {
+    const { relay } = golden;
+    const run = operatorOf({ CALLBOARD_URL: relay.url, CALLBOARD_TOKEN: ADMIN });
+    let text = '';
+    for (const form of FORMS) {
+      const line = `${name} ${ARGUMENTS[name]} -o ${form}`;
+      const ended = await repeated(run(line.split(' ')), () => act(golden));
+      text += shown(line, ended, relay.url);
+    }
+    await expect(text).toMatchFileSnapshot(`golden/${name.replaceAll(' ', '-')}.txt`);
+  });
+
+  it.each(last.map((verb) => [verb.name, verb]))('of %s', (_, verb) => compare(verb));
+
+  it('of no verb is missing', () => {
+    const covered = new Set([...others, ...last].map(({ name }) => name).concat(EVENTS));
+    expect(VERBS.filter(({ name }) => !covered.has(name))).toEqual([]);
+  });
+});
+
+let made = 0;
+
+async function callOnce({ relay, desk }: GoldenRelay): Promise<void> {
+  const command_id = `t${String(++made).padStart(4, '0')}`;
+  const answered = relay.post('/connections/alice/desk/actions/lamp.set', { command_id });
+  await desk.next('command');
+  desk.send({ type: 'result', command_id }, null);
+  await answered;
+}
+
+/** Leaves the actions as they were. */
+async function changeActions({ relay, desk }: GoldenRelay): Promise<void> {
+  for (const actions of [[], [ACTION]]) {
+    desk.send({ type: 'actions' }, { actions });
+    const names = JSON.stringify(actions.map(({ name }) => name));
+    await until(async () => JSON.stringify((await relay.data(NAMES))['connection'].actionNames) === names);
+  }
+}
+
+const NAMES = '{ connection(userId: "alice", clientId: "desk") { actionNames } }';

@@ -1,0 +1,44 @@
+/** What a command loads: the operators' commands and their library are loaded only when one of them runs. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, it, onTestFinished } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '../../..');
+/** Prints the address of each module that is loaded. */
+const HOOK = `data:text/javascript,${encodeURIComponent(`
+import { registerHooks } from 'node:module';
+registerHooks({ load(url, context, next) { process.stderr.write('LOADED ' + url + '\\n'); return next(url, context); } });
+`)}`;
+
+/** The modules that the command loads; it is stopped when it has printed something. */
+async function loadedBy(...argv: string[]): Promise<readonly string[]> {
+  const env = { PATH: process.env['PATH'] ?? '', XDG_CONFIG_HOME: '/nonexistent', CALLBOARD_PORT: '0' };
+  const child = spawn(process.execPath, ['--import', HOOK, 'src/bin.ts', ...argv], {
+    cwd: ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  child.stdout.once('data', () => child.kill('SIGINT'));
+  const lines = (await text(child.stderr)).split('\n');
+  return lines.filter((line) => line.startsWith('LOADED ')).map((line) => line.slice('LOADED '.length));
+}
+
+const has = (modules: readonly string[], part: string): boolean => modules.some((url) => url.includes(part));
+
+it('serve loads no Stricli and no command of operators', async () => {
+  const modules = await loadedBy('serve', '--json');
+  expect(has(modules, '/src/callboard.ts')).toBe(true);
+  expect([has(modules, '@stricli'), has(modules, '/cli/operator/app.ts'), has(modules, '/generated/cli.ts')]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+}, 120_000);
+
+it('a command of operators loads its own code and no other', async () => {
+  const modules = await loadedBy('context', 'ls');
+  expect([has(modules, '@stricli'), has(modules, '/operator/run/context.ts')]).toEqual([true, true]);
+  expect([has(modules, '/operator/run/calls.ts'), has(modules, '/src/callboard.ts')]).toEqual([false, false]);
+}, 120_000);

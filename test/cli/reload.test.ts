@@ -1,0 +1,113 @@
+/** Credentials and certificates that are read again when their files change. */
+import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { reloadOnChange } from '../../src/cli/reload.ts';
+import { readConfig } from '../../src/config.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { CERTIFICATE, OTHER_CERTIFICATE } from '../kit/certificates.ts';
+import { FakeClock } from '../kit/clock.ts';
+
+const FIRST = 'the first secret of more than 32 bytes';
+const SECOND = 'the second secret of more than 32 bytes';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'callboard-reload-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const path = (name: string): string => join(folder, name);
+const put = (name: string, text: string): void => writeFileSync(path(name), text);
+
+/** Starts watching the files. Instead of a relay, it only records what is replaced. */
+function started(env: Record<string, string>) {
+  const replaced: unknown[] = [];
+  const lines: string[] = [];
+  const clock = new FakeClock();
+  const log = createLog({ level: 'info', sink: { write: (line) => void lines.push(line) } });
+  const callboard = {
+    replaceCredentials: ({ adminTokens, secret, previousSecret }: Record<string, unknown>) =>
+      void replaced.push({ adminTokens, secret, previousSecret }),
+    replaceCertificate: (tls: unknown) => void replaced.push(tls),
+  };
+  const stop = reloadOnChange(readConfig(env, []), { callboard, env, argv: [], clock, log });
+  return { replaced, lines, clock, log, stop, look: () => clock.advance(5_000) };
+}
+
+it('replaces the credentials when a file has changed, and never before', async () => {
+  put('secret', FIRST);
+  const { replaced, look } = started({ CALLBOARD_SECRET_FILE: path('secret') });
+  await look();
+  expect(replaced).toEqual([]);
+  put('secret', `${SECOND}\n${FIRST}\n`);
+  await look();
+  await look();
+  expect(replaced).toEqual([{ adminTokens: [], secret: SECOND, previousSecret: FIRST }]);
+});
+
+it('sees a file that is replaced by a symbolic link, as mounted secrets are', async () => {
+  put('one', FIRST);
+  put('two', SECOND);
+  symlinkSync(path('one'), path('secret'));
+  const { replaced, look } = started({ CALLBOARD_SECRET_FILE: path('secret') });
+  symlinkSync(path('two'), path('next'));
+  renameSync(path('next'), path('secret'));
+  await look();
+  expect(replaced).toMatchObject([{ secret: SECOND, previousSecret: null }]);
+});
+
+it('keeps the present credentials while a file is faulty or missing, logs that once, and takes the next valid file', async () => {
+  put('secret', FIRST);
+  const { replaced, lines, look } = started({ CALLBOARD_SECRET_FILE: path('secret') });
+  put('secret', 'too short');
+  await look();
+  await look();
+  expect([replaced, lines.length]).toEqual([[], 1]);
+  expect(lines[0]).toContain('CALLBOARD_SECRET_FILE: expected at least 32 bytes');
+  expect(lines[0]).not.toContain('too short');
+  rmSync(path('secret'));
+  await look();
+  expect([replaced, lines.length]).toEqual([[], 2]);
+  put('secret', SECOND);
+  await look();
+  expect(replaced).toMatchObject([{ secret: SECOND }]);
+});
+
+it('replaces the certificate when its files have changed', async () => {
+  const write = ({ cert, key }: typeof CERTIFICATE): void => {
+    put('tls.crt', cert);
+    put('tls.key', key);
+  };
+  write(CERTIFICATE);
+  const env = { CALLBOARD_TLS_CERT: path('tls.crt'), CALLBOARD_TLS_KEY: path('tls.key'), CALLBOARD_SECRET: FIRST };
+  const { replaced, look } = started(env);
+  put('tls.crt', OTHER_CERTIFICATE.cert);
+  await look();
+  expect(replaced).toEqual([]);
+  write(OTHER_CERTIFICATE);
+  await look();
+  expect(replaced).toContainEqual({ cert: OTHER_CERTIFICATE.cert.trimEnd(), key: OTHER_CERTIFICATE.key.trimEnd() });
+});
+
+it('redacts a secret that it has read', async () => {
+  put('secret', FIRST);
+  const { lines, log, look } = started({ CALLBOARD_SECRET_FILE: path('secret') });
+  put('secret', SECOND);
+  await look();
+  log.info({ text: SECOND }, `it is ${SECOND}`);
+  expect(lines.join('')).not.toContain(SECOND);
+});
+
+it('reads nothing without such files, and nothing after it was stopped', async () => {
+  const without = started({ CALLBOARD_SECRET: FIRST });
+  await without.look();
+  expect(without.replaced).toEqual([]);
+  put('secret', FIRST);
+  const { replaced, look, stop } = started({ CALLBOARD_SECRET_FILE: path('secret') });
+  stop();
+  put('secret', SECOND);
+  await look();
+  expect(replaced).toEqual([]);
+});

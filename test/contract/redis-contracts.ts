@@ -1,0 +1,36 @@
+/** Runs the contract of every Redis store, except that of spilled payloads, on any Redis. */
+import { commandContract } from './commands.ts';
+import { commandModel } from './commands-model.ts';
+import { connectionContract } from './connections.ts';
+import { contextContract } from './contexts.ts';
+import { dedupContract } from './dedup.ts';
+import { historyContract } from './history.ts';
+import { inspectorContract } from './inspector.ts';
+import type { HistoryBounds } from './kit/bench.ts';
+import type { RedisBench, RedisBenchOptions } from './kit/redis-bench.ts';
+import { nodeContract } from './nodes.ts';
+import { sessionContract } from './sessions.ts';
+import { siteContract } from './sites.ts';
+import { waiterContract } from './waiters.ts';
+
+type MakeRedisBench = (options?: RedisBenchOptions) => Promise<RedisBench>;
+
+/** Has fewer random runs than the Redis of the test run, because each act is a round trip. */
+export function redisContracts(name: string, make: MakeRedisBench): void {
+  connectionContract(name, () => make(), { runs: 10, order: 'bytes' });
+  contextContract(name, () => make(), { runs: 10 });
+  commandContract(name, () => make());
+  commandModel(name, () => make(), 15);
+  waiterContract(name, () => make());
+  nodeContract(name, () => make());
+  inspectorContract(name, () => make());
+  historyContract(name, (bounds) => make(boundsOf(bounds)), { runs: 8 });
+  dedupContract(name, () => make(), { runs: 8 });
+  siteContract(name, () => make());
+  sessionContract(name, () => make());
+}
+
+/** The bounds that are set. An option that is present but undefined would replace its default. */
+export function boundsOf(bounds: HistoryBounds = {}): RedisBenchOptions {
+  return Object.fromEntries(Object.entries(bounds).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,212 @@
+/** The audit of administrators: what is recorded, who sees it, and the verification of its chain. */
+import { describe, expect, it } from 'vitest';
+import { ChainVerifier } from '../../src/core/audit/verify.ts';
+import type { Core } from '../../src/core/core.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import { toJson } from '../../src/core/json.ts';
+import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { settle } from '../kit/clock.ts';
+import { admin, connect, testCore, user } from '../kit/core.ts';
+
+const alice = user('alice');
+const SECRET_TEXT = 'the-payload-that-must-not-leak';
+const target = { userId: 'alice', clientId: 'tab', action: 'open', params: toJson({ text: SECRET_TEXT }) };
+const key = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
+const PAGE = { first: 100, after: null };
+
+/** A backend whose audit store does not answer. */
+function away(backend: MemoryBackend): MemoryBackend {
+  const refuse = (): never => {
+    throw new CallboardError('store_unavailable', 'The store does not answer.');
+  };
+  return { ...backend, audit: { head: refuse, append: refuse, list: refuse, lines: refuse } };
+}
+
+async function ended(core: Core): Promise<void> {
+  const client = await connect(core, alice);
+  const call = core.rpc.invoke(alice, { ...target, commandId: 'c1' });
+  await settle();
+  await client.result(client.last, { text: SECRET_TEXT });
+  await call;
+}
+
+const events = async (core: Core, requester = admin) => (await core.audit.events(requester, {}, PAGE)).nodes;
+const lines = (core: Core): Promise<readonly string[]> => core.audit.chain(admin, 0, 1000).then((part) => part.lines);
+const reveal = (core: Core, requester = admin) =>
+  core.reveals.reveal(requester, { target: { kind: 'command_result', ...key }, reason: 'asked by the user' });
+
+describe('the audit', () => {
+  it('records what administrators do, with the reason, the request and the outcome', async () => {
+    await using relay = await testCore();
+    const { core } = relay;
+    const client = await connect(core, alice);
+    const call = core.rpc.invoke(alice, { ...target, commandId: 'c1' });
+    await settle();
+    await core.rpc.cancel(admin, key, 'hangs', 'request-1');
+    const gone = core.delivery.disconnectClient(admin, key, 'too loud', 'request-2');
+    await settle();
+    await relay.clock.advance(1_000);
+    await gone;
+    await core.delivery.drainNode(admin, 'n1', 0);
+    await relay.clock.advance(60_000);
+    await call;
+    expect(client.cancels).toEqual(['c1']);
+    expect(await events(core)).toMatchObject([
+      { action: 'drain', subject: { nodeId: 'n1' }, reason: null, outcome: 'requested' },
+      {
+        action: 'disconnect',
+        subject: { userId: 'alice', clientId: 'tab', instanceId: 'i1', nodeId: 'n1' },
+        ...{ reason: 'too loud', requestId: 'request-2', outcome: 'closed', who: 'admin:test', node: 'n1' },
+      },
+      { action: 'cancel', subject: key, reason: 'hangs', requestId: 'request-1', outcome: 'requested' },
+    ]);
+  });
+
+  it('does not record ordinary calls, nor cancellations of one’s own calls or of ended ones', async () => {
+    await using relay = await testCore();
+    const { core } = relay;
+    await ended(relay.core);
+    void core.rpc.invoke(admin, { ...target, commandId: 'c2' });
+    await settle();
+    await core.rpc.cancel(admin, { ...key, commandId: 'c2' }, null);
+    await core.rpc.cancel(admin, key, null);
+    await core.rpc.cancel(alice, key, null);
+    expect(await events(core)).toEqual([]);
+  });
+
+  it('stops every act and every payload while it cannot be written', async () => {
+    await using relay = await testCore({ wrap: away });
+    const { core } = relay;
+    await ended(core);
+    const unavailable = expect.objectContaining({ code: 'audit_unavailable', status: 503 });
+    const client = await connect(core, alice, { instanceId: 'i2' });
+    void core.rpc.invoke(alice, { ...target, commandId: 'c2' });
+    await settle();
+    await expect(core.delivery.disconnectClient(admin, key, null)).rejects.toEqual(unavailable);
+    await expect(core.rpc.cancel(admin, { ...key, commandId: 'c2' }, null)).rejects.toEqual(unavailable);
+    await expect(core.delivery.drainNode(admin, 'n1', 0)).rejects.toEqual(unavailable);
+    await expect(reveal(core)).rejects.toEqual(unavailable);
+    await expect(Promise.resolve(core.reveals.read(admin, key, null))).rejects.toEqual(unavailable);
+    await settle();
+    expect([client.closes, client.cancels, core.draining]).toEqual([[], [], false]);
+    expect((await reveal(core, alice)).value).toContain(SECRET_TEXT);
+  });
+
+  it('shows users which administrator did what with their own data, and nothing of others', async () => {
+    await using relay = await testCore();
+    const { core } = relay;
+    await ended(core);
+    await reveal(core);
+    await core.delivery.drainNode(admin, 'n1', 0);
+    expect(await events(core, alice)).toMatchObject([
+      { action: 'reveal', who: 'admin:test', reason: 'asked by the user', outcome: 'revealed', subject: key },
+    ]);
+    expect(await events(core, user('bob'))).toEqual([]);
+    await expect(core.audit.events(user('bob'), { userId: 'alice' }, PAGE)).rejects.toMatchObject({
+      code: 'not_found',
+    });
+    await expect(core.audit.chain(alice, 0, 10)).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(core.audit.events(null, {}, PAGE)).rejects.toMatchObject({ code: 'unauthenticated' });
+  });
+
+  it('filters and pages its events', async () => {
+    await using relay = await testCore();
+    const { core } = relay;
+    for (let i = 0; i < 5; i++) await core.reveals.read(admin, { userId: i % 2 ? 'bob' : 'alice', stream: 's' }, null);
+    const first = await core.audit.events(admin, { userId: 'alice' }, { first: 2, after: null });
+    expect([first.nodes.map(({ seq }) => seq), first.hasNextPage]).toEqual([[5, 3], true]);
+    const rest = await core.audit.events(admin, { userId: 'alice' }, { first: 2, after: first.cursors.end() });
+    expect([rest.nodes.map(({ seq }) => seq), rest.hasNextPage]).toEqual([[1], false]);
+    expect((await core.audit.events(admin, { action: 'drain' }, PAGE)).nodes).toEqual([]);
+    expect((await core.audit.events(admin, { who: 'admin:test' }, PAGE)).nodes).toHaveLength(5);
+  });
+
+  it('holds no payload and no token', async () => {
+    await using relay = await testCore();
+    await ended(relay.core);
+    await reveal(relay.core);
+    const params = { target: { kind: 'command_params', ...key } as const, reason: 'asked by the user' };
+    expect((await relay.core.reveals.reveal(admin, params)).value).toContain(SECRET_TEXT);
+    const text = (await lines(relay.core)).join('\n');
+    expect(text).toContain('asked by the user');
+    expect(text).not.toContain(SECRET_TEXT);
+  });
+});
+
+describe('revealing a payload', () => {
+  it('needs a reason of 8 to 256 characters and answers the value with its digest and expiry', async () => {
+    await using relay = await testCore();
+    const { core } = relay;
+    await ended(core);
+    const target = { kind: 'command_result', ...key } as const;
+    for (const reason of ['', 'short', '        ', 'x'.repeat(257)])
+      await expect(core.reveals.reveal(admin, { target, reason })).rejects.toMatchObject({ code: 'invalid_argument' });
+    const { value, digest, expiresAt } = await reveal(core);
+    expect(digest).toBe(createCrypto('x').sha256(value));
+    expect(expiresAt).toBeGreaterThan(relay.clock.now());
+    expect(await events(core)).toHaveLength(1);
+  });
+
+  it('answers alike for absent and foreign payloads, and then writes no row', async () => {
+    await using relay = await testCore();
+    const { core } = relay;
+    await ended(core);
+    const of = (requester: typeof admin, commandId: string, userId = 'alice') =>
+      core.reveals.reveal(requester, {
+        target: { kind: 'command_params', ...key, userId, commandId },
+        reason: 'asked by the user',
+      });
+    await expect(of(admin, 'absent')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(of(user('bob'), 'c1')).rejects.toMatchObject({ code: 'not_found' });
+    expect(await events(core)).toEqual([]);
+  });
+
+  it('is limited to 60 an hour for each administrator', async () => {
+    await using relay = await testCore();
+    const { core } = relay;
+    await ended(core);
+    for (let i = 0; i < 60; i++) await reveal(core);
+    await expect(reveal(core)).rejects.toMatchObject({ code: 'rate_limited' });
+    expect((await reveal(core, alice)).value).toContain(SECRET_TEXT);
+    const other = { ...admin, name: 'other' } as typeof admin;
+    expect((await reveal(core, other)).value).toContain(SECRET_TEXT);
+  });
+});
+
+describe('the verification of the chain', () => {
+  const { sign } = createCrypto('test');
+  const verify = (chain: readonly string[], keys = [sign]) => {
+    const verifier = new ChainVerifier(keys);
+    for (const line of chain) verifier.add(line);
+    return verifier.report();
+  };
+  const chain = async (): Promise<readonly string[]> => {
+    await using relay = await testCore();
+    for (let i = 0; i < 6; i++) await relay.core.reveals.read(admin, { userId: 'alice', stream: `s${i}` }, null);
+    return lines(relay.core);
+  };
+
+  it('finds a changed, a removed, a moved and a repeated row, and rows under another key', async () => {
+    const rows = await chain();
+    expect(verify(rows)).toMatchObject({ rows: 6, firstSeq: 1, lastSeq: 6, fault: null });
+    const changed = rows.map((line, i) => (i === 2 ? line.replace('alice', 'alicf') : line));
+    expect(verify(changed).fault).toMatchObject({ seq: 3, message: expect.stringContaining('changed') });
+    expect(verify(rows.toSpliced(2, 1)).fault).toMatchObject({ seq: 4, message: expect.stringContaining('missing') });
+    expect(verify(rows.slice(1)).fault).toMatchObject({ seq: 2, message: expect.stringContaining('Row 1 is missing') });
+    const moved = [rows[0], rows[2], rows[1], ...rows.slice(3)].map((line) => line ?? '');
+    expect(verify(moved).fault).not.toBeNull();
+    expect(verify([...rows, rows[5] ?? '']).fault).toMatchObject({ seq: 6, message: expect.stringContaining('place') });
+    expect(verify(['nonsense']).fault).toMatchObject({ seq: null });
+    expect(verify(rows, [createCrypto('other').sign]).fault).toMatchObject({ seq: 1 });
+    expect(verify(rows, [createCrypto('new').sign, sign]).fault).toBeNull();
+  });
+
+  it('does not accept a forged row that claims that rows were trimmed', async () => {
+    const rows = await chain();
+    const forged = JSON.stringify({ seq: 7, prev: '', at: 0, node: 'n1', kind: 'trim', through: 2, throughMac: 'x' });
+    const mac = createCrypto('guess').sign(forged);
+    const line = `${forged.slice(0, -1)},"mac":"${mac}"}`;
+    expect(verify([...rows.slice(2), line]).fault).not.toBeNull();
+  });
+});

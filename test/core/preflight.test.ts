@@ -1,0 +1,268 @@
+/** A preflight predicts what an invocation would be answered, and changes nothing. */
+import { describe, expect, it } from 'vitest';
+import { compilePolicy } from '../../src/core/auth/rules.ts';
+import type { Core, Invocation, InvokeRequest } from '../../src/core/core.ts';
+import { toJson, trustJson, type JsonText } from '../../src/core/json.ts';
+import type { Preflight } from '../../src/core/rpc/preflight-result.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
+import { settle } from '../kit/clock.ts';
+import { admin, connect, testCore, user, type TestClient, type TestOptions } from '../kit/core.ts';
+import { seeded } from './kit/random-calls.ts';
+import { wholeStore } from './kit/whole-store.ts';
+
+const alice = user('alice');
+const target = { userId: 'alice', clientId: 'tab', action: 'open', params: toJson({ n: 1 }) };
+const large = trustJson(JSON.stringify({ text: 'x'.repeat(20_000) }));
+
+async function both(core: Core, over: Partial<InvokeRequest> = {}): Promise<readonly [Preflight, Invocation]> {
+  const request = { ...target, waitFor: 'admitted', ...over } as const;
+  return [await core.rpc.preflight(alice, request), await core.rpc.invoke(alice, request)];
+}
+
+type Case = {
+  readonly code: string;
+  readonly layer: string;
+  readonly state: string;
+  readonly options?: TestOptions;
+  readonly prepare?: (core: Core) => Promise<unknown>;
+  readonly call?: Partial<InvokeRequest>;
+};
+
+const online = (core: Core): Promise<TestClient> => connect(core, alice);
+const waiting = async (core: Core, over: Partial<InvokeRequest>): Promise<void> => {
+  void core.rpc.invoke(alice, { ...target, ...over });
+  await settle();
+};
+
+/** Each code with which an invocation can be refused, and a state in which it is. */
+const CASES: readonly Case[] = [
+  {
+    code: 'policy_denied',
+    layer: 'policy',
+    state: 'a rule of the policy denies it',
+    options: {
+      policy: compilePolicy({
+        rules: [{ name: 'no', effect: 'deny', actions: ['open'] }],
+        scopes: [],
+        userCapacity: null,
+      }),
+    },
+    prepare: online,
+  },
+  { code: 'draining', layer: 'relay', state: 'the node drains', prepare: (core) => core.drain(0) },
+  {
+    code: 'action_not_advertised',
+    layer: 'action',
+    state: 'the client lacks the action',
+    prepare: online,
+    call: { action: 'close' },
+  },
+  {
+    code: 'share_exceeded',
+    layer: 'waits',
+    state: 'the caller waits too often',
+    options: { shares: createShares({ waits: { guarantee: 1, total: null } }) },
+    prepare: async (core) => (await online(core), await waiting(core, {})),
+  },
+  {
+    code: 'store_full',
+    layer: 'storage',
+    state: 'large params find no room',
+    options: {
+      spill: () => ({ ...FULL_SPILL }),
+    },
+    prepare: online,
+    call: { params: large },
+  },
+  {
+    code: 'command_conflict',
+    layer: 'conflict',
+    state: 'another request has the id',
+    prepare: async (core) => (await online(core), await waiting(core, { commandId: 'c1', params: toJson({ n: 2 }) })),
+    call: { commandId: 'c1' },
+  },
+  { code: 'not_connected', layer: 'target', state: 'the client is away', call: { connectWithinMs: 0 } },
+  {
+    code: 'instance_mismatch',
+    layer: 'target',
+    state: 'another instance is connected',
+    prepare: online,
+    call: { instanceId: 'i9' },
+  },
+  {
+    code: 'capacity_exceeded',
+    layer: 'capacity',
+    state: 'the scope is full',
+    options: { policy: compilePolicy({ rules: [], scopes: [], userCapacity: 1 }) },
+    prepare: async (core) => (await online(core), await waiting(core, {})),
+  },
+  {
+    code: 'capacity_exceeded',
+    layer: 'capacity',
+    state: 'eight callers wait on the command',
+    prepare: async (core) => {
+      await online(core);
+      for (let i = 0; i < 8; i++) await waiting(core, { commandId: 'c1', waitFor: 'completed' });
+    },
+    call: { commandId: 'c1', waitFor: 'completed' },
+  },
+  {
+    code: 'queue_full',
+    layer: 'capacity',
+    state: 'a thousand commands wait for the client',
+    options: { policy: compilePolicy({ rules: [], scopes: [], userCapacity: 5000 }) },
+    prepare: async (core) => {
+      const request = { ...target, connectWithinMs: 60_000, waitFor: 'admitted' } as const;
+      for (let i = 0; i < 1000; i++) await core.rpc.invoke(alice, request);
+    },
+    call: { connectWithinMs: 60_000 },
+  },
+  {
+    code: 'share_exceeded',
+    layer: 'capacity',
+    state: 'no room is left for the mark of a chosen id',
+    options: { shares: createShares({ marks: { guarantee: 1, total: 1 } }) },
+    prepare: async (core) => (await online(core), await waiting(core, { commandId: 'c1' })),
+    call: { commandId: 'c2' },
+  },
+  {
+    code: 'share_exceeded',
+    layer: 'capacity',
+    state: 'waiting params fill the share',
+    options: { shares: createShares({ queued_bytes: { guarantee: 10, total: 20 } }) },
+    call: { params: toJson({ text: 'x'.repeat(100) }), connectWithinMs: 1000 },
+  },
+];
+
+const FULL_SPILL = await fullSpill();
+
+async function fullSpill() {
+  const { createMemorySpill } = await import('../../src/backends/spill/memory.ts');
+  const { createCrypto } = await import('../../src/platform/crypto.ts');
+  const { systemClock } = await import('../../src/platform/clock.ts');
+  return createMemorySpill(systemClock, createCrypto('x'), createShares({ spilled_bytes: { guarantee: 1, total: 1 } }));
+}
+
+describe('a preflight', () => {
+  it.each(CASES)('refuses in the layer $layer with $code when $state', async ({ options, prepare, ...given }) => {
+    await using relay = await testCore(options);
+    await prepare?.(relay.core);
+    const [preflight, invocation] = await both(relay.core, given.call);
+    expect(preflight.firstRefusal).toMatchObject({ layer: given.layer, code: given.code, askedOf: 'relay' });
+    expect(preflight.wouldAdmit).toBe('refuse');
+    expect(invocation).toMatchObject({ kind: 'refused', code: given.code, message: preflight.firstRefusal?.message });
+  });
+
+  it('passes every layer of the relay for a call that is admitted, and reports the client’s layers as unknown', async () => {
+    await using relay = await testCore();
+    await online(relay.core);
+    const [preflight, invocation] = await both(relay.core);
+    expect(invocation.kind).toBe('pending');
+    expect(preflight).toMatchObject({ wouldAdmit: 'pass', firstRefusal: null, command: null, asOf: relay.clock.now() });
+    const seen = preflight.layers.map(({ layer, verdict, askedOf }) => `${layer} ${verdict} ${askedOf}`);
+    expect(seen).toEqual([
+      ...['identity', 'scope', 'address', 'input', 'policy', 'relay', 'action', 'waits'].map((l) => `${l} pass relay`),
+      ...['storage', 'conflict', 'target', 'capacity'].map((layer) => `${layer} pass relay`),
+      ...['arguments', 'authorizer', 'approval', 'lease'].map((layer) => `client_${layer} unknown client`),
+    ]);
+    const capacity = preflight.layers.find(({ layer }) => layer === 'capacity');
+    expect(JSON.parse(capacity?.evidence ?? '')).toEqual({
+      scopeId: 'alice',
+      reserved: 0,
+      limit: 10_000,
+      queued: 0,
+      of: 1000,
+    });
+  });
+
+  it('names the command that a known id would attach to or replay, even while the node drains', async () => {
+    await using relay = await testCore();
+    const client = await online(relay.core);
+    const call = relay.core.rpc.invoke(alice, { ...target, commandId: 'c1' });
+    await settle();
+    const live = await relay.core.rpc.preflight(alice, { ...target, commandId: 'c1' });
+    expect(live).toMatchObject({ wouldAdmit: 'pass', command: { commandId: 'c1', outcome: null } });
+    await client.result(client.last);
+    await call;
+    await relay.core.drain(0);
+    const ended = await relay.core.rpc.preflight(alice, { ...target, commandId: 'c1' });
+    expect(ended).toMatchObject({ wouldAdmit: 'pass', command: { commandId: 'c1', outcome: 'completed' } });
+  });
+
+  it('refuses wrong input with every fault, and asks no further layer', async () => {
+    await using relay = await testCore();
+    const wrong = { ...target, clientId: 'a/b', respondWithinMs: -1 };
+    const preflight = await relay.core.rpc.preflight(alice, wrong);
+    expect(preflight.firstRefusal).toMatchObject({ layer: 'input', code: 'invalid_argument' });
+    const { errors } = JSON.parse(preflight.firstRefusal?.evidence ?? '');
+    expect(errors.map(({ parameter }: { parameter: string }) => parameter)).toEqual(['client_id', 'respond_within_ms']);
+    const later = preflight.layers.slice(4).filter(({ askedOf }) => askedOf === 'relay');
+    expect(new Set(later.map(({ verdict }) => verdict))).toEqual(new Set(['skipped']));
+    const reserved = trustJson('{"__cooperative_site_id":1}') as JsonText;
+    const refused = await relay.core.rpc.preflight(alice, { ...target, params: reserved });
+    expect(refused.firstRefusal).toMatchObject({ layer: 'input', code: 'reserved_parameter' });
+  });
+
+  it('is refused as the invocation is: without a token, without the scope, and alike for a foreign and an absent user', async () => {
+    await using relay = await testCore();
+    await connect(relay.core, user('bob'));
+    const ask = (who: Parameters<Core['rpc']['preflight']>[0], userId: string) =>
+      relay.core.rpc.preflight(who, { ...target, userId });
+    await expect(ask(null, 'alice')).rejects.toMatchObject({ code: 'unauthenticated' });
+    await expect(ask(user('alice', 'connect'), 'alice')).rejects.toMatchObject({ code: 'forbidden' });
+    const messages = [];
+    for (const other of ['bob', 'nobody']) {
+      const error = await ask(alice, other).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'not_found' });
+      messages.push(String(error));
+    }
+    expect(messages[0]).toBe(messages[1]);
+    expect((await ask(admin, 'bob')).wouldAdmit).toBe('pass');
+  });
+
+  it(
+    'agrees with the invocation that follows in random states, and changes nothing',
+    { timeout: 120_000 },
+    async () => {
+      const verdicts = new Map<string, number>();
+      for (let seed = 1; seed <= 60; seed++) {
+        const random = seeded(seed);
+        const shares = createShares({
+          waits: { guarantee: random.pick([2, 6, 100]), total: null },
+          marks: { guarantee: random.pick([1, 4, 1000]), total: random.pick([4, 1000, 1000]) < 4 ? 4 : 1000 },
+          queued_bytes: { guarantee: random.pick([100, 100_000]), total: 100_000 },
+        });
+        const policy = compilePolicy({
+          rules: [{ name: 'no-close', effect: 'deny', actions: ['forbidden'], clientTypes: ['browser'] }],
+          scopes: [{ id: 'team', members: ['bob'], capacity: 2 }],
+          userCapacity: random.pick([3, 50]),
+        });
+        await using relay = await testCore({ shares, policy });
+        const world = random.world(relay);
+        for (let step = 0; step < 25; step++) {
+          await world.act();
+          const { requester, request } = world.call();
+          await settle();
+          const before = await wholeStore(relay.backend, shares, ['alice', 'bob']);
+          const counts = new Map(relay.counts);
+          const preflight = await relay.core.rpc.preflight(requester, request);
+          expect(await wholeStore(relay.backend, shares, ['alice', 'bob'])).toEqual(before);
+          expect(relay.counts).toEqual(counts);
+          const invocation = await world.invoke(requester, request);
+          const at = `seed ${seed}, step ${step}`;
+          if (preflight.wouldAdmit === 'pass') expect(invocation.kind, at).not.toBe('refused');
+          else expect(invocation, at).toMatchObject({ kind: 'refused', code: preflight.firstRefusal?.code });
+          const key = preflight.firstRefusal?.code ?? preflight.wouldAdmit;
+          verdicts.set(key, (verdicts.get(key) ?? 0) + 1);
+        }
+      }
+      // The random states are varied enough to prove something.
+      expect([...verdicts.keys()].sort()).toEqual(
+        expect.arrayContaining([
+          ...['pass', 'not_connected', 'command_conflict', 'capacity_exceeded', 'share_exceeded', 'policy_denied'],
+          ...['action_not_advertised', 'instance_mismatch', 'draining'],
+        ]),
+      );
+    },
+  );
+});

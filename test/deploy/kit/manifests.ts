@@ -1,0 +1,78 @@
+/** Renders deploy/kubernetes and checks the rendered objects against the schemas of Kubernetes. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
+import { find } from './programs.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const OVERLAYS = join(ROOT, 'deploy', 'kubernetes', 'overlays');
+
+/** Where the package `kubernetes-models` has the type and the schema of each kind that is used here. */
+const MODULES: Readonly<Record<string, string>> = {
+  'v1/ConfigMap': 'v1/ConfigMap',
+  'v1/Service': 'v1/Service',
+  'apps/v1/Deployment': 'apps/v1/Deployment',
+  'policy/v1/PodDisruptionBudget': 'policy/v1/PodDisruptionBudget',
+  'networking.k8s.io/v1/NetworkPolicy': 'networking.k8s.io/v1/NetworkPolicy',
+};
+
+const OBJECT = z.looseObject({ apiVersion: z.string(), kind: z.string() });
+export type KubernetesObject = z.infer<typeof OBJECT>;
+
+/** The program that has kustomize built in: `kustomize` itself, or kubectl of version 1.21 or newer. */
+export function renderer(): readonly string[] | null {
+  const kustomize = find('kustomize');
+  if (kustomize !== null) return [kustomize, 'build'];
+  const kubectl = find('kubectl');
+  const text = kubectl === null ? '' : spawnSync(kubectl, ['version', '--client'], { encoding: 'utf8' }).stdout;
+  // Before, kubectl had kustomize 2, which knows neither folders as resources nor `patches`.
+  return kubectl !== null && /Kustomize Version: v[4-9]/.test(text) ? [kubectl, 'kustomize'] : null;
+}
+
+/** The objects of an overlay, as kustomize renders them. Throws what kustomize complains about. */
+export function render(overlay: string): readonly KubernetesObject[] {
+  const [program = '', ...args] = renderer() ?? [];
+  const { status, stdout, stderr } = spawnSync(program, [...args, join(OVERLAYS, overlay)], { encoding: 'utf8' });
+  if (status !== 0 || stderr !== '') throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
+  return parseAllDocuments(stdout).map((document) => OBJECT.parse(document.toJS()));
+}
+
+/** Throws for a value that the schema of its kind refuses. Unknown members pass: `typeFaults` finds them. */
+export async function validate(object: KubernetesObject): Promise<void> {
+  const { path, kind } = moduleOf(object);
+  const loaded: Record<string, new (data: object) => { validate(): void }> = await import(`kubernetes-models/${path}`);
+  const Model = loaded[kind];
+  if (!Model) throw new Error(`kubernetes-models has no ${kind}`);
+  const { apiVersion: _, kind: __, ...data } = object;
+  new Model(data).validate();
+}
+
+/** The errors of the TypeScript compiler about these objects as literals of their types, such as an unknown member. */
+export function typeFaults(objects: readonly KubernetesObject[]): readonly string[] {
+  // Inside the project, so that the package is found.
+  const cache = join(ROOT, 'node_modules', '.cache');
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, 'manifests-'));
+  try {
+    const lines = objects.map((object, at) => {
+      const { path, kind } = moduleOf(object);
+      return `import type { I${kind} as T${at} } from 'kubernetes-models/${path}';\nexport const o${at}: T${at} = ${JSON.stringify(object)};\n`;
+    });
+    writeFileSync(join(folder, 'manifests.ts'), lines.join(''));
+    const options = { strict: true, noEmit: true, skipLibCheck: true, module: 'nodenext', types: [] };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: ['manifests.ts'] }));
+    const tsc = join(ROOT, 'node_modules', '.bin', 'tsc');
+    const { stdout } = spawnSync(tsc, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8' });
+    return stdout.split('\n').filter((line) => line.includes('error TS'));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function moduleOf({ apiVersion, kind }: KubernetesObject): { readonly path: string; readonly kind: string } {
+  const path = MODULES[`${apiVersion}/${kind}`];
+  if (path === undefined) throw new Error(`add ${apiVersion}/${kind} to test/deploy/kit/manifests.ts`);
+  return { path, kind };
+}

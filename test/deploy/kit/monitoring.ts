@@ -1,0 +1,65 @@
+/** Reads what deploy/ has for Prometheus and Grafana, and the names of metrics in PromQL. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+export const DEPLOY = join(import.meta.dirname, '..', '..', '..', 'deploy');
+
+const RULE = z.object({
+  alert: z.string(),
+  expr: z.string(),
+  for: z.string().optional(),
+  labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
+  annotations: z.strictObject({ summary: z.string(), runbook_url: z.url() }),
+});
+export type Rule = z.infer<typeof RULE>;
+const GROUPS = z.object({ groups: z.array(z.object({ name: z.string(), rules: z.array(RULE) })) });
+const SAMPLE = z.object({ labels: z.string() });
+const CASES = z.object({
+  tests: z.array(
+    z.object({
+      name: z.string(),
+      promql_expr_test: z.array(z.object({ exp_samples: z.array(SAMPLE) })).optional(),
+    }),
+  ),
+});
+const PANELS = z.object({
+  panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).optional() })),
+});
+
+export function readRules(): readonly Rule[] {
+  return GROUPS.parse(parse(read('prometheus/alerts.yml'))).groups.flatMap(({ rules }) => rules);
+}
+
+/** The cases of the alert tests: the alert that each is about, and whether it fires. */
+export function readCases(): readonly { readonly alert: string; readonly fires: boolean }[] {
+  return CASES.parse(parse(read('prometheus/alerts.test.yml'))).tests.flatMap(
+    ({ name, promql_expr_test: tests = [] }) => {
+      const alert = name.split(':')[0] ?? '';
+      return tests.map(({ exp_samples: samples }) => ({
+        alert,
+        fires: samples.some(({ labels }) => labels === `{alertname="${alert}"}`),
+      }));
+    },
+  );
+}
+
+/** The queries of the dashboard, with values in place of Grafana's variables. */
+export function readQueries(): readonly string[] {
+  const { panels } = PANELS.parse(JSON.parse(read('grafana/callboard.json')));
+  return panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => resolved(expr)));
+}
+
+function resolved(expr: string): string {
+  return expr.replaceAll('$__rate_interval', '1m').replaceAll('$job', 'callboard').replaceAll('$instance', '.*');
+}
+
+/** The names of metrics of relays that an expression uses. */
+export function metricNames(expr: string): readonly string[] {
+  return expr.match(/\b(callboard|nodejs|process)_[a-z0-9_]+/g) ?? [];
+}
+
+function read(path: string): string {
+  return readFileSync(join(DEPLOY, path), 'utf8');
+}

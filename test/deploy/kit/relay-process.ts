@@ -1,0 +1,62 @@
+/** A relay as a process of its own, which can be stopped as a service manager does and started again on its port. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const BIN = join(import.meta.dirname, '..', '..', '..', 'src', 'bin.ts');
+const KEPT_CHARS = 4_000;
+
+/** The program and its arguments that run `callboard serve --json`, such as a command that runs it in a container. */
+export type ServeCommand = (env: Readonly<Record<string, string>>) => {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+};
+
+/** Runs the relay of this checkout. */
+export const ofCheckout: ServeCommand = (env) => ({
+  program: process.execPath,
+  args: [BIN, 'serve', '--json'],
+  env: { PATH: process.env['PATH'] ?? '', ...env },
+});
+
+export type RelayProcess = AsyncDisposable & {
+  readonly pid: number;
+  /** Sends SIGTERM and resolves with the exit code; null if a signal ended it. */
+  stop(): Promise<number | null>;
+  /** The last lines of its log, for error messages. */
+  readonly output: string;
+};
+
+/** Starts a relay with these settings. Resolves when it listens. */
+export async function startRelayProcess(
+  settings: Readonly<Record<string, string>>,
+  serve: ServeCommand = ofCheckout,
+): Promise<RelayProcess> {
+  const { program, args, env } = serve(settings);
+  const child = spawn(program, [...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  child.stderr.on('data', (chunk) => (output = (output + String(chunk)).slice(-KEPT_CHARS)));
+  const failed = once(child, 'exit').then(([code]) => {
+    throw new Error(`the relay ended with ${code} before it listened: ${output}`);
+  });
+  await Promise.race([once(createInterface({ input: child.stdout }), 'line'), failed]);
+  failed.catch(() => {});
+  return {
+    pid: child.pid ?? 0,
+    get output() {
+      return output;
+    },
+    stop: () => end(child, 'SIGTERM'),
+    [Symbol.asyncDispose]: async () => void (await end(child, 'SIGKILL')),
+  };
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await exited;
+  return child.exitCode;
+}

@@ -1,0 +1,38 @@
+/**
+ * Checks what can be checked of the examples for other libraries without installing these. `npm run interop` installs
+ * them and runs the examples; `npm test` does not, because that takes 200 MB and minutes.
+ */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, validate } from 'graphql';
+import { describe, expect, test } from 'vitest';
+import { schema } from '../../src/graphql/schema/schema.ts';
+import { readRecipes } from '../interop/kit/recipes.ts';
+import * as documents from '../interop/libraries/documents.ts';
+
+const INTEROP = join(import.meta.dirname, '../interop');
+const LIBRARIES = join(INTEROP, 'libraries');
+const recipes = readRecipes();
+
+describe('the examples for other libraries', () => {
+  test('are each used by a test, or by an example that is', () => {
+    const tests = readdirSync(LIBRARIES).map((name) => readFileSync(join(LIBRARIES, name), 'utf8'));
+    const users = [...tests, ...recipes.map(({ text }) => text), readFileSync(join(INTEROP, 'run.ts'), 'utf8')];
+    expect(recipes.length).toBeGreaterThan(5);
+    const unused = recipes.filter(({ file }) => !users.some((text) => text.includes(file)));
+    expect(unused.map(({ file }) => file)).toEqual([]);
+  });
+
+  test('hold operations that parse, and their tests run operations that the schema allows', () => {
+    const tagged = recipes.flatMap(({ text }) => [...text.matchAll(/graphql`\n([^`]+)`/g)].map(([, tag = '']) => tag));
+    expect(tagged.length).toBe(5);
+    for (const operation of Object.values(documents)) expect(validate(schema, parse(operation))).toEqual([]);
+    for (const tag of tagged) expect(() => parse(tag)).not.toThrow();
+  });
+
+  test('need exact versions of the libraries', () => {
+    const manifest = JSON.parse(readFileSync(join(INTEROP, 'package.json'), 'utf8'));
+    const versions: string[] = Object.values(manifest.dependencies);
+    expect(versions.filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+  });
+});

@@ -1,0 +1,81 @@
+/** Which modules a relay loads at its start, and which only when they are needed. */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ask } from './kit/http-relay.ts';
+
+const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
+/** Reports each module that Node loads, as a line on standard error. */
+const REPORTING = `data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from 'node:module';
+  registerHooks({ load(url, context, next) { process._rawDebug('loads ' + url); return next(url, context); } });
+`)}`;
+
+const running = new Set<ChildProcess>();
+afterEach(() => running.forEach((child) => child.kill('SIGKILL')));
+
+/** A relay in direct mode, and which of these packages it has loaded so far. */
+async function start() {
+  const child = spawn(process.execPath, ['--import', REPORTING, BIN, 'serve', '--json', '--port', '0'], {
+    env: { PATH: process.env['PATH'] },
+    stdio: 'pipe',
+  });
+  running.add(child);
+  const loaded: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => line.startsWith('loads ') && loaded.push(line));
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { url, admin_token: token }: { url: string; admin_token: string } = JSON.parse(line);
+    const has = (name: string): boolean => loaded.some((one) => one.includes(`/node_modules/${name}/`));
+    return { url, token, loaded, has };
+  }
+  throw new Error('it ended without a word');
+}
+
+const LATER = [
+  ...['graphql-yoga', '@graphql-tools/utils', '@graphql-yoga/render-graphiql', 'prom-client', 'ioredis', 'ajv'],
+  ...['ajv-formats', '@graphql-codegen/cli', 'pino'],
+];
+
+describe('a relay in direct mode', () => {
+  it('loads no module before it is needed, and then each one', async () => {
+    const { url, token, loaded, has } = await start();
+    await expect.poll(() => loaded.some((line) => line.endsWith('/src/cli/serve.ts'))).toBe(true);
+    expect(has('graphql')).toBe(true);
+    expect(LATER.filter(has)).toEqual([]);
+
+    const headers = { 'content-type': 'application/json' };
+    const query = (text: string) =>
+      ask(`${url}/graphql`, { method: 'POST', token, headers, body: JSON.stringify({ query: text }) });
+    for (let time = 0; time < 3; time++) expect((await query('{ users { nodes { id } } }')).status).toBe(200);
+    expect((await ask(`${url}/users`, { token })).status).toBe(200);
+    expect((await ask(`${url}/openapi.json`, { token })).status).toBe(200);
+    expect(LATER.filter(has)).toEqual([]);
+
+    expect((await ask(`${url}/metrics`, { token })).status).toBe(200);
+    await expect.poll(() => LATER.filter(has)).toEqual(['prom-client']);
+    expect((await query('{ nothing }')).text).toContain('graphql_validation_failed');
+    await expect.poll(() => has('graphql-yoga')).toBe(true);
+    expect(has('@graphql-yoga/render-graphiql')).toBe(false);
+    const page = await fetch(`${url}/graphql`, { headers: { accept: 'text/html' } });
+    expect(await page.text()).toContain('GraphiQL');
+    expect(LATER.filter(has)).toEqual([
+      ...['graphql-yoga', '@graphql-tools/utils', '@graphql-yoga/render-graphiql', 'prom-client'],
+    ]);
+  }, 60_000);
+});
+
+describe('a relay in a checkout', () => {
+  it('does not load the type stripper of Node once its files are in the cache', () => {
+    const told = `data:text/javascript,${encodeURIComponent(
+      `process.on('exit', () => process._rawDebug(process.moduleLoadList.some((name) => name.includes('amaro'))))`,
+    )}`;
+    const version = (): string => {
+      const args = ['-r', './scripts/require-node.cjs', '--import', told, 'src/bin.ts', '--version'];
+      const { stderr } = spawnSync(process.execPath, args, { cwd: join(BIN, '..', '..'), encoding: 'utf8' });
+      return stderr.trim();
+    };
+    version();
+    expect(version()).toBe('false');
+  });
+});

@@ -1,0 +1,29 @@
+/** The example frames of PROTOCOL.md are frames that the relay and its clients read. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { DOWN, isFault, parseDown, parseUp, UP } from '../src/protocol/frames.ts';
+
+const text = readFileSync(join(import.meta.dirname, '../PROTOCOL.md'), 'utf8');
+
+/** The blocks that hold frames. Each frame begins with a header; the lines up to the next header are its payload. */
+const frames = [...text.matchAll(/^```\n(\{"type"[\s\S]*?)\n```$/gm)].flatMap(([, block = '']) =>
+  block.split(/\n(?=\{"type")/),
+);
+
+test.each(frames)('%s', (frame) => {
+  const { type } = JSON.parse(frame.split('\n')[0] ?? '');
+  const known = { up: Object.hasOwn(UP, type), down: Object.hasOwn(DOWN, type) };
+  expect(known.up || known.down).toBe(true);
+  // A type such as `cancel` is sent in both directions, with different members.
+  const faults = [known.up && parseUp(frame), known.down && parseDown(frame)].filter((read) => read !== false);
+  expect(
+    faults.some((read) => !isFault(read)),
+    JSON.stringify(faults),
+  ).toBe(true);
+});
+
+test('each type of frame has an example', () => {
+  const shown = new Set(frames.map((frame) => JSON.parse(frame.split('\n')[0] ?? '').type));
+  expect([...Object.keys(UP), ...Object.keys(DOWN)].filter((type) => !shown.has(type))).toEqual([]);
+});

@@ -1,0 +1,7 @@
+import { BUILTIN_DESCRIPTIONS } from '../../../src/http/builtin-descriptions.ts';
+import { SITE_EVENTS_DESCRIPTION } from '../../../src/http/site-events-description.ts';
+
+/** The operations of the OpenAPI document that no REST document serves, such as `GET /healthz`. */
+export const OTHER_OPERATIONS: readonly string[] = [SITE_EVENTS_DESCRIPTION, ...BUILTIN_DESCRIPTIONS].map(
+  ({ method, path }) => `${method} ${path}`,
+);
