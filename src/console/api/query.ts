@@ -66,6 +66,7 @@ export function useQuery<Data, Variables>(
       setState((was) => ({ ...was, loading: true }));
       send(document, variables, { signal: stop.signal }).then(
         ({ data, text }) => {
+          if (stop.signal.aborted) return;
           latest.current = Date.now();
           setState({ data, text, error: null, asOf: latest.current, loading: false, key });
           if (everyMs !== undefined && !isPaused) timer = setTimeout(ask, everyMs);

@@ -1,6 +1,6 @@
 /** Modal dialogs, in the middle or as a drawer at the side. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 type DialogProps = {
   readonly title: string;
@@ -15,7 +15,8 @@ type DialogProps = {
 export function Dialog({ title, children, onClose, class: classes = 'dialog', ownTitle = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before the browser paints, so that keys pressed right after the button was go to the dialog and not to the page.
+  useLayoutEffect(() => {
     const element = dialog.current;
     if (!element) return undefined;
     const before = document.activeElement;
