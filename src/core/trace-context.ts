@@ -90,10 +90,9 @@ export function traceparentOf({ traceId, parentSpanId, traceFlags }: TraceContex
   return `00-${traceId}-${parentSpanId}-${traceFlags}`;
 }
 
-/** Reads what `traceparentOf` wrote. */
+/** Reads what `traceparentOf` wrote. By position, because splitting costs a traced call several times as much. */
 export function readTraceparent(text: string, traceState: string | null): TraceContext {
-  const [, traceId = '', parentSpanId = '', traceFlags = '00'] = text.split('-');
-  return { traceId, parentSpanId, traceFlags, traceState };
+  return { traceId: text.slice(3, 35), parentSpanId: text.slice(36, 52), traceFlags: text.slice(53, 55), traceState };
 }
 
 /** In place of a `traceparent`: a call that a sampler declined. No node records a span of it. */

@@ -88,8 +88,13 @@ function endWith(parts: Parts, linkQueue: LinkQueue, commandId: string, command:
   const about = subjectAttributes(parts.tracing, parts.nodeId, { ...linkQueue.client, commandId });
   if (!command) return open.span.end({ failed: false, attributes: about });
   const { failed, attributes } = outcomeEnd(command.outcome, command.error?.code ?? null);
-  const method = methodAttributes(command.action, hasKnownAction(command));
-  open.span.end({ failed, attributes: { ...about, ...method, ...recordAttributes(command), ...attributes } });
+  Object.assign(
+    about,
+    methodAttributes(command.action, hasKnownAction(command)),
+    recordAttributes(command),
+    attributes,
+  );
+  open.span.end({ failed, attributes: about });
 }
 
 /** Ends all spans of a link that is gone. The commands may go on over the client's next link. */

@@ -84,8 +84,8 @@ class RecordedCall implements CallSpan {
     const commandId = answer.commandId ?? this.#asked.commandId ?? undefined;
     const { command } = answer;
     // A repeated request, or a second one that waits: the command belongs to the call that admitted it.
-    const first = command ? callSpanOf(command) : null;
-    if (first && command?.callSpan !== this.callSpan) this.#span.link(first);
+    const first = command && command.callSpan !== this.callSpan ? callSpanOf(command) : null;
+    if (first) this.#span.link(first);
     const isKnown = this.#isAdvertised || (command !== undefined && hasKnownAction(command));
     const about = subjectAttributes(this.#tracing, this.#nodeId, { userId, clientId, commandId });
     if (action !== null) Object.assign(about, methodAttributes(action, isKnown));
