@@ -1,8 +1,8 @@
 -- The start of every program. A program runs a list of acts, in order, as one atomic step of the partition whose meta key is KEYS[1].
 -- ARGV: 1 time (ms) instead of the server's, or ''; 2 node, or '' for none; 3 its epoch; 4 number of this call, growing; 5 highest
 --       number whose answer the node had; then, for each act: its name, how many arguments, the arguments.
--- Answer: {'OK', reply...}, each reply {1, value} or {0, message}; or {'FENCED'}: the node's epoch is over; or {'LOST'}: the store
---       forgot what it had confirmed. Nothing was done then.
+-- Answer: {'OK', reply...}, each reply {1, value} or {0, message}; 'WATCHED' in place of 'OK' if some node listens to hints of commands;
+--       or {'FENCED'}: the node's epoch is over; or {'LOST'}: the store forgot what it had confirmed. Nothing was done then.
 local T = string.sub(KEYS[1], 1, -6)
 local call = redis.call
 local acts = {}
@@ -25,12 +25,16 @@ local function key(kind, hash)
   return name
 end
 
+-- What every call reads of its partition: the time that the clock never goes back behind, until when a node listens to hints of commands,
+-- and the calling node's epoch with the number of its last call.
+local head = call('HMGET', KEYS[1], 'floor', 'watched', 'calls:' .. ARGV[2])
+
 -- Milliseconds of the one clock of the partition: it never goes back behind what a beat has noted.
 local function readNow()
   if ARGV[1] ~= '' then return tonumber(ARGV[1]) end
   local time = call('TIME')
   local ms = time[1] * 1000 + math.floor(time[2] / 1000)
-  return math.max(ms, tonumber(call('HGET', KEYS[1], 'floor') or 0))
+  return math.max(ms, tonumber(head[1] or 0))
 end
 local now = readNow()
 
