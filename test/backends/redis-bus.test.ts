@@ -199,10 +199,9 @@ describe('the bus over Redis, between two nodes', () => {
     await expect.poll(() => store.watched(partition)).toBe(true);
     const pass = async (): Promise<boolean> => {
       for (let seconds = 0; seconds < 20; seconds += 5) {
-        bench.advance(5_000);
-        await settle();
-        for (const { system } of nodes) system.advance(5_000);
-        await settle();
+        await bench.advance(5_000);
+        for (const { system } of nodes) await system.advance(5_000);
+        await bench.quiet();
       }
       await store.act(partition, 'nodes-look', []);
       return store.watched(partition);
