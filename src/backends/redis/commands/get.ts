@@ -1,3 +1,4 @@
+/** Reads the records of commands by key or by name. Changes nothing. */
 import type { Command } from '../../../core/delivery/command.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { nameArgs } from './parts.ts';
@@ -10,7 +11,9 @@ import type { Store } from '../store/store.ts';
 /** Records that one act reads at most: Redis blocks while an act runs. */
 const READ_BATCH = 64;
 
-/** The records of commands, one answer per key, in the order of the keys: one round trip in each partition concerned. */
+/**
+ * The records of commands, one answer per key, in the order of the keys: one round trip in each partition concerned.
+ */
 export function getCommands(
   { store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>,
   keys: readonly CommandKey[],
