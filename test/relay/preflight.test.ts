@@ -52,7 +52,7 @@ async function compareCalls(seed: number): Promise<ReadonlySet<string>> {
 /** Bounds that a few calls reach in some states, and none in others. */
 function boundsOf({ pick }: SeededRandom) {
   const shares = createShares({
-    waits: { guarantee: pick([2, 6, 100]), total: null },
+    waits: { guarantee: pick([1, 3, 100]), total: null },
     marks: { guarantee: pick([1, 4, 1000]), total: pick([4, 1000, 1000]) },
     queued_bytes: { guarantee: pick([100, 100_000]), total: 100_000 },
   });
