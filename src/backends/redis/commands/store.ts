@@ -10,7 +10,7 @@ import { clientStream } from '../../../core/history/message.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, rebind, report, settle } from './acts.ts';
-import { getCommands, getLive } from './get.ts';
+import { getCommands, getLive, getLoads } from './get.ts';
 import { commandParts, keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { decodeCommand, encodeRequest, retained } from './record.ts';
 import { jsonOr, listOf } from '../replies.ts';
@@ -30,6 +30,7 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     settle: (key, settlement) => settle(parts, key, settlement),
     rebind: (client, binding, link) => rebind(parts, client, { binding, link }),
     live: (client) => getLive(store, client),
+    loads: (clients) => getLoads(store, clients),
     get: (keys) => getCommands(redis, keys),
     // Records are kept whole for the window.
     mark: () => null,
