@@ -16,7 +16,7 @@ export const INTEGRATION: readonly string[] = [
   ...['test/relay', 'test/gateway', 'test/graphql', 'test/rest', 'test/http', 'test/browser'].map(
     (folder) => `${folder}/*.test.ts`,
   ),
-  ...['test/clients/*with-relay.test.ts', 'test/clients/admin.test.ts'],
+  ...['test/clients/*with-relay.test.ts', 'test/clients/admin.test.ts', 'test/cli/operator/nodes.test.ts'],
 ];
 
 /**

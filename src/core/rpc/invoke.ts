@@ -62,10 +62,12 @@ export function invokeChecked(
  */
 function passLayers(parts: InvokeParts, admission: Admission, from: number): MaybePromise<Invocation> {
   for (let at = from; at < CALL_LAYERS.length; at++) {
-    const refusal = CALL_LAYERS[at]?.refusal(parts, admission);
-    if (refusal instanceof Promise)
-      return refusal.then((late) => (late ? refuse(parts, admission, late) : passLayers(parts, admission, at + 1)));
-    if (refusal) return refuse(parts, admission, refusal);
+    const answer = CALL_LAYERS[at]?.check(parts, admission);
+    if (answer instanceof Promise)
+      return answer.then((late) =>
+        late?.kind === 'refused' ? refuse(parts, admission, late) : passLayers(parts, admission, at + 1),
+      );
+    if (answer?.kind === 'refused') return refuse(parts, admission, answer);
   }
   return admit(parts, admission);
 }

@@ -11,7 +11,7 @@ import { clientStream } from '../../../core/history/message.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, rebind, report, settle } from './acts.ts';
-import { getCommands, getLive } from './get.ts';
+import { getCommands, getLive, getLoads } from './get.ts';
 import { commandParts, keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { decodeCommand, encodeRequest, retained } from './record.ts';
 import { jsonOr, listOf } from '../replies.ts';
@@ -31,6 +31,7 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     settle: (key, settlement) => settle(parts, key, settlement),
     rebind: (client, binding, link) => rebind(parts, client, { binding, link }),
     live: (client) => getLive(store, client),
+    loads: (clients) => getLoads(store, clients),
     get: (keys) => getCommands(redis, keys),
     // Records are kept for the whole window, so none is reduced to a mark.
     mark: () => null,
