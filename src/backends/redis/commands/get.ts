@@ -1,3 +1,4 @@
+/** Reads the records of commands by key or by name, and counts them. Changes nothing. */
 import type { Command } from '../../../core/delivery/command.ts';
 import type { CommandLoad } from '../../../core/delivery/commands.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
@@ -14,7 +15,9 @@ const READ_BATCH = 64;
 /** Clients whose commands one act counts at most. */
 const COUNT_BATCH = 16;
 
-/** The records of commands, one answer per key, in the order of the keys: one round trip in each partition concerned. */
+/**
+ * The records of commands, one answer per key, in the order of the keys: one round trip in each partition concerned.
+ */
 export function getCommands(
   { store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>,
   keys: readonly CommandKey[],

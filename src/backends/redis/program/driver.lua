@@ -1,4 +1,4 @@
--- Runs a call: checks the calling node first, then runs the acts one after another.
+-- The end of every program: checks the calling node, then runs the acts of the call one after another.
 local function fence()
   if ARGV[2] == '' then return nil end
   local name = key('node', ARGV[2])
@@ -20,7 +20,7 @@ local asked, together, at = {}, true, 6
 while at <= #ARGV do
   local name, count = ARGV[at], tonumber(ARGV[at + 1])
   local arguments
-  -- More do not fit on Lua's stack at once.
+  -- `unpack` fails for more arguments than fit on Lua's stack.
   if count <= 1000 then arguments = { unpack(ARGV, at + 2, at + 1 + count) }
   else
     arguments = {}
