@@ -48,7 +48,7 @@ function operationsOf(request: Request): readonly string[] {
 
 /**
  * Each page with its heading, a text that only its data shows, and all operations that it may send: what is not on the
- * screen is not requested. `COMMAND` stands for the id of a call.
+ * screen is not requested. `COMMAND` is replaced by the id of a call.
  */
 const PAGES: readonly (readonly [path: string, heading: string, text: string, operations: string])[] = [
   ['', 'Overview', 'How calls ended', 'Overview OverviewSeries'],
