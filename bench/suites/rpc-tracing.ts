@@ -1,15 +1,8 @@
 /** What tracing adds to a call, inside this process: there is nothing to compare it with outside. */
-import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  TraceIdRatioBasedSampler,
-  TracerProvider,
-  type Sampler,
-} from '@opentelemetry/sdk-trace';
+import * as sdk from '@opentelemetry/sdk-trace';
 import { trace } from '@opentelemetry/api';
 import { createCallboard, type CallboardOptions } from '../../src/callboard.ts';
+import { rootRatioOf, samplerOf, samplingOf, type TraceSampling } from '../../src/cli/trace-sampling.ts';
 import type { UserPrincipal } from '../../src/core/auth/principal.ts';
 import type { Core } from '../../src/core/core.ts';
 import { beginDispatchSpan } from '../../src/core/delivery/link-spans.ts';
@@ -17,6 +10,7 @@ import { createLinkQueue, type LinkQueue } from '../../src/core/delivery/link-qu
 import type { Command } from '../../src/core/delivery/command.ts';
 import type { ClientLink, LinkSession } from '../../src/core/delivery/link.ts';
 import { trustJson } from '../../src/core/json.ts';
+import { decideRoots } from '../../src/platform/trace-roots.ts';
 import { withCallSpan } from '../../src/core/rpc/call-span.ts';
 import { median } from '../lib/numbers.ts';
 import type { Goal, Row, Table } from '../lib/report.ts';
@@ -27,10 +21,10 @@ type TraceApi = NonNullable<CallboardOptions['tracing']>;
 
 const OFF = 'tracing off';
 /** Each with the most microseconds that it may add to a call. */
-const MODES: readonly { readonly name: string; readonly bound: number; readonly sampler: () => Sampler }[] = [
-  { name: 'tracing, sampled off', bound: 1, sampler: () => new AlwaysOffSampler() },
-  { name: 'tracing, 1 % sampled', bound: 1, sampler: () => new TraceIdRatioBasedSampler(0.01) },
-  { name: 'tracing, all sampled', bound: 10, sampler: () => new AlwaysOnSampler() },
+const MODES: readonly { readonly name: string; readonly bound: number; readonly ratio: string }[] = [
+  { name: 'tracing, sampled off', bound: 1, ratio: '0' },
+  { name: 'tracing, 1 % sampled', bound: 1, ratio: '0.01' },
+  { name: 'tracing, all sampled', bound: 10, ratio: '1' },
 ];
 const OFF_BOUND = 0.2;
 const TITLE = 'What tracing adds to a call inside the relay';
@@ -69,7 +63,10 @@ async function measureRound(added: ReadonlyMap<string, number[]>, chunks: number
   await using stack = new AsyncDisposableStack();
   const plain = stack.use(await startCalls(null));
   const traced = [];
-  for (const { name, sampler } of MODES) traced.push({ name, calls: stack.use(await startCalls(apiWith(sampler()))) });
+  for (const { name, ratio } of MODES) {
+    const sampling = samplingOf({ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: ratio });
+    traced.push({ name, calls: stack.use(await startCalls(apiWith(sampling))) });
+  }
   for (let chunk = -WARM_CHUNKS; chunk < chunks; chunk++)
     for (const { name, calls } of traced) {
       // Every other time the traced chunk comes first, so that no side gains from its place.
@@ -80,16 +77,17 @@ async function measureRound(added: ReadonlyMap<string, number[]>, chunks: number
     }
 }
 
-/** The whole SDK, with an exporter that sends nothing. */
-function apiWith(root: Sampler): TraceApi {
+/** The whole SDK as `callboard serve` uses it, with an exporter that sends nothing. */
+function apiWith(sampling: TraceSampling): TraceApi {
   const exporter = {
     export: (_: unknown, done: (result: { code: number }) => void) => done({ code: 0 }),
     shutdown: async () => {},
   };
-  const spanProcessors = [new BatchSpanProcessor({ exporter, maxQueueSize: 100_000 })];
-  const provider = new TracerProvider({ sampler: new ParentBasedSampler({ root }), spanProcessors });
+  const spanProcessors = [new sdk.BatchSpanProcessor({ exporter, maxQueueSize: 100_000 })];
+  const provider = new sdk.TracerProvider({ sampler: samplerOf(sdk, sampling), spanProcessors });
   return {
-    getTracer: (name) => provider.getTracer(name) as ReturnType<TraceApi['getTracer']>,
+    getTracer: (name) =>
+      decideRoots(provider.getTracer(name) as ReturnType<TraceApi['getTracer']>, rootRatioOf(sampling)),
     setSpanContext: trace.setSpanContext.bind(trace) as TraceApi['setSpanContext'],
   };
 }

@@ -5,7 +5,9 @@
 import type { CallboardOptions } from '../callboard.ts';
 import { CallboardError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { decideRoots } from '../platform/trace-roots.ts';
 import { VERSION } from '../version.ts';
+import { rootRatioOf, samplerOf, samplingOf, type TraceSampling } from './trace-sampling.ts';
 
 type TraceApi = NonNullable<CallboardOptions['tracing']>;
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,9 +22,6 @@ export type TraceExport = {
 const PACKAGES =
   '@opentelemetry/api @opentelemetry/sdk-trace @opentelemetry/resources @opentelemetry/exporter-trace-otlp-proto';
 const PROTOCOL = 'http/protobuf';
-/** One trace in a hundred, unless a caller has decided. */
-const DEFAULT_SAMPLER = 'parentbased_traceidratio';
-const DEFAULT_RATIO = 0.01;
 
 const loadPackages = async () => ({
   ...(await import('@opentelemetry/api')),
@@ -31,8 +30,6 @@ const loadPackages = async () => ({
   ...(await import('@opentelemetry/exporter-trace-otlp-proto')),
 });
 type Packages = Awaited<ReturnType<typeof loadPackages>>;
-type ProviderOptions = NonNullable<ConstructorParameters<Packages['TracerProvider']>[0]>;
-type Sampler = NonNullable<ProviderOptions['sampler']>;
 
 /**
  * Null without an endpoint, and if a package is missing, of which a line in the log tells. Throws `invalid_argument` for
@@ -41,7 +38,7 @@ type Sampler = NonNullable<ProviderOptions['sampler']>;
 export async function openTraceExport(env: Environment, log: Log): Promise<TraceExport | null> {
   const url = endpointOf(env);
   if (url === null) return null;
-  const settings = { url, ...samplerSettings(env) };
+  const settings = { url, sampling: samplingOf(env) };
   const packages = await loadPackages().catch((error: unknown) => {
     log.warn({ err: error }, `no spans are exported: a package is missing. Run: npm install ${PACKAGES}`);
     return null;
@@ -49,22 +46,23 @@ export async function openTraceExport(env: Environment, log: Log): Promise<Trace
   return packages && start(packages, settings, log);
 }
 
-type ExportSettings = { readonly url: string; readonly sampler: string; readonly ratio: number };
+type ExportSettings = { readonly url: string; readonly sampling: TraceSampling };
 
-async function start(packages: Packages, settings: ExportSettings, log: Log): Promise<TraceExport> {
+async function start(packages: Packages, { url, sampling }: ExportSettings, log: Log): Promise<TraceExport> {
   const { trace, TracerProvider, BatchSpanProcessor, OTLPTraceExporter, detectResources, envDetector } = packages;
-  const exporter = noteFailures(new OTLPTraceExporter({ url: settings.url }), log);
+  const exporter = noteFailures(new OTLPTraceExporter({ url }), log);
   const own = packages.resourceFromAttributes({ 'service.name': 'callboard', 'service.version': VERSION });
   const provider = new TracerProvider({
-    sampler: samplerOf(packages, settings),
+    sampler: samplerOf(packages, sampling),
     resource: own.merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [new BatchSpanProcessor({ exporter })],
   });
-  const { url, sampler, ratio } = settings;
+  const { setting: sampler, ratio } = sampling;
   log.info({ endpoint: new URL(url).origin, sampler, ratio }, 'spans are exported');
   return {
     api: {
-      getTracer: (name, version) => provider.getTracer(name, version) as ReturnType<TraceApi['getTracer']>,
+      getTracer: (name, version) =>
+        decideRoots(provider.getTracer(name, version) as ReturnType<TraceApi['getTracer']>, rootRatioOf(sampling)),
       setSpanContext: trace.setSpanContext.bind(trace) as TraceApi['setSpanContext'],
     },
     // A failure of the export is already in the log.
@@ -109,31 +107,6 @@ function checkProtocol(env: Environment): void {
     if (env[name] && env[name] !== PROTOCOL) throw wrong(name, `only ${PROTOCOL} is supported`);
   const exporter = env['OTEL_TRACES_EXPORTER'];
   if (exporter && exporter !== 'otlp') throw wrong('OTEL_TRACES_EXPORTER', 'only otlp and none are supported');
-}
-
-const SAMPLERS: Readonly<Record<string, (packages: Packages, ratio: number) => Sampler>> = {
-  always_on: ({ AlwaysOnSampler }) => new AlwaysOnSampler(),
-  always_off: ({ AlwaysOffSampler }) => new AlwaysOffSampler(),
-  traceidratio: ({ TraceIdRatioBasedSampler }, ratio) => new TraceIdRatioBasedSampler(ratio),
-};
-const PARENT_BASED = 'parentbased_';
-
-function samplerSettings(env: Environment): Omit<ExportSettings, 'url'> {
-  const sampler = env['OTEL_TRACES_SAMPLER'] || DEFAULT_SAMPLER;
-  if (!Object.hasOwn(SAMPLERS, sampler.replace(PARENT_BASED, '')))
-    throw wrong(
-      'OTEL_TRACES_SAMPLER',
-      `expected one of ${Object.keys(SAMPLERS).join(', ')}, or ${PARENT_BASED} and one`,
-    );
-  const given = env['OTEL_TRACES_SAMPLER_ARG'];
-  const ratio = given ? Number(given) : env['OTEL_TRACES_SAMPLER'] ? 1 : DEFAULT_RATIO;
-  if (!(ratio >= 0 && ratio <= 1)) throw wrong('OTEL_TRACES_SAMPLER_ARG', 'expected a number from 0 to 1');
-  return { sampler, ratio };
-}
-
-function samplerOf(packages: Packages, { sampler, ratio }: ExportSettings): Sampler {
-  const root = SAMPLERS[sampler.replace(PARENT_BASED, '')]?.(packages, ratio) ?? new packages.AlwaysOffSampler();
-  return sampler.startsWith(PARENT_BASED) ? new packages.ParentBasedSampler({ root }) : root;
 }
 
 function wrong(name: string, detail: string): CallboardError {

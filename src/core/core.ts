@@ -14,6 +14,7 @@ import type { Contexts } from './contexts/api.ts';
 import type { Completeness, Page, Summary } from './page.ts';
 import type { PageArgs } from './cursor.ts';
 import type { Command, ExecutionEvidence, Outcome, Stage } from './delivery/command.ts';
+import type { CommandLoad } from './delivery/commands.ts';
 import type { ClientLink, LinkSession } from './delivery/link.ts';
 import type { OperatorActions, DeliveryObservation } from './delivery/observation.ts';
 import type { Counted } from './delivery/waiters.ts';
@@ -163,9 +164,6 @@ export interface Rpc {
   alerts(requester: Requester, olderThanMs: number, userId: string | null): Subscription<PendingRpcAlert>;
 }
 
-/** Live commands: `inFlight` are dispatched and have not ended, `queued` wait for dispatch. */
-export type CommandLoad = { readonly inFlight: number; readonly queued: number };
-
 export type CommandUpdate = {
   readonly command: Command;
   readonly progress: JsonText | null;
@@ -186,8 +184,8 @@ export interface Deliveries extends DeliveryObservation, OperatorActions {
   updates(requester: Requester, key: CommandKey): Promise<Subscription<CommandUpdate> | null>;
   /** Events of commands, live, that a requester may see. See `commandEvents`. */
   events(requester: Requester, query: CommandEventQuery): SharedSubscription<CommandEvent>;
-  /** The client's live commands. */
-  load(key: ClientKey): CommandLoad;
+  /** How many live commands each of these clients has, in the whole deployment. This method does not authorize. */
+  loads(keys: readonly ClientKey[]): MaybePromise<readonly CommandLoad[]>;
   /** The live commands of all clients that are connected to this node. */
   nodeLoad(): CommandLoad;
 }

@@ -71,25 +71,34 @@ export function isTraceContext(traceId: string, spanId: string): boolean {
   return TRACE_ID.test(traceId) && SPAN_ID.test(spanId);
 }
 
-class Values implements ContextLike {
-  readonly #values: ReadonlyMap<symbol, unknown>;
+/** One value above those of another context. */
+class WithValue implements ContextLike {
+  readonly #key: symbol;
+  readonly #value: unknown;
+  readonly #below: ContextLike;
 
-  constructor(values: ReadonlyMap<symbol, unknown>) {
-    this.#values = values;
+  constructor(key: symbol, value: unknown, below: ContextLike) {
+    this.#key = key;
+    this.#value = value;
+    this.#below = below;
   }
 
   getValue(key: symbol): unknown {
-    return this.#values.get(key);
+    return key === this.#key ? this.#value : this.#below.getValue(key);
   }
 
   setValue(key: symbol, value: unknown): ContextLike {
-    return new Values(new Map([...this.#values, [key, value]]));
+    return new WithValue(key, value, this);
   }
 
   deleteValue(key: symbol): ContextLike {
-    return new Values(new Map([...this.#values].filter(([known]) => known !== key)));
+    return new WithValue(key, undefined, this);
   }
 }
 
 /** A context without a span: a span that is started in it begins a new trace. */
-export const NO_PARENT: ContextLike = /* @__PURE__ */ new Values(new Map());
+export const NO_PARENT: ContextLike = {
+  getValue: () => undefined,
+  setValue: (key, value) => new WithValue(key, value, NO_PARENT),
+  deleteValue: () => NO_PARENT,
+};

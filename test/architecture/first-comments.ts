@@ -1,8 +1,8 @@
 /** Whether a file begins with a comment that says what it is for. What the comment says is for readers to judge. */
 import type { SourceFile } from './imports.ts';
 
-/** `backends/redis` is left out as long as its files are rewritten; those of `generated` begin as their tool writes them. */
-const LEFT_OUT = ['generated/', 'backends/redis/'];
+/** The files of `generated` begin as their tool writes them. */
+const LEFT_OUT = ['generated/'];
 
 const IMPORTS = /^(?:import\b[^;]*;\s*)*/;
 const COMMENT = String.raw`(?:\/\*\*(?:[^*]|\*(?!\/))*\*\/|(?:\/\/[^\n]*(?:\n|$))+)`;

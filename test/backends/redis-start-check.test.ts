@@ -127,7 +127,7 @@ describe('a namespace', () => {
       const before = await wrong.read([['KEYS', `*${namespace}*`]]);
       await expect(enterNamespace(wrong)).rejects.toMatchObject({
         code: 'invalid_argument',
-        message: expect.stringContaining(`was begun with 3, not ${partitions}`),
+        message: expect.stringContaining(`was created with 3, not ${partitions}`),
       });
       expect(await wrong.read([['KEYS', `*${namespace}*`]])).toEqual(before);
     },

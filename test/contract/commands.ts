@@ -40,5 +40,22 @@ export function commandContract(name: string, make: MakeBench): void {
       expect(await live()).toEqual(['parked', 'queued']);
       expect(await bench.backend.commands.live({ ...ALICE, clientId: 'other' })).toEqual([]);
     });
+
+    it('counts the live commands of each client, those that were dispatched and the others', async () => {
+      const idle = { ...ALICE, clientId: 'idle' };
+      const loads = () => bench.backend.commands.loads([idle, ALICE]);
+      const none = { inFlight: 0, queued: 0 };
+      expect(await loads()).toEqual([none, none]);
+      await admit('parked', { connectWithinMs: 5_000, namedInstanceId: 'i9' });
+      await bind();
+      await admit('queued');
+      for (const id of ['r1', 'r2', 'ended']) await dispatched(bench, id);
+      await bench.backend.commands.finish(keyFor('ended'), ending());
+      expect(await loads()).toEqual([none, { inFlight: 2, queued: 2 }]);
+      for (const id of ['r1', 'r2']) await bench.backend.commands.finish(keyFor(id), ending());
+      await bench.backend.commands.settle(keyFor('queued'), { kind: 'cancel', reason: null, by: 'test' });
+      await bench.backend.commands.settle(keyFor('parked'), { kind: 'cancel', reason: null, by: 'test' });
+      expect(await loads()).toEqual([none, none]);
+    });
   });
 }

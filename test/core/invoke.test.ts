@@ -331,7 +331,7 @@ describe('links', () => {
     const client = await connect(relay.core, alice);
     for (let i = 0; i < 40; i++) void invoke(relay.core, { commandId: `c${i}` });
     await settle();
-    expect(relay.core.delivery.load(target)).toEqual({ inFlight: 32, queued: 8 });
+    expect(await relay.core.delivery.loads([target])).toEqual([{ inFlight: 32, queued: 8 }]);
     await client.result(client.sent[0]!.command);
     await settle();
     expect(client.sent.map(({ command }) => command.commandId).at(-1)).toBe('c32');
@@ -393,7 +393,7 @@ describe('links', () => {
     expect(second.session.result.kind).toBe('resumed');
     await settle();
     expect(second.sent).toEqual([]);
-    expect(relay.core.delivery.load(target).inFlight).toBe(1);
+    expect(await relay.core.delivery.loads([target])).toEqual([{ inFlight: 1, queued: 0 }]);
     expect(
       await second.session.end('c1', { kind: 'result', payload: toJson(1), error: null, refused: false }),
     ).toMatchObject({ kind: 'finished' });

@@ -16,7 +16,8 @@ function invoke({ core }: TestGateway, clientId: string, i: number) {
 async function fill(at: TestGateway, clientId: string): Promise<number> {
   for (let i = 0; i < 24; i++) void invoke(at, clientId, i);
   await settle();
-  return at.core.delivery.load({ userId: 'alice', clientId }).inFlight;
+  const [load] = await at.core.delivery.loads([{ userId: 'alice', clientId }]);
+  return load?.inFlight ?? 0;
 }
 
 async function answersAll(peer: Peer, count: number): Promise<void> {

@@ -34,6 +34,11 @@ export function createMemoryCommands(acts: Acts): CommandStore {
       const { waiting, running } = ledger.peekClient(client) ?? { waiting: [], running: [] };
       return [...waiting, ...running].map(keyOf);
     },
+    loads: (clients) =>
+      clients.map((client) => {
+        const { waiting, running } = ledger.peekClient(client) ?? NO_COMMANDS;
+        return { inFlight: running.size, queued: waiting.size };
+      }),
     get: (keys) => keys.map((key) => ledger.find(key)?.command ?? null),
     mark(key) {
       const mark = ledger.find(key) ? null : ledger.mark(key, null);
@@ -42,6 +47,9 @@ export function createMemoryCommands(acts: Acts): CommandStore {
     result: (key) => ledger.find(key)?.result ?? null,
   };
 }
+
+/** Of a client that the ledger does not know. */
+const NO_COMMANDS = { waiting: { size: 0 }, running: { size: 0 } };
 
 function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   // The relay has just made this id, so no command can have it.

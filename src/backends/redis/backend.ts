@@ -1,3 +1,7 @@
+/**
+ * Assembles the Redis backend: one store for each room of core, over the same parts. It opens no connection; open.ts
+ * does.
+ */
 import type { Backend } from '../../core/backend.ts';
 import { createRedisAudit } from './audit/store.ts';
 import { createRedisTickets } from './auth/store.ts';
@@ -17,7 +21,7 @@ import { createRedisReconnects } from './reconnects/store.ts';
 import { createRedisContexts } from './contexts/store.ts';
 import type { RedisParts } from './parts.ts';
 
-/** Creates the rooms over Redis. */
+/** Creates the rooms of core over Redis. */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
   const { held = createHeldCommands(), ownEnds = createOwnEnds() } = parts;
   const nodes = createRedisNodes({ ...parts, held, ownEnds });
@@ -42,7 +46,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     /** Resolves once events of other nodes are received. Waits while Redis is away. */
     ready: () => bus.ready(),
     async close() {
-      // Leaving nodes still publish events.
+      // The bus closes last, because nodes publish events while they leave.
       await nodes.close();
       bus.close();
     },

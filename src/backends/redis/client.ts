@@ -1,30 +1,42 @@
+/**
+ * Opens connections to Redis with our timeouts and retries, and logs when one is lost and when it is back. Only this
+ * file configures ioredis.
+ */
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import type { Log } from '../../core/log.ts';
 import type { Login, RedisTarget } from './target.ts';
 import type { Client } from './types.ts';
 
-/** `mailbox`: blocking reads. `bus`: subscriptions. Each purpose has a connection of its own: one that blocks or listens does nothing else. */
+/**
+ * `mailbox`: blocking reads. `bus`: subscriptions. Each has a connection of its own, because one that blocks or
+ * subscribes can do nothing else.
+ */
 export type Purpose = 'commands' | 'mailbox' | 'bus';
 
-/** A command without an answer after this long fails, and may have run. Without this bound ioredis may wait for ever. */
+/**
+ * A command that is not answered within this time fails, and may have run. Without this bound ioredis may wait for
+ * ever.
+ */
 const COMMAND_MS = 2_000;
-/** So long a blocking read may take in all; on a connection that hangs it ends soon after its own BLOCK. */
+/**
+ * The longest time of a blocking read: a little more than its BLOCK, so that a connection that hangs is noticed soon.
+ */
 const BLOCKED_MS = 4_000;
-/** A connection on which nothing came for this long although something was asked is replaced: its far end may be gone without a word. */
+/** A connection that does not answer for this long is replaced: its other end may be gone without having closed it. */
 const SILENT_MS = { commands: 3_000, bus: 3_000, mailbox: BLOCKED_MS } as const;
 const CONNECT_MS = 5_000;
 const RETRY_MS = 1_000;
-/** Masters may change places without an error that would show it. */
+/** How often the map of slots is read again: slots may move to another master without an error that shows it. */
 const SLOTS_MS = 5_000;
 
-/** The reply mapping is ioredis' ordinary one; its overloads want it absent. */
+/** Without the reply mapping, because the overloads of ioredis want it absent. */
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
 const retry = (attempt: number): number => Math.min(RETRY_MS, 50 * attempt);
 
 /**
- * A connection that is not yet begun (`connect`). While Redis is away whatever is asked of it fails at once, nothing is sent twice, and it
- * comes back by itself. What goes wrong is logged once an outage.
+ * A connection that is not open yet: call `connect`. While Redis is away its commands fail at once, no command is sent
+ * twice, and it reconnects by itself. Each outage is logged once.
  */
 export function connectTo(target: RedisTarget, purpose: Purpose, log: Log): Client {
   return watched(target.form === 'cluster' ? clusterOf(target, purpose) : redisOf(target, purpose), purpose, log);
@@ -52,7 +64,7 @@ function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Pur
     lazyConnect: true,
     enableOfflineQueue: false,
     retryStrategy: retry,
-    // After a failover the old master answers so until it is reached under its new name.
+    // After a failover the old master answers READONLY until the connection is made to the new one.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
   if (target.form === 'single') return new Redis({ ...options, ...target.at });
@@ -71,7 +83,10 @@ function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Pur
   return reviving(client);
 }
 
-/** A failover that is told while ioredis still looks for the master ends a client for good. It begins anew unless its holder closed it. */
+/**
+ * If a failover is announced while ioredis still looks for the master, the client ends for good. Connects it again,
+ * unless its owner closed it.
+ */
 function reviving(client: Redis): Redis {
   let closed = false;
   const disconnect = client.disconnect.bind(client);
@@ -80,7 +95,7 @@ function reviving(client: Redis): Redis {
     disconnect(reconnect);
   };
   const begin = (): void => {
-    // What goes wrong is heard as an error, and comes here once more.
+    // A failure is emitted as an error, and as another `end`, which leads here again.
     if (!closed) client.connect().catch(() => {});
   };
   client.on('end', () => void setTimeout(begin, RETRY_MS).unref());
@@ -98,7 +113,10 @@ function clusterOf(target: Extract<RedisTarget, { form: 'cluster' }>, purpose: P
   return new Cluster([...target.nodes], { ...options, redisOptions: common(target.login, target.tls, purpose) });
 }
 
-/** Without a listener ioredis writes errors to the console. What it adds to an error may hold the login: only code and message are logged. */
+/**
+ * Without a listener ioredis writes errors to the console. Only code and message are logged, because its other fields
+ * may contain the login.
+ */
 function watched<C extends Client>(client: C, purpose: Purpose, log: Log): C {
   let away = false;
   client.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,3 +1,4 @@
+/** The clock of a deployment over Redis: the time of the store, measured against this machine's clock. */
 import type { Cancel, Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { Log } from '../../core/log.ts';
@@ -7,23 +8,24 @@ const MEASURE_MS = 2_000;
 export type StoreClockOptions = {
   /** Asks the store for its time, epoch milliseconds. */
   readonly read: () => Promise<number>;
-  /** Timers, and what is measured against. */
+  /** The clock of this machine: its timers are used, and its time is compared with the store's. */
   readonly system: Clock;
-  /** Milliseconds that no step of the wall clock touches. */
+  /** Milliseconds that a step of the wall clock does not change. */
   readonly monotonic?: () => number;
   readonly log: Log;
 };
 
 export type StoreClock = Clock & {
-  /** How far the store's clock was ahead of this machine's when last asked, milliseconds. */
+  /** How far the store's clock is ahead of this machine's, by the last measurement, milliseconds. */
   readonly ahead: () => number;
-  /** Ends the measuring; `now` goes on from what was measured last. */
+  /** Stops measuring; `now` continues with the last offset. */
   stop(): void;
 };
 
 /**
- * The clock of a deployment: the time of its store, which all nodes share, read through an offset that is measured every 2 s. It never goes
- * back, and stands off the store's by at most half a round trip. Timers are the machine's own. Throws what the first reading throws.
+ * The clock of a deployment: the time of its store, which all nodes share. It adds an offset, measured every 2 s, to
+ * this machine's time. It never goes back, and differs from the store's time by at most half a round trip. Timers are
+ * this machine's. Throws what the first measurement throws.
  */
 export async function createStoreClock(options: StoreClockOptions): Promise<StoreClock> {
   const { read, system, monotonic = () => performance.now(), log } = options;
@@ -31,8 +33,8 @@ export async function createStoreClock(options: StoreClockOptions): Promise<Stor
     const before = monotonic();
     const time = await read();
     const after = monotonic();
-    // What is not a time would be remembered for ever: every later one is measured against it.
-    if (!Number.isFinite(time)) throw new CallboardError('internal', 'The store told no time.');
+    // An offset that is not a number would stay for ever, because `now` and every later offset are computed from it.
+    if (!Number.isFinite(time)) throw new CallboardError('internal', 'The store did not return a time.');
     return { middle: time - (before + after) / 2, error: (after - before) / 2 };
   };
   let offset = (await measure()).middle;
@@ -40,9 +42,9 @@ export async function createStoreClock(options: StoreClockOptions): Promise<Stor
   const now = (): number => (last = Math.max(last, Math.floor(monotonic() + offset)));
   const turn = (): void => {
     measure().then(
-      // A slow answer proves little: the offset moves only as far as the answer makes it.
+      // A slow answer is imprecise: the offset moves only as far as it must to be within the answer's error.
       ({ middle, error }) => (offset = Math.min(middle + error, Math.max(middle - error, offset))),
-      (error: unknown) => log.debug({ err: error }, 'the time of the store is not known anew'),
+      (error: unknown) => log.debug({ err: error }, 'the time of the store could not be read'),
     );
   };
   const stop: Cancel = system.every(MEASURE_MS, turn);

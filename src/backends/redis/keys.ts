@@ -1,23 +1,26 @@
+/** The names of keys and channels in Redis, and which partition something is in. No other file makes up a name. */
 import calculateSlot from 'cluster-key-slot';
 
 /**
- * Every kind of key that callboard keeps in Redis, and what it holds. A key is `<tag>:<kind>` or `<tag>:<kind>:<hash>`; the tag is the
- * partition's, in braces, so that all keys of a partition are in one slot of a cluster. No text of a user is part of a key.
- * `ends`: `ttl`, the key carries an expiry; `emptied`, it goes with its last member; `node`, it is removed with its node; `kept`, for good.
+ * Every kind of key that callboard has in Redis, and what it holds. A key is `<tag>:<kind>` or `<tag>:<kind>:<hash>`.
+ * The tag is the partition's, in braces, so that all keys of a partition are in one slot of a cluster. No text of a
+ * user is part of a key. `ends`: `ttl`, the key has an expiry; `emptied`, it ends with its last member; `node`, it is
+ * removed with its node; `kept`, it never ends.
  */
 export const KINDS = {
   meta: {
-    holds: 'HASH: store, schema, partitions, floor, watched, epoch, seq, counted, calls:<node>; of a namespace: cursor, spill',
+    holds:
+      'HASH: store, schema, partitions, floor, watched, epoch, seq, counted, calls:<node>; of a namespace: cursor, spill',
     ends: 'kept',
   },
 
-  nodes: { holds: 'ZSET: node, by when its lease ends; 0: it is cleared away, 1: it leaves', ends: 'emptied' },
-  nodesgone: { holds: 'ZSET: node that died, by when it is listed no more', ends: 'emptied' },
+  nodes: { holds: 'ZSET: node, by the end of its lease; 0: it is being reaped, 1: it leaves', ends: 'emptied' },
+  nodesgone: { holds: 'ZSET: node that died, by when it is removed from the list', ends: 'emptied' },
   node: {
     holds: 'HASH of a node (by its id): epoch, boot, fenced, unwaited, beatAt, since, report, updatedAt',
     ends: 'ttl',
   },
-  mailbox: { holds: 'STREAM of a node and its epoch: rows not taken yet', ends: 'node' },
+  mailbox: { holds: 'STREAM of a node and its epoch: rows that it has not read yet', ends: 'node' },
   bound: { holds: 'SET of a node: clients bound to it', ends: 'emptied' },
 
   conn: { holds: 'HASH of a client: its connection row', ends: 'ttl' },
@@ -42,8 +45,8 @@ export const KINDS = {
     holds: 'ZSET of a user and span, by name: client NUL command, of the commands admitted in it',
     ends: 'ttl',
   },
-  ended: { holds: 'HASH of a user and span: commands that ended then, with their records', ends: 'ttl' },
-  results: { holds: 'HASH of a user and span: results of commands that ended then', ends: 'ttl' },
+  ended: { holds: 'HASH of a user and span: records of the commands that ended in it', ends: 'ttl' },
+  results: { holds: 'HASH of a user and span: results of the commands that ended in it', ends: 'ttl' },
   spans: {
     holds: 'ZSET of a user: its spans of time, by when they are removed (see commands/lib-spans.lua)',
     ends: 'emptied',
@@ -58,7 +61,7 @@ export const KINDS = {
     holds: 'ZSET of a scope: user NUL client NUL command of its live commands, by deadline',
     ends: 'emptied',
   },
-  scopes: { holds: 'ZSET by name: scopes that hold something', ends: 'emptied' },
+  scopes: { holds: 'ZSET by name: scopes with a reservation', ends: 'emptied' },
   scopedue: { holds: 'ZSET: hashes of scopes, by a time not later than their earliest deadline', ends: 'emptied' },
   connectdue: {
     holds: 'ZSET: deadline, client hash and id of the commands that were never queued, by connect deadline',
@@ -66,7 +69,7 @@ export const KINDS = {
   },
 
   waits: {
-    holds: 'ZSET by name: places of all waiters (when it came, in which order, its command)',
+    holds: 'ZSET by name: places of all waiters (time, number, command)',
     ends: 'emptied',
   },
   userwaits: { holds: 'ZSET of a user, by name: places of its waiters', ends: 'emptied' },
@@ -80,14 +83,14 @@ export const KINDS = {
   streamage: { holds: 'ZSET of a user: suffix NUL hash, in the order last written', ends: 'emptied' },
   streamusers: { holds: 'ZSET by name: user NUL hash, of users with a stream', ends: 'emptied' },
   streamgone: { holds: 'ZSET: user NUL suffix NUL their hashes, by when the stream is forgotten', ends: 'emptied' },
-  cmdrows: { holds: 'HASH of a user and span: command -> where its first messages of that time stand', ends: 'ttl' },
+  cmdrows: { holds: 'HASH of a user and span: command -> places of its first messages in it', ends: 'ttl' },
   cmdmore: {
     holds: 'ZSET of a user and command, by name: time NUL suffix NUL seq of its further messages',
     ends: 'ttl',
   },
   rowspans: { holds: 'ZSET: user hash NUL span of cmdrows, by when it is forgotten', ends: 'emptied' },
   evicted: {
-    holds: 'ZSET: user, time of the newest message that went with a whole stream for want of room',
+    holds: 'ZSET: user, by the time of the newest message of a stream that was removed to make room',
     ends: 'emptied',
   },
 
@@ -113,11 +116,11 @@ export const KINDS = {
   auditends: { holds: 'ZSET: number of an act and of the row of its outcome, by the first', ends: 'kept' },
   auditrate: { holds: 'ZSET of an administrator and action: its latest acts, by their time', ends: 'ttl' },
 
-  payload: { holds: 'STRING: a payload too large for history, led by its expiry', ends: 'ttl' },
+  payload: { holds: 'STRING: the expiry and the text of a payload too large for history', ends: 'ttl' },
   payloads: { holds: 'ZSET: name and bytes of payloads, by expiry', ends: 'emptied' },
   payloadbytes: { holds: 'STRING: bytes of all payloads', ends: 'emptied' },
   bus: { holds: 'channel: live events for every node', ends: 'ttl' },
-  hint: { holds: 'channel of a command: it moved', ends: 'ttl' },
+  hint: { holds: 'channel of a command: its record changed', ends: 'ttl' },
 } as const satisfies Record<string, { readonly holds: string; readonly ends: 'ttl' | 'emptied' | 'node' | 'kept' }>;
 
 export type KeyKind = keyof typeof KINDS;
@@ -126,8 +129,9 @@ export type KeyKind = keyof typeof KINDS;
 const SLOTS = 16_384;
 
 /**
- * The tags of a namespace's partitions: the p-th lies in the p-th of as many equal ranges of slots, so that masters that share the slots
- * evenly share the partitions evenly too. Pure: every process finds the same.
+ * The tags of a namespace's partitions. The slots are divided into as many equal ranges as there are partitions, and
+ * the p-th tag is in the p-th range. So masters with equal numbers of slots have equal numbers of partitions. Pure:
+ * every process finds the same tags.
  */
 export function tagsOf(namespace: string, partitions: number): readonly string[] {
   return Array.from({ length: partitions }, (_, p) => {
@@ -138,25 +142,25 @@ export function tagsOf(namespace: string, partitions: number): readonly string[]
   });
 }
 
-/** What is fixed for a namespace, whatever its partitions are: beside theirs, under the same prefix. */
+/** The key of what is fixed for a namespace as a whole. It has the same prefix as the keys of the partitions. */
 export function rootOf(namespace: string): string {
   return keyOf(`{cb:${namespace}:root}`, 'meta');
 }
 
-/** `hash`: made by `hashOf`, or a constant of callboard. */
+/** The name of a key. `hash`: made by `hashOf`, or a constant of callboard. */
 export function keyOf(tag: string, kind: KeyKind, hash?: string): string {
   return hash === undefined ? `${tag}:${kind}` : `${tag}:${kind}:${hash}`;
 }
 
 /**
- * Texts as one part of a key: SHA-256, base64url, its first 22 characters (132 bits). Each text is led by its length, so that no two lists
- * of texts are the same bytes.
+ * The hash of texts, as one part of a key: the first 22 characters (132 bits) of their SHA-256 in base64url. Each text
+ * is preceded by its length, so that different lists of texts are never the same bytes.
  */
 export function hashOf(sha256: (text: string) => string, ...texts: readonly string[]): string {
   return sha256(texts.map((text) => `${text.length}:${text}`).join('')).slice(0, 22);
 }
 
-/** Which partition a scope lies in. Fixed for a namespace as long as `partitions` is. */
+/** The partition of a scope. It stays the same as long as `partitions` does. */
 export function partitionOf(scopeHash: string, partitions: number): number {
   return calculateSlot(scopeHash) % partitions;
 }

@@ -1,3 +1,4 @@
+/** Opens the Redis backend: connection, checks, namespace, clock and rooms. Its tests and `callboard.ts` begin here. */
 import type { Backend } from '../../core/backend.ts';
 import type { Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';
@@ -21,18 +22,18 @@ import { createStore, type Store } from './store/store.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
 import { unavailable, type Client } from './types.ts';
 
-/** A store that has not answered after this long is not ready. */
+/** A store that does not answer within this time is not ready. */
 const READY_MS = 1_000;
-/** How long the first connection may take. Without this bound it would be tried for ever through sentinels. */
+/** How long the first connection may take. Without this bound, connecting through sentinels would be tried for ever. */
 const OPEN_MS = 10_000;
 
-/** The time as acts see it, of the Redis that holds the key. */
+/** Reads the time that acts use, from the Redis that has the key. */
 const READ_TIME = `#!lua flags=no-writes
 local time = redis.call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 return string.format('%.0f', math.max(ms, tonumber(redis.call('HGET', KEYS[1], 'floor') or 0)))`;
 
-/** Does nothing, as a script that may write: a Redis without memory refuses it. */
+/** A script that does nothing but may write, so a Redis without memory refuses it. */
 const MAY_GROW = '#!lua\nreturn 1';
 
 export type RedisBackendOptions = {
@@ -41,19 +42,19 @@ export type RedisBackendOptions = {
   readonly namespace: string;
   /** Fixed for a namespace. */
   readonly partitions: number;
-  /** Null: what Redis is found to keep, as long as it writes to disk. */
+  /** What Redis must guarantee. Null: what it is found to guarantee, which must be more than `memory`. */
   readonly durability: Durability | null;
   readonly retentionMs: number;
   readonly streamMessages: number;
   readonly idempotencyWindowMs?: number | undefined;
   readonly scopeOf: (userId: string) => string;
   readonly sha256: (text: string) => string;
-  /** A directory for large payloads that every node mounts; null: there is none. */
+  /** A directory for large payloads that every node mounts; null if there is none. */
   readonly spillDir: string | null;
   /** What each user holds in this process. */
   readonly shares: Shares;
   readonly legacy: LegacyKeys;
-  /** Whether anything left in the legacy keys refuses the start. */
+  /** Whether to refuse the start if anything is left in the legacy keys. */
   readonly strictMigration: boolean;
   /** Timers of this machine. */
   readonly system: Clock;
@@ -63,25 +64,26 @@ export type RedisBackendOptions = {
 export type RedisBackend = {
   readonly backend: Backend;
   readonly store: Store;
-  /** Of the deployment: for everything that is compared with what the store stamped. */
+  /** The clock of the deployment: for all times that are compared with times from the store. */
   readonly clock: Clock;
   /** Signs cursors, the same on every node. */
   readonly cursorKey: string;
-  /** Large payloads in Redis itself, for where no directory is shared. */
+  /** Keeps large payloads in Redis itself, for deployments without a shared directory. */
   readonly spill: SpillStore;
 };
 
 /**
- * Opens the store that several processes share. Throws `store_unavailable` if Redis cannot be reached, and `invalid_argument` with every
- * fault if Redis or the namespace does not fit these options; nothing stays open then. Closing the backend closes everything.
+ * Opens the store that several processes share. Throws `store_unavailable` if Redis cannot be reached, and
+ * `invalid_argument` with every fault if Redis or the namespace does not fit these options; nothing stays open then.
+ * Closing the backend closes everything.
  */
 export async function openRedisBackend(options: RedisBackendOptions): Promise<RedisBackend> {
   const { log } = options;
   const target = readTarget(options.url);
   const start: { over: boolean; fault: Error | null } = { over: false, fault: null };
   // A failure before the store is open is reported once, by the error that is thrown.
-  const warn: Log['warn'] = (...said) => start.over && log.warn(...said);
-  const client = connectTo(target, 'commands', { ...silentLog, info: (...said) => log.info(...said), warn });
+  const warn: Log['warn'] = (...entry) => start.over && log.warn(...entry);
+  const client = connectTo(target, 'commands', { ...silentLog, info: (...entry) => log.info(...entry), warn });
   client.on('error', (error: Error) => (start.fault = error));
   try {
     await within(options.system, OPEN_MS, [client.connect()]);
@@ -101,14 +103,17 @@ export async function openRedisBackend(options: RedisBackendOptions): Promise<Re
   }
 }
 
-/** The error for a store that cannot be used: which one, and the last error of its connection, which says more than the failed call. */
+/**
+ * Adds to an error which store cannot be used, and the last error of its connection, which says more than the failed
+ * call.
+ */
 function refusalOf(target: RedisTarget, error: CallboardError, fault: Error | null): CallboardError {
   if (error.code !== 'store_unavailable') return error;
   const message = `Redis at ${describeTarget(target)} cannot be used.`;
   return new CallboardError(error.code, message, { ...error.details, cause: reasonIn(fault) ?? error.cause });
 }
 
-/** The client of a cluster has the reason only in the last error of its nodes. */
+/** The reason of a connection error. The client of a cluster has it only in the last error of its nodes. */
 function reasonIn(fault: Error | null): Error | null {
   const last = fault && 'lastNodeError' in fault ? fault.lastNodeError : null;
   return last instanceof Error ? last : fault;
@@ -179,7 +184,7 @@ async function hasRoom(client: Client, store: Store): Promise<void> {
   await Promise.all(partitions.map((key) => client.eval(MAY_GROW, 1, key)));
 }
 
-/** Awaits all of it. Throws `store_unavailable` if that takes too long, or the error of what failed. */
+/** Waits for all of `work`. Throws `store_unavailable` if that takes longer than `ms`, or the error of what failed. */
 async function within(system: Clock, ms: number, work: readonly MaybePromise<void>[]): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const cancel = system.after(ms, () => reject(unavailable(new Error(`no answer in ${ms} ms`))));

@@ -1,7 +1,11 @@
+/** Reads replies of Redis whose form is not known to TypeScript. */
 import { trustJson, type JsonText } from '../../core/json.ts';
 import type { Reply } from './types.ts';
 
-/** The fields of a hash: names and values in turn, as a script returns them, or an object, as the client returns HGETALL. */
+/**
+ * The fields of a hash: names and values in turn, as a script returns them, or an object, as the client returns
+ * HGETALL.
+ */
 export type Fields = Reply | Readonly<Record<string, string>>;
 
 /** A reply as a list; empty if it is not a list. */

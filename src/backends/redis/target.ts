@@ -1,9 +1,13 @@
+/** Reads the address of Redis from its URL, and describes it without secrets. Connects to nothing. */
 import { CallboardError } from '../../core/errors.ts';
 
 export type Address = { readonly host: string; readonly port: number };
 export type Login = { readonly username: string | null; readonly password: string | null };
 
-/** Where the store is. One Redis, the master that sentinels name, or a Redis Cluster that any of some nodes tells about. */
+/**
+ * Where the store is: one Redis, the master that sentinels name, or a Redis Cluster, which is found through any of
+ * `nodes`.
+ */
 export type RedisTarget =
   | { readonly form: 'single'; readonly at: Address; readonly login: Login; readonly tls: boolean; readonly db: number }
   | {
@@ -11,7 +15,7 @@ export type RedisTarget =
       readonly sentinels: readonly Address[];
       readonly master: string;
       readonly login: Login;
-      /** The sentinels' own. */
+      /** The login for the sentinels. */
       readonly sentinelLogin: Login;
       readonly tls: boolean;
       readonly db: number;
@@ -36,9 +40,10 @@ type Split = {
 };
 
 /**
- * Reads `redis://[user:password@]host[:port][/db]`, `redis+sentinel://…host:port,host:port/master[?db=&sentinel_username=&sentinel_password=]`
- * or `redis+cluster://…host:port,host:port`; `rediss` in front of each for TLS. Throws `invalid_argument` with words that never repeat any
- * of the text, since it may hold a password.
+ * Reads `redis://[user:password@]host[:port][/db]`,
+ * `redis+sentinel://…host:port,host:port/master[?db=&sentinel_username=&sentinel_password=]` or
+ * `redis+cluster://…host:port,host:port`; each with `rediss` instead of `redis` for TLS. Throws `invalid_argument` with
+ * a message that never repeats any of the text, because it may contain a password.
  */
 export function readTarget(text: string): RedisTarget {
   const { form, tls, login, hosts, path, parameters } = split(text);
@@ -69,7 +74,7 @@ export function readTarget(text: string): RedisTarget {
   };
 }
 
-/** What is wrong with the text, in words that do not repeat it; null when nothing is. */
+/** What is wrong with the text, in words that do not repeat it; null if nothing is. */
 export function targetFault(text: string): string | null {
   try {
     readTarget(text);
@@ -80,13 +85,13 @@ export function targetFault(text: string): string | null {
   }
 }
 
-/** What of it must never be written anywhere. */
+/** The passwords of a target, which must never be written anywhere. */
 export function secretsOf(target: RedisTarget): readonly string[] {
   const logins = target.form === 'sentinel' ? [target.login, target.sentinelLogin] : [target.login];
   return logins.flatMap(({ password }) => (password === null ? [] : [password]));
 }
 
-/** It for the log: without who logs in and how. */
+/** The target for the log, without its logins. */
 export function describeTarget(target: RedisTarget): string {
   const list = (addresses: readonly Address[]): string =>
     addresses.map(({ host, port }) => `${host}:${port}`).join(',');

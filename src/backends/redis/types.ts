@@ -1,18 +1,22 @@
+/** Types and errors that the files over Redis share. */
 import type { Cluster, Redis } from 'ioredis';
 import { CallboardError } from '../../core/errors.ts';
 
 export type Client = Redis | Cluster;
-/** What Redis answers: texts, numbers, null and lists of such. */
+/** An answer of Redis: a text, a number, null, or a list of answers. */
 export type Reply = string | number | null | readonly Reply[];
 export type ReadCommand = readonly [name: string, ...args: readonly (string | number)[]];
-/** The node that acts, under the epoch that it was given in this partition. */
+/** The calling node, with its epoch in this partition. */
 export type Identity = { readonly nodeId: string; readonly epoch: number };
-/** Why a call was not taken: the node's epoch is over, or the store forgot what it had confirmed. */
+/**
+ * Why a call was refused. `FENCED`: the node's epoch is no longer valid. `LOST`: the store lost a write that it had
+ * confirmed.
+ */
 export type Verdict = 'FENCED' | 'LOST';
 
 /**
- * What Redis or the way to it said, for the log; for the requester, `store_full` where Redis has no memory left (it refuses a call whole, before
- * it runs), else `store_unavailable`.
+ * The error for a requester: `store_full` if Redis has no memory left (it then refuses a whole call before it runs it),
+ * else `store_unavailable`. Its cause is the error of Redis or of the connection, for the log.
  */
 export function unavailable(cause: unknown): CallboardError {
   if (cause instanceof CallboardError) return cause;

@@ -83,6 +83,9 @@ export type AdmitPreview = {
   readonly queued: number;
 };
 
+/** Live commands: `inFlight` were dispatched, `queued` were not, whether their client is connected or not. */
+export type CommandLoad = { readonly inFlight: number; readonly queued: number };
+
 /** The link that a client is bound to. */
 export type Binding = { readonly nodeId: string; readonly instanceId: string; readonly epoch: number };
 
@@ -215,6 +218,8 @@ export interface CommandStore {
   rebind(client: ClientKey, binding: Binding, link: LinkMove): MaybePromise<RebindResult>;
   /** Keys of a client's commands that have not ended, in no particular order. */
   live(client: ClientKey): MaybePromise<readonly CommandKey[]>;
+  /** How many commands of each client have not ended: one answer per client, in the order of the clients. */
+  loads(clients: readonly ClientKey[]): MaybePromise<readonly CommandLoad[]>;
   /** One answer per key, in the order of the keys. One round trip. */
   get(keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]>;
   /**

@@ -33,10 +33,7 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries
       return present ? watch(deps, present) : null;
     },
     events: (requester, query) => commandEvents(deps, requester, query),
-    load(key) {
-      const linkQueue = dispatcher.find(key);
-      return { inFlight: linkQueue?.window.size ?? 0, queued: linkQueue?.queue.size ?? 0 };
-    },
+    loads: (keys) => commands.loads(keys),
     nodeLoad: () => dispatcher.load,
   };
 }

@@ -1,6 +1,6 @@
 /** The queue of commands for each link of this node, in memory. Writes nothing to sockets. */
 import { ByClient } from '../by-client.ts';
-import type { CommandLoad } from '../core.ts';
+import type { CommandLoad } from './commands.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import { LazyMap, LazySet } from '../lazy.ts';
 import { BACK_PRESSURE_BYTES, IN_FLIGHT, LEAVING_LINKS } from '../limits.ts';

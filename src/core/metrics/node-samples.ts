@@ -1,5 +1,5 @@
 /** Registers the gauges of a node that are recorded by time and that core knows. */
-import type { CommandLoad } from '../core.ts';
+import type { CommandLoad } from '../delivery/commands.ts';
 import type { Deps } from '../deps.ts';
 
 export type NodeWork = {

@@ -81,12 +81,12 @@ function decided(answer: Invocation | Outdated): Invocation {
  */
 function passLayers(parts: InvokeParts, admission: Admission, from: number): MaybePromise<Invocation | Outdated> {
   for (let at = from; at < CALL_LAYERS.length; at++) {
-    const refusal = CALL_LAYERS[at]?.refusal(parts, admission);
-    if (refusal instanceof Promise)
-      return refusal.then((late) =>
-        late ? refuseLayer(parts, admission, late) : passLayers(parts, admission, at + 1),
+    const answer = CALL_LAYERS[at]?.check(parts, admission);
+    if (answer instanceof Promise)
+      return answer.then((late) =>
+        late?.kind === 'refused' ? refuseLayer(parts, admission, late) : passLayers(parts, admission, at + 1),
       );
-    if (refusal) return refuseLayer(parts, admission, refusal);
+    if (answer?.kind === 'refused') return refuseLayer(parts, admission, answer);
   }
   return admit(parts, admission);
 }

@@ -25,18 +25,30 @@ export type PreparedCall = {
   readonly holdings: Holdings;
 };
 
-/** One check. Changes nothing. The refusals do not yet name the command. */
+/** The layer does not apply to this call, and refuses nothing. */
+export type SkippedLayer = { readonly kind: 'skipped'; readonly message: string };
+/** What a layer answers; null if it lets the call pass. Refusals do not yet name the command. */
+export type LayerAnswer = InvokeRefusal | SkippedLayer | null;
+
+/** One check. Changes nothing. */
 export type CallLayer = {
   readonly layer: 'policy' | 'relay' | 'action' | 'waits';
-  readonly refusal: (parts: InvokeParts, call: PreparedCall) => MaybePromise<InvokeRefusal | null>;
+  readonly check: (parts: InvokeParts, call: PreparedCall) => MaybePromise<LayerAnswer>;
+};
+
+export const ID_IS_KNOWN: SkippedLayer = { kind: 'skipped', message: 'Not asked: the command id is known.' };
+const NOT_CONNECTED: SkippedLayer = { kind: 'skipped', message: 'Not asked: the client is not connected.' };
+const OTHER_INSTANCE: SkippedLayer = {
+  kind: 'skipped',
+  message: 'Not asked: another instance of the client is connected than the named one.',
 };
 
 /** The layers, in the order in which an invocation passes them. */
 export const CALL_LAYERS: readonly CallLayer[] = [
-  { layer: 'policy', refusal: refuseByPolicy },
-  { layer: 'relay', refusal: (parts, call) => unlessKnown(parts, call, refuseByRelay(parts)) },
-  { layer: 'action', refusal: (parts, call) => unlessKnown(parts, call, refuseAction(call)) },
-  { layer: 'waits', refusal: (_, { holdings }) => refuseWait(holdings) },
+  { layer: 'policy', check: checkPolicy },
+  { layer: 'relay', check: (parts, call) => unlessKnown(parts, call, checkRelay(parts)) },
+  { layer: 'action', check: (parts, call) => unlessKnown(parts, call, checkAction(call)) },
+  { layer: 'waits', check: (_, { holdings }) => checkWaits(holdings) },
 ];
 
 /** The user whose client is called. Throws `not_found` if it is another user than the caller. */
@@ -59,40 +71,41 @@ export function liveConnection({ deps }: InvokeParts, key: CommandKey): MaybePro
   );
 }
 
-function refuseByPolicy({ deps }: InvokeParts, { caller, key, checked, live }: PreparedCall): InvokeRefusal | null {
+function checkPolicy({ deps }: InvokeParts, { caller, key, checked, live }: PreparedCall): InvokeRefusal | null {
   const target = { userId: key.userId, clientType: live?.clientType ?? null, action: checked.action };
   const decision = deps.policy.decide(caller, target);
   if (decision.allowed) return null;
   return refused('policy_denied', 'policy', `The policy rule "${decision.rule}" denies this invocation.`);
 }
 
-function refuseByRelay({ isDraining }: InvokeParts): InvokeRefusal | null {
+function checkRelay({ isDraining }: InvokeParts): InvokeRefusal | null {
   return isDraining()
     ? refused('draining', 'relay', 'This node admits no new commands.', { retryAfterMs: 1000 })
     : null;
 }
 
 /** It is only known of a connected client whether it advertises the action. */
-function refuseAction({ checked, live }: PreparedCall): InvokeRefusal | null {
-  const another = checked.namedInstanceId !== null && checked.namedInstanceId !== live?.instanceId;
-  if (!live || another || live.actions.some(({ name }) => name === checked.action)) return null;
+function checkAction({ checked, live }: PreparedCall): LayerAnswer {
+  if (!live) return NOT_CONNECTED;
+  if (checked.namedInstanceId !== null && checked.namedInstanceId !== live.instanceId) return OTHER_INSTANCE;
+  if (live.actions.some(({ name }) => name === checked.action)) return null;
   return refused('action_not_advertised', 'target', 'The client does not advertise this action.');
 }
 
-/** A known command id passes, because its outcome is replayed. */
+/** A known command id is not refused, because its outcome is replayed. */
 function unlessKnown(
   { deps }: InvokeParts,
   { key, checked }: PreparedCall,
-  refusal: InvokeRefusal | null,
-): MaybePromise<InvokeRefusal | null> {
-  if (!refusal || checked.commandId === null) return refusal;
+  answer: LayerAnswer,
+): MaybePromise<LayerAnswer> {
+  if (answer?.kind !== 'refused' || checked.commandId === null) return answer;
   const { commands } = deps.backend;
   return thenDo(commands.get([key]), ([known]) =>
-    known ? null : thenDo(commands.mark(key), (mark) => (mark ? null : refusal)),
+    known ? ID_IS_KNOWN : thenDo(commands.mark(key), (mark) => (mark ? ID_IS_KNOWN : answer)),
   );
 }
 
-function refuseWait(holdings: Holdings): InvokeRefusal | null {
+function checkWaits(holdings: Holdings): InvokeRefusal | null {
   const shortage = holdings.refusal('waits', 1);
   return shortage && refusedShare(shortage, 'waits');
 }

@@ -2,6 +2,7 @@
 import type { Command } from '../delivery/command.ts';
 import type { Code } from '../errors.ts';
 import { toJson } from '../json.ts';
+import type { LayerAnswer } from './layers.ts';
 import type { InvokeRefusal } from './refusals.ts';
 import { PREFLIGHT_LAYERS } from './preflight-result.ts';
 import type { Preflight, PreflightLayer, PreflightLayerName, PreflightVerdict } from './preflight-result.ts';
@@ -32,16 +33,23 @@ export class Findings {
     this.#asOf = asOf;
   }
 
+  /** Takes what a layer answered. `passed`: the message if it let the call pass. */
+  note(
+    layer: PreflightLayerName,
+    answer: LayerAnswer,
+    { passed, evidence }: { readonly passed: string; readonly evidence: LayerEvidence | null },
+  ): void {
+    if (answer === null) this.pass(layer, passed, evidence);
+    else if (answer.kind === 'refused') this.refuse(layer, answer, evidence);
+    else this.#set(layer, 'skipped', { message: answer.message, evidence: null });
+  }
+
   pass(layer: PreflightLayerName, message: string, evidence: LayerEvidence | null = null): void {
     this.#set(layer, 'pass', { message, evidence });
   }
 
   unknown(layer: PreflightLayerName, message: string, evidence: LayerEvidence | null = null): void {
     this.#set(layer, 'unknown', { message, evidence });
-  }
-
-  skip(layer: PreflightLayerName, message: string): void {
-    this.#set(layer, 'skipped', { message, evidence: null });
   }
 
   refuse(

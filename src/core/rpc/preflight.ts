@@ -6,8 +6,8 @@ import type { AdmitPreview, AdmitQuestion } from '../delivery/commands.ts';
 import { CallboardError, type Code } from '../errors.ts';
 import { QUEUE_PER_CLIENT } from '../limits.ts';
 import { holderOf } from '../shares/holders.ts';
-import { admitQuestion, CALL_LAYERS, liveConnection, ownUser, refusedParams } from './layers.ts';
-import type { PreparedCall, CallLayer, InvokeParts } from './layers.ts';
+import { admitQuestion, CALL_LAYERS, ID_IS_KNOWN, liveConnection, ownUser, refusedParams } from './layers.ts';
+import type { PreparedCall, CallLayer, InvokeParts, SkippedLayer } from './layers.ts';
 import { Findings, type LayerEvidence } from './preflight-findings.ts';
 import type { Preflight } from './preflight-result.ts';
 import { refusedAdmission, refusedStore } from './refusals.ts';
@@ -55,13 +55,11 @@ async function callOf(parts: InvokeParts, { caller, userId, checked }: Checked):
 }
 
 async function askAll(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
-  for (const { layer, refusal } of CALL_LAYERS) {
-    const found = await refusal(parts, call);
-    const evidence = CALL_EVIDENCE[layer](call);
-    if (found) findings.refuse(layer, found, evidence);
-    else if (layer === 'action' && !call.live) findings.skip(layer, 'Not asked: the client is not connected.');
-    else findings.pass(layer, CALL_PASSES[layer], evidence);
-  }
+  for (const { layer, check } of CALL_LAYERS)
+    findings.note(layer, await check(parts, call), {
+      passed: CALL_PASSES[layer],
+      evidence: CALL_EVIDENCE[layer](call),
+    });
   await askStorage(parts, findings, call);
   return askStore(parts, findings, admitQuestion(parts, call));
 }
@@ -69,7 +67,7 @@ async function askAll(parts: InvokeParts, findings: Findings, call: PreparedCall
 const CALL_PASSES: Readonly<Record<CallLayer['layer'], string>> = {
   policy: 'The central policy allows the invocation.',
   relay: 'This node admits commands.',
-  action: 'The client advertises the action, or the command id is known.',
+  action: 'The client advertises the action.',
   waits: 'The caller may wait for another command.',
 };
 
@@ -96,15 +94,22 @@ async function askStore({ deps }: InvokeParts, findings: Findings, question: Adm
   const preview = await Promise.resolve(deps.backend.commands.preview(question)).catch(refusedStore);
   // A store without room refuses every act, so there is no state to show.
   if ('kind' in preview) return (findings.refuse('capacity', refusedAdmission(preview)), null);
-  const { answer, known } = preview;
+  const { answer } = preview;
   const refusal = answer.kind === 'refused' ? refusedAdmission(answer) : null;
   for (const layer of STORE_LAYERS) {
-    const evidence = STORE_EVIDENCE[layer](question, preview);
-    if (layer === refusal?.by) return (findings.refuse(layer, refusal, evidence), null);
-    if (known && layer === 'target') findings.skip(layer, 'Not asked: the command id is known.');
-    else findings.pass(layer, STORE_PASSES[layer], evidence);
+    const found = layer === refusal?.by ? refusal : skippedByStore(layer, preview);
+    findings.note(layer, found, {
+      passed: STORE_PASSES[layer],
+      evidence: STORE_EVIDENCE[layer](question, preview),
+    });
+    if (found?.kind === 'refused') return null;
   }
   return answer.kind === 'attached' ? answer.command : null;
+}
+
+/** The store does not look at the target of a known command. */
+function skippedByStore(layer: StoreLayer, { known }: AdmitPreview): SkippedLayer | null {
+  return layer === 'target' && known ? ID_IS_KNOWN : null;
 }
 
 const STORE_PASSES: Readonly<Record<StoreLayer, string>> = {

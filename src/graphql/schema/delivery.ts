@@ -7,6 +7,7 @@ import {
   type Outcome,
   type Stage,
 } from '../../core/delivery/command.ts';
+import { thenDo } from '../../core/maybe-promise.ts';
 import { builder } from './builder.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
 import { wireEnum } from './enums.ts';
@@ -187,11 +188,11 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
 
 builder.objectFields(ConnectionSnapshot, (t) => ({
   inFlight: t.int({
-    description: 'How many commands were dispatched to the client and have not ended, as this deployment counts them.',
-    resolve: (connection, _, { core }) => core.delivery.load(connection).inFlight,
+    description: 'How many commands were dispatched to the client and have not ended.',
+    resolve: (connection, _, { loaders }) => thenDo(loaders.load(connection), ({ inFlight }) => inFlight),
   }),
   queued: t.int({
-    description: 'How many commands are queued for the client, as this deployment counts them.',
-    resolve: (connection, _, { core }) => core.delivery.load(connection).queued,
+    description: 'How many commands wait to be dispatched to the client.',
+    resolve: (connection, _, { loaders }) => thenDo(loaders.load(connection), ({ queued }) => queued),
   }),
 }));

@@ -5,6 +5,7 @@ import type { ExecutionContext } from '../../core/contexts/context.ts';
 import type { ContextQuery, WindowQuery, WorkerList, WorkerQuery } from '../../core/contexts/api.ts';
 import type { CountedWindow } from '../../core/contexts/store.ts';
 import type { Core, PendingRpc, Summary } from '../../core/core.ts';
+import type { CommandLoad } from '../../core/delivery/commands.ts';
 import type { StreamSummary } from '../../core/history/store.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { canonicalJson } from '../../core/json.ts';
@@ -23,6 +24,7 @@ import { createNodeLoaders, type NodeLoaders } from './node-loaders.ts';
 export type Loaders = {
   readonly connection: (key: ClientKey) => MaybePromise<Connection | null>;
   readonly reconnects: (key: ClientKey) => MaybePromise<number>;
+  readonly load: (key: ClientKey) => MaybePromise<CommandLoad>;
   readonly connectionsOfUser: (userId: string, first: number) => MaybePromise<Summary<Connection>>;
   readonly streamsOfUser: (userId: string, first: number) => MaybePromise<Summary<StreamSummary>>;
   readonly pendingOfUser: (userId: string, first: number) => MaybePromise<Summary<PendingRpc>>;
@@ -52,6 +54,7 @@ class LazyLoaders implements Loaders {
   readonly #made: { forget(): void }[] = [];
   #connection: Load<ClientKey, Connection | null> | null = null;
   #reconnects: Load<ClientKey, number> | null = null;
+  #load: Load<ClientKey, CommandLoad> | null = null;
   #waiters: Load<CommandKey, readonly PendingRpc[]> | null = null;
   #connections: LoadPage<string, Summary<Connection>> | null = null;
   #streams: LoadPage<string, Summary<StreamSummary>> | null = null;
@@ -80,6 +83,12 @@ class LazyLoaders implements Loaders {
     const { connections } = this.#core;
     this.#reconnects ??= this.#keep(this.#loading.single(clientKeyText, (keys) => connections.reconnects(keys)));
     return this.#reconnects.load;
+  }
+
+  get load(): Loaders['load'] {
+    const { delivery } = this.#core;
+    this.#load ??= this.#keep(this.#loading.single(clientKeyText, (keys) => delivery.loads(keys)));
+    return this.#load.load;
   }
 
   get waitersOfCommand(): Loaders['waitersOfCommand'] {

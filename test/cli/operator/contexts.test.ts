@@ -1,5 +1,4 @@
-/** Contexts, and where the token goes: never into arguments, output or to another relay. */
-import { spawn } from 'node:child_process';
+/** Contexts, and where the token goes: never into output or to another relay. What processes and logs show: no-token.test.ts. */
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
@@ -9,7 +8,6 @@ import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts'
 import { ownFolder } from '../../kit/folder.ts';
 import { operatorOf } from './kit/operator.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
 const TOKEN = 'planted-token-of-contexts';
 let relay: RealRelay;
 beforeAll(async () => {
@@ -126,19 +124,5 @@ describe('the token', () => {
       4,
       { code: 'unauthenticated', detail: 'The token command ended with 3.' },
     ]);
-  });
-
-  it.skipIf(process.platform !== 'linux')('is in no argument of any process while a command runs', async () => {
-    const folder = ownFolder();
-    const tokenFile = join(folder, 'token');
-    writeFileSync(tokenFile, relay.admin);
-    const env = { PATH: process.env['PATH'] ?? '', CALLBOARD_URL: relay.url, XDG_CONFIG_HOME: folder };
-    const argv = ['src/bin.ts', 'waits', 'watch', '-o', 'jsonl', '--token-command', `cat ${tokenFile}`];
-    const child = spawn(process.execPath, argv, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] });
-    await new Promise((printed) => child.stdout.once('data', printed));
-    const shown = readFileSync(`/proc/${child.pid}/cmdline`, 'utf8');
-    const ended = new Promise((done) => child.once('exit', done));
-    child.kill('SIGINT');
-    expect([await ended, shown.includes('waits'), shown.includes(relay.admin)]).toEqual([130, true, false]);
   });
 });

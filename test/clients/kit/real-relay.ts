@@ -9,6 +9,8 @@ const secret = 'a secret of the tests, long enough for HS256';
 export type RealRelay = AsyncDisposable & {
   readonly callboard: Callboard;
   readonly url: string;
+  /** The address of the relay with the clients, which is another one where the run's topology has two. */
+  readonly linkUrl: string;
   readonly link: string;
   /** An administrator's token. */
   readonly admin: string;
@@ -24,6 +26,7 @@ export async function startRealRelay(settings: Partial<Settings> = {}): Promise<
   return {
     callboard,
     url,
+    linkUrl,
     link: `${linkUrl.replace(/^http/, 'ws')}/connect`,
     admin,
     secret,

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
+import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { openCallboard } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/token.ts';
 import { parsePolicyFile } from '../../../src/policy-file.ts';
@@ -13,9 +14,13 @@ const SECRET = 'a secret of more than thirty-two bytes';
 const ADMIN = 'an-administrator-of-the-documentation';
 /** A module that each Node of an example loads first. */
 const HOOKS = join(import.meta.dirname, 'from-source.mjs');
-/** curl fails on HTTP errors, except when an example limits its time. npx takes the programs of this checkout. */
+/**
+ * curl fails on HTTP errors, except when an example limits its time. npx and `callboard` take the programs of this
+ * checkout.
+ */
 const SHELL = `
 npx() { "$@"; }
+callboard() { node '${ROOT}/src/bin.ts' "$@"; }
 curl() { case " $* " in *" -m "*) command curl -sS "$@" || [ $? = 28 ];; *) command curl -sS --fail-with-body "$@";; esac; }
 `;
 
@@ -30,7 +35,8 @@ export type Runner = AsyncDisposable & {
 /**
  * A real relay in direct mode, and a folder in which the examples of one page run with the variables TOKEN (of the
  * user `demo`) and ADMIN. The ports 4400 and 4401 of the examples are replaced by free ones. Pages are opened
- * in a browser, from an origin that the relay allows.
+ * in a browser, from an origin that the relay allows. Examples of the command line call the client `alice/desk`, which
+ * is connected before the first of them.
  */
 export async function startRunner(): Promise<Runner> {
   const pagePort = await freePort();
@@ -42,14 +48,12 @@ export async function startRunner(): Promise<Runner> {
   const control = await freePort();
   await mkdir(join(ROOT, '.cache'), { recursive: true });
   const folder = await mkdtemp(join(ROOT, '.cache/docs-'));
-  const token = await signToken({
-    ...{ secret: SECRET, user: 'demo', scopes: ['connect', 'invoke', 'host'] },
-    ...{ ttlSeconds: 3600, now: Date.now() },
-  });
+  const token = await tokenOf('demo');
   const env = {
     PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
-    ...{ TOKEN: token, ADMIN, NODE_OPTIONS: `--import=${HOOKS}` },
+    ...{ TOKEN: token, ADMIN, HOME: folder, NODE_OPTIONS: `--import=${HOOKS}` },
   };
+  const desk = createDesk(url);
   const groups: number[] = [];
   const place = { folder, env, groups };
   const adapt = (text: string): string =>
@@ -61,6 +65,7 @@ export async function startRunner(): Promise<Runner> {
       if (example.language === 'json') return checkJson(text, example.info);
       if (example.language === 'graphql') return runQuery(url, text);
       if (example.language === 'html') return pages.open(file ?? 'index.html', text, `token=${token}`);
+      if (/^(.*\| )?callboard /m.test(text)) await desk.connected();
       if (example.language === 'sh') return runProgram('bash', ['-ec', SHELL + text], place);
       if (example.language !== 'js') throw new Error(`No way to run a block of ${example.language}.`);
       const name = file ?? 'example.mjs';
@@ -70,11 +75,34 @@ export async function startRunner(): Promise<Runner> {
     },
     async [Symbol.asyncDispose]() {
       for (const group of groups) stopGroup(group);
+      await desk.close();
       await pages[Symbol.asyncDispose]();
       await relay.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The client that examples of the command line call. */
+function createDesk(url: string) {
+  let desk: Runtime | null = null;
+  return {
+    async connected(): Promise<void> {
+      if (desk) return;
+      const token = await tokenOf('alice');
+      const link = `${url.replace(/^http/, 'ws')}/connect`;
+      desk = createRuntime({ url: link, token, clientId: 'desk', clientType: 'console' });
+      desk.handle('lamp.set', {}, (params) => params);
+      desk.connect();
+      await desk.ready();
+    },
+    close: async (): Promise<void> => desk?.close({ withinMs: 0 }),
+  };
+}
+
+function tokenOf(user: string): Promise<string> {
+  const scopes = ['connect', 'invoke', 'host'];
+  return signToken({ secret: SECRET, user, scopes, ttlSeconds: 3600, now: Date.now() });
 }
 
 type Place = { readonly folder: string; readonly env: Record<string, string>; readonly groups: number[] };

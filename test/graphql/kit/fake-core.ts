@@ -297,7 +297,7 @@ function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>)
       return data.result;
     },
     updates: async (_who, key) => (find(key.commandId) ? updates.subscription : null),
-    load: () => ({ inFlight: 2, queued: 3 }),
+    loads: (keys) => keys.map(() => ({ inFlight: 2, queued: 3 })),
     events: () => fail('internal', 'not prepared'),
     nodeLoad: () => ({ inFlight: 2, queued: 3 }),
     summary: unprepared,

@@ -1,8 +1,11 @@
--- Appends a row to the audit if it follows the newest one: so the chain never forks, however many relays write it.
--- a: 1 MAC of the row before; 2 its number; 3 its MAC; 4 line; 5 time; 6 kind; 7 hash of the user it concerns; 8 number of the act whose
---    outcome it is; 9 number up to which rows are removed; 10 hash of who acts and how, where such acts are limited: 11 to so many, 12 in
---    so many ms.
--- Returns {'appended', how many rows, number and time of the oldest}, {'moved', number, MAC} or {'limited', ms}.
+-- Appends a row to the audit if it directly follows the newest row. So the chain never forks, even if several relays
+-- append at once.
+-- a: 1 MAC of the previous row; of the new row: 2 number, 3 MAC, 4 line, 5 time, 6 kind, 7 hash of the user that an act
+--    concerns, 8 number of the act whose outcome it is; 9 remove the rows up to this number. If the rate of such acts
+--    is limited: 10 hash of the administrator and the action, 11 the most acts in a window, 12 length of the window
+--    (ms).
+-- Returns {'appended', number of rows, number and time of the oldest row}; {'moved', number and MAC of the newest row}
+-- if the new row does not follow it; or {'limited', ms until such an act is allowed}.
 -- class: grow
 -- needs: lib-audit
 acts['audit-append'] = function(a)

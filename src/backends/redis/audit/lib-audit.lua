@@ -1,5 +1,6 @@
--- The audit: one chain for a namespace, in its first partition. `audit` is a STREAM with a row an entry, whose id is the row's number:
--- `l` the stored line, `a` its time, `u` the hash of the user that an act concerns, or ''. `audithead` is its newest row.
+-- What the acts on the audit share. A namespace has one chain of rows, in its first partition. Each entry of the STREAM
+-- `audit` is a row, and its id is the row's number. Its fields: `l` the stored line, `a` the time, `u` the hash of the
+-- user that an act concerns, or ''. The HASH `audithead` has the number and the MAC of the newest row.
 
 -- The newest row: its number and its MAC.
 lib.audit_head = function()
@@ -13,7 +14,7 @@ lib.audit_entry = function(entry)
   return string.match(entry[1], '^%d+'), fields[2], fields[4], fields[6]
 end
 
--- The line of a row; false where it was removed.
+-- The line of a row; false if it was removed.
 lib.audit_line = function(seq)
   local entry = call('XRANGE', key('audit'), seq .. '-0', seq .. '-0')[1]
   if not entry then return false end
@@ -32,7 +33,8 @@ lib.audit_drop = function(through)
   call('ZREMRANGEBYSCORE', key('auditends'), '-inf', through)
 end
 
--- Notes an act of a limited kind, or answers that there were too many. `rate`: the key that has the latest ones, by their time.
+-- Counts an act whose rate is limited and returns nil, or returns a refusal if there were too many. `rate`: the key of
+-- the latest such acts.
 lib.audit_limited = function(rate, most, window, seq)
   local from = now - window
   call('ZREMRANGEBYSCORE', rate, '-inf', text(from))

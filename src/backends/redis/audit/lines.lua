@@ -1,4 +1,5 @@
--- Stored lines of the audit, in order. a: 1 the number after which they begin; 2 how many at most.
+-- Reads stored lines of the audit, oldest first. a: 1 the number before the first line; 2 the most lines. Returns the
+-- lines.
 -- class: allow_oom
 -- needs: lib-audit
 acts['audit-lines'] = function(a)

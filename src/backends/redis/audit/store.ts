@@ -1,4 +1,7 @@
-/** Core's AuditStore over Redis: one chain for the namespace, in its first partition. */
+/**
+ * Core's AuditStore over Redis: one chain for the namespace, in its first partition. It seals and verifies nothing:
+ * core does.
+ */
 import type { AppendResult, AuditAppend, AuditStore, ListedAct } from '../../../core/audit/store.ts';
 import type { RedisParts } from '../parts.ts';
 import { listOf, type Fields } from '../replies.ts';
@@ -41,9 +44,9 @@ function argsOf(store: Store, { sealed, dropThrough, rate }: AuditAppend): Param
   ];
 }
 
-function resultOf([kind, ...told]: readonly Fields[]): AppendResult {
-  if (kind === 'moved') return { kind, head: { seq: Number(told[0]), mac: String(told[1]) } };
-  if (kind === 'limited') return { kind, retryAfterMs: Number(told[0]) };
-  const [count, firstSeq, firstAt] = told.map(Number);
+function resultOf([kind, ...rest]: readonly Fields[]): AppendResult {
+  if (kind === 'moved') return { kind, head: { seq: Number(rest[0]), mac: String(rest[1]) } };
+  if (kind === 'limited') return { kind, retryAfterMs: Number(rest[0]) };
+  const [count, firstSeq, firstAt] = rest.map(Number);
   return { kind: 'appended', extent: { count: count ?? 0, firstSeq: firstSeq ?? null, firstAt: firstAt ?? null } };
 }

@@ -1,4 +1,4 @@
-/** The tickets that were used to sign in, over Redis: one key each, which expires with its ticket. */
+/** Core's TicketStore over Redis: one key for each sign-in ticket that was used. The key expires with its ticket. */
 import type { TicketStore } from '../../../core/auth/ticket-store.ts';
 import { partitionOf } from '../keys.ts';
 import type { Store } from '../store/store.ts';

@@ -1,4 +1,5 @@
--- Marks a sign-in ticket as used. a: 1 ticket hash; 2 milliseconds for which it is remembered. Returns 1 the first time, then 0.
+-- Marks a sign-in ticket as used. a: 1 ticket hash; 2 how long to remember that, ms. Returns 1 the first time, 0
+-- afterwards.
 -- class: grow
 acts['auth-take-ticket'] = function(a)
   local name = key('signin', a[1])

@@ -1,3 +1,7 @@
+/**
+ * Core's Bus over Redis: publishes events to the other nodes and delivers theirs to the listeners of this process. It
+ * stores nothing.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Bus } from '../../../core/bus.ts';
 import type { Log } from '../../../core/log.ts';
@@ -9,16 +13,19 @@ import { createSubscriber } from './subscriber.ts';
 import { decodeMessage, encodeMessage, placeOf, type Place } from './topics.ts';
 import { createWatch } from './watch.ts';
 
-/** How often a message of our own goes through every channel. */
+/** How often a probe is published on every partition's channel. */
 const PROBE_MS = 5_000;
 
 /**
- * core's Bus over Redis. Listeners of this node hear an event before `publish` returns, as in memory; those of the others hear it in the
- * order published, once it went through the channel of its user's partition. A command has a channel of its own, which is listened to as
- * long as somebody here listens: when that begins, and after each interruption, its listeners get a hint without progress ('look again').
+ * Core's Bus over Redis. Listeners of this node get an event before `publish` returns, as in memory. Listeners of other
+ * nodes get the events of a user in the order published, through the channel of the user's partition. Each command has
+ * a channel of its own. This process subscribes to it while it has a listener for the command. After it has subscribed,
+ * and after each interruption, these listeners get a hint without progress, which asks them to read the record again.
  */
 export type RedisBus = Bus & {
-  /** Resolves when events of other nodes are heard, now or once Redis is back; rejects when the bus is closed. */
+  /**
+   * Resolves when events of other nodes are received: at once, or when Redis is back. Rejects when the bus is closed.
+   */
   ready(): Promise<void>;
   close(): void;
 };
@@ -38,21 +45,21 @@ export function createRedisBus(parts: RedisParts): RedisBus {
     else subscribe();
   });
   const lookAgain = (topics: readonly CommandTopic[]): void => {
-    for (const { topic, key } of topics) listeners.hear(topic, { key, progress: null });
+    for (const { topic, key } of topics) listeners.deliver(topic, { key, progress: null });
   };
   const watch = createWatch({ store, system, lapsed: (partition) => lookAgain(commands.inPartition(partition)) });
   const subscriber = createSubscriber({
     connect: () => connect('bus'),
     fixed: Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'bus')),
     log,
-    onMessage: createReceiver({ log, origin, listeners, own: (topic) => probe.heard(topic) }),
-    onHeld: (channels) => lookAgain(commands.among(channels)),
+    onMessage: createReceiver({ log, origin, listeners, own: (topic) => probe.received(topic) }),
+    onSubscribed: (channels) => lookAgain(commands.among(channels)),
   });
   const probe = createProbe({
     partitions: store.partitions,
     publish: (partition, topic) => send({ partition, kind: 'bus', hash: null }, topic, ''),
     detached() {
-      log.warn({}, 'the subscriber of the bus hears nothing: it is replaced');
+      log.warn({}, 'the subscriber of the bus receives nothing: it is replaced');
       subscriber.renew();
     },
   });
@@ -63,7 +70,7 @@ export function createRedisBus(parts: RedisParts): RedisBus {
   });
   return {
     publish(topic, event) {
-      listeners.hear(topic, event);
+      listeners.deliver(topic, event);
       const place = placeOf(store, topic, event);
       if (place.kind === 'hint' && !store.watched(place.partition)) return;
       // Delivered at most once: a listener that misses a hint reads the record again by itself.
@@ -83,7 +90,7 @@ type ReceiverOptions = {
   readonly log: Log;
   readonly origin: string;
   readonly listeners: Listeners;
-  /** Of a message of our own, which was heard here when it was published. */
+  /** Called with the topic of a message that this process published. Its listeners got the event at that time. */
   readonly own: (topic: string) => void;
 };
 
@@ -97,18 +104,18 @@ function createReceiver({ log, origin, listeners, own }: ReceiverOptions): (text
     if (!listeners.has(topic)) return;
     const event = parsed(json);
     if (event === undefined) log.warn({ topic, characters: json.length }, 'an event on the bus cannot be read');
-    else listeners.hear(topic, event);
+    else listeners.deliver(topic, event);
   };
 }
 
 type Send = (place: Place, topic: string, json: string) => Promise<void>;
 
-/** Messages that go with one act at most. */
+/** Messages that one act publishes at most. */
 const MOST = 32;
 
 /**
- * Publishes through the partition's own acts, and so after what was done there before; what is sent in one tick goes together. Says once that it
- * cannot, until it can again.
+ * Publishes by acts of the partition, so an event never overtakes the acts that were requested before it. The messages
+ * of one tick are sent together. Logs the first failure, and the next one only after a success.
  */
 function createSender({ store, log, oneServer = false }: RedisParts, origin: string): Send {
   let failing = false;
@@ -142,7 +149,7 @@ function createSender({ store, log, oneServer = false }: RedisParts, origin: str
   };
 }
 
-/** Undefined where the text is not JSON. */
+/** Undefined if the text is not JSON. */
 function parsed(json: string): unknown {
   try {
     return JSON.parse(json) as unknown;

@@ -7,7 +7,9 @@ import { commandOf, placeOfCommand } from './topics.ts';
 export type CommandTopic = { readonly topic: string; readonly key: CommandKey; readonly partition: number };
 
 export type CommandChannels = {
-  /** Notes that someone listens to the topic, or nobody. Returns the command's channel; null if the topic is not a command's. */
+  /**
+   * Notes whether the topic has listeners. Returns the command's channel; null if the topic is not a command's.
+   */
   changed(topic: string, wanted: boolean): { readonly channel: string; readonly partition: number } | null;
   /** The topics of these channels. */
   among(channels: readonly string[]): readonly CommandTopic[];

@@ -1,22 +1,23 @@
+/** The listeners of this process, by topic. Knows nothing of Redis. */
 import type { Cancel } from '../../../core/clock.ts';
 import type { Log } from '../../../core/log.ts';
 
 export type Listener = (event: never) => void;
 
-/** Who listens on this node, by topic. A listener that throws harms no other. */
+/** The listeners of this node, by topic. If one throws, the others still get the event. */
 export type Listeners = {
   has(topic: string): boolean;
-  /** `topic` is one of core's, and `event` what core declares under it. */
-  hear(topic: string, event: unknown): void;
+  /** Calls the listeners of the topic. `event` is of the type that core declares for the topic. */
+  deliver(topic: string, event: unknown): void;
   add(topic: string, listener: Listener): Cancel;
 };
 
-/** `changed` is told of a topic when its first listener comes and when its last one goes. */
+/** `changed` is called with a topic when its first listener is added and when its last one is removed. */
 export function createListeners(log: Log, changed: (topic: string) => void): Listeners {
   const topics = new Map<string, Set<Listener>>();
   return {
     has: (topic) => topics.has(topic),
-    hear(topic, event) {
+    deliver(topic, event) {
       for (const listener of topics.get(topic) ?? []) {
         try {
           (listener as (event: unknown) => void)(event);
@@ -28,7 +29,7 @@ export function createListeners(log: Log, changed: (topic: string) => void): Lis
     add(topic, listener) {
       const known = topics.get(topic);
       const listeners = known ?? new Set<Listener>();
-      // A wrapper of its own, so that one function may listen twice.
+      // A new function for each call, so that one function may listen twice.
       const own: Listener = (event) => listener(event);
       listeners.add(own);
       topics.set(topic, listeners);

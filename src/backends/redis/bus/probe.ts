@@ -1,55 +1,63 @@
-/** Probes that were published and not heard before the subscription counts as detached. */
+/**
+ * Finds out that the bus subscriber receives nothing although its connection looks healthy. It only reports that; the
+ * bus replaces it.
+ */
+
+/** Probes of a channel that were published and not received before the subscription counts as detached. */
 const MISSES = 3;
 const TOPIC = 'probe:';
 
 export type ProbeOptions = {
   readonly partitions: number;
-  /** Publishes on the partition's channel; rejects where that was not taken. */
+  /** Publishes on the partition's channel; rejects if Redis did not accept the message. */
   readonly publish: (partition: number, topic: string) => Promise<void>;
-  /** The subscription of a connection that looks healthy hears nothing. */
+  /** Called when the subscription receives nothing although its connection looks healthy. */
   readonly detached: () => void;
 };
 
 export type Probe = {
-  /** Sends a probe through each partition's channel, unless the last one is still on its way out. */
+  /** Publishes a probe on each partition's channel, unless the previous one is still being sent. */
   turn(): void;
-  /** Of a message of our own. */
-  heard(topic: string): void;
+  /** To be called with the topic of each message that this process published and received. */
+  received(topic: string): void;
 };
 
-/** Notices a subscriber that hears nothing although messages go out. While none can, it says nothing. */
+/**
+ * Detects a subscriber that receives nothing although messages are published. Reports nothing while none can be
+ * published.
+ */
 export function createProbe({ partitions, publish, detached }: ProbeOptions): Probe {
-  const ways = Array.from({ length: partitions }, () => ({ sending: false, heard: 0, missed: 0 }));
+  const channels = Array.from({ length: partitions }, () => ({ sending: false, received: 0, missed: 0 }));
   let sent = 0;
-  const send = async (partition: number, way: (typeof ways)[number], number: number): Promise<void> => {
-    way.sending = true;
+  const send = async (partition: number, channel: (typeof channels)[number], number: number): Promise<void> => {
+    channel.sending = true;
     try {
       await publish(partition, `${TOPIC}${partition}:${number}`);
-      if (number > way.heard) way.missed++;
+      if (number > channel.received) channel.missed++;
     } catch {
-      // Who publishes says so; that nothing came back then proves nothing.
+      // The publisher logs the failure. A probe that was not published proves nothing about the subscriber.
     } finally {
-      way.sending = false;
+      channel.sending = false;
     }
   };
   return {
     turn() {
-      if (ways.some(({ missed }) => missed >= MISSES)) {
-        for (const way of ways) way.missed = 0;
+      if (channels.some(({ missed }) => missed >= MISSES)) {
+        for (const channel of channels) channel.missed = 0;
         detached();
       }
       sent++;
-      ways.forEach((way, partition) => {
-        if (!way.sending) void send(partition, way, sent);
+      channels.forEach((channel, partition) => {
+        if (!channel.sending) void send(partition, channel, sent);
       });
     },
-    heard(topic) {
+    received(topic) {
       if (!topic.startsWith(TOPIC)) return;
       const [partition, number] = topic.slice(TOPIC.length).split(':').map(Number);
-      const way = ways[partition ?? -1];
-      if (!way) return;
-      way.heard = number ?? 0;
-      way.missed = 0;
+      const channel = channels[partition ?? -1];
+      if (!channel) return;
+      channel.received = number ?? 0;
+      channel.missed = 0;
     },
   };
 }

@@ -1,33 +1,43 @@
+/**
+ * The connection that subscribes to channels of Redis. It keeps the subscriptions over interruptions and does not look
+ * into messages.
+ */
 import type { Log } from '../../../core/log.ts';
 import { unavailable, type Client } from '../types.ts';
 
-/** Channels of one SUBSCRIBE. */
+/** The most channels of one SUBSCRIBE. */
 const TOGETHER = 500;
 
 export type SubscriberOptions = {
   readonly connect: () => Client;
-  /** Channels that are always listened to. */
+  /** Channels that are always subscribed to. */
   readonly fixed: readonly string[];
   readonly onMessage: (text: string) => void;
-  /** These are confirmed: what was published before may have been missed. Also told after each interruption. */
-  readonly onHeld: (channels: readonly string[]) => void;
+  /**
+   * Called with channels whose subscription Redis has confirmed, also after each interruption. Messages that were
+   * published before may have been missed.
+   */
+  readonly onSubscribed: (channels: readonly string[]) => void;
   readonly log: Log;
 };
 
-/** One connection that subscribes, and what it listens to. */
+/** One connection, and the channels that it is subscribed to. */
 export type Subscriber = {
-  /** From now on the channel is listened to, or not: asked of Redis with the others of the tick. */
+  /** Subscribes to the channel, or unsubscribes from it: with the other changes of the tick. */
   want(channel: string, wanted: boolean): void;
-  /** Resolves when the fixed channels are listened to, now or after the interruption; rejects when it is closed. */
+  /**
+   * Resolves when the fixed channels are subscribed to: at once, or after the interruption. Rejects when the subscriber
+   * is closed.
+   */
   ready(): Promise<void>;
-  /** Asks again for what was refused. */
+  /** Repeats the changes that Redis refused. */
   retry(): void;
-  /** Goes on with a new connection. */
+  /** Replaces the connection by a new one. */
   renew(): void;
   close(): void;
 };
 
-/** Begins at once; while Redis is away it goes on by itself. */
+/** Connects at once. While Redis is away it keeps trying. */
 export function createSubscriber(options: SubscriberOptions): Subscriber {
   return new RedisSubscriber(options);
 }
@@ -35,9 +45,9 @@ export function createSubscriber(options: SubscriberOptions): Subscriber {
 class RedisSubscriber implements Subscriber {
   readonly #options: SubscriberOptions;
   readonly #wanted: Set<string>;
-  /** What the connection was asked for, whether it is confirmed or not. */
+  /** The channels that the connection has subscribed to, confirmed or not. */
   #held = new Set<string>();
-  /** Where what is wanted may differ from what is held. */
+  /** The channels of which `#wanted` and `#held` may differ. */
   readonly #changed = new Set<string>();
   #unconfirmed: Set<string>;
   #ready = pending();
@@ -98,7 +108,7 @@ class RedisSubscriber implements Subscriber {
       asCurrent(() => this.#interrupted()),
     );
     client.on('message', (_channel: string, text: string) => asCurrent(() => this.#options.onMessage(text))());
-    // It tries again by itself.
+    // ioredis tries again by itself.
     client.connect().catch(() => undefined);
     return client;
   }
@@ -109,7 +119,10 @@ class RedisSubscriber implements Subscriber {
     this.#connected = false;
   }
 
-  /** All is asked for again: a new connection holds nothing yet, and for one that came back the answer tells that it listens. */
+  /**
+   * Subscribes to every wanted channel again: a new connection has no subscription yet, and on a connection that came
+   * back the answer confirms that it is subscribed.
+   */
   #resume(): void {
     this.#connected = true;
     for (const channel of this.#wanted) {
@@ -148,7 +161,7 @@ class RedisSubscriber implements Subscriber {
     try {
       await client.subscribe(...channels);
     } catch (error) {
-      this.#options.log.debug({ err: error, channels: channels.length }, 'channels are not listened to yet');
+      this.#options.log.debug({ err: error, channels: channels.length }, 'channels are not subscribed to yet');
       if (client === this.#client) this.#revert(channels);
       return;
     }
@@ -161,7 +174,7 @@ class RedisSubscriber implements Subscriber {
     try {
       await client.unsubscribe(...channels);
     } catch (error) {
-      this.#options.log.debug({ err: error, channels: channels.length }, 'channels are still listened to');
+      this.#options.log.debug({ err: error, channels: channels.length }, 'channels are still subscribed to');
       if (client !== this.#client) return;
       for (const channel of channels) if (!this.#wanted.has(channel)) this.#held.add(channel);
       for (const channel of channels) this.#changed.add(channel);
@@ -178,13 +191,13 @@ class RedisSubscriber implements Subscriber {
   #confirm(channels: readonly string[]): void {
     for (const channel of channels) this.#unconfirmed.delete(channel);
     if (this.#unconfirmed.size === 0 && this.#connected) this.#ready.resolve();
-    this.#options.onHeld(channels);
+    this.#options.onSubscribed(channels);
   }
 }
 
 function pending(): PromiseWithResolvers<void> {
   const made = Promise.withResolvers<void>();
-  // It may reject while no caller awaits it.
+  // It may reject while nothing awaits it.
   made.promise.catch(() => undefined);
   return made;
 }

@@ -1,3 +1,4 @@
+/** Which channel the events of a topic are published on, and how a message is written. Sends nothing. */
 import type { ConnectionEvent } from '../../../core/bus.ts';
 import type { CommandEvent } from '../../../core/delivery/command-event.ts';
 import type { CommandKey } from '../../../core/ids.ts';
@@ -10,12 +11,12 @@ const SITE = 'site:';
 const SESSION = 'session:';
 const TICKET = 'ticket:';
 
-/** Where a topic's events go: the channel of a partition, or that of one command. */
+/** Where a topic's events are published: the channel of a partition, or the channel of one command. */
 export type Place = { readonly partition: number; readonly kind: 'bus' | 'hint'; readonly hash: string | null };
 
 type CommandPlace = Place & { readonly hash: string };
 
-/** The place of an event of this topic: events of one user go one way, and so in order. */
+/** The place of an event of this topic. The events of one user share a channel, so they arrive in order. */
 export function placeOf(store: Store, topic: string, event: unknown): Place {
   const command = commandOf(topic);
   if (command) return placeOfCommand(store, command);
@@ -26,14 +27,14 @@ export function placeOfCommand(store: Store, { userId, clientId, commandId }: Co
   return { partition: store.partitionOfUser(userId), kind: 'hint', hash: store.hash(userId, clientId, commandId) };
 }
 
-/** The command of a command's topic; null where it is another's. */
+/** The command of a command's topic; null for any other topic. */
 export function commandOf(topic: string): CommandKey | null {
   if (!topic.startsWith(COMMAND)) return null;
   const [userId = '', clientId = '', commandId = ''] = topic.slice(COMMAND.length).split('/');
   return { userId, clientId, commandId };
 }
 
-/** Every node listens to every partition's channel, so for an id that is led by none any will do. */
+/** Every node subscribes to every partition's channel, so an id that names no partition can use any of them. */
 function partitionOf(store: Store, topic: string, event: unknown): number {
   if (topic.startsWith(EVENTS)) return store.partitionOfUser((event as CommandEvent).command.userId);
   if (topic === 'listening') return 0;
@@ -43,14 +44,17 @@ function partitionOf(store: Store, topic: string, event: unknown): number {
   return partitionOfId(id, store.partitions) ?? 0;
 }
 
-/** A message on a channel: who sent it, the topic, a line break, the event as JSON. Neither of the first two holds a line break. */
+/**
+ * A message on a channel: its sender, a space, the topic, a line break, and the event as JSON. A topic contains no line
+ * break.
+ */
 export type Message = { readonly origin: string; readonly topic: string; readonly json: string };
 
 export function encodeMessage({ origin, topic, json }: Message): string {
   return `${origin} ${topic}\n${json}`;
 }
 
-/** Null where the text is none of ours. The JSON is not looked into. */
+/** Null if the text is not a message of callboard. Does not parse the JSON. */
 export function decodeMessage(text: string): Message | null {
   const space = text.indexOf(' ');
   const line = text.indexOf('\n');

@@ -1,4 +1,4 @@
--- Notes that a node listens to hints of commands of the partition: from now on they are published, for this long.
+-- Notes that a node listens to hints of the partition's commands. Hints are published for as long as such a note lasts.
 -- a: 1 how long, ms.
 -- Returns nothing.
 -- class: grow

@@ -1,3 +1,7 @@
+/**
+ * The acts on a command after its admission: dispatch, reports, ends and moves, as arguments of Lua acts. The rules are
+ * in the Lua files.
+ */
 import { randomUUID } from 'node:crypto';
 import {
   endMessageId,

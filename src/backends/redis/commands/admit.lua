@@ -1,10 +1,13 @@
 -- Admits a command, or attaches to the one that has its id.
--- a: 1 most reservations of its scope, 2 most undispatched of its client, 3 most waiters of a command; 4 time to connect, 5 time to
---    answer (ms); 6 params; 7 its payload for history, 8 its spill (JSON), 9 the spill's bytes; 10 rpc id, 11 caller's node, 12 what it
---    waits for, 13 for how long (ms); 14 settings; 15 the request, as the record has it;
---    16 client's hash, 17 command, 18 user's hash; of the request: 19 scope's hash, 20 stream's hash, 21 user, 22 client, 23 digest,
---    24 scope, 25 instance, 26 trace, 27 parent span; 28 '' or how the link begins that the client must be bound to.
--- Returns {'admitted', record, who waits}, {'attached', record, result, now}, {'refused', code}, or {'outdated'}: it is another link.
+-- a: 1 most reservations of its scope, 2 most undispatched of its client, 3 most waiters of a command; 4 time to
+--    connect, 5 time to answer (ms); 6 params; 7 its payload for history, 8 its spill (JSON), 9 the spill's bytes; 10
+--    rpc id, 11 caller's node, 12 what it waits for, 13 for how long (ms); 14 settings; 15 the request, as the record
+--    has it;
+--    16 client's hash, 17 command, 18 user's hash; of the request: 19 scope's hash, 20 stream's hash, 21 user, 22
+--    client, 23 digest, 24 scope, 25 instance, 26 trace, 27 parent span; 28 '' or how the link begins that the client
+--    must be bound to.
+-- Returns {'admitted', record, waiters}, {'attached', record, result, now}, {'refused', code}, or {'outdated'} if the
+-- client is bound to another link.
 -- class: grow
 -- needs: lib-admission, lib-commands, lib-due, lib-ended, lib-history-commands, lib-newest, lib-record, lib-spans, lib-waiters
 -- grouped: yes
@@ -30,7 +33,7 @@ lib.commands_begin = function(rec, binding, terms)
   rec.nodeId, rec.queuedOn, rec.queuedAt = binding.nodeId, binding.nodeId, rec.admittedAt
 end
 
--- The place behind all that wait, and behind all that a link that is still coming up has moved.
+-- The place after all waiting commands, and after all commands that a link which is still coming up has moved.
 lib.commands_place = function(rec, binding)
   local client = key('client', rec.ch)
   local last = tonumber(get(client, 'o')[1] or 0) + 1
@@ -88,7 +91,8 @@ acts['commands-admit'] = function(a)
   if not lib.commands_satisfied(wait.waitFor, rec) then
     lib.waiters_add(rec, wait.rpcId, wait.node, wait.waitFor, wait.withinMs)
   end
-  -- While a link is still coming up, its next part posts the command, in the order of admission.
+  -- While a link is coming up, the act that moves the next part of its queue posts the command, in the order of
+  -- admission.
   if binding and not binding.moved then
     -- The calling node keeps the record that this act returns, so the row in its own mailbox only names the command.
     if binding.nodeId == wait.node then lib.commands_post(rec, binding.nodeId, 'command')

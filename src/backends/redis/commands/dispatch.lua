@@ -1,6 +1,8 @@
--- The mark before a socket write: at most once for a command, and only for the link that its client is bound to. A node that set it and
--- got no answer gets the same answer again: it has not written the command, because a write needs the answer.
--- a: 1 client's hash, 2 command, 3 node, 4 epoch of the link, 5 instance, 6 name of the attempt among those of the link or ''.
+-- Marks a command as dispatched, before its node writes it to the socket: at most once, and only for the link that the
+-- client is bound to. A node that set the mark but got no answer gets the same answer again: it has not written the
+-- command, because it writes after the answer.
+-- a: 1 client's hash, 2 command, 3 node, 4 epoch of the link, 5 instance, 6 name of the attempt among those of the link
+--    or ''.
 -- Returns {'dispatch', record, params, ms left}, or {'skip'}.
 -- class: allow_oom
 -- needs: lib-commands, lib-record

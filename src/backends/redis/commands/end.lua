@@ -1,9 +1,11 @@
--- Records the end that a client reported, if the calling node knows the record. It passes the next record and what it expects: the start of the
--- state and the waiters. If either differs in Redis, nothing is written, and commands-finish follows.
--- a: 1 client's hash, 2 command, 3 user's hash, 4 how its state begins, 5 the waiters; its state at the end: 6 before the time it ends, 7 then
---    before the time it is forgotten, 8 then before the time of the sighting, 9 then before the span of the result, 10 the rest; 11 the
---    result; 12 to 18 of its history row: id, kind, payload, spill (JSON), bytes, error (JSON), instance; 19 settings; 20 to 26 of the
---    request: user, client, scope's hash, scope, stream's hash, trace, parent span.
+-- Records the end that a client reported, if the calling node knows the record. The node passes the next record, and
+-- the start of the state and the waiters that it expects. If either differs in Redis, nothing is written, and the node
+-- calls commands-finish.
+-- a: 1 client's hash, 2 command, 3 user's hash, 4 how its state begins, 5 the waiters; its state at the end: 6 before
+--    the time it ends, 7 then before the time it is forgotten, 8 then before the time of the sighting, 9 then before
+--    the span of the result, 10 the rest; 11 the result; 12 to 18 of its history row: id, kind, payload, spill (JSON),
+--    bytes, error (JSON), instance; 19 settings; 20 to 26 of the request: user, client, scope's hash, scope, stream's
+--    hash, trace, parent span.
 -- Returns {time, span of the result or '', how many rows of the own mailbox name this end}; false if
 -- something differs.
 -- class: allow_oom
@@ -26,7 +28,8 @@ acts['commands-end'] = function(a)
     traceId = given(a[25]), parentSpanId = given(a[26]), forgetAt = text(now + settings.terminalMs),
   }
   lib.commands_held().of[rec.name] = nil
-  -- No mark: the record has the sighting, and commands-finish finds it there. This act itself does nothing if it is repeated.
+  -- No deduplication mark is set: the record has the sighting, and commands-finish finds it there. If this act is
+  -- repeated, it does nothing.
   lib.dedup_count(true)
   lib.commands_retain(rec, {
     id = a[12], kind = a[13], payload = given(a[14]), spill = given(a[15]), bytes = given(a[16]), error = given(a[17]), instanceId = a[18],

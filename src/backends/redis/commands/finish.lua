@@ -1,9 +1,11 @@
--- Records the end that a client reported, once and from the bound instance only. Any other report is counted, or kept as evidence.
--- a: 1 client's hash, 2 instance, 3 'result', 'error' or 'cancelled', 4 payload; 5 payload for history, 6 its spill (JSON), 7 the spill's
---    bytes; 8 error (JSON), 9 '1' where the client refused; 10 id of the message, 11 hash of its mark, 12 a text that is
---    the same when this call is repeated (see dedup_see); 13 digest of the end, 14 most sightings
---    that are kept, 15 settings, 16 command, 17 user's hash.
--- Returns {'finished', record, how many rows of the own mailbox name this end}, {'duplicate' | 'late' | 'fenced', record}, or {'unknown'}.
+-- Records the end that a client reported, once and from the bound instance only. Any other report is counted, or kept
+-- as evidence.
+-- a: 1 client's hash, 2 instance, 3 'result', 'error' or 'cancelled', 4 payload; 5 payload for history, 6 its spill
+--    (JSON), 7 the spill's bytes; 8 error (JSON), 9 '1' if the client refused; 10 id of the message, 11 hash of its
+--    mark, 12 a text that is the same when this call is repeated (see dedup_see); 13 digest of the end, 14 the
+--    most sightings that are kept, 15 settings, 16 command, 17 user's hash.
+-- Returns {'finished', record, how many rows of the own mailbox name this end}, {'duplicate' | 'late' | 'fenced',
+-- record}, or {'unknown'}.
 -- class: allow_oom
 -- needs: lib-commands, lib-dedup, lib-record
 -- grouped: yes
@@ -14,7 +16,7 @@ lib.commands_sightings = function(rec)
   return rec.sightings and cjson.decode(rec.sightings) or {}
 end
 
--- As commands-end has it too: ids need no escape.
+-- The JSON of sightings, as commands-end writes it too. Ids need no escape.
 lib.commands_sightings_text = function(sightings)
   local texts = {}
   for i, sighting in ipairs(sightings) do
@@ -31,7 +33,8 @@ lib.commands_see = function(sightings, messageId, most)
   return lib.commands_sightings_text(sightings)
 end
 
--- Evidence beside the record: it resolves nothing. The first is kept on the record, each that is new as one history row.
+-- Keeps a late report as evidence; it does not change the outcome. The record has the first one, and history has a row
+-- for each new one.
 lib.commands_late = function(rec, sightings, a)
   if #sightings < tonumber(a[14]) then
     lib.commands_retain(rec, {

@@ -1,5 +1,5 @@
--- Records of commands. a: for each its client's hash, its id and its user's hash. Returns {now, then for each a record, or false if there is
--- none}.
+-- Reads the records of commands. a: of each command its client's hash, its id and its user's hash. Returns {now, then
+-- for each the record, or false if there is none}.
 -- class: allow_oom
 -- needs: lib-commands, lib-record
 -- grouped: yes

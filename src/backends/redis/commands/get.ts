@@ -1,4 +1,6 @@
+/** Reads the records of commands by key or by name, and counts them. Changes nothing. */
 import type { Command } from '../../../core/delivery/command.ts';
+import type { CommandLoad } from '../../../core/delivery/commands.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { nameArgs } from './parts.ts';
 import type { RedisParts } from '../parts.ts';
@@ -10,7 +12,15 @@ import type { Store } from '../store/store.ts';
 /** Records that one act reads at most: Redis blocks while an act runs. */
 const READ_BATCH = 64;
 
-/** The records of commands, one answer per key, in the order of the keys: one round trip in each partition concerned. */
+/**
+ * Clients whose commands one act counts at most: a page of connections. The limits of capacity scopes bound how many
+ * commands they have together.
+ */
+const COUNT_BATCH = 250;
+
+/**
+ * The records of commands, one answer per key, in the order of the keys: one round trip in each partition concerned.
+ */
 export function getCommands(
   { store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>,
   keys: readonly CommandKey[],
@@ -52,4 +62,16 @@ export async function getNamed(
 export async function getLive(store: Store, { userId, clientId }: ClientKey): Promise<readonly CommandKey[]> {
   const ids = await store.act(store.partitionOfUser(userId), 'commands-live', [store.hash(userId, clientId)]);
   return listOf(ids).map((commandId) => ({ userId, clientId, commandId: String(commandId) }));
+}
+
+/** How many live commands each of these clients has. */
+export function getLoads(store: Store, clients: readonly ClientKey[]): Promise<readonly CommandLoad[]> {
+  return scattered(store, clients, {
+    most: COUNT_BATCH,
+    async ask(partition, some) {
+      const hashes = some.map(({ userId, clientId }) => store.hash(userId, clientId));
+      const counts = listOf(await store.act(partition, 'commands-loads', hashes)).map(Number);
+      return some.map((_, i) => ({ inFlight: counts[2 * i] ?? 0, queued: counts[2 * i + 1] ?? 0 }));
+    },
+  });
 }

@@ -1,3 +1,7 @@
+/**
+ * The records of live commands that this process knows. Only a cache: each act compares what it predicts from it with
+ * Redis.
+ */
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { Fields } from '../replies.ts';
 
@@ -17,8 +21,8 @@ const MOST = 20_000;
 const MOST_CHARS = 32 * 1024 * 1024;
 
 /**
- * Live commands whose records this process knows, so that it can predict the record after the next act. A missing or outdated entry does
- * no harm: each act compares it with the record in Redis, and if they differ a slower act follows.
+ * Live commands whose records this process knows, so that it can predict the record after the next act. A missing or
+ * outdated entry does no harm: each act compares it with the record in Redis, and if they differ a slower act follows.
  */
 export interface HeldCommands {
   get(key: CommandKey): Held | undefined;

@@ -1,3 +1,7 @@
+/**
+ * Marks and ends commands whose records this process knows, each with one short act. If Redis has another record, the
+ * full acts follow.
+ */
 import type { Binding, DispatchResult, End } from '../../../core/delivery/commands.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import type { RecordedEnd } from './own-ends.ts';
@@ -10,8 +14,8 @@ import { decodeCommand } from './record.ts';
 export type Attempt = Binding & { readonly attempt: string | null };
 
 /**
- * Marks a command whose record this process knows. Returns null if it does not know enough. Resolves to null if the record in Redis
- * differs; nothing was written then.
+ * Marks a command whose record this process knows. Returns null if it does not know enough. Resolves to null if the
+ * record in Redis differs; nothing was written then.
  */
 export function markKnown(
   parts: CommandParts,

@@ -1,4 +1,4 @@
--- The rules by which an admission is refused. They write nothing, so a preview uses them too.
+-- The rules by which an admission is refused. They write nothing, so commands-preview uses them too.
 -- needs: lib-waiters
 
 -- Why a wait may not attach to the command that has its id, or nil; then whether the wait must be registered.

@@ -1,12 +1,13 @@
--- What the acts on commands share. Their records: lib-record.lua; ended commands: lib-ended.lua; deadlines: lib-due.lua.
--- A client's HASH holds its live commands: `s<id>` the state, `a<id>` the request, `p<id>` the params, `w<id>` the waiters. Beside them
--- `b`: the link that the client is bound to; `n`: how many commands were not dispatched; `o`: the last place that was given (`n` and `o` are
--- removed once every command was dispatched). Redis removes the HASH with its last field.
+-- What the acts on commands share. Their records: lib-record.lua; ended commands: lib-ended.lua; deadlines:
+-- lib-due.lua. A client's HASH holds its live commands: `s<id>` the state, `a<id>` the request, `p<id>` the params,
+-- `w<id>` the waiters. Beside them `b`: the link that the client is bound to; `n`: how many commands were not
+-- dispatched; `o`: the last place that was given (`n` and `o` are removed once every command was dispatched). Redis
+-- removes the HASH with its last field.
 -- The name of a command is its client's hash and its id, as one text.
 -- needs: lib-due, lib-ended, lib-history, lib-nodes, lib-record, lib-spans, lib-waiters
 
--- Takes the settings of an act (JSON): retentionMs, streamMessages, terminalMs, streamsPerUser if it is not the default, and words (code ->
--- text) for acts that end commands.
+-- Takes the settings of an act (JSON): retentionMs, streamMessages, terminalMs, streamsPerUser if it is not the
+-- default, and words (code -> text) for acts that end commands.
 lib.commands_use = function(json)
   if lib.commands_json == json then return end
   lib.commands_json = json
@@ -71,14 +72,16 @@ lib.commands_write = function(rec)
   set(key('client', rec.ch), 's' .. rec.id, function() return lib.commands_state(rec) end)
 end
 
--- Writes fields without a new version of the command. A client may give the reason: NULs, which a record cannot hold, are removed.
+-- Writes fields without a new version of the command. A client may give the reason: NULs, which a record cannot hold,
+-- are removed.
 lib.commands_note = function(rec, fields)
   if fields.reason then fields.reason = string.gsub(fields.reason, '%z', '') end
   for field, value in pairs(fields) do rec[field] = value end
   lib.commands_write(rec)
 end
 
--- Writes a new version of a command: every change that clients of the API can see passes here. The fields in `removed` become null.
+-- Writes a new version of a command: every change that clients of the API can see passes here. The fields in `removed`
+-- become null.
 lib.commands_move = function(rec, changes, removed)
   changes.version = text(tonumber(rec.version) + 1)
   for _, field in ipairs(removed or {}) do rec[field] = false end
@@ -104,7 +107,8 @@ lib.commands_starts = function(whole, start)
   return whole and string.sub(whole, 1, #start) == start
 end
 
--- Posts a waiting command to a node with its whole record, so that the node can predict the next record (see commands/held.ts).
+-- Posts a waiting command to a node with its whole record, so that the node can predict the next record (see
+-- commands/held.ts).
 lib.commands_offer = function(rec, node, params)
   lib.nodes_post(node, 'command', {
     state = lib.commands_state(rec), request = rec.request, waits = rec.waits or nil,
@@ -120,7 +124,8 @@ lib.commands_post = function(rec, node, kind, reason)
   lib.nodes_post(node, kind, fields)
 end
 
--- Retains a history row of a command, in its client's stream. `part`: id, kind, and, where given, instanceId, error, payload, spill, bytes.
+-- Retains a history row of a command, in its client's stream. `part`: id, kind, and, where given, instanceId, error,
+-- payload, spill, bytes.
 lib.commands_retain = function(rec, part)
   local settings = lib.commands_settings
   part.userId, part.clientId, part.commandId = rec.userId, rec.clientId, rec.commandId
@@ -148,8 +153,8 @@ lib.commands_leave = function(rec)
   end)
 end
 
--- Ends a command: result, record, reservation, replies. A command becomes terminal only here and in commands-end, which predicts the record.
--- `reported`, and what this returns: see waiters_reply.
+-- Ends a command: result, record, reservation, replies. A command becomes terminal only here and in commands-end, which
+-- predicts the record. `reported`, and what this returns: see waiters_reply.
 lib.commands_conclude = function(rec, changes, result, reported)
   local kept = lib.commands_settings.terminalMs
   changes.stage = 'terminal'
@@ -163,8 +168,8 @@ lib.commands_conclude = function(rec, changes, result, reported)
   return lib.waiters_reply(rec, result, reported)
 end
 
--- Ends a command without a report of its client: as `expired` if nothing was written to the client, else as `outcome_unknown`. After a loss
--- of the store nothing is certain.
+-- Ends a command without a report of its client: as `expired` if nothing was written to the client, else as
+-- `outcome_unknown`. After a loss of the store nothing is certain.
 lib.commands_end = function(rec, code)
   local words = lib.commands_settings.words or {}
   local problem = cjson.encode({ code = code, message = words[code] or code })
@@ -184,8 +189,8 @@ lib.commands_park = function(rec)
   if rec.stage == 'queued' then lib.commands_move(rec, { stage = 'admitted' }, { 'nodeId' }) end
 end
 
--- The link that a client is bound to, or nil: nodeId, instanceId, epoch, the revision of the actions that it advertises and, while it is
--- coming up, upTo and moved (see rebind.lua).
+-- The link that a client is bound to, or nil: nodeId, instanceId, epoch, the revision of the actions that the client
+-- advertises and, while the link is coming up, upTo and moved (see rebind.lua).
 lib.commands_link = function(ch)
   local bound = get(key('client', ch), 'b')[1]
   if not bound then return nil end

@@ -1,11 +1,12 @@
--- When commands are due. The reservations of a scope (`reserved`) are ordered by deadline, so they are the index of deadlines too.
--- `scopedue` says which scopes to look into: each scope (its hash), by a time that is never later than its earliest deadline. An
--- admission lowers that time, the search for due commands raises it, and an end leaves it, so most calls write nothing here.
--- `connectdue` has the commands that were never queued, by connect deadline: their deadline (13 digits), client's hash and id.
+-- Finds commands that are due. The reservations of a scope (`reserved`) are ordered by deadline, so they are also the
+-- index of deadlines. `scopedue` says which scopes to search: it has the hash of each scope by a time that is never
+-- later than its earliest deadline. An admission lowers that time, a search for due commands raises it, and an end
+-- leaves it as it is, so most calls write nothing here. `connectdue` has the commands that were never queued, by
+-- connect deadline: their deadline (13 digits), client's hash and id.
 -- needs: lib-commands
 
--- One search looks into as many scopes as it may return commands, and this many more. So if it finds fewer commands than it may return,
--- it gave at least this many scopes a later time, and the next search gets further.
+-- One search looks into as many scopes as it may return commands, plus this many. So if it finds fewer commands than it
+-- may return, it has raised the time of at least this many scopes, and the next search reaches other scopes.
 lib.due_scopes = 256
 -- One search collects this many times the commands that it may return, of which it returns the oldest.
 lib.due_spare = 10
@@ -21,12 +22,12 @@ lib.due_add = function(rec)
   if not rec.queuedAt then put(key('connectdue'), rec.connectDeadline, lib.due_name(rec)) end
 end
 
--- Its connect deadline no longer counts: it is queued for the first time, or ends before that.
+-- Called when a command is queued for the first time, or ends before that: its connect deadline no longer counts.
 lib.due_connected = function(rec)
   drop(key('connectdue'), lib.due_name(rec))
 end
 
--- The due commands of a scope go into `found`. If none is due, the scope is looked into again at its earliest deadline.
+-- Adds the due commands of a scope to `found`. If none is due, the scope is searched again at its earliest deadline.
 lib.due_in_scope = function(sh, limit, found)
   local reserved = key('reserved', sh)
   local due = call('ZRANGEBYSCORE', reserved, '-inf', text(now), 'WITHSCORES', 'LIMIT', 0, limit)
@@ -36,7 +37,7 @@ lib.due_in_scope = function(sh, limit, found)
   if first[2] then call('ZADD', key('scopedue'), first[2], sh) else call('ZREM', key('scopedue'), sh) end
 end
 
--- The commands that are past their connect deadline go into `found`.
+-- Adds the commands that are past their connect deadline to `found`.
 lib.due_unconnected = function(limit, found)
   local due = call('ZRANGEBYSCORE', key('connectdue'), '-inf', text(now), 'WITHSCORES', 'LIMIT', 0, limit)
   for i = 1, #due, 2 do
@@ -52,8 +53,9 @@ lib.due_found = function(found, name, since)
   found.list[#found.list + 1] = { since = tonumber(since), name = name }
 end
 
--- The commands past their connect deadline or deadline, oldest first: a list of names, each with the time since when; at least `limit` if
--- there are so many. Then whether more scopes are left to look into: the same search then finds more.
+-- The commands past their connect deadline or deadline, the longest due first: a list of names, each with the time
+-- since when it is due; at least `limit` if there are that many. The second result says whether the same search would
+-- find more in other scopes.
 lib.due_find = function(limit)
   local found, budget = { list = {}, known = {} }, limit + lib.due_scopes
   lib.due_unconnected(limit, found)

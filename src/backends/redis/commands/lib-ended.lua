@@ -1,15 +1,16 @@
--- Ended commands: their records and results lie in keys by user and span of time (see lib-spans.lua). A span of records is half of the
--- idempotency window long. A record that is past its time is hidden by its stamp until its span is removed.
+-- Ended commands. Their records and results are in keys by user and span of time (see lib-spans.lua). A span of records
+-- is half as long as the idempotency window. A record whose time is over is ignored, by its stamp, until its span is
+-- removed.
 -- needs: lib-record, lib-spans
--- A result is kept this much longer than it is shown (retentionMs), for the mailboxes that it is fetched for.
+-- A result is kept this much longer (ms) than it is shown, because a row of a mailbox may still name it.
 lib.ended_fetched = 60000
 
--- The start of the span of this length that `now` is in, as text.
+-- The start of the current span of this length, as text.
 lib.ended_began = function(length)
   return text(now - now % length)
 end
 
--- The span for what ends now.
+-- The span for a command that ends now.
 lib.ended_open = function(rec, window)
   local length = math.max(1000, math.floor(window / 2))
   local began = now - now % length
@@ -23,7 +24,8 @@ lib.ended_results = function(rec, span)
   return lib.spans_key(rec.uh, 'r' .. span)
 end
 
--- Keeps the result of what ends now, in a span of its own length: results may go before records do. Answers the span.
+-- Keeps the result of a command that ends now, and returns its span. Spans of results have a length of their own,
+-- because results may be removed before records.
 lib.ended_result = function(rec, result, settings)
   local shown = math.min(settings.retentionMs, settings.terminalMs)
   local length = math.max(1000, math.floor(shown / 4))
@@ -33,14 +35,14 @@ lib.ended_result = function(rec, result, settings)
   return span
 end
 
--- The recorded result of a command; false where there is none, or it was recorded `retentionMs` ago or longer.
+-- The recorded result of a command; false if there is none, or it was recorded `retentionMs` ago or longer.
 lib.commands_result = function(rec, retentionMs)
   if rec.stage ~= 'terminal' or not rec.resultIn then return false end
   if tonumber(rec.terminalAt) + tonumber(retentionMs) <= now then return false end
   return get(lib.ended_results(rec, rec.resultIn), rec.name)[1]
 end
 
--- The record of an ended command; nil where there is none, or none any more.
+-- The record of an ended command; nil if there is none, or its time is over.
 lib.ended_read = function(uh, name)
   for _, span in ipairs(lib.spans_of(uh).ended) do
     local whole = get(lib.spans_key(uh, span), name)[1]
@@ -53,10 +55,11 @@ lib.ended_read = function(uh, name)
   return nil
 end
 
--- Puts a command that ends now among the ended ones.
+-- Adds a command that ends now to the ended ones.
 lib.ended_add = function(rec, window)
   rec.span = lib.ended_open(rec, window)
-  -- Its name may go before its record does, because it ends later than commands do: no node ran for a while.
+  -- It ended later than commands normally can, because no node ran for a while. Its first name may be removed before
+  -- its record.
   if now > tonumber(rec.admittedAt) + lib.spans_life then lib.spans_name(rec, window) end
   local second = text(math.floor(tonumber(rec.forgetAt) / 1000))
   local counted = fact('ended:' .. second, function()
@@ -70,7 +73,7 @@ lib.ended_add = function(rec, window)
   if not grouping then call('HINCRBY', key('endedcount'), second, 1) end
 end
 
--- How many ended commands are not past their time, to the second.
+-- How many ended commands still have a record, to the second.
 lib.ended_count = function()
   local flat, count, second = call('HGETALL', key('endedcount')), 0, math.floor(now / 1000)
   for i = 1, #flat, 2 do
@@ -93,7 +96,7 @@ lib.ended_sweep_counts = function()
   call('HSET', KEYS[1], 'counted', text(second))
 end
 
--- Removes at most `limit` spans whose time is over. True when there are more.
+-- Removes at most `limit` spans whose time is over. True if there are more.
 lib.ended_sweep = function(limit)
   lib.ended_sweep_counts()
   return lib.spans_sweep(limit)

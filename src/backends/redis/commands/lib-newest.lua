@@ -1,8 +1,9 @@
--- The order of admission: for each hour a ZSET of the commands that were admitted in it, by time. Admissions trim the names of commands that
--- are gone, and the key of each hour expires.
+-- The order of admission: each hour has a ZSET of the commands that were admitted in it, by time. Admissions remove the
+-- names of commands that are gone, and the key of each hour expires.
 -- needs: lib-spans
 lib.newest_hour = 3600000
--- Names that one admission trims at most; an admission trims if its time in milliseconds is a multiple of `newest_turn`.
+-- An admission removes old names if its time in milliseconds is a multiple of `newest_turn`: at most `newest_trim` of
+-- them.
 lib.newest_trim = 1000
 lib.newest_turn = 64
 
@@ -15,7 +16,7 @@ lib.newest_key = function(at)
   return key('admitted', lib.newest_of(at))
 end
 
--- Trims names whose commands are certainly gone.
+-- Removes names whose commands are certainly gone.
 lib.newest_drop = function(kept)
   local before = now - lib.spans_life - kept
   local name = lib.newest_key(before)
@@ -23,7 +24,8 @@ lib.newest_drop = function(kept)
   if gone > 0 then call('ZREMRANGEBYRANK', name, 0, gone - 1) end
 end
 
--- Notes a command that is admitted now. `window`: how long an ended command's record is kept, ms. `first`: it may be the first of its hour.
+-- Notes a command that is admitted now. `window`: how long an ended command's record is kept, ms. `first`: it may be
+-- the first of its hour.
 lib.newest_add = function(rec, window, first)
   local name = lib.newest_key(now)
   if first and call('EXISTS', name) == 0 then

@@ -1,10 +1,13 @@
--- The record of a command, as its text and as a table of texts. The text has two parts. The state: rev (counts every writing), place (its
--- place among the commands of its client), the fields of core's Command that change (absent: null; error, firstLate and sightings as JSON),
--- and ours: queuedOn (the node that it was last queued on), markedBy (the attempt that dispatched it), resultIn (the span that its result is
--- kept in), progressRows, progressRowAt and, once it has ended, forgetAt. The request: ch, uh, sh, sth (hashes of its client, user,
--- scope and stream), then what the caller gave. commands/record.ts reads and writes the same. Each field has a NUL behind it, so no field
--- holds one. Absent is false, or nil. Every act reads and writes records: their fields are written out, since a loop over names costs
--- several times as much.
+-- The record of a command, as a text and as a table of texts. commands/record.ts reads and writes the same text. It has
+-- two parts.
+-- The state: rev (counts the writes), place (among the commands of its client), the fields of core's Command that
+-- change (empty for null; error, firstLate and sightings as JSON), and fields of this backend: queuedOn (the node that
+-- it was last queued on), markedBy (the attempt that dispatched it), resultIn (the span of its result), progressRows,
+-- progressRowAt and, once it has ended, forgetAt.
+-- The request: ch, uh, sh, sth (hashes of its client, user, scope and stream), then what the caller gave.
+-- Each field is followed by a NUL, so no field contains one. In a table an absent field is false or nil. Nearly every
+-- act reads and writes records, so the fields are written out here: a loop over their names costs several times as
+-- much.
 lib.commands_pattern = '^' .. string.rep('(%Z*)%z', 31) .. '$'
 lib.commands_request_pattern = '^' .. string.rep('(%Z*)%z', 19) .. '$'
 -- The request is parsed only when one of its fields is read.

@@ -1,13 +1,16 @@
--- Spans of time: much of what is kept of a user's commands lies in keys that hold what began in one span of time and are removed whole.
--- `spans:<user's hash>` has the spans of a user, by when they are removed; `endedspans` has those of all users.
--- The name of a span says what its key holds, and when the span began: `<began>.<window>` records of commands that ended in it;
--- `n<began>.<window>` names of commands that were admitted in it; `r<began>` results. `window`: the idempotency window of those records, so
--- that records with another window never share a span.
+-- Spans of time. Records, names and results of a user's commands are in keys for one span of time each, and such a key
+-- is removed as a whole. `spans:<user's hash>` has the spans of a user, by when they are removed; `endedspans` has
+-- those of all users. The name of a span says what its key holds and when the span began: `<began>.<window>` records of
+-- commands that ended in it; `n<began>.<window>` names of commands that were admitted in it; `r<began>` results of
+-- commands that ended in it. `window` is the idempotency window of those records: records with different windows never
+-- share a span.
 lib.spans_grace = 3600000
--- A command ends at the latest this long after its admission: the longest budgets, and a minute for the node that ends it.
+-- A command ends at most this long (ms) after its admission: the longest budgets, and a minute for the node that ends
+-- it.
 lib.spans_life = 660000
 
--- The spans of a user, the one that is removed last first: `ended` and `named` are the spans of records and of names, `known` has all.
+-- The spans of a user, ordered by removal, the last one first. `ended`: the spans of records; `named`: those of names;
+-- `known`: all.
 lib.spans_of = function(uh)
   return fact('spans:' .. uh, function()
     local spans = { ended = {}, named = {}, known = {} }
@@ -19,14 +22,14 @@ lib.spans_of = function(uh)
   end)
 end
 
--- Puts a span at the end of its list, or at the front where `at` is 1.
+-- Adds a span to its list: at the end, or at the front if `at` is 1.
 lib.spans_list = function(spans, name, at)
   local lists = { [''] = spans.ended, n = spans.named }
   local list = lists[string.match(name, '^%l?')]
   if list then table.insert(list, at == 1 and 1 or #list + 1, name) end
 end
 
--- The key that holds what began in a span.
+-- The key of a span.
 lib.spans_key = function(uh, name)
   local kinds = { n = 'names', r = 'results' }
   local letter = string.match(name, '^%l')
@@ -40,14 +43,14 @@ lib.spans_open = function(user, name, over)
   call('ZADD', key('spans', user.uh), text(over), name)
   call('ZADD', key('endedspans'), text(over), user.uh .. '\0' .. name .. '\0' .. user.userId)
   put(key('cmdusers'), '0', user.userId .. '\0' .. user.uh)
-  -- A payload goes on time; the rest has time to be swept, and an expiry for a deployment that is gone.
+  -- Results are removed on time. The other keys are removed by the sweep, and expire only if no node runs any more.
   expire(lib.spans_key(user.uh, name), over - now + (string.match(name, '^r') and 0 or lib.spans_grace))
   lib.spans_list(spans, name, 1)
   spans.known[name] = true
   return true
 end
 
--- Removes at most `limit` spans whose time is over. True when there are more.
+-- Removes at most `limit` spans whose time is over. True if there are more.
 lib.spans_sweep = function(limit)
   local over = call('ZRANGEBYSCORE', key('endedspans'), '-inf', text(now), 'LIMIT', 0, limit + 1)
   for i = 1, math.min(limit, #over) do
@@ -60,8 +63,8 @@ lib.spans_sweep = function(limit)
   return #over > limit
 end
 
--- Notes the name of a command for the listings by name. Names of commands that are gone are left until their span is removed, so that
--- a command's end writes none. True if this is the first name of its user in this span; a span never crosses the hour.
+-- Adds the name of a command to the listings by name. The name stays until its span is removed, so that the end of a
+-- command need not remove it. True if this is the first name of its user in this span; a span never crosses the hour.
 lib.spans_name = function(rec, window)
   local hour, length = now - now % 3600000, math.min(3600000, math.max(60000, math.floor(window / 2)))
   local began = hour + math.floor((now - hour) / length) * length

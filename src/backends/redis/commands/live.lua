@@ -1,4 +1,4 @@
--- The ids of a client's commands that have not ended. a: 1 its hash. Returns the ids.
+-- Lists the commands of a client that have not ended. a: 1 the client's hash. Returns their ids.
 -- class: allow_oom
 acts['commands-live'] = function(a)
   local ids = {}

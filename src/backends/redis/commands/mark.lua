@@ -1,7 +1,8 @@
--- The mark before a socket write, if the calling node knows the record. It passes the next state and the start of the state that it expects.
--- If the state or the link differs in Redis, nothing is written, and commands-dispatch follows.
--- a: 1 client's hash, 2 command, 3 the start of the link that the client must be bound to, 4 the start of its state, 5 and 6 its new state before
---    and after the time, 7 deadline.
+-- Marks a command as dispatched, before its node writes it to the socket, if the calling node knows the record. The
+-- node passes the next state, and the start of the state that it expects. If the state or the link differs in Redis,
+-- nothing is written, and the node calls commands-dispatch.
+-- a: 1 client's hash, 2 command, 3 the start of the link that the client must be bound to, 4 the start of its state, 5
+--    and 6 its new state before and after the time, 7 deadline.
 -- Returns the time; false if something differs or the deadline is over.
 -- class: allow_oom
 -- needs: lib-commands

@@ -7,16 +7,22 @@ export type OwnEnd = { readonly command: Command; readonly result: JsonText | nu
 /** `rows`: how many rows of this process's own mailbox the end wrote. */
 export type RecordedEnd = OwnEnd & { readonly rows: number };
 
-/** Ends kept at once, and characters of their results. Beyond that the oldest are dropped, and are read from Redis instead. */
+/**
+ * Ends kept at once, and characters of their results. Beyond that the oldest are dropped, and are read from Redis
+ * instead.
+ */
 const MOST = 4_096;
 const MOST_CHARS = 16 * 1024 * 1024;
 
 /**
- * The ends that this process is recording or has recorded, until the rows of its own mailbox that name them were read. So an end whose
- * caller waits on the same node is not written into the mailbox a second time.
+ * The ends that this process is recording or has recorded, until the rows of its own mailbox that name them were read.
+ * So an end whose caller waits on the same node is not written into the mailbox a second time.
  */
 export interface OwnEnds {
-  /** Notes an end before it is recorded. `recording`: null if this end was not recorded as the command's end; it may reject. */
+  /**
+   * Notes an end before it is recorded. `recording`: null if this end was not recorded as the command's end; it may
+   * reject.
+   */
   begin(name: string, recording: Promise<RecordedEnd | null>): void;
   /** The end that a mailbox row names. Waits for an end that is being recorded. Null if it is not known here. */
   take(name: string): Promise<OwnEnd | null>;

@@ -1,3 +1,4 @@
+/** The parts that the files of this folder share, and how a command and a payload are passed to acts. */
 import { END_MESSAGES } from '../../../core/delivery/end-messages.ts';
 import type { StoredPayload } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
@@ -7,7 +8,10 @@ import { createHeldCommands, type HeldCommands } from './held.ts';
 import { createOwnEnds, type OwnEnds } from './own-ends.ts';
 import type { Store } from '../store/store.ts';
 
-/** The argument of `commands_use` (lib-commands.lua), for each act that retains a row or ends a command. `ends` also has the texts of the ends. */
+/**
+ * The argument of `commands_use` (lib-commands.lua), for each act that retains a row or ends a command. `ends` also has
+ * the texts of the ends.
+ */
 export type CommandSettings = { readonly rows: string; readonly ends: string };
 
 export type CommandParts = {

@@ -1,3 +1,4 @@
+/** Predicts the next state of a command whose record is known, as text. Pure: it neither reads nor writes Redis. */
 import type { Binding, End } from '../../../core/delivery/commands.ts';
 import { REQUEST, STATE } from './record.ts';
 
@@ -30,7 +31,10 @@ export function startOf(fields: StateFields): string {
   return `${fieldOf(fields, 'rev')}\0${fieldOf(fields, 'admittedAt')}\0`;
 }
 
-/** A queued command's state once it is marked as dispatched, cut where the time is inserted. Null if it cannot be marked. */
+/**
+ * A queued command's state once it is marked as dispatched, cut where the time is inserted. Null if it cannot be
+ * marked.
+ */
 export function markedState(
   fields: StateFields,
   { epoch, instanceId, attempt }: Binding & { readonly attempt: string | null },
@@ -48,8 +52,9 @@ export function markedState(
 }
 
 /**
- * A running command's state once its client has reported this end, cut where Redis inserts: when it ended, when it is forgotten, when the
- * end was first and last seen (one cut), the span of its result. Null if the end is not the first one, or not the bound instance's.
+ * A running command's state once its client has reported this end, cut where Redis inserts: when it ended, when it is
+ * forgotten, when the end was first and last seen (one cut), the span of its result. Null if the end is not the first
+ * one, or not the bound instance's.
  */
 export function endedState(fields: StateFields, end: End, messageId: string): readonly string[] | null {
   const stage = fieldOf(fields, 'stage');

@@ -1,7 +1,10 @@
--- What an admission would answer now. Writes nothing. It has the class of the admission, so a Redis without memory refuses both.
--- a: 1 most reservations of its scope, 2 most undispatched of its client, 3 most waiters of a command; 4 time to connect (ms);
---    5 what it would wait for; 6 client's hash, 7 command, 8 user's hash, 9 scope's hash; 10 digest, 11 instance.
--- Returns {kind, record or code, now, instance that the client is bound to, reservations, undispatched, whether the id is known}.
+-- Says what an admission would answer now. Writes nothing. It has the class of commands-admit, so a Redis without
+-- memory refuses both.
+-- a: 1 most reservations of its scope, 2 most undispatched of its client, 3 most waiters of a command; 4 time to
+--    connect (ms); 5 what it would wait for; 6 client's hash, 7 command, 8 user's hash, 9 scope's hash; 10 digest, 11
+--    instance.
+-- Returns {kind, record or code, now, instance that the client is bound to, reservations, undispatched, whether the id
+-- is known}.
 -- class: grow
 -- needs: lib-admission, lib-commands, lib-record
 -- grouped: yes

@@ -1,10 +1,12 @@
--- Moves a client's commands when its link comes up ('up'), goes down ('down') or stayed open ('again'): waiting commands are queued or
--- parked, running ones are sorted by instance. This happens in parts, in the order of admission. Until the last part of a link that comes
--- up, its binding holds `upTo`, the last place that waited when it came up, and `moved`, the last place that was queued. A command that is
--- admitted between two parts is queued after those, and a later part posts it to the node.
--- a: 1 client's hash, 2 node, 3 instance, 4 epoch of the link, 5 'up', 'down' or 'again', 6 settings, 7 '' or the last place of the part before.
--- Returns {how many were queued again, records that the instance runs, records that another one ran, the last place of this part, or
--- false if it was the last part}.
+-- Moves a client's commands when its link comes up ('up'), goes down ('down') or stayed open ('again'): waiting
+-- commands are queued or parked, and running ones are sorted by instance. One act moves one part of the queue, in the
+-- order of admission. While a link comes up, its binding holds `upTo`, the last place that was waiting when it came up,
+-- and `moved`, the last place that was queued on it. A command that is admitted between two parts gets a later place,
+-- and a later part posts it to the node.
+-- a: 1 client's hash, 2 node, 3 instance, 4 epoch of the link, 5 'up', 'down' or 'again', 6 settings, 7 '' or the last
+--    place of the part before.
+-- Returns {how many were queued again, records that the instance runs, records that another one ran, the last place of
+-- this part, or false if it was the last part}.
 -- class: allow_oom
 -- needs: lib-commands, lib-due, lib-record
 lib.commands_bind = function(a)
@@ -51,7 +53,7 @@ end
 -- Commands that one part moves at most: Redis blocks while an act runs.
 lib.commands_part = 100
 
--- The next part of what waits for a client, by place, and whether it is the last.
+-- The next part of a client's waiting commands, by place, and whether it is the last part.
 lib.commands_next = function(ch, place)
   local part, after = {}, tonumber(place)
   for _, one in ipairs(lib.commands_of(ch, lib.commands_undispatched)) do
@@ -63,7 +65,8 @@ lib.commands_next = function(ch, place)
   return part, true
 end
 
--- Queues a part of the waiting commands on the link that came up. Returns how many had been queued before, and the last place, or false.
+-- Queues a part of the waiting commands on the link that came up. Returns how many had been queued before, and the last
+-- place of the part, or false if it was the last part.
 lib.commands_queue_part = function(a, link)
   local part, last = lib.commands_next(a[1], link.moved)
   local upTo, requeued = tonumber(link.upTo), 0
@@ -78,7 +81,8 @@ lib.commands_queue_part = function(a, link)
   return requeued, link.moved
 end
 
--- Parks a part of the waiting commands, unless a link came up since. Returns its last place, or false if it was the last part.
+-- Parks a part of the waiting commands, unless a link came up since. Returns its last place, or false if it was the
+-- last part.
 lib.commands_park_part = function(ch, place)
   if lib.commands_link(ch) then return false end
   local part, last = lib.commands_next(ch, place)

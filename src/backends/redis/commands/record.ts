@@ -1,3 +1,4 @@
+/** Reads and writes the text of a command's record. commands/lib-record.lua has the same format. */
 import type { ClientType } from '../../../core/connections/connection.ts';
 import { CallboardError } from '../../../core/errors.ts';
 import type {
@@ -144,7 +145,7 @@ export function decodeCommand(record: Fields): Command {
   };
 }
 
-/** As `decodeCommand`; null where there is no record. */
+/** As `decodeCommand`; null if there is no record. */
 export function decodeCommandOr(record: Fields): Command | null {
   return typeof record === 'string' ? decodeCommand(record) : null;
 }
@@ -155,8 +156,8 @@ function parsed<T>(json: string | null): T | null {
 }
 
 /**
- * A command as it is shown at this time: `resultExpired` is set if it completed `retentionMs` ago or longer, because results are not shown
- * longer than that. Its record does not say whether it had a result.
+ * A command as it is shown at this time: `resultExpired` is set if it completed `retentionMs` ago or longer, because
+ * results are not shown longer than that. Its record does not say whether it had a result.
  */
 export function retained(
   command: Command,

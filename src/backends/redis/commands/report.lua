@@ -1,7 +1,7 @@
--- An acknowledgement or progress, from the bound instance.
--- a: 1 client's hash, 2 instance, 3 'ack' or 'progress', 4 '1' where a row shall be kept, 5 its payload, 6 its spill (JSON), 7 the
---    spill's bytes, 8 least time between two rows (ms), 9 settings, 10 command, 11 user's hash.
--- Returns {'recorded', record}, or {'ignored', record}: the record is false where there is none.
+-- Records an acknowledgement or progress that the bound instance reported.
+-- a: 1 client's hash, 2 instance, 3 'ack' or 'progress', 4 '1' to keep a history row, 5 its payload, 6 its spill
+--    (JSON), 7 the spill's bytes, 8 least time between two rows (ms), 9 settings, 10 command, 11 user's hash.
+-- Returns {'recorded', record}, or {'ignored', record}: the record is false if there is none.
 -- class: allow_oom
 -- needs: lib-commands, lib-record, lib-waiters
 -- grouped: yes

@@ -1,5 +1,5 @@
--- The recorded result of a command. a: 1 its client's hash, 2 its id, 3 its user's hash, 4 how long results are shown, ms. Returns the text,
--- or false.
+-- Reads the recorded result of a command. a: 1 its client's hash, 2 its id, 3 its user's hash, 4 how long results are
+-- shown, ms. Returns the text, or false if there is none or it is no longer shown.
 -- class: allow_oom
 -- needs: lib-commands, lib-ended
 -- grouped: yes

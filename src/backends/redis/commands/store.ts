@@ -1,3 +1,4 @@
+/** Core's CommandStore over Redis: admits commands, and passes every other act on to the files of this folder. */
 import type {
   AdmitPreview,
   AdmitQuestion,
@@ -12,13 +13,13 @@ import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import { revisionOf } from '../connections/revision.ts';
 import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, rebind, report, settle } from './acts.ts';
-import { getCommands, getLive } from './get.ts';
+import { getCommands, getLive, getLoads } from './get.ts';
 import { commandParts, keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { decodeCommand, encodeRequest, retained } from './record.ts';
 import { jsonOr, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
-/** core's CommandStore over Redis: one act of the program for each of its own. */
+/** Core's CommandStore over Redis. Each of its methods is one act in Redis. */
 export function createRedisCommands(redis: RedisParts): CommandStore {
   const parts = commandParts(redis);
   const { store } = parts;
@@ -32,8 +33,9 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     settle: (key, settlement) => settle(parts, key, settlement),
     rebind: (client, binding, link) => rebind(parts, client, { binding, link }),
     live: (client) => getLive(store, client),
+    loads: (clients) => getLoads(store, clients),
     get: (keys) => getCommands(redis, keys),
-    // Records are kept whole for the window.
+    // Records are kept for the whole window, so none is reduced to a mark.
     mark: () => null,
     async result(key) {
       const args = [...nameArgs(store, key), redis.retentionMs];
@@ -64,7 +66,8 @@ async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResu
   if (kind === 'attached') {
     return { kind, command: retained(command, { now, retentionMs }), result: jsonOr(more) };
   }
-  // The mailbox row of a command that was admitted here only names it. If the row arrives before this answer, a slower act follows.
+  // The mailbox row of a command that was admitted here only names it. If the row arrives before this answer, a slower
+  // act follows.
   if (command.nodeId === callerNodeId) {
     const state = String(record).slice(0, -text.length);
     held.put(request, { state, request: text, waits: String(more), params: request.params });

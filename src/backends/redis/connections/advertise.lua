@@ -1,6 +1,6 @@
--- Replaces what a link that is up under this epoch advertises.
+-- Replaces the actions that a client advertises, if its link is up under this epoch.
 -- a: 1 client hash, 2 epoch, 3 actions, 4 their revision
--- Returns the row as a flat list, or null: it is not up.
+-- Returns the row as a flat list; null if the link is not up.
 -- class: grow
 -- needs: lib-commands, lib-connections
 acts['connections-advertise'] = function(a)

@@ -1,8 +1,8 @@
--- Binds a client to an instance and a node under a new epoch, whatever was bound before.
--- a: 1 client hash, 2 user, 3 client, 4 instance, 5 node, 6 client type, 7 host ('1' or ''), 8 metadata or '', 9 actions, 10 their revision,
--- 11 where rows of its link history are kept (lib-links)
--- Returns {epoch, now, replaced instance, replaced at, previous row as a flat list, predecessors}; what is absent is null.
--- Asked again, it binds anew: the last epoch counts.
+-- Binds a client to an instance and a node under a new epoch, and replaces the link that it had before.
+-- a: 1 client hash, 2 user, 3 client, 4 instance, 5 node, 6 client type, 7 host ('1' or ''), 8 metadata or '', 9
+-- actions, 10 their revision, 11 where and how long rows of its link history are kept (see lib-links)
+-- Returns {epoch, now, replaced instance, replaced at, previous row as a flat list, predecessors}; absent values are
+-- null. A repeated call binds again, under a higher epoch; the last epoch is valid.
 -- class: grow
 -- needs: lib-connections, lib-connections-ends, lib-links
 acts['connections-connect'] = function(a)
@@ -29,7 +29,7 @@ acts['connections-connect'] = function(a)
   if previous and not call('HGET', key('conn', ch), 'disconnectedAt') then
     lib.links_ended(previous, cause, lib.connections_lost(previous.nodeId, previous.lastSeenAt) or now)
   end
-  -- The time keeps the count growing also where the store has lost it.
+  -- At least the time, so that epochs grow even if the store has lost the count.
   local epoch = math.max(tonumber(call('HGET', KEYS[1], 'epoch') or 0) + 1, now)
   row.epoch = text(epoch)
   call('HSET', KEYS[1], 'epoch', row.epoch)

@@ -1,6 +1,6 @@
--- Marks a link as down, only under this epoch; one that is down already stays as it is.
+-- Marks a link as down, only under this epoch. A link that is already down stays as it is.
 -- a: 1 client hash, 2 epoch, 3 cause
--- Returns the row as a flat list; null where there is none, or another epoch's, or the reaper of its node had marked it.
+-- Returns the row as a flat list; null if there is none, it has another epoch, or the reaper of its node has marked it.
 -- class: allow_oom
 -- needs: lib-connections-ends
 acts['connections-disconnect'] = function(a)

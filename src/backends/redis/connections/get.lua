@@ -1,7 +1,8 @@
--- Rows of clients, with the time and the nodes whose lease is over.
+-- Reads the rows of clients, with the time and the nodes whose lease is over.
 -- a: for each client: its hash, then the epoch and the revision of the actions that the calling process knows, or ''
--- Returns {now, nodes whose lease is over with its end, then for each: false if there is no row; {'same', node, lastSeenAt, disconnectedAt,
--- disconnectCause} if the calling process knows the rest; or {'row', the row as a flat list}}
+-- Returns {now, in turn each node whose lease is over and the end of the lease, then for each client: false if there is
+-- no row; {'same', node, lastSeenAt, disconnectedAt, disconnectCause} if the calling process knows the rest; or {'row',
+-- the row as a flat list}}
 -- class: allow_oom
 -- grouped: yes
 acts['connections-get'] = function(a)

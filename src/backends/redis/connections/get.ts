@@ -1,8 +1,9 @@
+/** Reads the rows of clients by key. Changes nothing. */
 import type { Connection, DisconnectCause } from '../../../core/connections/connection.ts';
 import type { ClientKey } from '../../../core/ids.ts';
 import type { Known } from './known.ts';
 import { asOf, decodeConnection } from './rows.ts';
-import { standingOf, type Standing } from './look.ts';
+import { leaseViewOf, type LeaseView } from './look.ts';
 import { listOf } from '../replies.ts';
 import { scattered } from '../store/scatter.ts';
 import type { Store } from '../store/store.ts';
@@ -17,7 +18,10 @@ export type GetParts = {
   readonly revisionOf: (actions: Connection['actions']) => string;
 };
 
-/** The rows of clients as they read now: one round trip in each partition concerned. What this process knows of a link is not sent again. */
+/**
+ * The connections of clients at this time: one round trip in each partition concerned. Redis does not send again what
+ * this process knows of a link.
+ */
 export function getConnections(parts: GetParts, keys: readonly ClientKey[]): Promise<readonly (Connection | null)[]> {
   const { store, known, revisionOf } = parts;
   return scattered(store, keys, {
@@ -29,17 +33,17 @@ export function getConnections(parts: GetParts, keys: readonly ClientKey[]): Pro
         return [store.hash(userId, clientId), one ? one.epoch : '', one ? revisionOf(one.actions) : ''];
       });
       const [now, over, ...rows] = listOf(await store.act(partition, 'connections-get', args));
-      const standing = standingOf(now, over);
-      return some.map((_, i) => read({ known, standing, before: before[i] ?? null }, rows[i] ?? null));
+      const leases = leaseViewOf(now, over);
+      return some.map((_, i) => read({ known, leases, before: before[i] ?? null }, rows[i] ?? null));
     },
   });
 }
 
-type Reading = { readonly known: Known; readonly standing: Standing; readonly before: Connection | null };
+type Reading = { readonly known: Known; readonly leases: LeaseView; readonly before: Connection | null };
 
-function read({ known, standing, before }: Reading, row: Reply): Connection | null {
+function read({ known, leases, before }: Reading, row: Reply): Connection | null {
   const [kind, ...rest] = listOf(row);
-  if (kind === 'row') return asOf(known.note(decodeConnection(rest[0] ?? null)), standing);
+  if (kind === 'row') return asOf(known.note(decodeConnection(rest[0] ?? null)), leases);
   if (kind !== 'same') {
     if (before) known.forget(before, before.epoch);
     return null;
@@ -51,7 +55,7 @@ function read({ known, standing, before }: Reading, row: Reply): Connection | nu
     disconnectedAt: typeof disconnectedAt === 'string' ? Number(disconnectedAt) : null,
     disconnectCause: typeof disconnectCause === 'string' ? (disconnectCause as DisconnectCause) : null,
   };
-  const now = asOf(before, standing, stamps);
+  const now = asOf(before, leases, stamps);
   if (now?.disconnectedAt === null) return known.note(now);
   // It is not up any more.
   if (before) known.forget(before, before.epoch);

@@ -1,20 +1,25 @@
+/** The connections that this process knows, so that Redis need not send them again. Only a cache. */
 import type { Connection } from '../../../core/connections/connection.ts';
 import { clientKeyText, type ClientKey } from '../../../core/ids.ts';
 
-/** Connections as this process last saw them, so that a sign of life need not bring again what a client said of itself. */
+/**
+ * Connections as this process last read them. With it the answer to a sign of life need not repeat what the client
+ * advertises.
+ */
 export interface Known {
-  /** Notes one that is up, and gives it back. */
+  /** Keeps a connection that is up. Returns its argument. */
   note(connection: Connection | null): Connection | null;
-  /** The last one noted of this client. */
+  /** The connection that was kept last for this client. */
   last(key: ClientKey): Connection | null;
+  /** As `last`; null if it has another epoch. */
   of(key: ClientKey, epoch: number): Connection | null;
   forget(key: ClientKey, epoch: number): void;
 }
 
-/** As many as a node has links by default. */
+/** The number of links that a node may have by default. */
 const KNOWN = 20_000;
 
-/** The oldest noted go first. */
+/** `most`: how many connections it keeps. Beyond that the ones that were kept first are dropped. */
 export function createKnown(most = KNOWN): Known {
   const known = new Map<string, Connection>();
   const last = (key: ClientKey): Connection | null => known.get(clientKeyText(key)) ?? null;

@@ -1,14 +1,16 @@
--- How rows of connections end: what takes them over, marks them as down, and forgets them. Each link's end is kept once in the link history of
--- its user: by the act that marks the row as down, replaces it, or forgets it.
+-- How connections end: their rows are replaced, marked as down, and forgotten. The act that does so also adds the
+-- link's end to the link history of its user, so that each end is there once.
 -- needs: lib-connections, lib-links
--- Why the link of a row has ended when a newer one is bound now: `replaced` where it was still up.
+
+-- Why the link of a row ends when a newer one is bound now: `replaced` if it was still up.
 lib.connections_end_cause = function(row)
   local silent = now - tonumber(row.lastSeenAt) >= lib.connections_dead
   return row.disconnectCause or (silent and 'heartbeat_lost' or 'replaced')
 end
 
--- The instances before the one that takes over from this row, the latest first, a newline between two: instance, node, when (ms) and why its
--- link had gone down by then (`replaced` where it was still up), NUL between. At most as many (limits.ts: PREDECESSORS).
+-- The predecessors of the instance that replaces this row, the latest first: at most `predecessors_most` (limits.ts:
+-- PREDECESSORS), separated by newlines. Each has, separated by NULs: instance, node, when it was replaced (ms), and why
+-- its link was down by then (`replaced` if it was up).
 lib.connections_predecessors_most = 10
 lib.connections_predecessors = function(previous)
   local cause = lib.connections_end_cause(previous)
@@ -20,7 +22,7 @@ lib.connections_predecessors = function(previous)
   return table.concat(found, '\n')
 end
 
--- Drops what the client reported; how many rows that were.
+-- Drops the contexts and windows that the client reported. Returns how many they were.
 lib.connections_drop = function(user, client, ch)
   local from = '[' .. user .. '\0' .. client .. '\0'
   local to = '(' .. user .. '\0' .. client .. '\1'
@@ -28,7 +30,8 @@ lib.connections_drop = function(user, client, ch)
   return call('ZREMRANGEBYLEX', key('ctxs'), from, to) + call('ZREMRANGEBYLEX', key('wins'), from, to)
 end
 
--- What of a client's row says how its link ends, without what the client advertises; nil where there is no row.
+-- The fields of a client's row that the end of its link needs, without what the client advertises; nil if there is no
+-- row.
 lib.connections_brief_fields = {
   'userId', 'clientId', 'instanceId', 'nodeId', 'epoch', 'clientType', 'connectedAt', 'lastSeenAt', 'disconnectedAt', 'links',
 }
@@ -40,7 +43,7 @@ lib.connections_brief = function(ch)
   return row.userId and row
 end
 
--- Forgets a row and all that hangs on it; how many rows of contexts and windows that were.
+-- Forgets a row, with the contexts and windows of the client. Returns how many these were.
 lib.connections_remove = function(user, client, ch)
   lib.connections_end_unclosed(ch)
   local dropped = lib.connections_drop(user, client, ch)
@@ -53,7 +56,7 @@ lib.connections_remove = function(user, client, ch)
   return dropped
 end
 
--- Keeps the end of a link that nobody closed, before its row is forgotten.
+-- Adds the end of a link that was never closed to the link history, before its row is forgotten.
 lib.connections_end_unclosed = function(ch)
   local row = lib.connections_brief(ch)
   if not row or row.disconnectedAt then return end
@@ -61,7 +64,7 @@ lib.connections_end_unclosed = function(ch)
   if at then lib.links_ended(row, why or 'heartbeat_lost', at) end
 end
 
--- Forgets what is due, at most `limit` rows (64 unless told otherwise); true when more is left.
+-- Forgets rows that are due: at most `limit`, 64 by default. True if more are left.
 lib.connections_sweep = function(limit)
   limit = limit or 64
   local due = call('ZRANGEBYSCORE', key('conngone'), '-inf', text(now), 'LIMIT', 0, limit + 1)
@@ -74,7 +77,7 @@ lib.connections_sweep = function(limit)
   return false
 end
 
--- The row as it reads now, loss by lease included; nil where there is none, or none any more.
+-- The row as it is now: marked as down if its node's lease is over. nil if there is none, or its time is over.
 lib.connections_load = function(ch)
   local row = hash(key('conn', ch))
   if not row then return nil end
@@ -94,8 +97,9 @@ lib.connections_load = function(ch)
   return row
 end
 
--- Marks the row of this client as down, only under this epoch (nil: whatever it is); true if it did. A link that was lost already, by its
--- node's lease or by silence, keeps that time, and the first of them its cause.
+-- Marks the row of this client as down, only under this epoch (nil: any); true if it did. A link that was lost before,
+-- because its node's lease ended or it was silent, keeps that time. A link that was lost by its node's lease keeps that
+-- cause too.
 lib.connections_lose = function(ch, epoch, cause)
   local name = key('conn', ch)
   local row = lib.connections_brief(ch)

@@ -1,16 +1,25 @@
+/** Reads parts of the indexes by name: connections, contexts and windows. The reads of one tick are sent together. */
 import type { KeyKind } from '../keys.ts';
 import { fieldsOf, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
-/** Rows that one act forgets, and how often an answer waits for the next of them: then it counts what is past its time, but shows none. */
+/**
+ * Rows that one act forgets, and how many such acts a read waits for. After those the read is answered although more
+ * rows are due: it does not show them, but counts them.
+ */
 const SWEEP_ROWS = 64;
 const SWEEPS = 100;
-/** Members that one act returns, and parts of indexes that it reads, at most: Redis blocks while an act runs. */
+/**
+ * The most members that one act returns, and the most parts of indexes that it reads: Redis blocks while an act runs.
+ */
 const MAX_MEMBERS = 4_000;
 const MAX_PARTS = 200;
 
-/** A part of an index by name, in byte order; bounds as ZRANGEBYLEX takes them. */
+/**
+ * A part of an index by name, in byte order. `min` and `max` are bounds of ZRANGEBYLEX. `counted`: its members are
+ * counted too.
+ */
 export type Part = {
   readonly kind: KeyKind;
   readonly min: string;
@@ -19,14 +28,17 @@ export type Part = {
   readonly counted?: boolean;
 };
 
-/** How time stands in a partition: its clock, and the nodes whose lease is over, with when that was. */
-export type Standing = { readonly now: number; readonly over: ReadonlyMap<string, number> };
-/** `count`: of the whole part, where it was asked for. */
-export type Looked = Standing & { readonly members: readonly string[]; readonly count: number };
+/** The time of a partition, and the nodes whose lease is over, each with the end of its lease (ms). */
+export type LeaseView = { readonly now: number; readonly over: ReadonlyMap<string, number> };
+/** `count`: of the whole part; -1 if it was not requested. */
+export type Looked = LeaseView & { readonly members: readonly string[]; readonly count: number };
 
-/** What is looked at in one partition in a tick is gathered: however much there is, it costs a round trip of each kind. */
+/**
+ * Gathers the reads of one tick in one partition, so that they take one round trip for parts of indexes and one for
+ * keys.
+ */
 export interface Looker {
-  /** A part of an index, once what is due is forgotten. */
+  /** Reads a part of an index, after rows that are due were forgotten. */
   look(partition: number, part: Part): Promise<Looked>;
   read(command: ReadCommand): Promise<Reply>;
 }
@@ -39,13 +51,13 @@ export function createLooker(store: Store): Looker {
 }
 
 export type Where = {
-  /** None: everyone's; a user; a user and a client. */
+  /** Empty: of all users; else a user, or a user and a client. */
   readonly prefix: readonly string[];
-  /** Exclusive; null begins at the start. */
+  /** The position after which the part begins; null: at the start. */
   readonly after: readonly string[] | null;
 };
 
-/** The part of an index that begins with these names, from behind a position on. */
+/** The part of an index whose names begin with `prefix`, after a position. */
 export function partOf(kind: KeyKind, { prefix, after }: Where, limit: number): Part {
   const own = prefix.join('\0');
   const start = prefix.length === 0 ? '-' : `[${own}\0`;
@@ -89,10 +101,10 @@ async function sweep(store: Store, partition: number, parts: readonly Part[]): P
     const reply = await store.act(partition, 'connections-sweep', [SWEEP_ROWS, ...args]);
     const [now, more, over, ...found] = listOf(reply);
     if (more === '1' && turn < SWEEPS) continue;
-    const standing = standingOf(now, over);
+    const leases = leaseViewOf(now, over);
     return found.map((one) => {
       const [members, count] = listOf(one);
-      return { ...standing, members: listOf(members ?? null).map(String), count: Number(count) };
+      return { ...leases, members: listOf(members ?? null).map(String), count: Number(count) };
     });
   }
 }
@@ -112,8 +124,8 @@ function* piecesOf(parts: readonly Part[]): Generator<readonly Part[]> {
   yield piece;
 }
 
-/** As acts answer it: the time, and node and end in turn. */
-export function standingOf(now: Reply | undefined, over: Reply | undefined): Standing {
+/** Decodes the answer of an act: the time, and in turn each node and the end of its lease. */
+export function leaseViewOf(now: Reply | undefined, over: Reply | undefined): LeaseView {
   const ends = [...fieldsOf(over ?? null)].map(([node, end]) => [node, Number(end)] as const);
   return { now: Number(now), over: new Map(ends) };
 }

@@ -1,3 +1,4 @@
+/** Reads a connection's row as Redis has it, and says what it means at a given time. Pure. */
 import type {
   ActionAdvertisement,
   ClientType,
@@ -7,14 +8,14 @@ import type {
 } from '../../../core/connections/connection.ts';
 import { trustJson, type JsonText } from '../../../core/json.ts';
 import { DEAD_MS, FORGET_MS } from '../../../core/limits.ts';
-import type { Standing } from './look.ts';
+import type { LeaseView } from './look.ts';
 import { fieldsOf, type Fields } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
-/** Stamps of a row as Redis holds them. */
+/** The fields of a row that change while its link is up or down. */
 export type Stamps = Pick<Connection, 'nodeId' | 'lastSeenAt' | 'disconnectedAt' | 'disconnectCause'>;
 
-/** A connection out of its hash, as it stands there; null of an empty one. */
+/** The connection of a hash, as Redis has it; null for an empty hash. */
 export function decodeConnection(fields: Fields): Connection | null {
   const row = fieldsOf(fields);
   if (!row.has('epoch')) return null;
@@ -38,7 +39,7 @@ export function decodeConnection(fields: Fields): Connection | null {
 
 const NO_PREDECESSORS: readonly Predecessor[] = [];
 
-/** As `connections_predecessors` of connections/lib-connections.lua writes them; none where there is no text. */
+/** The predecessors as `connections_predecessors` of lib-connections-ends.lua writes them; none if there is no text. */
 export function predecessorsOf(text: Reply | undefined): readonly Predecessor[] {
   if (typeof text !== 'string' || text === '') return NO_PREDECESSORS;
   return text.split('\n').map((one) => {
@@ -47,21 +48,21 @@ export function predecessorsOf(text: Reply | undefined): readonly Predecessor[] 
   });
 }
 
-/** A row as it reads now, if these are its stamps: null past its time, and down when its node's lease is over. */
+/** A connection with these stamps at this time: down if its node's lease is over, and null if its own time is over. */
 export function asOf(
   connection: Connection | null,
-  standing: Standing,
+  leases: LeaseView,
   stamps: Stamps | null = connection,
 ): Connection | null {
-  const now = stamps && stampsAt(stamps, standing);
+  const now = stamps && stampsAt(stamps, leases);
   return connection && now && { ...connection, ...now };
 }
 
 /**
- * What the stamps of a row say now: of a node whose lease is over, that its links were lost then, unless they were lost before. Null: the
- * row is past its time.
+ * The stamps of a row at this time. If the lease of its node is over, the link was lost when the lease ended, unless it
+ * was lost before. Null if the time of the row is over.
  */
-export function stampsAt(stamps: Stamps, { now, over }: Standing): Stamps | null {
+export function stampsAt(stamps: Stamps, { now, over }: LeaseView): Stamps | null {
   const { nodeId, lastSeenAt } = stamps;
   const silentAt = lastSeenAt + DEAD_MS;
   const lease = over.get(nodeId);

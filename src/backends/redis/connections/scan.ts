@@ -1,25 +1,30 @@
+/**
+ * Pages and counts of listings over the indexes by name, merged over the partitions. The rooms say which rows a listing
+ * keeps.
+ */
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
 import type { KeyKind } from '../keys.ts';
-import { partOf, type Looker, type Standing } from './look.ts';
+import { partOf, type LeaseView, type Looker } from './look.ts';
 
-/** Members that a filtered scan looks at in one go. */
+/** Members that a filtered scan reads at once. */
 const CHUNK = 1_000;
 
-/** A member of an index by name, taken apart, and the partition that it stood in. */
-export type Member = { readonly position: Position; readonly partition: number; readonly standing: Standing };
+/** A member of an index by name, split into its parts; its partition, and the leases there when it was read. */
+export type Member = { readonly position: Position; readonly partition: number; readonly leases: LeaseView };
 
 /** A listing over an index by name. */
 export type Listing<T> = {
   readonly kind: KeyKind;
-  /** None: everyone's; a user's; a user's client's. */
+  /** Empty: of all users; else of a user, or of a user's client. */
   readonly prefix: readonly string[];
   readonly partitions: readonly number[];
-  /** Whether every row is kept: then a page is read with one look. */
+  /** Whether the listing keeps every row: then one read has a whole page. */
   readonly plain: boolean;
-  /** Tells by its name alone that a row is not asked for. */
+  /** Whether a row with this name may be kept. If not, the row is not loaded. */
   readonly wanted: (position: Position) => boolean;
-  /** The rows of these members in their order, null where there is none any more. */
+  /** The rows of these members, in their order; null if a row is gone. */
   readonly load: (members: readonly Member[]) => Promise<readonly (T | null)[]>;
+  /** Whether the listing keeps a row. */
   readonly keep: (row: T) => boolean;
 };
 
@@ -35,7 +40,7 @@ export async function scanPage<T>(looker: Looker, listing: Listing<T>, page: Pag
       if (full) return { rows: found, next: last, gaps: [] };
       if (scanned === SCAN_BUDGET) return { rows: found, next: last, gaps: [], cut: found.length < page.first };
       scanned++;
-      // A full page ends with its last row, whatever was passed over behind it.
+      // A full page ends with its last row, even if rows after it were read and left out.
       if (found.length < page.first) last = position;
       if (row !== null && listing.keep(row)) found.push({ row, position });
     }
@@ -43,7 +48,7 @@ export async function scanPage<T>(looker: Looker, listing: Listing<T>, page: Pag
   return { rows: found, next: null, gaps: [] };
 }
 
-/** How many rows are kept; not complete where more than `most` were there to look at. */
+/** How many rows the listing keeps. Reads at most `most` members; not complete if there are more. */
 export async function countRows<T>(
   looker: Looker,
   listing: Listing<T>,
@@ -60,7 +65,7 @@ export async function countRows<T>(
   return { count, complete: true };
 }
 
-/** The first row that is kept, whatever stands before it. */
+/** The first row that the listing keeps. */
 export async function firstRow<T>(looker: Looker, listing: Listing<T>): Promise<T | null> {
   for await (const members of chunks(looker, listing, { after: null, chunk: CHUNK })) {
     for (const { row } of members) if (row !== null && listing.keep(row)) return row;
@@ -91,12 +96,12 @@ async function* chunks<T>(
   }
 }
 
-type Look = Standing & { readonly members: readonly string[] };
+type Look = LeaseView & { readonly members: readonly string[] };
 
-/** In byte order of the members, as each partition has them. */
+/** The members of all partitions, in byte order. */
 export function mergedMembers(looks: readonly Look[], partitions: readonly number[]): readonly Member[] {
-  const lists = looks.map(({ members, ...standing }, i) =>
-    members.map((text) => ({ position: text.split('\0'), partition: partitions[i] ?? 0, standing, text })),
+  const lists = looks.map(({ members, ...leases }, i) =>
+    members.map((text) => ({ position: text.split('\0'), partition: partitions[i] ?? 0, leases, text })),
   );
   if (lists.length === 1) return lists[0] ?? [];
   return lists

@@ -1,3 +1,4 @@
+/** Core's ConnectionStore over Redis. */
 import type { Connection } from '../../../core/connections/connection.ts';
 import { matchesConnection, type ConnectionFilter } from '../../../core/connections/filter.ts';
 import type { ConnectionStore, ConnectRequest, ConnectResult, UserRow } from '../../../core/connections/store.ts';
@@ -20,8 +21,8 @@ type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf
 type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;
 
 /**
- * core's ConnectionStore over Redis. A row whose node's lease is over reads as lost then, until the node beats again or its links were
- * marked; a sign of life from the node itself is taken all the same.
+ * While the lease of a node is over, its links are shown as lost, until the node beats again or the reaper has marked
+ * them. A sign of life that the node itself reports is accepted nevertheless.
  */
 export function createRedisConnections(parts: RedisParts): ConnectionStore {
   const { store } = parts;
@@ -63,8 +64,8 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
 
 function connectArgs(parts: RedisParts, request: ConnectRequest): string[] {
   const { userId, clientId, instanceId, nodeId, clientType, host, metadata, actions } = request;
-  const said = [host ? '1' : '', metadata ?? '', JSON.stringify(actions), revisionOf(parts.store, actions)];
-  return [userId, clientId, instanceId, nodeId, clientType, ...said, linksOf(parts, userId)];
+  const reported = [host ? '1' : '', metadata ?? '', JSON.stringify(actions), revisionOf(parts.store, actions)];
+  return [userId, clientId, instanceId, nodeId, clientType, ...reported, linksOf(parts, userId)];
 }
 
 /** Where and how long the rows of a user's link history are kept (see connections/lib-links.lua). */
@@ -102,7 +103,7 @@ function hashOf(store: Store, { userId, clientId }: ClientKey): string {
   return store.hash(userId, clientId);
 }
 
-/** However many users are asked for: a look into each partition concerned, and a reading of the rows of all. */
+/** For any number of users: one read of the indexes in each partition concerned, then one of the rows. */
 async function ofUsers({ store, looker, rowsOf }: Context, userIds: readonly string[], first: number) {
   const looks = userIds.map((userId) => {
     const part = { ...partOf('conns', { prefix: [userId], after: null }, first), counted: true };
@@ -138,9 +139,9 @@ async function list(
       const found = await rowsOf(
         members.map(({ position: [user = '', clientId = ''] }) => ({ userId: user, clientId })),
       );
-      return members.map(({ standing }, i) => {
+      return members.map(({ leases }, i) => {
         const connection = found[i];
-        return connection ? { connection, now: standing.now } : null;
+        return connection ? { connection, now: leases.now } : null;
       });
     },
     keep: ({ connection, now }) => matchesConnection(filter, connection, now),

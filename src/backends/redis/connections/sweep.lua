@@ -1,6 +1,9 @@
--- Forgets rows that are due, a bounded number, and then answers parts of indexes by name, so that no answer counts what is past its time.
--- a: 1 how many rows to forget at most; then, for each part: kind of the index, lower bound, upper bound, how many members, '1' to count
--- Returns {now, '1' when more is due, nodes whose lease is over with its end, {members, count or -1} of each part}
+-- Forgets a bounded number of rows that are due, then reads parts of indexes by name, so that the answer has no rows
+-- whose time is over.
+-- a: 1 how many rows to forget at most; then, for each part: kind of the index, lower bound, upper bound, how many
+--    members, '1' to count
+-- Returns {now, '1' if more rows are due, in turn each node whose lease is over and the end of the lease, {members,
+-- count or -1} of each part}
 -- class: allow_oom
 -- needs: lib-connections-ends
 acts['connections-sweep'] = function(a)

@@ -1,4 +1,4 @@
--- Notes a sign of life of a link that is up under this epoch.
+-- Records a sign of life of a link that is up under this epoch.
 -- a: 1 client hash, 2 epoch, 3 revision of the actions that the calling process knows
 -- Returns null if the link is not up; now, if the calling process knows the rest; or the row as a flat list.
 -- class: allow_oom

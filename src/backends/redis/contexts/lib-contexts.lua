@@ -1,8 +1,9 @@
--- What a client reported is kept as `<reported at>|<task assigned at>|<place>|<task>|<row>`; task and place as contexts-report has them,
--- without a bar.
+-- How a client's contexts and windows are stored: each as `<reported at>|<task assigned at>|<place>|<task>|<row>`. Task
+-- and place are as contexts-report describes them; neither contains a bar.
 -- needs: lib-connections
 
--- A part of a report, read: `before` holds what is kept of the ids that it names, `size` how many rows the client would hold.
+-- Reads a part of a report. `before`: the stored values of the ids that it names; `size`: how many rows the client
+-- would have.
 lib.contexts_part = function(json, at)
   local part = cjson.decode(json)
   part.name = key(at.kind, at.ch)
@@ -31,12 +32,12 @@ lib.contexts_part = function(json, at)
   return part
 end
 
--- Runs over 1 to `count` in slices that fit into one call.
+-- Calls `run` with slices of 1 to `count`, each small enough for one command.
 lib.contexts_slices = function(count, run)
   for from = 1, count, 500 do run(from, math.min(count, from + 499)) end
 end
 
--- Counts the workers of each window anew, by what the part changes.
+-- Updates the number of workers of each window by what the part changes.
 lib.contexts_tally = function(part)
   local name = key('ctxwin', part.at.ch)
   local workers, busy = {}, {}
@@ -70,7 +71,8 @@ lib.contexts_header = function(value)
   return { assignedAt = assignedAt, place = place, task = task }
 end
 
--- An assignment is as old as the first report of it; another task, or the same one after a time without, is a new one.
+-- The stored value of a context. An assignment dates from its first report. Another task, or the same one after a
+-- report without it, is a new assignment.
 lib.contexts_value = function(part, i)
   local task = part.tasks[i]
   local assignedAt = ''
@@ -82,7 +84,7 @@ lib.contexts_value = function(part, i)
   return table.concat({ text(now), assignedAt, part.places[i], task, part.rows[i] }, '|')
 end
 
--- Writes a part that fits.
+-- Writes a part that is within the bounds.
 lib.contexts_take = function(part)
   local index = key(part.at.index)
   local owner = part.at.owner

@@ -1,3 +1,4 @@
+/** Loads contexts and windows by the names that an index has. Changes nothing. */
 import type { ClientType } from '../../../core/connections/connection.ts';
 import type { ExecutionContext } from '../../../core/contexts/context.ts';
 import type { CountedWindow } from '../../../core/contexts/store.ts';
@@ -9,9 +10,9 @@ import type { KeyKind } from '../keys.ts';
 import { fieldsOf, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
-/** Reads the rows that an index names: what a client reported, beside the client's own row, in one round trip for all. */
+/** Reads the contexts and windows that an index names, with the rows of their clients, in one round trip for all. */
 export interface ContextLoader {
-  /** In the order asked; null where there is none, or its client is of another type. */
+  /** One answer per member, in their order; null if there is none, or its client is of another type. */
   contexts(members: readonly Member[], clientType: ClientType | null): Promise<readonly (ExecutionContext | null)[]>;
   windows(members: readonly Member[], clientType: ClientType | null): Promise<readonly (CountedWindow | null)[]>;
 }
@@ -23,7 +24,7 @@ export function createContextLoader(store: Store, looker: Looker): ContextLoader
     if (!first) return null;
     const [userId = '', clientId = ''] = first.position;
     const values = await looker.read(['HMGET', store.key(partition, 'conn', ch), ...REPORTER_FIELDS]);
-    return reporterOf({ userId, clientId }, listOf(values), first.standing);
+    return reporterOf({ userId, clientId }, listOf(values), first.leases);
   };
   const held = async ({ members, ch, partition }: Client, kind: KeyKind): Promise<readonly (string | null)[]> => {
     const ids = members.map(({ position }) => position[2] ?? '');
@@ -54,7 +55,7 @@ export function createContextLoader(store: Store, looker: Looker): ContextLoader
 
 type Client = { readonly ch: string; readonly partition: number; readonly members: readonly Member[] };
 
-/** By client: an index has a client's rows beside each other. */
+/** The members of each client. In an index they follow one another, so the order of all stays the same. */
 function grouped(store: Store, members: readonly Member[]): readonly Client[] {
   const clients = new Map<string, Member[]>();
   for (const member of members) {

@@ -1,7 +1,9 @@
--- Takes a report of a client's contexts and windows, whole or not at all, over the link that is up under this epoch.
--- a: 1 client hash, 2 epoch, 3 most contexts, 4 most windows, 5 contexts and 6 windows: '' where nothing is said, or JSON:
---    {snapshot, ids, rows, removed, tasks, places}: `rows` are texts kept as they are, `tasks` each context's task or '', `places` the
---    window in which it counts as a worker or '', led by '1' where it has a task and '0' where not; neither with a bar in it
+-- Stores a report of a client's contexts and windows, as a whole or not at all, if the client's link is up under this
+-- epoch.
+-- a: 1 client hash, 2 epoch, 3 most contexts, 4 most windows, 5 contexts and 6 windows: '' if the report does not
+--    mention them, or JSON {snapshot, ids, rows, removed, tasks, places}. `rows`: texts that are stored as they are;
+--    `tasks`: each context's task, or ''; `places`: '1' if it has a task, else '0', and the window in which it counts
+--    as a worker; or ''. Neither contains a bar.
 -- Returns 'taken', 'full' or 'fenced'.
 -- class: grow
 -- needs: lib-connections, lib-contexts

@@ -1,3 +1,4 @@
+/** Writes reports of contexts and windows as arguments of the act, and reads the stored values. Pure. */
 import type { ClientType } from '../../../core/connections/connection.ts';
 import { connectionStatus } from '../../../core/connections/connection.ts';
 import type {
@@ -10,11 +11,11 @@ import type {
 } from '../../../core/contexts/context.ts';
 import type { ReportPart } from '../../../core/contexts/store.ts';
 import type { ClientKey } from '../../../core/ids.ts';
-import type { Standing } from '../connections/look.ts';
+import type { LeaseView } from '../connections/look.ts';
 import { stampsAt, stampsOf } from '../connections/rows.ts';
 import type { Reply } from '../types.ts';
 
-/** A part of a report as the act takes it. */
+/** The contexts of a report as an argument of the act. */
 export function contextsText(part: ReportPart<ReportedContext> | null): string {
   if (part === null) return '';
   const { snapshot, set, removed } = part;
@@ -28,6 +29,7 @@ export function contextsText(part: ReportPart<ReportedContext> | null): string {
   });
 }
 
+/** The windows of a report as an argument of the act. */
 export function windowsText(part: ReportPart<ReportedWindow> | null): string {
   if (part === null) return '';
   const { snapshot, set, removed } = part;
@@ -43,21 +45,21 @@ export function windowsText(part: ReportPart<ReportedWindow> | null): string {
   });
 }
 
-/** The window in which a context counts as a worker, led by whether it has a task; empty where it does not count. */
+/** '1' if a context has a task, else '0', and the window in which it counts as a worker; empty if it does not count. */
 function placeOf({ windowId, ownership, status, taskId }: ReportedContext): string {
   if (windowId === null || ownership !== 'worker' || status === 'closed') return '';
   return `${taskId === null ? 0 : 1}${placeName(windowId)}`;
 }
 
-/** A window as `ctxwin` names it. */
+/** The name of a window in `ctxwin`. */
 export function placeName(windowId: string): string {
   return encodeURIComponent(windowId);
 }
 
-/** What a client's row says of all that it reported. */
+/** What the row of a client says about everything that it reported. */
 export type Reporter = Omit<Reported, 'reportedAt'> & { readonly reportsContexts: boolean };
 
-/** Fields of a client's row that a reporter is made of, in this order. */
+/** The fields of a client's row that `reporterOf` needs, in this order. */
 export const REPORTER_FIELDS = [
   'instanceId',
   'clientType',
@@ -68,20 +70,20 @@ export const REPORTER_FIELDS = [
   'reportsContexts',
 ] as const;
 
-/** Null: the row is not there, or past its time. */
-export function reporterOf(key: ClientKey, values: readonly Reply[], standing: Standing): Reporter | null {
+/** Null if there is no row, or its time is over. */
+export function reporterOf(key: ClientKey, values: readonly Reply[], leases: LeaseView): Reporter | null {
   const row = new Map<string, string>();
   REPORTER_FIELDS.forEach((name, i) => {
     const value = values[i];
     if (typeof value === 'string') row.set(name, value);
   });
-  const stamps = row.has('instanceId') ? stampsAt(stampsOf(row), standing) : null;
+  const stamps = row.has('instanceId') ? stampsAt(stampsOf(row), leases) : null;
   return (
     stamps && {
       ...key,
       clientType: row.get('clientType') as ClientType,
       instanceId: row.get('instanceId') ?? '',
-      linkLost: connectionStatus(stamps, standing.now) !== 'connected',
+      linkLost: connectionStatus(stamps, leases.now) !== 'connected',
       reportsContexts: row.has('reportsContexts'),
     }
   );
@@ -89,7 +91,10 @@ export function reporterOf(key: ClientKey, values: readonly Reply[], standing: S
 
 type Kept<T> = { readonly reportedAt: number; readonly taskAssignedAt: number | null; readonly row: T };
 
-/** `<reported at>|<task assigned at>|<place>|<task>|<row>`, as lib-contexts.lua writes it; only the row may hold a bar. */
+/**
+ * Reads `<reported at>|<task assigned at>|<place>|<task>|<row>`, as lib-contexts.lua writes it. Only the row may
+ * contain a bar.
+ */
 function keptOf<T>(value: string): Kept<T> {
   const [reportedAt = '', assignedAt = '', place = '', task = ''] = value.split('|', 4);
   const start = reportedAt.length + assignedAt.length + place.length + task.length + 4;
@@ -110,7 +115,7 @@ export function windowOf({ reportsContexts: _, ...reporter }: Reporter, value: s
   return { ...reporter, reportedAt, ...row };
 }
 
-/** Out of `<workers>:<busy>`; a window that nothing was counted for has none. */
+/** Reads `<workers>:<busy>`; both are 0 if there is no text. */
 export function countsOf(text: string | undefined): WindowCounts {
   const [workers = 0, busy = 0] = (text ?? '0:0').split(':').map(Number);
   return { workers, idle: workers - busy, busy };

@@ -1,3 +1,4 @@
+/** Core's ContextStore over Redis. */
 import { contextStatus, windowStatus, type ExecutionContext } from '../../../core/contexts/context.ts';
 import type {
   ContextFilter,
@@ -19,7 +20,7 @@ import type { Store } from '../store/store.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly loader: ContextLoader };
 
-/** core's ContextStore over Redis: what is reported by client, each read with its client's row as it stands then. */
+/** Each context and window is read together with the row of its client, which says whether the client is connected. */
 export function createRedisContexts({ store }: RedisParts): ContextStore {
   const looker = createLooker(store);
   const context = { store, looker, loader: createContextLoader(store, looker) };
@@ -66,7 +67,7 @@ type Wanted<T> = {
   readonly load: (member: Member) => Promise<T | null>;
 };
 
-/** The rows at these positions. Looks and reads of a tick go to Redis together. */
+/** The rows at these positions. The looks and reads of one tick are sent together. */
 function rowsByKey<T>(
   { store, looker }: Context,
   { kind, positions, load }: Wanted<T>,
@@ -75,15 +76,18 @@ function rowsByKey<T>(
     positions.map(async (position) => {
       const partition = store.partitionOfUser(position[0] ?? '');
       const name = `[${position.join('\0')}`;
-      const { members, ...standing } = await looker.look(partition, { kind, min: name, max: name, limit: 1 });
-      return members.length === 0 ? null : load({ position, partition, standing });
+      const { members, ...leases } = await looker.look(partition, { kind, min: name, max: name, limit: 1 });
+      return members.length === 0 ? null : load({ position, partition, leases });
     }),
   );
 }
 
 type ClientFilter = Pick<ContextFilter, 'userId' | 'clientId' | 'clientType'>;
 
-/** Rows of other clients are told by name and not read. */
+/**
+ * The part of a listing that is given by user and client. Rows of other clients are recognized by their names and not
+ * read.
+ */
 function ofClients(store: Store, { userId, clientId }: ClientFilter) {
   const prefix = userId === null ? [] : clientId === null ? [userId] : [userId, clientId];
   return {

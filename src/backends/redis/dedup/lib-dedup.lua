@@ -1,9 +1,10 @@
--- Deduplication: a mark for each message that came, and counters in buckets of 10 s.
--- A mark's value is `<until> <token> <last> <place>`: when it ends, who set it, who saw it last, and where the message then stood.
+-- Deduplication: each message that was received has a mark, and received messages are counted in buckets of 10 s. A
+-- mark's value is `<until> <token> <last> <place>`: when the mark ends, the call that set it, the call that saw it
+-- last, and the place of the message in history, or '-'.
 lib.dedup_ttl = 120000
 lib.dedup_grain = 10000
 
--- The fields of a live mark; nil when there is none.
+-- The fields of a mark that has not ended; nil if there is none.
 lib.dedup_mark = function(markHash)
   local value = call('GET', key('mark', markHash))
   return value and lib.dedup_parse(value) or nil
@@ -19,7 +20,7 @@ lib.dedup_text = function(mark)
   return text(mark.ends) .. ' ' .. mark.token .. ' ' .. mark.last .. ' ' .. mark.place
 end
 
--- Garbage goes a little after a mark has ended.
+-- Writes a mark. Its key expires a little after the mark has ended.
 lib.dedup_write = function(markHash, mark)
   call('SET', key('mark', markHash), lib.dedup_text(mark), 'PX', text(mark.ends - now + 10000))
 end
@@ -42,8 +43,9 @@ lib.dedup_add = function(counts)
   end
 end
 
--- Counts one sighting. `token` (without a blank) is the same if the call is repeated because it got no answer; a repetition is not counted.
--- Returns whether the sighting is the first of its message within the mark's time, then the mark as it was before: nil if it is new.
+-- Counts one sighting of a message. `token` (without a blank) is the same if a call is repeated because it got no
+-- answer; a repeated call is not counted. Returns whether the sighting is the first one within the mark's time, then
+-- the mark as it was before: nil if it is new.
 lib.dedup_see = function(markHash, token)
   local new = { ends = now + lib.dedup_ttl, token = token, last = token, place = '-' }
   local before = call('SET', key('mark', markHash), lib.dedup_text(new), 'NX', 'GET', 'PX', text(lib.dedup_ttl + 10000))
@@ -62,7 +64,8 @@ lib.dedup_see = function(markHash, token)
   return false, mark
 end
 
--- As `dedup_see`, of a message whose first sighting was recorded elsewhere, at this time, and counted without a mark.
+-- As `dedup_see`, for a message whose first sighting was recorded elsewhere at `firstSeenAt`, and was counted without a
+-- mark.
 lib.dedup_again = function(markHash, token, firstSeenAt)
   local ends = firstSeenAt + lib.dedup_ttl
   if ends > now and call('EXISTS', key('mark', markHash)) == 0 then
@@ -71,7 +74,7 @@ lib.dedup_again = function(markHash, token, firstSeenAt)
   else lib.dedup_see(markHash, token) end
 end
 
--- Notes the place of the message of a mark, for a repeated call.
+-- Notes where the message of a mark is stored, for a repeated call.
 lib.dedup_place = function(markHash, place)
   local mark = lib.dedup_mark(markHash)
   if not mark then return end

@@ -1,10 +1,11 @@
--- Counters of the last buckets, the present one included. a: 1 how many buckets. Returns {seen, unique, duplicates}.
+-- Adds up the counters of the last buckets, including the current one. a: 1 how many buckets. Returns {seen, unique,
+-- duplicates}.
 -- class: allow_oom
 -- needs: lib-dedup
 acts['dedup-stats'] = function(a)
-  local present = math.floor(now / lib.dedup_grain)
+  local current = math.floor(now / lib.dedup_grain)
   local sums = { 0, 0 }
-  for bucket = present - tonumber(a[1]) + 1, present do
+  for bucket = current - tonumber(a[1]) + 1, current do
     local counted = call('HMGET', key('seen', text(bucket)), 'unique', 'duplicates')
     for i = 1, 2 do sums[i] = sums[i] + tonumber(counted[i] or 0) end
   end

@@ -1,9 +1,13 @@
+/** Core's DedupStore over Redis: the counters. The acts that store messages set the marks. */
 import type { DedupStore } from '../../../core/dedup/store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../../core/limits.ts';
 import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
-/** The deduplicator over Redis, whose marks the acts set that ingest and that record ends. No mark goes early, so its counters are exact. */
+/**
+ * The marks are set by the acts that ingest messages and that record ends. No mark is dropped early, so the counters
+ * are exact.
+ */
 export function createRedisDedup({ store }: { readonly store: Store }): DedupStore {
   return {
     async stats(windowSeconds) {
@@ -19,7 +23,7 @@ export function createRedisDedup({ store }: { readonly store: Store }): DedupSto
         duplicates: sum(2),
         exact: true,
         grainSeconds: DEDUP_GRAIN_MS / 1000,
-        // Redis counts its keys by no kind.
+        // Redis does not count keys by kind.
         liveKeys: null,
       };
     },

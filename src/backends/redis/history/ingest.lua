@@ -1,5 +1,5 @@
--- Appends a message unless it was ingested before. a: 1 hash of its mark; 2 token of this asking; 3... names and values of the row
--- (lib-history). Returns {'retained', seq, at} or {'duplicate'}.
+-- Appends a message unless it was ingested before. a: 1 hash of its mark; 2 token of this call, the same if it is
+-- repeated; 3... names and values of the row (see lib-history). Returns {'retained', seq, at} or {'duplicate'}.
 -- class: grow
 -- needs: lib-dedup, lib-history, lib-history-reads
 -- grouped: yes

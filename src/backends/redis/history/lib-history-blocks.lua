@@ -1,11 +1,14 @@
--- The rows of a stream in blocks: an entry holds the rows of one call, of one time. Its id is `<at>-<seq of its first row>`, its one field how
--- many rows it has, and the value the rows, one after the other, each as its fields in this order with a NUL behind each: id, kind, clientId,
--- instanceId, commandId, traceId, parentSpanId, bytes of the payload, error (JSON), spill (JSON), payload. history/rows.ts reads the same.
+-- The rows of a stream are stored in blocks: one entry of the STREAM has the rows of one call, which have the same
+-- time. The id of an entry is `<at>-<seq of its first row>`. It has one field: its name is the number of rows, and its
+-- value the rows one after the other. Each row is its fields in this order, each followed by a NUL: id, kind, clientId,
+-- instanceId, commandId, traceId, parentSpanId, bytes of the payload, error (JSON), spill (JSON), payload.
+-- history/rows.ts reads the same format.
 -- needs: lib-history
--- Rows, and bytes of them, that one block has at most: readers take blocks as a whole.
+
+-- The most rows of a block, and their most bytes: readers read whole blocks.
 lib.history_block_rows = 64
 lib.history_block_bytes = 32768
--- Blocks whose places are read ahead, and how often at most in one call.
+-- How many ids of blocks one read ahead gets, and how many such reads one call makes at most.
 lib.history_ahead = 16
 lib.history_ahead_most = 32
 
@@ -17,7 +20,8 @@ lib.history_text = function(row)
     (row.payload or '') .. nul
 end
 
--- Whether each row of an entry has a payload, or a reference to one: a list, the oldest first. A row of a link history has its details there.
+-- For each row of an entry, the oldest first: whether it has a payload or a reference to one. A row of a link history
+-- has details instead.
 lib.history_payloads = function(entry)
   local found = {}
   local pattern = '%Z*%z(%Z*)%z' .. string.rep('%Z*%z', 7) .. '(%Z*)%z(%Z*)%z'
@@ -32,7 +36,7 @@ lib.history_first = function(id)
   return tonumber(string.match(id, '%d+$'))
 end
 
--- Writes the rows that this call has appended to a stream, and what is noted of it.
+-- Writes the rows that this call has appended to a stream, and the head of the stream.
 lib.history_write = function(row, info)
   local rows, stream = info.rows, key('stream', row.sth)
   local oldest, more = lib.history_trim(row, info)
@@ -46,7 +50,7 @@ lib.history_write = function(row, info)
       first, bytes, oldest = i + 1, 0, false
     end
   end
-  -- The row may stand in a block that was written only now.
+  -- The oldest row within the bound may be in a block that was written just now.
   oldest = more and lib.history_trim(row, info)
   if oldest then call('XTRIM', stream, 'MINID', oldest) end
   info.rows, info.listed = {}, false
@@ -54,8 +58,9 @@ lib.history_write = function(row, info)
   lib.history_note(row, info)
 end
 
--- The id of the block that has the oldest row within the stream's bound, where blocks before it may go; else false. True besides: there may
--- be a later one. A block goes once all of its rows are beyond the bound: those in a block that stays are hidden by the readers.
+-- The id of the block with the oldest row within the stream's bound, if blocks before it can be removed; else false.
+-- The second result is true if a later block may be that one. A block is removed once all of its rows are beyond the
+-- bound. Until then readers skip such rows.
 lib.history_trim = function(row, info)
   local oldest = info.seq - row.streamMessages + 1
   if oldest < info.next then return false, false end
@@ -78,7 +83,7 @@ lib.history_trim = function(row, info)
   return keep, false
 end
 
--- The ids of the oldest blocks from this one on.
+-- The ids of the next blocks, starting with the one at `from`, the oldest first.
 lib.history_look_ahead = function(row, from)
   local ids = {}
   for i, entry in ipairs(call('XRANGE', key('stream', row.sth), from, '+', 'COUNT', lib.history_ahead)) do ids[i] = entry[1] end

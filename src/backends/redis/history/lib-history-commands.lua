@@ -1,10 +1,11 @@
--- Where the rows of a command stand: time, suffix of the stream and seq. The first of a span of time stand as one text in the HASH `cmdrows`
--- of their user and span, by command; what a command has beyond these stands in a ZSET of its own, `cmdmore`.
+-- The index of a command's rows. A row's place is its time, the suffix of its stream and its seq. The first places of a
+-- span of time are one text in the HASH `cmdrows` of the user and span, by command; further places of a command are in
+-- a ZSET of its own, `cmdmore`.
 -- needs: lib-history
 lib.history_span = 43200000
--- Rows of a command and span that stand in the HASH.
+-- The most places of a command and span in the HASH.
 lib.history_few = 16
--- Rows of one command that its ZSET holds.
+-- The most places in the ZSET of a command.
 lib.history_command_rows = 100000
 
 lib.history_places_key = function(uh, span)
@@ -15,13 +16,13 @@ lib.history_more_key = function(uh, commandId)
   return key('cmdmore', uh .. ':' .. redis.sha1hex(commandId))
 end
 
--- Says what an act will read that appends a row of a command to this stream.
+-- Declares what an act will read if it appends a row of a command to this stream.
 lib.history_want = function(uh, sth, commandId)
   want(key('streamheads', uh), sth, 't', 's')
   want(lib.history_places_key(uh, math.floor(now / lib.history_span)), commandId)
 end
 
--- Notes where a row stands, where it is a command's.
+-- Adds the place of a row to the index, if it is a command's row.
 lib.history_by_command = function(row, at, seq)
   if not row.commandId then return end
   local span = math.floor(at / lib.history_span)
@@ -33,7 +34,7 @@ lib.history_by_command = function(row, at, seq)
   set(name, row.commandId, places .. text(at) .. '\0' .. row.suffix .. '\0' .. text(seq) .. '\0')
 end
 
--- The first row of a user in a span says when the span goes.
+-- Called for each row: the first row of a user in a span sets when the span is removed.
 lib.history_open_span = function(row, span)
   local heads = key('streamheads', row.uh)
   if tonumber(get(heads, 's')[1] or 0) >= span then return end
@@ -43,6 +44,7 @@ lib.history_open_span = function(row, span)
   expire(lib.history_places_key(row.uh, span), over + lib.history_grace - now)
 end
 
+-- Adds the place of a row to the ZSET of its command.
 lib.history_more = function(row, at, seq)
   local name = lib.history_more_key(row.uh, row.commandId)
   call('ZADD', name, 0, lib.history_pad(at) .. '\0' .. row.suffix .. '\0' .. lib.history_pad(seq))
@@ -52,7 +54,7 @@ lib.history_more = function(row, at, seq)
   if count > lib.history_command_rows then call('ZREMRANGEBYRANK', name, 0, count - lib.history_command_rows - 1) end
 end
 
--- Forgets at most `count` spans that are over.
+-- Removes at most `count` spans whose time is over.
 lib.history_sweep_spans = function(count)
   for _, member in ipairs(call('ZRANGEBYSCORE', key('rowspans'), '-inf', text(now), 'LIMIT', 0, count)) do
     local uh, span = string.match(member, '^(.*)%z(.*)$')

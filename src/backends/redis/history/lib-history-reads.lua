@@ -1,18 +1,20 @@
 -- What the acts that read history share.
 -- needs: lib-history, lib-history-blocks, lib-history-commands
--- What a mark notes, as an answer: {seq, at}.
+
+-- The place of a message from its mark: {seq, at}.
 lib.history_placed = function(place)
   local at, seq = string.match(place, '^(%d+)-(%d+)$')
   return { seq, at }
 end
 
--- Streams that one read forgets at most.
+-- The most streams that one read forgets.
 lib.history_due = 500
 
--- The places of a command's rows in the HASHes of its user, from a time on: a list, each as it stands in `cmdmore`.
+-- The places of a command's rows in the HASHes of its user, from a time on. A list; each place has the same form as in
+-- `cmdmore`.
 lib.history_few_of = function(uh, commandId, oldest)
   local found = {}
-  -- A clock that went back leaves rows of a time to come.
+  -- If a clock went back, some rows have a time in the future.
   for span = math.floor(oldest / lib.history_span), math.floor(now / lib.history_span) + 1 do
     local places = call('HGET', lib.history_places_key(uh, span), commandId) or ''
     for at, suffix, seq in string.gmatch(places, '(%Z*)%z(%Z*)%z(%Z*)%z') do
@@ -24,14 +26,14 @@ lib.history_few_of = function(uh, commandId, oldest)
   return found
 end
 
--- The rows of a stream that are shown, newest first: a function that answers the next one, nil at the end.
+-- The rows of a stream that are shown, newest first: a function that returns the next row, or nil at the end. `member`:
+-- the stream in the index `streamgone`; `oldest`: the least time, and the most rows of a stream.
 lib.history_stream_backwards = function(member, oldest)
-  local _, suffix, uh, sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
-  local head = suffix ~= lib.history_links and lib.history_head(uh, sth)
+  local _, _, uh, sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
+  local head = lib.history_head(uh, sth)
   local least = head and head.seq - oldest.messages + 1 or 0
   local from, rows = '+', {}
   return function()
-    if suffix == lib.history_links then return nil end
     if #rows == 0 then
       local entry = call('XREVRANGE', key('stream', sth), from, oldest.at, 'COUNT', 1)[1]
       if not entry then return nil end
@@ -46,14 +48,19 @@ lib.history_stream_backwards = function(member, oldest)
   end
 end
 
--- Every shown row of the partition but those of link histories, newest first: a merge of the streams, each opened only once the merge has come to its last write.
+-- Every row of the partition that is shown, newest first, except those of link histories: a function that returns the
+-- next row, or nil at the end. It merges the streams, and begins to read each one only when the merge reaches the time
+-- of its last write.
 lib.history_backwards = function(retentionMs, streamMessages)
   local oldest = { at = text(math.max(0, now - retentionMs + 1)), messages = streamMessages }
-  local heads, opened, upcoming = {}, 0, nil
+  local heads, listed, upcoming = {}, 0, nil
+  -- The next stream by its last write. The index may be behind by the lag.
   local function nextStream()
-    local found = call('ZREVRANGE', key('streamgone'), opened, opened, 'WITHSCORES')
-    opened = opened + 1
-    -- The index may be behind.
+    local found
+    repeat
+      found = call('ZREVRANGE', key('streamgone'), listed, listed, 'WITHSCORES')
+      listed = listed + 1
+    until not found[1] or not lib.history_of_links(found[1])
     upcoming = found[1] and { member = found[1], at = tonumber(found[2]) - retentionMs + lib.history_lag(retentionMs) } or nil
   end
   local function newest()

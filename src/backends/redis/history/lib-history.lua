@@ -1,23 +1,25 @@
--- History: one STREAM for each user and suffix. Its rows are numbered by `seq`, without holes, and written in blocks (lib-history-blocks).
--- What is too old is hidden by the readers, and goes with later writes; a stream goes as soon as its newest row is too old.
--- The HASH `streamheads` of a user holds, for each of its streams, how far it has come: `<hash>` the head, `c<hash>` where its oldest
--- blocks begin. Beside them `t`: the last turn that was given, `f`: the highest seq of a stream that was forgotten, `s`: the newest span of
--- `cmdrows` that was opened.
+-- History: each user and suffix has one STREAM. Its rows are numbered by `seq`, without gaps, and written in blocks
+-- (lib-history-blocks). Readers skip rows that are too old, and later writes remove them. A stream is forgotten as soon
+-- as its newest row is too old. The HASH `streamheads` of a user has for each of its streams: `<hash>` the head, which
+-- says how far it has come, and `c<hash>` the ids of its oldest blocks. It also has `t`: the last turn, `f`: the
+-- highest seq of a stream that was forgotten, `s`: the newest span of `cmdrows`.
 -- needs: lib-history-blocks, lib-history-commands
--- Where a row does not say it.
+
+-- The bound on the streams of a user, for rows that do not have it.
 lib.history_streams_per_user = 10000
 lib.history_grace = 3600000
--- The stream of a user's link history. It is read by its name: it is neither listed nor counted among the streams of its user, neither goes
--- for another nor drops one.
+-- The suffix of a user's link history. This stream is read by its name only. It is not listed or counted among the
+-- streams of its user: it is never removed to make room for another stream, and no other stream is removed for it.
 lib.history_links = 'links'
 
--- How long what is noted of a stream may be behind: its expiry, and its places among the streams that are forgotten next.
+-- How far the expiry of a stream and its scores in `streamgone` and `streamage` may be behind its last write, ms.
 lib.history_lag = function(retentionMs)
   return math.min(60000, math.floor(retentionMs / 8))
 end
 
--- Appends a row and returns its `seq` and `at`. `row`: id, userId, suffix, uh, sth, kind, streamMessages, retentionMs (numbers) and, where
--- given, clientId, instanceId, commandId, traceId, parentSpanId, error, spill (JSON), payload, bytes (of the payload) and streamsPerUser.
+-- Appends a row and returns its `seq` and `at`. `row`: id, userId, suffix, uh, sth, kind, streamMessages, retentionMs
+-- (numbers) and, where given, clientId, instanceId, commandId, traceId, parentSpanId, error, spill (JSON), payload,
+-- bytes (of the payload) and streamsPerUser.
 lib.history_retain = function(row)
   local info = fact('stream:' .. row.sth, function() return lib.history_info(row) end)
   info.at, info.seq, info.turn = math.max(now, info.at), info.seq + 1, lib.history_turn(row.uh)
@@ -40,7 +42,8 @@ lib.history_turn = function(uh)
   return turns.last
 end
 
--- How far a stream has come; nil where there is none. `next`: the seq behind its oldest block, as far as is known.
+-- The head of a stream: how far it has come; nil if there is no such stream. `next`: the seq after its oldest block, as
+-- far as is known.
 lib.history_head = function(uh, sth)
   local head = get(key('streamheads', uh), sth)[1]
   if not head then return nil end
@@ -51,12 +54,13 @@ lib.history_head = function(uh, sth)
   }
 end
 
+-- Writes the head of a row's stream.
 lib.history_note = function(row, info)
   local head = { text(info.seq), text(info.at), text(info.turn), text(info.renewed), info.evictedAt, text(info.next) }
   set(key('streamheads', row.uh), row.sth, table.concat(head, ' '))
 end
 
--- How far the stream of a row has come; where there is none it is opened.
+-- The head of a row's stream. If there is no such stream, it is opened.
 lib.history_info = function(row)
   local info = lib.history_head(row.uh, row.sth)
   if info and info.at + row.retentionMs > now then return info end
@@ -65,8 +69,8 @@ lib.history_info = function(row)
   return lib.history_open(row)
 end
 
--- A stream that was forgotten goes on above its last `seq`, and one that was forgotten long ago above it too: `now` in microseconds is more
--- than it can have reached.
+-- Opens a stream. If it had been forgotten, its rows continue above its last `seq`. If that is no longer known, `now`
+-- in microseconds is higher than any seq that it can have reached.
 lib.history_open = function(row)
   lib.history_sweep(row.retentionMs, 3)
   if row.suffix ~= lib.history_links then
@@ -86,7 +90,8 @@ lib.history_is_crowded = function(row)
   return call('ZCARD', key('streams', row.uh)) >= (row.streamsPerUser or lib.history_streams_per_user)
 end
 
--- Once in a while: the keys' own expiry, which is garbage collection, and the stream's places in the indexes of what goes next.
+-- From time to time: removes rows that are too old, and renews the expiry of the keys and the stream's scores in
+-- `streamgone` and `streamage`.
 lib.history_renew = function(row, info)
   if math.abs(now - info.renewed) < lib.history_lag(row.retentionMs) then return end
   info.renewed = now
@@ -97,12 +102,18 @@ lib.history_renew = function(row, info)
   if row.suffix ~= lib.history_links then put(key('streamage', row.uh), text(info.turn), row.suffix .. '\0' .. row.sth) end
 end
 
+-- The name of a row's stream in `streamgone`.
 lib.history_member = function(row)
   return row.userId .. '\0' .. row.suffix .. '\0' .. row.uh .. '\0' .. row.sth
 end
 
--- The suffix and the hash of a user's stream that was not written for the longest; nil where there is none. The index may be behind: what it
--- names is looked at, and moved where it was written since.
+-- Whether a name in `streamgone` is of a link history.
+lib.history_of_links = function(member)
+  return string.match(member, '^.*%z(.*)%z.*%z.*$') == lib.history_links
+end
+
+-- The suffix and the hash of the user's stream whose last write is the oldest; nil if there is none. The index may be
+-- behind: the head of the stream that it names is compared, and the index is corrected if the stream was written since.
 lib.history_oldest = function(uh)
   local age = key('streamage', uh)
   while true do
@@ -115,7 +126,8 @@ lib.history_oldest = function(uh)
   end
 end
 
--- A user's longest unwritten stream goes for a new one; what it still showed is noted as lost for want of room.
+-- Forgets the user's stream with the oldest last write, to make room for a new one. If it was still shown, `evicted`
+-- gets the time of its newest row.
 lib.history_make_room = function(row)
   local suffix, sth = lib.history_oldest(row.uh)
   if not suffix then return end
@@ -124,7 +136,8 @@ lib.history_make_room = function(row)
   if head and head.at > now - row.retentionMs then call('ZADD', key('evicted'), 'GT', text(head.at), row.userId) end
 end
 
--- What the user's streams have reached stays for its time: the numbers of this one go on from there should it come again.
+-- Forgets a stream. The highest `seq` of the user's forgotten streams is kept for a while, so that the numbers of this
+-- one continue above it if it is opened again.
 lib.history_forget = function(member)
   local userId, suffix, uh, sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
   local heads, head = key('streamheads', uh), lib.history_head(uh, sth)
@@ -140,8 +153,8 @@ lib.history_forget = function(member)
   if call('EXISTS', key('streams', uh)) == 0 then call('ZREM', key('streamusers'), userId .. '\0' .. uh) end
 end
 
--- Forgets at most `count` streams that are too old. True when there are more. The index may be behind: what it names is looked at, and moved
--- where it was written since.
+-- Forgets at most `count` streams that are too old. True if there are more. The index may be behind: the head of each
+-- stream that it names is read, and the index is corrected if the stream was written since.
 lib.history_sweep = function(retentionMs, count)
   local due = call('ZRANGEBYSCORE', key('streamgone'), '-inf', text(now), 'LIMIT', 0, count + 1)
   for i = 1, math.min(count, #due) do
@@ -155,13 +168,13 @@ lib.history_sweep = function(retentionMs, count)
   return #due > count
 end
 
--- A whole number as a text that sorts as it does.
+-- A whole number as a text that sorts like the number.
 lib.history_pad = function(number)
   local digits = text(number)
   return string.sub('0000000000000000', #digits + 1) .. digits
 end
 
--- The row that the arguments from `first` on say: names and values in turn.
+-- The row in the arguments from `first` on: names and values in turn.
 lib.history_row = function(a, first)
   local row = {}
   for i = first, #a, 2 do row[a[i]] = given(a[i + 1]) end

@@ -1,3 +1,4 @@
+/** Pages of messages of a stream, or of a command. Changes nothing. */
 import type { Message } from '../../../core/history/message.ts';
 import { PAGE_READ_BYTES } from '../../../core/limits-queries.ts';
 import type { HistoryStore, MessageFilter, MessagePage } from '../../../core/history/store.ts';
@@ -16,25 +17,25 @@ import {
 } from './rows.ts';
 import { listOf } from '../replies.ts';
 
-/** Blocks that a filtered scan reads at once, at most. */
+/** The most blocks that a filtered scan reads at once. */
 const BATCH = 256;
-/** Blocks of the first read of a page. How many the next ones have goes by the size of those. */
+/** The blocks of a page's first read. Their size decides how many blocks the next reads get. */
 const FIRST_BATCH = 16;
-/** Payload bytes that each read after the first should have: Redis and this process block while they handle it. */
+/** The payload bytes that each later read should have: Redis and this process block while they handle a read. */
 const BATCH_BYTES = 1024 * 1024;
 
 type Found = { readonly row: Message; readonly position: Position };
 
 /**
- * The messages of a stream and of a command. A short act finds where they are, and plain reads then get the entries, so that no large page
- * blocks a script.
+ * The messages of a stream and of a command. A short act finds where they are, and plain reads then get the entries, so
+ * that no script runs long for a large page.
  */
 export function createMessageReads(parts: HistoryParts): Pick<HistoryStore, 'messages' | 'ofCommand'> {
   return {
     async messages(userId, suffix, filter, page) {
       const { exists, now, droppedAt, least } = await lookAt(parts, { userId, suffix });
       const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
-      // It may be one of those that were dropped whole: then "there is none" would say more than is known.
+      // The stream may be one of those that were dropped to make room, so it is not known that there is none.
       if (!exists) return gaps.length > 0 ? { rows: [], next: null, gaps } : null;
       const range = rangeOf(filter, page, now - parts.retentionMs);
       const { first, order } = page;
@@ -53,7 +54,7 @@ export type Look = {
   readonly least: number;
 };
 
-/** How a stream stands, after what is due was forgotten. */
+/** Reads how far a stream has come, after streams that are too old were forgotten. */
 export async function lookAt(parts: HistoryParts, name: StreamName): Promise<Look> {
   const { store, retentionMs } = parts;
   const partition = store.partitionOfUser(name.userId);
@@ -63,10 +64,13 @@ export async function lookAt(parts: HistoryParts, name: StreamName): Promise<Loo
   return { now: Number(now), exists: exists === 1, droppedAt: droppedAt ? String(droppedAt) : null, least };
 }
 
-/** Bounds of the ids of blocks. `beyond`: rows up to this `seq` are left out; the block that holds it may have later ones. */
+/**
+ * Bounds of the ids of blocks. `beyond`: the `seq` of the last row of the page before; the block with it may have
+ * further rows.
+ */
 type Range = { readonly start: string; readonly end: string; readonly beyond: number | null };
 
-/** The bounds of the ids of blocks; null where nothing can be within them. A position is the (seq, at) of a message. */
+/** The bounds of the ids of blocks; null if no message can be within them. A position is the (seq, at) of a message. */
 function rangeOf(
   { afterTime, beforeTime }: MessageFilter,
   { after, order }: MessagePage,
@@ -103,7 +107,7 @@ async function* rowsOf(parts: HistoryParts, name: StreamName, asked: Asked): Asy
   const seen = { rows: 0, blocks: 0, bytes: 0 };
   const backwards = asked.order === 'newest_first';
   let { start, end } = asked;
-  // The block that holds the place to go on from may have more.
+  // The block with the last row of the page before may have further rows.
   const { at, seq } = placeOf(start.slice(1));
   const reads = asked.beyond === null || backwards ? [] : [blockAt(stream, at, seq)];
   for (;;) {
@@ -135,7 +139,7 @@ function shownOf({ rows }: Block, { least, beyond, order }: Asked): readonly Sto
 
 type Seen = { rows: number; blocks: number; bytes: number };
 
-/** How many of the wanted blocks to read next, by the size of those that were read. At least one. */
+/** How many of the wanted blocks to read next, by the size of the blocks read so far. At least one. */
 function batchOf(wanted: number, { blocks, bytes }: Seen): number {
   const fitting = blocks === 0 ? FIRST_BATCH : Math.floor((BATCH_BYTES * blocks) / Math.max(1, bytes));
   return Math.max(1, Math.min(wanted, fitting));
@@ -145,7 +149,7 @@ function bytesOf({ rows }: Block): number {
   return rows.reduce((sum, { message }) => sum + (message.payload === null ? 0 : message.payloadBytes), 0);
 }
 
-/** Ends early after PAGE_READ_BYTES of payloads. */
+/** One page. It ends early after PAGE_READ_BYTES of payloads. */
 async function takePage(
   stored: AsyncIterable<StoredMessage> | Iterable<StoredMessage>,
   { kinds }: MessageFilter,

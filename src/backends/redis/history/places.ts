@@ -1,4 +1,4 @@
-/** The messages of one command, over all streams of its user, by the places that are noted of them. */
+/** Pages of the messages of one command, over all streams of its user, by the index of its places. Changes nothing. */
 import type { Message } from '../../../core/history/message.ts';
 import { PAGE_READ_BYTES } from '../../../core/limits-queries.ts';
 import type { MessagePage } from '../../../core/history/store.ts';
@@ -7,11 +7,11 @@ import { decodeBlocks, gapsOf, headOf, leastSeq, streamHash, type HistoryParts }
 import { listOf } from '../replies.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
-/** Places that are read at once, at most: each may bring a whole block. */
+/** The most places that are read at once: each reads a whole block. */
 const BATCH = 32;
 
 type CommandName = { readonly userId: string; readonly commandId: string };
-/** Where a message of a command stands, and the text by which the index has it. */
+/** Where a message of a command is stored. `text`: the place as the index has it. */
 type Place = {
   readonly text: string;
   readonly suffix: string;
@@ -21,7 +21,7 @@ type Place = {
 };
 type Index = { readonly places: readonly Place[]; readonly gaps: readonly ObservedSource[] };
 
-/** Rows that went from their stream before their place went from the index are passed over. */
+/** One page. Skips places whose rows their stream no longer has. */
 export async function scanCommand(parts: HistoryParts, name: CommandName, page: MessagePage): Promise<Scan<Message>> {
   const rows: { readonly row: Message; readonly position: Position }[] = [];
   let after = page.after;
@@ -53,12 +53,13 @@ async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName
   const [stamp, droppedAt, full, ...texts] = reply;
   const now = Number(stamp);
   const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
-  // A command with that many messages has lost the oldest ones from its index, as if for want of room.
+  // The index of a command is full: it has lost the oldest places, which is reported like messages dropped to make
+  // room.
   if (full === 1 && gaps.length === 0) gaps.push(...gapsOf(parts, { source: 'messages', now }, String(now)));
   return { places: picked(texts, { from, backwards, first: page.first }), gaps };
 }
 
-/** The next places in order of the bytes of their texts. */
+/** The next places, in byte order of their texts. */
 function picked(
   texts: readonly Reply[],
   { from, backwards, first }: { readonly from: string | null; readonly backwards: boolean; readonly first: number },
@@ -85,7 +86,7 @@ function placeIn(text: string): Place {
   return { text, suffix, at, seq, position: [sortable(at), suffix, sortable(seq)] };
 }
 
-/** The message at each place, as far as its stream still shows it. */
+/** The message at each place; null if its stream no longer shows it. */
 async function readPlaces(
   parts: HistoryParts,
   { userId, commandId }: CommandName,
@@ -110,7 +111,10 @@ async function readPlaces(
   });
 }
 
-/** Reads the block that holds the row of this time and `seq`, or another one of its time, or none. */
+/**
+ * Reads the block with the row of this time and `seq`. If there is none, the answer is another block of this time, or
+ * empty.
+ */
 export function blockAt(stream: string, at: number, seq: number): ReadCommand {
   return ['XREVRANGE', stream, `${at}-${seq}`, at, 'COUNT', 1];
 }

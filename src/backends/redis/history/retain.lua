@@ -1,4 +1,5 @@
--- Appends a message. a: 1 hash of the mark by which it is known when it is asked again; 2... names and values of the row (lib-history).
+-- Appends a message. a: 1 hash of the mark that recognizes a repeated call; 2... names and values of the row (see
+-- lib-history).
 -- Returns {seq, at}.
 -- class: grow
 -- needs: lib-dedup, lib-history, lib-history-reads

@@ -1,3 +1,4 @@
+/** Writes rows of history as arguments of acts, and reads blocks and heads of streams. Pure. */
 import { CallboardError } from '../../../core/errors.ts';
 import {
   isLinkKind,
@@ -16,7 +17,7 @@ import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
-/** What history over Redis is made of. */
+/** The parts and bounds that the files of this folder share. */
 export type HistoryParts = {
   readonly store: Store;
   readonly retentionMs: number;
@@ -27,14 +28,14 @@ export type HistoryParts = {
 };
 
 export type StreamName = { readonly userId: string; readonly suffix: string };
-/** A message, and `<at>-<seq>`. */
+/** A message. `entryId`: its `<at>-<seq>`. */
 export type StoredMessage = { readonly message: Message; readonly entryId: string };
 
 export function payloadBytesOf({ payload, spill }: NewMessage): number {
   return payload === null ? (spill?.bytes ?? 0) : utf8Length(payload);
 }
 
-/** A row's names and values in turn, as the acts that append take them. Throws `internal` for a text that cannot stand in a row. */
+/** A row as arguments of the acts that append it: names and values in turn. Throws `internal` for a text with a NUL. */
 export function rowArgs(parts: HistoryParts, message: NewMessage): readonly (string | number | null)[] {
   const { store, retentionMs, streamsPerUser } = parts;
   const { id, clientId, instanceId, commandId, traceId, parentSpanId, payload } = message;
@@ -60,10 +61,13 @@ export function streamHash(store: Store, { userId, suffix }: StreamName): string
   return store.hash(userId, suffix);
 }
 
-/** A block: its rows, all of one time, and where the entries before and after it are. */
+/** A block: the id of its entry, and its rows, which have the same time. */
 export type Block = { readonly entryId: string; readonly rows: readonly StoredMessage[] };
 
-/** The blocks that XRANGE or XREVRANGE answered, each with its rows in order of `seq` (see history/lib-history-blocks.lua). */
+/**
+ * The blocks in a reply to XRANGE or XREVRANGE, each with its rows in order of `seq` (see
+ * history/lib-history-blocks.lua).
+ */
 export function decodeBlocks({ userId, suffix }: StreamName, reply: Reply | undefined): readonly Block[] {
   return listOf(reply).map((entry) => {
     const [id, flat] = listOf(entry);
@@ -81,7 +85,7 @@ export function decodeBlocks({ userId, suffix }: StreamName, reply: Reply | unde
   });
 }
 
-/** How many rows an entry has, and the place of the first. */
+/** How many rows an entry has, and the place of its first row. */
 export function extentOf(entry: Reply | undefined): {
   readonly at: number;
   readonly seq: number;
@@ -91,7 +95,7 @@ export function extentOf(entry: Reply | undefined): {
   return { ...placeOf(String(id)), rows: Number(listOf(flat)[0]) };
 }
 
-/** `<at>-<seq>`. */
+/** Reads `<at>-<seq>`. */
 export function placeOf(entryId: string): { readonly at: number; readonly seq: number } {
   const [at, seq] = entryId.split('-').map(Number);
   return { at: at ?? 0, seq: seq ?? 0 };
@@ -102,12 +106,12 @@ function mostOf(parts: HistoryParts, { suffix }: Pick<StreamName, 'suffix'>): nu
   return suffix === LINK_STREAM ? parts.linkMessages : parts.streamMessages;
 }
 
-/** The least `seq` that is shown of a stream whose last row has this one. */
+/** The least `seq` of a stream that is shown. `last`: the `seq` of its last row. */
 export function leastSeq(parts: HistoryParts, name: Pick<StreamName, 'suffix'>, last: number): number {
   return last - mostOf(parts, name) + 1;
 }
 
-/** The `seq` of the last row of a stream, and its time, of its head (see history/lib-history.lua). */
+/** Reads `seq` and time of the last row from a stream's head (see history/lib-history.lua). */
 export function headOf(head: Reply | undefined): { readonly seq: number; readonly at: number } | null {
   if (typeof head !== 'string') return null;
   const [seq, at] = head.split(' ').map(Number);
@@ -143,15 +147,18 @@ function kindOf(text: string): MessageKind {
   return MESSAGE_KINDS.find((kind) => kind === text) ?? 'event';
 }
 
-/** What this backend has written itself. */
+/** Parses JSON that our own acts wrote. */
 function parsed<T>(text: string | undefined): T | null {
   return text ? (JSON.parse(text) as T) : null;
 }
 
-/** What was read, and when by the clock of Redis. */
+/** The source that was read, and the time of Redis at that moment. */
 type Seen = { readonly source: EvidenceSource; readonly now: number };
 
-/** The gap that dropping a message of this time for want of room has left, as long as the message would still be shown. */
+/**
+ * The gap that was left by dropping a message of this time to make room; none once the message would no longer be shown
+ * anyway.
+ */
 export function gapsOf(
   { retentionMs }: HistoryParts,
   { source, now }: Seen,

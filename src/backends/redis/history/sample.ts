@@ -1,3 +1,4 @@
+/** Samples of the newest messages, of one stream or of all. Changes nothing. */
 import { Sampling } from '../../../core/history/sample.ts';
 import type { HistoryStore, RawSample, SampleBounds } from '../../../core/history/store.ts';
 import { trustJson, type JsonText } from '../../../core/json.ts';
@@ -18,7 +19,10 @@ import type { ReadCommand } from '../types.ts';
 /** Blocks that are read at once. */
 const BATCH = 32;
 
-/** The newest messages of one stream, or of all: those of the same millisecond and of different streams stand in any order. */
+/**
+ * The newest messages of one stream, or of all. Messages of different streams with the same millisecond are in no
+ * particular order.
+ */
 export function createSample(parts: HistoryParts): HistoryStore['sample'] {
   return async (stream, bounds) => (stream ? sampleStream(parts, stream, bounds) : sampleAll(parts, bounds));
 }
@@ -81,7 +85,7 @@ async function newestOf(parts: HistoryParts, partition: number, bounds: SampleBo
   return { places, cut: cut === 1, gaps: gapsOf(parts, { source: 'messages', now: Number(stamp) }, droppedAt) };
 }
 
-/** Few at a time, since a bound on bytes may end it early. */
+/** Reads a few places at a time, because a bound on bytes may end the sample early. */
 async function* readPlaces({ store }: HistoryParts, places: readonly Place[]): AsyncGenerator<StoredMessage> {
   for (let from = 0; from < places.length; from += BATCH) {
     const some = places.slice(from, from + BATCH);
@@ -112,7 +116,7 @@ async function collect(rows: AsyncIterable<StoredMessage>, bounds: SampleBounds)
   return sampling.sample;
 }
 
-/** The row member for member, and where it stands. */
+/** The row as JSON, with its adapter and its entry id. */
 function storedOf({ message, entryId }: StoredMessage): JsonText {
   const { payload, ...members } = message;
   const shown = JSON.stringify({ adapter: 'redis', entryId, ...members });

@@ -1,3 +1,4 @@
+/** Core's HistoryStore over Redis: appends messages; the other files of this folder read them. */
 import { randomUUID } from 'node:crypto';
 import type { Message, NewMessage } from '../../../core/history/message.ts';
 import type { HistoryStore } from '../../../core/history/store.ts';
@@ -11,15 +12,16 @@ import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
 export type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser' | 'linkMessages'> & {
-  /** STREAMS_PER_USER where absent. */
+  /** Default: STREAMS_PER_USER. */
   readonly streamsPerUser?: number | undefined;
-  /** LINK_MESSAGES where absent. */
+  /** Default: LINK_MESSAGES. */
   readonly linkMessages?: number | undefined;
 };
 
 /**
- * History over Redis. Nothing that is too old is shown or counted; it goes with later acts of its partition. A bound that is lowered takes
- * effect in a stream with the next message of it. `evicted`: a user's longest unwritten stream went for a new one too many.
+ * Messages that are too old are neither shown nor counted, and later acts of their partition remove them. A lower bound
+ * takes effect in a stream with its next message. If a user has too many streams, the one with the oldest last write is
+ * removed, which is reported as `evicted`.
  */
 export function createRedisHistory(redis: RedisHistoryOptions): HistoryStore {
   const { store, retentionMs, streamMessages, streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES } = redis;
@@ -45,10 +47,10 @@ export function createRedisHistory(redis: RedisHistoryOptions): HistoryStore {
   };
 }
 
-/** A message as the deduplicator knows it. */
+/** What identifies a message for deduplication. */
 export type MarkName = { readonly userId: string; readonly clientId: string; readonly messageId: string };
 
-/** The hash under which its mark stands. */
+/** The hash of a message's mark. */
 export function markHash(store: Pick<Store, 'hash'>, { userId, clientId, messageId }: MarkName): string {
   return store.hash(userId, clientId, messageId);
 }

@@ -1,6 +1,7 @@
--- Streams of users. a: 1 retention (ms); 2 how many of each user; 3... user, its hash, and the bounds of the suffixes (as ZRANGEBYLEX has
--- them), in turn. Returns {now, {streams in all, time of what was dropped or false, suffix...}...}; false where more is due to be forgotten
--- than one act takes: ask again.
+-- Lists the streams of users. a: 1 retention (ms); 2 the most streams of each user; 3... in turn user, the user's hash,
+-- and two bounds of the suffixes for ZRANGEBYLEX. Returns {now, then for each user {number of its streams, time of the
+-- newest row that was dropped early or false, suffix...}}; or false if more streams are due to be forgotten than one
+-- act forgets: call again.
 -- class: allow_oom
 -- needs: lib-history, lib-history-reads
 acts['history-streams'] = function(a)

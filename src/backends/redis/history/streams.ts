@@ -1,3 +1,4 @@
+/** Listings of streams, and of the users that have one. */
 import type { HistoryStore, StreamSummary } from '../../../core/history/store.ts';
 import { scanSorted, type PageRequest } from '../../../core/page.ts';
 import { extentOf, gapsOf, headOf, leastSeq, streamHash, type HistoryParts } from './rows.ts';
@@ -7,7 +8,10 @@ import type { ReadCommand, Reply } from '../types.ts';
 type Listings = Pick<HistoryStore, 'streams' | 'ofUsers' | 'users'>;
 type Summaries = Awaited<ReturnType<HistoryStore['ofUsers']>>[number];
 
-/** Which streams there are. An index is read by one act, which first forgets what is due; the streams' rows by one list of reads. */
+/**
+ * One act forgets streams that are too old and reads an index. One list of reads then gets the summaries of the
+ * streams.
+ */
 export function createStreamListings(parts: HistoryParts): Listings {
   return {
     async streams(userId, prefix, page) {
@@ -29,7 +33,7 @@ export function createStreamListings(parts: HistoryParts): Listings {
 
 type Asked = { readonly userId: string; readonly min: string; readonly max: string };
 
-/** Above every text that begins as this one. */
+/** Sorts after every character, so a prefix with it is above every text with that prefix. */
 const LAST = '\u{10ffff}';
 
 function boundsOf(prefix: string | null, after: string | null): Pick<Asked, 'min' | 'max'> {
@@ -39,7 +43,7 @@ function boundsOf(prefix: string | null, after: string | null): Pick<Asked, 'min
   return { min: beyond ? `[${prefix}` : `(${after}`, max };
 }
 
-/** One answer for each that was asked, in that order. */
+/** One answer for each item of `asked`, in the same order. */
 async function listStreams(parts: HistoryParts, asked: readonly Asked[], first: number): Promise<readonly Summaries[]> {
   const { store } = parts;
   const partitions = Map.groupBy(asked.entries(), ([, { userId }]) => store.partitionOfUser(userId));
@@ -94,8 +98,8 @@ async function listPartition(
 }
 
 /**
- * Null where the stream went since the index was read. The places of a stream have no holes, so that two of them tell how many there are. Its first
- * entry has the oldest row that is within its bound.
+ * The summary of a stream; null if the stream was removed since the index was read. The `seq` of a stream has no gaps,
+ * so the number of messages follows from the first and the last. The first entry has the oldest row within the bound.
  */
 function summaryOf(
   parts: HistoryParts,
@@ -133,7 +137,7 @@ async function scanUsers(parts: HistoryParts, partitions: readonly (readonly Rep
   return { ...scanSorted(users, page, ({ userId }) => [userId]), gaps: gaps.slice(0, 1) };
 }
 
-/** Asks again while there is more to forget than one act takes. */
+/** Repeats the act until no more streams are due to be forgotten. */
 async function untilSwept(ask: () => Promise<Reply>): Promise<readonly Reply[]> {
   for (;;) {
     const reply = await ask();

@@ -1,4 +1,4 @@
--- Forgets streams that are too old. a: 1 retention (ms); 2 how many at most. Returns 1 when there are more, else 0.
+-- Forgets streams that are too old. a: 1 retention (ms); 2 the most streams. Returns 1 if there are more, else 0.
 -- class: allow_oom
 -- needs: lib-history
 acts['history-sweep'] = function(a)

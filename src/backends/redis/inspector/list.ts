@@ -1,4 +1,4 @@
-/** Pages of commands by their filter, in either order. */
+/** Pages of commands that match a filter, by name or by admission. Changes nothing. */
 import type { Connection } from '../../../core/connections/connection.ts';
 import { hasLabels } from '../../../core/connections/labels.ts';
 import type { Command } from '../../../core/delivery/command.ts';
@@ -75,7 +75,7 @@ function keyOfName(name: string): { userId: string; clientId: string; commandId:
   return { userId, clientId, commandId };
 }
 
-/** For each command, whether it is there and matches. Connections are read for labels only. */
+/** For each command: whether it exists and matches. Connections are read only if the filter has labels. */
 async function matching(
   { connections }: InspectorListParts,
   filter: DeliveryFilter,

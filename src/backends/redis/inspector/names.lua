@@ -1,12 +1,12 @@
--- Names of commands with a record, live or ended: at least the first so many that there are after a name, and maybe some that come later.
--- Names of commands that are gone may be among them.
--- a: 1 user, or '' for all; 2 its hash; 3 client of that user, or ''; the name after which: 4 user, 5 client, 6 command, all '' for none;
---    7 how many.
+-- Lists names of live and ended commands: at least the next `a[7]` names after a given one, and perhaps some later
+-- ones. Commands that are gone may be among them.
+-- a: 1 user, or '' for all; 2 the user's hash; 3 client of that user, or ''; the name to continue after: 4 user, 5
+--    client, 6 command, all '' for none; 7 how many.
 -- Returns the names (user NUL client NUL command), each once, in no particular order.
 -- class: allow_oom
 -- needs: lib-ended, lib-spans
 
--- The first `most` names of a user after a place of its own go into `found`.
+-- Adds the first `most` names of a user within the bounds to `found`.
 lib.inspector_names_of = function(userId, uh, bounds, found)
   for _, span in ipairs(lib.spans_of(uh).named) do
     for _, member in ipairs(call('ZRANGEBYLEX', lib.spans_key(uh, span), bounds.from, bounds.to, 'LIMIT', 0, bounds.most)) do
@@ -19,7 +19,7 @@ lib.inspector_names_of = function(userId, uh, bounds, found)
   end
 end
 
--- Where one user's names begin after a place, and end.
+-- The bounds of one user's names. `client`: only of this client; `after`: only those after this name.
 lib.inspector_bounds = function(client, after, most)
   local from, to = '-', '+'
   if client then from, to = '[' .. client .. '\0', '(' .. client .. '\1' end

@@ -1,6 +1,6 @@
--- Names of commands of this partition, latest admission first.
--- a: 1 at most how many; 2 after which time (ms) and 3 name, '' for none; 4 for how long names are read (ms); 5 only those admitted after
---    this time, 6 and before this one, '' for any.
+-- Lists names of commands of this partition, latest admission first.
+-- a: 1 the most names; the name to continue after: 2 its time (ms) and 3 the name, '' for none; 4 the greatest age of a
+--    name (ms); 5 only commands admitted after this time, 6 and before this one, '' for any.
 -- Returns each name (user hash, client hash, id) followed by its time. Commands that are gone may be among them.
 -- class: allow_oom
 -- needs: lib-newest
@@ -23,7 +23,8 @@ acts['inspector-newest'] = function(a)
   while hour + lib.newest_hour > oldest and #found < 2 * most do
     local name = lib.newest_key(hour)
     local first = call('ZCOUNT', name, '(' .. text(top), '+inf')
-    -- Names of the very millisecond of the place are read once more and left out.
+    -- The names with the same millisecond as the given name are read too, and those that the page before had are
+    -- skipped.
     local again = time and call('ZCOUNT', name, time, time) or 0
     local rows = call('ZREVRANGE', name, first, first + again + most - #found / 2 - 1, 'WITHSCORES')
     for i = 1, #rows, 2 do

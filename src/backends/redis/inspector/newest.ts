@@ -1,4 +1,4 @@
-/** Pages of commands in the order of admission, latest first. */
+/** Pages of commands in the order of admission, latest first. Changes nothing. */
 import type { Command } from '../../../core/delivery/command.ts';
 import type { DeliveryFilter } from '../../../core/delivery/inspector.ts';
 import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS, TERMINAL_MS } from '../../../core/limits.ts';
@@ -57,7 +57,7 @@ export async function listNewest(
   }
 }
 
-/** What the names of one user's, or one client's, commands begin with. */
+/** The start of the names of one user's, or one client's, commands. */
 function prefixOf(store: Store, { userId, clientId }: DeliveryFilter): string {
   if (userId === null) return '';
   return store.hash(userId) + (clientId === null ? '' : store.hash(userId, clientId));
@@ -86,7 +86,7 @@ async function admittedAfter(
   return merged.slice(0, page.first);
 }
 
-/** The records of these commands; null where there is none any more, or the id was admitted again since. */
+/** The records of these commands; null if a record is gone, or its id was admitted again since. */
 async function recordsOf(parts: NewestParts, found: readonly Admitted[]): Promise<readonly (Command | null)[]> {
   const records = new Map<Admitted, Command | null>();
   const read = async (partition: number, some: readonly Admitted[]): Promise<void> => {

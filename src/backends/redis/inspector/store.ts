@@ -1,3 +1,4 @@
+/** Core's DeliveryInspector over Redis. Changes no command; it only removes what is past its time. */
 import type { CapacityScope, DeliveryInspector, ReservedScope } from '../../../core/delivery/inspector.ts';
 import { SCOPE_HOLDERS } from '../../../core/limits.ts';
 import { SCAN_BUDGET, type PageRequest, type Scan } from '../../../core/page.ts';
@@ -8,7 +9,7 @@ import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
-/** core's DeliveryInspector over Redis: all partitions as one, in order of the bytes of the names. */
+/** Listings are merged over all partitions, in byte order of the names. */
 export function createRedisInspector(
   parts: RedisParts,
   connections: InspectorListParts['connections'],

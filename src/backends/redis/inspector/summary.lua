@@ -1,5 +1,5 @@
--- Counts of commands that no scope's reservations tell.
--- Returns {now, ended commands with a record, commands that are due and not past their deadline}.
+-- Counts the commands that the reservations of scopes do not show.
+-- Returns {now, ended commands with a record, commands past their connect deadline but not past their deadline}.
 -- class: allow_oom
 -- needs: lib-due, lib-ended
 acts['inspector-summary'] = function()

@@ -1,4 +1,4 @@
-/** The counts of commands: what no index counts as a whole is added up over the reservations of each scope. */
+/** The summary of commands. Counts that no index has as a whole are added up over the reservations of each scope. */
 import type { DeliverySummary } from '../../../core/delivery/inspector.ts';
 import { DELIVERY_SAMPLE } from '../../../core/limits.ts';
 import { decodeCommand } from '../commands/record.ts';

@@ -1,7 +1,7 @@
 -- Registers a process under a node id, with a new epoch that is higher than any before and an empty mailbox.
 -- a: node; boot, a text that no other process has; lease, ms; the epoch that this boot had here before, or ''.
--- Returns {'attached', epoch, lost}; or {'taken'}: another live process holds the id; or {'reap', 0, lost}: the caller first has to clean up
--- after an earlier boot. `lost` is 1 if the store no longer knows that epoch.
+-- Returns {'attached', epoch, lost}; or {'taken'}: another live process holds the id; or {'reap', 0, lost}: the caller
+-- first has to clean up after an earlier boot. `lost` is 1 if the store no longer knows that epoch.
 -- class: grow
 -- needs: lib-nodes-reap
 acts['nodes-attach'] = function(a)

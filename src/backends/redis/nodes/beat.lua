@@ -1,8 +1,9 @@
--- Renews a node's lease, notes the time so that the clock never goes back, and removes what is past its time.
+-- Renews a node's lease, stores the time so that the clock never goes back, and removes a part of what is past its
+-- time.
 -- a: node; boot; lease, ms; report, JSON, or '' where another partition has it; how long history is kept, ms.
--- Returns false if this boot no longer holds the id. Else {'1' if the lease had run out and is valid again, or '', then the nodes to be
--- reaped}. No node is named until the beats of this node arrived without a gap for as long as a lease lasts: a pause of Redis ends every
--- lease at once, and the first node that resumes must not reap all others.
+-- Returns false if this boot no longer holds the id. Else {'1' if the lease had run out and is valid again, or '', then
+-- the nodes to be reaped}. No node is named until the beats of this node arrived without a gap for as long as a lease
+-- lasts: a pause of Redis ends every lease at once, and the first node that resumes must not reap all others.
 -- class: allow_oom
 -- needs: lib-nodes, lib-nodes-reap
 acts['nodes-beat'] = function(a)

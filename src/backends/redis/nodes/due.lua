@@ -1,6 +1,6 @@
--- Commands past their connect deadline or deadline, oldest first. Does not change them.
--- a: how many at most.
--- Returns {1 if the same call finds more, else 0; then for each: {since when, user, client, command}}.
+-- Lists the commands past their connect deadline or deadline, the longest due first. Does not change them.
+-- a: the most commands.
+-- Returns {1 if the same call would find more, else 0; then for each {since when it is due, user, client, command}}.
 -- class: allow_oom
 -- needs: lib-due
 acts['nodes-due'] = function(a)

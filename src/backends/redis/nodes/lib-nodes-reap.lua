@@ -1,12 +1,13 @@
--- Cleaning up after nodes that are gone.
+-- How the cleanup after nodes that are gone works, and what each beat of a node removes.
 -- needs: lib-commands, lib-connections-ends, lib-ended, lib-history, lib-waiters
+
 -- How long the epoch of a node that is gone is kept, ms. A process that slept longer finds no row.
 lib.nodes_kept = 7 * 24 * 3600 * 1000
 
 -- How long a node that died stays listed after it was cleaned up, ms (limits.ts: NODE_GONE_MS).
 lib.nodes_gone = 30000
 
--- Removes the reports of nodes that died longer ago than that, at most 16.
+-- Removes at most 16 nodes that died longer ago than that, with their reports, from the list.
 lib.nodes_sweep_gone = function()
   local due = call('ZRANGEBYSCORE', key('nodesgone'), '-inf', text(now), 'LIMIT', 0, 16)
   for _, node in ipairs(due) do
@@ -15,7 +16,7 @@ lib.nodes_sweep_gone = function()
   end
 end
 
--- With each beat of a node every room removes a part of what is past its time.
+-- Called with each beat of a node: every room removes a part of what is past its time.
 lib.nodes_sweep = function(retentionMs)
   lib.nodes_sweep_gone()
   lib.connections_sweep(32)
@@ -23,11 +24,12 @@ lib.nodes_sweep = function(retentionMs)
   lib.history_sweep(retentionMs, 32)
 end
 
--- Commands that one act parks at most, and bytes of rows that it returns.
+-- The most commands that one act parks, and the bytes of rows after which it returns.
 lib.nodes_park_most = 100
 lib.nodes_answer_most = 262144
 
--- Marks the link that a client had on a node that is gone as lost. Adds its row to `out`, unless it was marked before.
+-- Marks the link of a client to a node that is gone as lost, and adds the client's row to `out`, unless it was marked
+-- before.
 lib.nodes_lose_link = function(ch, epoch, out)
   if not lib.connections_lose(ch, epoch, 'node_lost') then return end
   call('HSET', key('conn', ch), 'reaped', '1')
@@ -36,9 +38,9 @@ lib.nodes_lose_link = function(ch, epoch, out)
   out.rows[#out.rows + 1] = row
 end
 
--- Parks the queued commands of a client, at most `most`, and unbinds the client from a node that is gone once all are parked. Returns how
--- many it parked, and whether the client is unbound.
-lib.nodes_loose = function(node, ch, most, out)
+-- Parks at most `most` queued commands of a client. Once all are parked, unbinds the client from the node that is gone.
+-- Returns how many it parked, and whether the client is unbound.
+lib.nodes_unbind_client = function(node, ch, most, out)
   local link = lib.commands_link(ch)
   if not link or link.nodeId ~= node then return 0, true end
   local parked = 0
@@ -52,21 +54,22 @@ lib.nodes_loose = function(node, ch, most, out)
   return parked, true
 end
 
--- Unbinds at most `limit` clients from a node. The rows of the links that are lost by it go into `out`. Returns how many clients were found.
+-- Unbinds at most `limit` clients from a node. Adds the rows of the links that are lost by this to `out`. Returns how
+-- many clients it found.
 lib.nodes_unbind = function(node, limit, out)
   local bound = call('SRANDMEMBER', key('bound', node), limit)
   local left = lib.nodes_park_most
   for _, ch in ipairs(bound) do
-    local parked, loose = lib.nodes_loose(node, ch, left, out)
+    local parked, unbound = lib.nodes_unbind_client(node, ch, left, out)
     left = left - parked
-    if loose then call('SREM', key('bound', node), ch) end
+    if unbound then call('SREM', key('bound', node), ch) end
     if left <= 0 or out.size > lib.nodes_answer_most then break end
   end
   return #bound
 end
 
--- Removes the waits of a node's callers, searching a part of all waits at a time. `unwaited` of the node is the last place that was read; a
--- fenced node adds no more waits. Returns how many waits were read.
+-- Removes the waits of a node's callers. Each call searches a part of all waits; the node's field `unwaited` is the
+-- last place that was read. A fenced node adds no more waits. Returns how many waits were read.
 lib.nodes_unwait = function(node, limit)
   local name = key('node', node)
   local after = call('HGET', name, 'unwaited')

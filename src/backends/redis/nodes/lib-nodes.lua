@@ -1,27 +1,30 @@
--- Nodes: which are alive, and their mailboxes. `nodes` has each node that is attached, or was and is not cleaned up yet, by the end of its
--- lease. The HASH `node` lasts longer, so that no epoch is given twice and a fenced node is recognised.
+-- Which nodes are alive, and how rows are posted to their mailboxes. `nodes` has each node that is attached, or that
+-- was and is not cleaned up yet, by the end of its lease. The HASH `node` lasts longer, so that no epoch is given twice
+-- and a fenced node is recognized.
 
 -- The end of a node's lease; false for a node that is not attached.
 lib.nodes_lease = function(node)
   return fact('lease:' .. node, function() return call('ZSCORE', key('nodes'), node) end)
 end
 
--- Whether a node is alive: false once its lease is over. A node that never attached here has no lease and counts as alive.
+-- Whether a node is alive: false once its lease is over. A node that never attached here has no lease and counts as
+-- alive.
 lib.nodes_alive = function(node)
   local lease = lib.nodes_lease(node)
   return not lease or tonumber(lease) > now
 end
 
--- The mailbox of a node's current boot; false if no such node is attached: the HASH of a node that was cleaned up says that it is fenced.
--- The calling node's is known, because its epoch was compared.
+-- The mailbox of a node's current boot; false if no such node is attached. (The HASH of a node that was cleaned up says
+-- that it is fenced.) The mailbox of the calling node is known without a read, because the driver has compared its
+-- epoch.
 lib.nodes_mailbox = function(node)
   if node == ARGV[2] then return key('mailbox', node .. ':' .. ARGV[3]) end
   local row = call('HMGET', key('node', node), 'epoch', 'fenced')
   return row[1] and not row[2] and key('mailbox', node .. ':' .. row[1])
 end
 
--- Adds a row to the mailbox of a node's current boot. False if no such node is attached. The rows of a call of grouped acts are one entry, in
--- which each row begins with its field `kind`.
+-- Adds a row to the mailbox of a node's current boot. False if no such node is attached. The rows of a call of grouped
+-- acts are one entry, in which each row begins with its field `kind`.
 lib.nodes_post = function(node, kind, fields)
   local mailbox = fact('mailbox:' .. node, function() return lib.nodes_mailbox(node) end)
   if not mailbox then return false end

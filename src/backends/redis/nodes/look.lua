@@ -1,5 +1,6 @@
--- The nodes of the partition.
--- Returns {now, {node, end of its lease (0: it is being reaped; 1: it leaves), ...}, {node that died and is still listed, ...}}.
+-- Reads the nodes of the partition.
+-- Returns {now, {node, end of its lease (0: it is being reaped; 1: it leaves), ...}, {node that died and is still
+-- listed, ...}}.
 -- class: allow_oom
 acts['nodes-look'] = function()
   return {

@@ -1,3 +1,4 @@
+/** Reads which nodes there are, and which of them are silent. Changes nothing. */
 import { NODE_SILENT_MS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { fieldsOf, listOf } from '../replies.ts';
@@ -31,7 +32,10 @@ export async function silentNodes({
   return [...new Set(seen.flatMap((one) => silentIn(one, leaseMs)))].sort();
 }
 
-/** A node's last beat was at the end of its lease less the length of a lease. */
+/**
+ * The nodes whose last beat is too long ago, and those that died. The time of the last beat is the end of the lease
+ * less its length.
+ */
 function silentIn({ now, leases, gone }: NodesSeen, leaseMs: number): readonly string[] {
   const since = now - Math.min(NODE_SILENT_MS, leaseMs);
   const late = [...leases].filter(([, end]) => end !== LEAVING && end - leaseMs <= since).map(([node]) => node);

@@ -1,12 +1,13 @@
+/** Reads the mailbox of a node, in order and without loss while the node lives. Does not know what a row means. */
 import type { Clock } from '../../../core/clock.ts';
 import type { RedisParts } from '../parts.ts';
 import { rawRows, type RawRow } from './rows.ts';
 import type { Client } from '../types.ts';
 
-/** Entries that one read returns at most. Each has the rows of one call. */
+/** The most entries that one read returns. Each has the rows of one call. */
 const ENTRIES = 32;
 const BLOCK_MS = 1_000;
-/** A read that takes longer hangs, even if the client reports a healthy connection: it is replaced. */
+/** A read that takes longer than this hangs, even if the connection looks healthy; the connection is replaced. */
 const TURN_MS = BLOCK_MS + 1_500;
 const CONNECT_MS = 3_000;
 const RETRY_MS = { first: 50, most: 1_000 } as const;
@@ -15,7 +16,9 @@ export type MailboxOptions = {
   readonly parts: Pick<RedisParts, 'connect' | 'log' | 'system'>;
   /** The stream. */
   readonly key: string;
-  /** Called with one row after another, in the order posted, each once. A row for which it rejects is delivered again. */
+  /**
+   * Called with one row after another, in the order posted, each once. A row for which it rejects is delivered again.
+   */
   readonly take: (row: RawRow) => Promise<void>;
 };
 
@@ -25,14 +28,15 @@ type Reading = {
   /** The last entry whose rows were all taken. */
   cursor: string;
   trimmed: string;
-  /** The entry of which some rows were taken, and how many. */
+  /** The entry that was taken in part, and how many of its rows were taken. */
   begun: { readonly id: string; readonly taken: number };
   wake: () => void;
 };
 
 /**
- * Reads a mailbox from its beginning until the returned function is called: over its own connection, with one blocking read at a time, and
- * trims the rows that were taken. After any failure it continues after the last taken row, over a new connection.
+ * Reads a mailbox from its beginning until the returned function is called: over its own connection, with one blocking
+ * read at a time, and trims the rows that were taken. After any failure it continues after the last taken row, over a
+ * new connection.
  */
 export function readMailbox(options: MailboxOptions): () => void {
   const begun = { id: '', taken: 0 };
@@ -101,7 +105,7 @@ async function turn(client: Client, key: string, reading: Reading): Promise<read
   return Array.isArray(streams) ? streams.flatMap(([, entries]: [string, unknown]) => rawRows(entries)) : [];
 }
 
-/** The id that follows. */
+/** The next possible entry id. */
 function after(id: string): string {
   const [ms, seq] = id.split('-');
   return `${ms}-${BigInt(seq ?? 0) + 1n}`;
@@ -119,7 +123,7 @@ function pause(system: Clock, reading: Reading, ms: number): Promise<void> {
 
 async function within<T>(system: Clock, ms: number, promise: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const cancel = system.after(ms, () => reject(new Error(`nothing came within ${ms} ms`)));
+  const cancel = system.after(ms, () => reject(new Error(`no answer within ${ms} ms`)));
   try {
     return await Promise.race([promise, late]);
   } finally {

@@ -1,3 +1,7 @@
+/**
+ * A node that this process holds: attaches it, keeps its lease, reads its mailboxes, and attaches it again after a
+ * loss.
+ */
 import { randomUUID } from 'node:crypto';
 import type { MailboxRow, NodeListener, NodeReport } from '../../../core/delivery/nodes.ts';
 import { CallboardError } from '../../../core/errors.ts';
@@ -18,7 +22,7 @@ export type MemberOptions = {
   readonly parts: RedisParts;
   readonly nodeId: string;
   readonly listener: NodeListener;
-  /** Whether the calls of this backend are made as this node. */
+  /** Whether the calls of this backend are made as this node, so that its epoch fences them. */
   readonly speaks: boolean;
 };
 
@@ -33,10 +37,10 @@ export class Member {
   #epochs: readonly number[] = [];
   #state: 'taking' | 'up' | 'left' = 'taking';
   #lost: Lost | null = null;
-  /** Its lease ran out, or may have, and was renewed afterwards. */
+  /** Its lease ended, or may have ended, and was renewed afterwards. */
   #lapsed = false;
   #stopReading: (() => void)[] = [];
-  /** Pulses whose row did not yet arrive from every partition, with the number of rows that did. */
+  /** Pulses whose rows did not arrive from all partitions yet, with the number of rows that did. */
   readonly #pulses = new Map<string, number>();
   readonly #reaper: Reaper;
   #wake: () => void = () => {};
@@ -73,7 +77,7 @@ export class Member {
         this.#reaper.begin(partition, gone);
       }),
     ).catch((error: unknown) => {
-      // This beat may have renewed a lease that had run out, and its answer, which says so, was lost.
+      // This beat may have renewed a lease that had ended; its answer, which says so, was lost.
       this.#lapsed = true;
       throw error;
     });
@@ -92,11 +96,14 @@ export class Member {
     try {
       await Promise.all(this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot)));
     } catch (error) {
-      this.#options.parts.log.warn({ err: error }, 'a node left without saying so: its lease will end');
+      this.#options.parts.log.warn(
+        { err: error },
+        'a node could not be released: other nodes clean up when its lease ends',
+      );
     }
   }
 
-  /** The store refused a call of this node. */
+  /** To be called when the store refused a call of this node. */
   verdict(verdict: Verdict): void {
     if (this.#state === 'left') return;
     if (verdict === 'LOST') this.#lost = 'store_lost';
@@ -104,7 +111,9 @@ export class Member {
     if (this.#state === 'up') void this.#comeBack();
   }
 
-  /** Tells the listener at once, even if the id cannot be registered again yet: it no longer owns its links and waits. */
+  /**
+   * Tells the listener at once, even if the id cannot be registered again yet: it no longer owns its links and waits.
+   */
   async #comeBack(): Promise<void> {
     const { parts, listener } = this.#options;
     this.#state = 'taking';
@@ -120,7 +129,7 @@ export class Member {
       parts.log.error({ node: this.nodeId, cause }, 'this node lost what it held');
       await listener
         .lost(cause)
-        .catch((error: unknown) => parts.log.error({ err: error }, 'a loss was not dealt with'));
+        .catch((error: unknown) => parts.log.error({ err: error }, 'the handling of a loss failed'));
       if (held && this.#lost === null) return this.#read();
       if (!held) await this.#pause();
     }
@@ -133,7 +142,7 @@ export class Member {
       this.#epochs = taken;
       this.#identify(taken);
     } catch (error) {
-      // No mailbox is read yet in the partitions in which the node was attached.
+      // The node is attached in some partitions, but reads no mailbox there: releases it.
       const freed = this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot));
       await Promise.allSettled(freed);
       throw error;
@@ -145,10 +154,10 @@ export class Member {
     for (;;) {
       const args = [nodeId, this.#boot, parts.leaseMs, this.#epochs[partition] ?? null];
       const reply = await parts.store.act(partition, 'nodes-attach', args);
-      const [said, epoch, lost] = listOf(reply);
-      if (said === 'taken') throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
+      const [kind, epoch, lost] = listOf(reply);
+      if (kind === 'taken') throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
       if (lost === 1) this.#lost = 'store_lost';
-      if (said === 'attached') return Number(epoch);
+      if (kind === 'attached') return Number(epoch);
       await this.#reaper.clear(partition, nodeId, this.#boot);
       await this.#reaper.clear(partition, nodeId, null);
     }
@@ -199,7 +208,7 @@ export class Member {
     this.#hand(row);
   }
 
-  /** A pulse counts once its row arrived from every mailbox: all of them are read. */
+  /** Delivers a pulse once its row arrived from every mailbox, which proves that all of them are read. */
   #pulse(token: string): void {
     const seen = (this.#pulses.get(token) ?? 0) + 1;
     if (seen < this.#partitions.length) {
@@ -215,11 +224,11 @@ export class Member {
   #hand(row: MailboxRow | null): void {
     const { parts, listener } = this.#options;
     if (this.#state !== 'up') return;
-    if (!row) return parts.log.warn({}, 'a row of an unknown kind came');
+    if (!row) return parts.log.warn({}, 'a mailbox row of an unknown kind was ignored');
     try {
       listener.deliver(row);
     } catch (error) {
-      parts.log.error({ err: error }, 'a row was not taken');
+      parts.log.error({ err: error }, 'the handling of a mailbox row failed');
     }
   }
 

@@ -1,4 +1,4 @@
-/** Reads the reply for a caller on the node that recorded the end. */
+/** Finds the reply for a caller that waits on the node which recorded the end. */
 import type { Reply } from '../../../core/delivery/waiter.ts';
 import type { OwnEnds } from '../commands/own-ends.ts';
 import { decodeCommandOr } from '../commands/record.ts';
@@ -11,8 +11,9 @@ const HASH_CHARS = 22;
 export type OwnReplyParts = Pick<RedisParts, 'store' | 'retentionMs'> & { readonly ownEnds?: OwnEnds | undefined };
 
 /**
- * The reply that a row of this node's own mailbox only names, because this node recorded the end. What this process does not know any
- * more, or was not answered, is read from Redis. Null if the command's record is no longer known there. Throws `store_unavailable`.
+ * The reply that a row of this node's own mailbox names, without record and result, because this node recorded the end.
+ * If this process does not know the end any more, or got no answer when it recorded it, it is read from Redis. Null if
+ * the command's record is gone there too. Throws `store_unavailable`.
  */
 export async function readOwnReply(
   { store, retentionMs, ownEnds }: OwnReplyParts,

@@ -1,4 +1,4 @@
--- Puts a row into a node's mailbox.
+-- Adds a row to a node's mailbox.
 -- a: node; kind; then name and value of each field.
 -- Returns 1; 0: no such node is attached.
 -- class: allow_oom

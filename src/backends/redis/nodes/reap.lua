@@ -1,8 +1,10 @@
--- Cleans up after a node whose lease is over, or that leaves, one part at a time: fences it, removes its mailbox, marks its links as lost,
--- parks the commands that were queued for them, ends the waits of its callers, and at last removes the node. A node that died stays listed
--- for `nodes_gone`. Commands that its links were running stay: the same instance may resume them, and else they end at their deadline.
+-- Cleans up after a node whose lease is over, or that leaves, one part at a time: fences it, removes its mailbox, marks
+-- its links as lost, parks the commands that were queued for them, removes the waits of its callers, and finally
+-- removes the node. A node that died stays listed for `nodes_gone`. Commands that its clients are running stay: the
+-- same instance may resume them, else they end at their deadline.
 -- a: node; boot, or '' for a node of another process, which is reaped only when its lease is over.
--- Returns {1 if more is left, 0 if nothing is left or the node is alive; the rows, as flat lists, of the links that this act found lost}.
+-- Returns {1 if more is left, 0 if nothing is left or the node is alive; the rows, as flat lists, of the links that
+-- this act found lost}.
 -- class: allow_oom
 -- needs: lib-nodes-reap
 acts['nodes-reap'] = function(a)

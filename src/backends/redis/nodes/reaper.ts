@@ -1,3 +1,4 @@
+/** Runs the cleanup after nodes that are gone, part by part. The rules are in nodes/reap.lua. */
 import type { Connection } from '../../../core/connections/connection.ts';
 import { decodeConnection } from '../connections/rows.ts';
 import type { RedisParts } from '../parts.ts';
@@ -11,7 +12,10 @@ export type ReaperOptions = {
 
 /** Cleans up after nodes that are gone. */
 export interface Reaper {
-  /** Removes all that a node held in a partition. `boot`: that of this process; null: only if the node's lease is over. Throws as acts do. */
+  /**
+   * Removes all that a node held in a partition. `boot`: that of this process; null: only if the node's lease is over.
+   * Throws as acts do.
+   */
   clear(partition: number, node: string, boot: string | null): Promise<void>;
   /** Starts the cleanup after these nodes, unless it is running. If it fails, the next call starts it again. */
   begin(partition: number, nodes: readonly string[]): void;
@@ -34,9 +38,11 @@ export function createReaper({ parts, linksLost }: ReaperOptions): Reaper {
         const place = `${partition} ${node}`;
         if (underWay.has(place)) continue;
         underWay.add(place);
-        parts.log.warn({ node, partition }, 'a node is gone: what it held is cleared away');
+        parts.log.warn({ node, partition }, 'a node is gone: the cleanup after it begins');
         clear(partition, node, null)
-          .catch((error: unknown) => parts.log.warn({ err: error, node, partition }, 'clearing away is put off'))
+          .catch((error: unknown) =>
+            parts.log.warn({ err: error, node, partition }, 'the cleanup after a node failed: it begins again later'),
+          )
           .finally(() => underWay.delete(place));
       }
     },

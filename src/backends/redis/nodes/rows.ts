@@ -1,3 +1,4 @@
+/** Reads and writes mailbox rows and the reports of nodes. Pure. */
 import type { DispatcherNode, MailboxRow, NodeReport } from '../../../core/delivery/nodes.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { JsonText } from '../../../core/json.ts';
@@ -8,8 +9,8 @@ import { listOf } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
 /**
- * A row of a mailbox, before a large result is fetched. `id`: its entry; `place`: its index among the rows of the entry; `last`: it is the
- * entry's last row.
+ * A row of a mailbox, before a large result is fetched. `id`: its entry; `place`: its index among the rows of the
+ * entry; `last`: whether it is the entry's last row.
  */
 export type RawRow = {
   readonly id: string;

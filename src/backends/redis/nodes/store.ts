@@ -1,3 +1,4 @@
+/** Core's NodeStore over Redis. */
 import { randomUUID } from 'node:crypto';
 import type { DispatcherNode, MailboxRow, NodeStore } from '../../../core/delivery/nodes.ts';
 import type { CommandKey } from '../../../core/ids.ts';
@@ -15,7 +16,7 @@ export type RedisNodes = NodeStore & {
   close(): Promise<void>;
 };
 
-/** core's NodeStore. The calls of the whole backend are made as the first node that it attaches, so its epoch fences them. */
+/** All calls of the backend are made as the first node that it attaches, so the epoch of that node fences them. */
 export function createRedisNodes(parts: RedisParts): RedisNodes {
   const { store } = parts;
   const members = new Map<string, Member>();

@@ -1,5 +1,6 @@
--- Runs a call: checks the calling node first, then runs the acts one after another.
--- The meta key has the epoch of each attached node with the number of its last call; the node's own HASH keeps the epoch for longer.
+-- The end of every program: checks the calling node, then runs the acts of the call one after another.
+-- The meta key has the epoch of each attached node and the number of its last call. A node's own HASH keeps the epoch
+-- for longer.
 local function fence()
   local node, called, number, confirmed = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
   if node == '' then return nil end
@@ -20,7 +21,7 @@ local asked, together, at = {}, true, 6
 while at <= #ARGV do
   local name, count = ARGV[at], tonumber(ARGV[at + 1])
   local arguments
-  -- More do not fit on Lua's stack at once.
+  -- `unpack` fails for more arguments than fit on Lua's stack.
   if count <= 1000 then arguments = { unpack(ARGV, at + 2, at + 1 + count) }
   else
     arguments = {}

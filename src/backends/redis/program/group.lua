@@ -1,25 +1,30 @@
--- Grouped acts of one call leave their writes to the end of the call: each key is then written by one command. No one can see a state in
--- between, because a call is one atomic step. An act that is not in `grouped` runs after the writes of the acts before it.
+-- The reads and writes of acts. Grouped acts leave their writes to the end of the call, where each key is written by
+-- one command. Nothing can see a state in between, because a call is one atomic step. Before an act that is not in
+-- `grouped`, the writes of the earlier acts are done.
 local grouped = {}
 local grouping = false
--- Values that were read in this call and that only the code that reads them, or ungrouped acts, can change.
+-- Values that were read in this call. Only the code that reads such a value, or an act that is not grouped, may change
+-- it in Redis.
 local facts = {}
 -- Functions that run at the end of the call.
 local ends = {}
--- By name of the index, by member: its last score, or false if it was removed.
+-- By name of a ZSET, by member: its new score, or false if it was removed.
 local pending = {}
--- By name of the index: by member the lowest score that it is given.
+-- By name of a ZSET, by member: the lowest score that it was given.
 local lowered = {}
+-- By name of a key: its expiry (ms).
 local expiries = {}
+-- By name of a ZSET: its number of members, if it was read.
 local sizes = {}
 
--- Sends at most 1000 texts with one command.
+-- Sends a command with texts, at most 1000 at a time.
 local function inParts(command, name, texts)
   for i = 1, #texts, 1000 do
     call(command, name, unpack(texts, i, math.min(#texts, i + 999)))
   end
 end
 
+-- Writes the pending members of a ZSET.
 local function write(name)
   local members = pending[name]
   pending[name] = nil
@@ -35,8 +40,8 @@ local function write(name)
   inParts('ZREM', name, gone)
 end
 
--- Fields of hashes that acts of this call have read or changed, by name of the key: a text; false if absent; or a function that returns the
--- text at the end of the call.
+-- The HASHes that acts of this call have read or changed, by name of the key. The value of a field is a text; false if
+-- it is absent; or a function that returns the text at the end of the call.
 local hashes = {}
 
 local function hashOf(name)
@@ -62,7 +67,7 @@ local function writeHash(name, held)
   inParts('HDEL', name, gone)
 end
 
--- Writes everything that was left to the end, and drops every value that was read.
+-- Does all writes that were left to the end, and forgets every value that was read.
 local function flush()
   local last = ends
   ends = {}
@@ -101,7 +106,8 @@ local function drop(name, member)
   note(name, member, false)
 end
 
--- ZADD of one member, unless it has a lower score: at once, or with the others of the call. Not for an index that `put` or `drop` changes.
+-- ZADD of one member, unless it has a lower score: at once, or with the others of the call. Not for an index that `put`
+-- or `drop` changes.
 local function lower(name, score, member)
   if not grouping then return call('ZADD', name, 'LT', score, member) end
   local members = lowered[name]
@@ -112,7 +118,7 @@ local function lower(name, score, member)
   members[member] = math.min(tonumber(score), members[member] or math.huge)
 end
 
--- Reads the fields of a HASH that are not known yet, with one command.
+-- Reads those of the fields of a HASH that are not known yet, with one command.
 local function prefetch(name, fields)
   local seen, missing = hashOf(name).seen, {}
   for _, field in ipairs(fields) do
@@ -128,7 +134,8 @@ local function prefetch(name, fields)
   end
 end
 
--- By name of an act: a function that declares by `want` what the act will read, so that a call reads each HASH with one command.
+-- By name of an act: a function that declares by `want` what the act will read, so that a call reads each HASH with one
+-- command.
 local reads = {}
 local wanted = {}
 
@@ -160,8 +167,8 @@ local function get(name, ...)
   return values
 end
 
--- Sets a field of a HASH, or removes it if `value` is false: at once, or with the others of the call. `value` may be a function that returns
--- the text when the field is written.
+-- Sets a field of a HASH, or removes it if `value` is false: at once, or with the others of the call. `value` may be a
+-- function that returns the text when the field is written.
 local function set(name, field, value)
   if grouping then
     local held = hashOf(name)

@@ -1,3 +1,4 @@
+/** Reads a Lua file and what its header states. */
 import { readFileSync } from 'node:fs';
 
 /**
@@ -24,6 +25,6 @@ export function readLuaFile(file: URL, name: string): LuaFile {
   const stated = (header: string): string | null => new RegExp(`^-- ${header}: (.+)$`, 'm').exec(text)?.[1] ?? null;
   const actClass = stated('class');
   if (actClass !== null && actClass !== 'grow' && actClass !== 'allow_oom')
-    throw new Error(`${name}.lua: "${actClass}" is no class`);
+    throw new Error(`${name}.lua: "${actClass}" is not a class of acts`);
   return { name, text, needs: stated('needs')?.split(', ') ?? [], actClass, grouped: stated('grouped') === 'yes' };
 }

@@ -1,14 +1,17 @@
--- The start of every program. A program runs a list of acts, in order, as one atomic step of the partition whose meta key is KEYS[1].
--- ARGV: 1 time (ms) instead of the server's, or ''; 2 node, or '' for none; 3 its epoch; 4 number of this call, growing; 5 highest
---       number whose answer the node had; then, for each act: its name, how many arguments, the arguments.
--- Answer: {'OK', reply...}, each reply {1, value} or {0, message}; 'WATCHED' in place of 'OK' if some node listens to hints of commands;
---       or {'FENCED'}: the node's epoch is over; or {'LOST'}: the store forgot what it had confirmed. Nothing was done then.
+-- The start of every program. A program runs a list of acts, in order, as one atomic step of the partition whose meta
+-- key is KEYS[1].
+-- ARGV: 1 time (ms) instead of the server's, or ''; 2 node, or '' for none; 3 its epoch; 4 number of this call, higher
+--       than any before; 5 highest number of a call that the node got an answer to; then, for each act: its name, the
+--       number of arguments, the arguments.
+-- Answer: {'OK', reply...}, each reply {1, value} or {0, error message}; {'WATCHED', reply...} if some node listens to
+--       hints of commands. Or, without having done anything, {'FENCED'}: the node's epoch is no longer valid, or
+--       {'LOST'}: the store lost a write that it had confirmed.
 local T = string.sub(KEYS[1], 1, -6)
 local call = redis.call
 local acts = {}
 local lib = {}
 
--- The name of a key, as keys.ts has it. Lua hashes every byte of each text that it makes, so a name is made once.
+-- The name of a key, as in keys.ts. Lua hashes every byte of each text that it makes, so each name is made only once.
 local names = {}
 local function key(kind, hash)
   local known = names[kind]
@@ -25,11 +28,11 @@ local function key(kind, hash)
   return name
 end
 
--- What every call reads of its partition: the time that the clock never goes back behind, until when a node listens to hints of commands,
--- and the calling node's epoch with the number of its last call.
+-- What every call reads of its partition: the time that the clock never goes back behind, until when a node listens to
+-- hints of commands, and the calling node's epoch with the number of its last call.
 local head = call('HMGET', KEYS[1], 'floor', 'watched', 'calls:' .. ARGV[2])
 
--- Milliseconds of the one clock of the partition: it never goes back behind what a beat has noted.
+-- The time of the partition, ms. It is never earlier than the time that a beat has stored.
 local function readNow()
   if ARGV[1] ~= '' then return tonumber(ARGV[1]) end
   local time = call('TIME')
@@ -38,7 +41,8 @@ local function readNow()
 end
 local now = readNow()
 
--- A whole number as text, without an exponent. The acts of a call name the same few over and over.
+-- A whole number as text, without an exponent. Cached, because the acts of a call use the same few numbers again and
+-- again.
 local texts = {}
 local function text(number)
   local known = texts[number]
@@ -48,7 +52,7 @@ local function text(number)
   return known
 end
 
--- A reply of HGETALL as a table; nil where there was nothing.
+-- A HASH as a table; nil if there is none.
 local function hash(name)
   local flat = call('HGETALL', name)
   if #flat == 0 then return nil end
@@ -57,7 +61,7 @@ local function hash(name)
   return row
 end
 
--- A table of texts as HGETALL answers it.
+-- A table of texts as a flat list: names and values in turn.
 local function flat(row)
   local list = {}
   for field, value in pairs(row) do
@@ -67,7 +71,7 @@ local function flat(row)
   return list
 end
 
--- An argument that may be absent.
+-- An argument of an act; nil if it is absent.
 local function given(argument)
   if argument == '' then return nil end
   return argument

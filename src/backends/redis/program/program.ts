@@ -1,3 +1,4 @@
+/** Builds the programs that Redis runs from the Lua files of the room folders. Sends nothing. */
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { readLuaFile, type ActClass, type LuaFile } from './lua-file.ts';
@@ -26,7 +27,7 @@ export function loadPrograms(root: URL = OWN): Programs {
     root.href === OWN.href ? readFolders(OWN) : [...readFolders(OWN).filter(isLibrary), ...readFolders(root)];
   const libraries = new Map(files.filter(isLibrary).map((file) => [file.name, file]));
   const acts = new Map(files.filter((file) => !isLibrary(file)).map((file) => [file.name, file]));
-  const classOf = new Map([...acts].map(([name, { actClass }]) => [name, actClass ?? fail(`${name} states no class`)]));
+  const classOf = new Map([...acts].map(([name, { actClass }]) => [name, actClass ?? fail(`${name} has no class`)]));
   const grouped = [...acts.values()].filter((act) => act.grouped);
   const known = new Map<string, Program>();
   const build = (key: string, wanted: readonly LuaFile[], actClass: ActClass): Program => {

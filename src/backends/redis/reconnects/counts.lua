@@ -1,4 +1,5 @@
--- How often clients reconnected in the last hour. a: of each its user and its client. Returns a number for each.
+-- Counts how often clients reconnected in the last hour. a: of each client its user and its id. Returns a number for
+-- each.
 -- class: allow_oom
 -- needs: lib-reconnects
 acts['reconnects-counts'] = function(a)

@@ -1,5 +1,6 @@
--- Reconnects of clients: a ZSET for each slot of time, by client how often its link opened again in it (0: it opened once, as far as is
--- known). Its key expires once the slot is over an hour old. limits.ts: RECONNECT_SLOT_MS, RECONNECT_SLOTS.
+-- Reconnects of clients. Each slot of time has a ZSET: client, by how often its link opened again in the slot (0: it
+-- opened once, as far as is known). The key expires when the slot is over an hour old. limits.ts: RECONNECT_SLOT_MS,
+-- RECONNECT_SLOTS.
 lib.reconnects_slot = 300000
 lib.reconnects_slots = 12
 
@@ -10,7 +11,7 @@ lib.reconnects_keys = function()
   return found
 end
 
--- How often a client reconnected in the last hour, and whether any opening of its link is on record.
+-- How often a client reconnected in the last hour, and whether any slot has the client.
 lib.reconnects_count = function(member)
   local total, known = 0, false
   for _, name in ipairs(lib.reconnects_keys()) do

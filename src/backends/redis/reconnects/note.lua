@@ -1,5 +1,5 @@
--- Notes that a link of a client opened.
--- a: 1 user, 2 client; 3 '1' where it had a connection before; 4 at most how many clients a slot counts.
+-- Counts that a link of a client opened.
+-- a: 1 user, 2 client; 3 '1' if it had a connection before; 4 the most clients of a slot.
 -- Returns nothing.
 -- class: grow
 -- needs: lib-reconnects

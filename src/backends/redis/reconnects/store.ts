@@ -1,4 +1,4 @@
-/** Core's ReconnectStore over Redis. */
+/** Core's ReconnectStore over Redis: counts of the last hour only. */
 import { compareReconnects, type ReconnectStore } from '../../../core/connections/reconnects.ts';
 import { RECONNECT_CLIENTS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';

@@ -1,6 +1,7 @@
--- The clients of this partition that reconnected most in the last hour, among those that lead any slot.
--- a: 1 how many of each slot are looked at, 2 at most how many clients a slot counts.
--- Returns {'1' where all were looked at, then each client (user NUL client) and its number}, in no order.
+-- Finds the clients of this partition that reconnected most in the last hour, among the first of each slot.
+-- a: 1 how many clients of each slot to read, 2 the most clients of a slot.
+-- Returns {'1' if all clients were read, else ''; then in turn each client (user NUL client) and its number}, in no
+-- particular order.
 -- class: allow_oom
 -- needs: lib-reconnects
 acts['reconnects-top'] = function(a)

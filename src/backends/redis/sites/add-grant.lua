@@ -1,6 +1,7 @@
--- Gives a grant in a session. Asked again for the same grant, it answers what there is.
--- a: 1 session hash; 2 grants of a session; the grant: 3 id; 4 parent or ''; 5 ttl (ms) or ''; 6 token hash; 7 what it lets (JSON)
--- Returns its life and what it lets, 'gone' (the session or the parent is over, or there is none), or 'full'.
+-- Adds a grant to a session. If it is called again for the same grant, it returns the existing one.
+-- a: 1 session hash; 2 the most grants of a session; the grant: 3 id; 4 parent or ''; 5 ttl (ms) or ''; 6 token hash; 7
+--    what it allows (JSON)
+-- Returns {life, what it allows}; 'gone' if the session or the parent has ended or does not exist; or 'full'.
 -- class: grow
 -- needs: lib-sites
 acts['sites-add-grant'] = function(a)
@@ -19,7 +20,8 @@ acts['sites-add-grant'] = function(a)
     all = all + 1
     if not lib.sites_live(life) then over[other] = life end
   end
-  -- Grants that are over go when a place is needed; nothing that is not over hangs on them.
+  -- Grants that have ended are removed when room is needed. A grant never outlives its parent, so no live grant depends
+  -- on them.
   if all >= tonumber(a[2]) then
     if not next(over) then return 'full' end
     for other, life in pairs(over) do

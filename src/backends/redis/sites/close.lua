@@ -1,6 +1,6 @@
--- Closes a session; the time of the first close stays.
--- a: 1 session hash; 2 how long one that is over is kept (ms)
--- Returns its row; false when there is none.
+-- Closes a session. If it was closed before, the time of the first close stays.
+-- a: 1 session hash; 2 how long a session that has ended is kept (ms)
+-- Returns its row; false if there is none.
 -- class: allow_oom
 -- needs: lib-sites
 acts['sites-close'] = function(a)

@@ -1,6 +1,6 @@
 -- Finds the grant of a token.
 -- a: 1 token hash
--- Returns the grant's id and the row of its session; false when there is none.
+-- Returns {the grant's id, the row of its session}; false if there is no such grant.
 -- class: allow_oom
 -- needs: lib-sites
 acts['sites-find-token'] = function(a)

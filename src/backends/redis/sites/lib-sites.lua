@@ -1,11 +1,12 @@
--- What the acts on sites share. A session is one HASH: userId, siteId, sessionId, site (the hash of its site), openedAt, expiresAt,
--- closedAt, forgetAt, given (grants so far); and of each grant `life:<grant>`, JSON of what acts read and change, and `what:<grant>`, JSON
--- that they only pass on. Members of `sessions` (by name) and `sessionends` (by forgetAt) are: session id, NUL, session hash.
+-- What the acts on sites share. A session is one HASH with the fields userId, siteId, sessionId, site (the hash of its
+-- site), openedAt, expiresAt, closedAt, forgetAt and given (the number of grants so far). Each grant has two fields:
+-- `life:<grant>`, JSON that acts read and change, and `what:<grant>`, JSON of what it allows, which they only return.
+-- Members of `sessions` (by name) and `sessionends` (by forgetAt) are: session id, NUL, session hash.
 
--- How long a key outlives what it holds: time goes by the stamps alone.
+-- How much longer keys last than what they hold (ms): stamps decide when something ends.
 lib.sites_grace = 3600000
 
--- The key lives at least so long from now, in milliseconds.
+-- Makes a key last at least this long from now, ms.
 lib.sites_keep = function(name, ms)
   if call('PTTL', name) < ms then call('PEXPIRE', name, text(ms)) end
 end
@@ -27,7 +28,8 @@ lib.sites_open = function(row)
   return not row.closedAt and tonumber(row.expiresAt) > now
 end
 
--- Forgets a session, with its tokens and tickets. The row may be gone by its TTL; what hung on it then goes by its own.
+-- Forgets a session, with its tokens and tickets. If the row has expired, so that its tokens are not known, these
+-- expire by themselves.
 lib.sites_drop = function(site, member)
   local sh = string.sub(member, -22)
   local row = hash(key('session', sh))
@@ -39,7 +41,7 @@ lib.sites_drop = function(site, member)
   call('ZREM', key('sessionends', site), member)
 end
 
--- The row of a session; nil when there is none, or it is to be forgotten, which is then done.
+-- The row of a session; nil if there is none. Forgets a session that is due to be forgotten.
 lib.sites_session = function(sh)
   local row = hash(key('session', sh))
   if not row or tonumber(row.forgetAt) > now then return row end
@@ -47,13 +49,14 @@ lib.sites_session = function(sh)
   return nil
 end
 
--- Forgets what is due of a site.
+-- Forgets the sessions of a site that are due to be forgotten.
 lib.sites_sweep = function(site)
   local due = call('ZRANGEBYSCORE', key('sessionends', site), '-inf', text(now), 'LIMIT', 0, 1000)
   for _, member in ipairs(due) do lib.sites_drop(site, member) end
 end
 
--- Closes a session that was not closed before; `row` follows. One that had expired by itself is not kept the longer for being closed.
+-- Closes a session that was not closed before, and updates `row`. If it had expired, it is not kept longer for being
+-- closed.
 lib.sites_close = function(sh, row, kept)
   row.closedAt = text(now)
   row.forgetAt = text(math.min(now, tonumber(row.expiresAt)) + kept)
@@ -62,7 +65,8 @@ lib.sites_close = function(sh, row, kept)
   call('ZADD', key('sessionends', row.site), row.forgetAt, row.sessionId .. '\0' .. sh)
 end
 
--- Gives a grant in a session; `row` follows. grant: id, parentId, ttlMs, token, what. It ends no later than `latest`.
+-- Adds a grant to a session, and updates `row`. `grant`: id, parentId, ttlMs, token, what. It ends no later than
+-- `latest`.
 lib.sites_give = function(sh, row, grant, latest)
   local ends = latest
   if grant.ttlMs then ends = math.min(latest, now + tonumber(grant.ttlMs)) end

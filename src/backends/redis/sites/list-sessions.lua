@@ -1,6 +1,6 @@
 -- Lists the sessions of a site by name.
--- a: 1 site hash; 2 lower bound; 3 how many at most
--- Returns the members: session NUL session hash.
+-- a: 1 site hash; 2 lower bound for ZRANGEBYLEX; 3 the most sessions
+-- Returns a list of texts: session NUL session hash.
 -- class: allow_oom
 -- needs: lib-sites
 acts['sites-list-sessions'] = function(a)

@@ -1,7 +1,8 @@
--- Opens a session with its first grant. Asked again for the same session, it answers what there is.
--- a: 1 session hash; 2 session; 3 user; 4 site; 5 site hash; 6 ttl (ms); 7 how long one that is over is kept (ms); 8 sessions of a site;
---    the grant: 9 id; 10 parent or ''; 11 ttl (ms) or ''; 12 token hash; 13 what it lets (JSON)
--- Returns the session's row, 'gone' (there is no such site), or 'full'.
+-- Opens a session with its first grant. If it is called again for the same session, it returns the existing one.
+-- a: 1 session hash; 2 session; 3 user; 4 site; 5 site hash; 6 ttl (ms); 7 how long a session that has ended is kept
+--    (ms); 8 the most sessions of a site; the grant: 9 id; 10 parent or ''; 11 ttl (ms) or ''; 12 token hash; 13 what
+--    it allows (JSON)
+-- Returns the session's row; 'gone' if there is no such site; or 'full'.
 -- class: grow
 -- needs: lib-sites
 acts['sites-open'] = function(a)
@@ -13,7 +14,7 @@ acts['sites-open'] = function(a)
   local ends, over = key('sessionends', site), text(now + kept)
   local open = call('ZCOUNT', ends, '(' .. over, '+inf')
   if open >= most then return 'full' end
-  -- Those that are over make room among themselves.
+  -- Sessions that have ended never make an open one wait: the oldest of them are forgotten to make room.
   local excess = call('ZCARD', ends) - open - most + 1
   if excess > 0 then
     for _, member in ipairs(call('ZRANGEBYSCORE', ends, '-inf', over, 'LIMIT', 0, excess)) do lib.sites_drop(site, member) end

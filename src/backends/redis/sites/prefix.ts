@@ -1,6 +1,14 @@
+/**
+ * The partition of a session, token or ticket, which is part of its id, so that it is found without knowing its owner.
+ * Pure.
+ */
+
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** The partition as the first characters of an id: a number in base 64, as wide as the last partition's. Of a single partition: nothing. */
+/**
+ * The first characters of the ids of a partition: its number in base 64, padded to equal width. Empty if there is only
+ * one partition.
+ */
 export function prefixOfPartition(partition: number, partitions: number): string {
   let prefix = '';
   for (let rest = partition, left = widthOf(partitions); left > 0; left--) {
@@ -10,7 +18,7 @@ export function prefixOfPartition(partition: number, partitions: number): string
   return prefix;
 }
 
-/** The partition that an id is led by; null where it is led by none. */
+/** The partition that an id begins with; null if it begins with none. */
 export function partitionOfId(id: string, partitions: number): number | null {
   let partition = 0;
   for (const digit of id.slice(0, widthOf(partitions)).padEnd(widthOf(partitions), ' ')) {

@@ -1,6 +1,7 @@
--- Puts a ticket of a session. Asked again for the same ticket, it answers what there is.
--- a: 1 ticket hash; 2 session hash; 3 session; 4 grant; 5 when its holder's own right ends (ms) or ''; 6 ttl (ms); 7 tickets of a session
--- Returns when it expires, 'gone' (the session is over, or there is none), or 'full'.
+-- Stores a ticket of a session. If it is called again for the same ticket, it returns the existing one.
+-- a: 1 ticket hash; 2 session hash; 3 session; 4 grant; 5 when its holder's own right ends (ms) or ''; 6 ttl (ms); 7
+--    the most tickets of a session
+-- Returns when it expires; 'gone' if the session has ended or does not exist; or 'full'.
 -- class: grow
 -- needs: lib-sites
 acts['sites-put-ticket'] = function(a)

@@ -1,5 +1,6 @@
--- Makes a site or replaces its definition.
--- a: 1 site hash; 2 its member: user NUL site; 3, 4 bounds of the members of its user; 5 sites that a user may have; 6 definition (JSON)
+-- Creates a site or replaces its definition.
+-- a: 1 site hash; 2 its member: user NUL site; 3, 4 bounds of the members of its user; 5 the most sites of a user; 6
+--    definition (JSON)
 -- Returns when it was first registered, or 'full'.
 -- class: grow
 acts['sites-put'] = function(a)

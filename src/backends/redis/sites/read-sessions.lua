@@ -1,4 +1,4 @@
--- Reads sessions.
+-- Reads sessions by their hashes. Forgets those that are due to be forgotten.
 -- a: session hashes
 -- Returns for each its row, or false.
 -- class: allow_oom

@@ -1,6 +1,7 @@
--- Takes a ticket: the first time before it expires, and from then on for as long as its session is kept.
--- a: 1 ticket hash; 2 redeemed tickets of a session
--- Returns its row; false when there is none, or it came too late.
+-- Redeems a ticket. The first time it must not have expired; afterwards it can be redeemed again for as long as its
+-- session is kept.
+-- a: 1 ticket hash; 2 the most redeemed tickets of a session
+-- Returns its row; false if there is none, or it has expired.
 -- class: allow_oom
 -- needs: lib-sites
 acts['sites-redeem-ticket'] = function(a)
@@ -16,7 +17,7 @@ acts['sites-redeem-ticket'] = function(a)
   local ms = tonumber(row.forgetAt) - now + lib.sites_grace
   call('HSET', key('ticket', a[1]), 'redeemed', '1')
   call('PEXPIRE', key('ticket', a[1]), text(ms))
-  -- Two of one millisecond are put in order by their number.
+  -- The score is one more than the highest, so that the order is that of redemption.
   local last = call('ZREVRANGE', redeemed, 0, 0, 'WITHSCORES')
   call('ZADD', redeemed, text(tonumber(last[2] or '0') + 1), a[1])
   lib.sites_keep(redeemed, ms)

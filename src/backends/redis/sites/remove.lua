@@ -1,6 +1,7 @@
--- Removes a site and closes its sessions that are not over.
--- a: 1 site hash; 2 its member: user NUL site; 3 how long sessions that are over are kept (ms)
--- Returns definition, registeredAt, and the ids of the sessions closed, in no order; false when there is no such site.
+-- Removes a site and closes its open sessions.
+-- a: 1 site hash; 2 its member: user NUL site; 3 how long sessions that have ended are kept (ms)
+-- Returns {definition, registeredAt, the ids of the closed sessions in no particular order...}; false if there is no
+-- such site.
 -- class: allow_oom
 -- needs: lib-sites
 acts['sites-remove'] = function(a)

@@ -1,3 +1,4 @@
+/** Core's SessionStore over Redis: sessions of sites, their grants and tickets. */
 import {
   GRANTS_PER_SESSION,
   SESSION_KEPT_MS,
@@ -15,14 +16,20 @@ import { decodeGrant, decodeSession, decodeTicket, encodeWhat, listIn } from './
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
-/** Sessions that one act reads: each may hold a hundred grants. */
+/** The most sessions that one act reads: each may have a hundred grants. */
 const READ_TOGETHER = 50;
 
 type Arguments = readonly (string | number | null)[];
-/** Runs the act where the id, token or ticket lies, with its hash in front; null where no partition leads it. */
+/**
+ * Runs an act in the partition of an id, token or ticket, with its hash as the first argument. Null if the id begins
+ * with no partition.
+ */
 type Acting = (name: string, id: string, args?: Arguments) => Promise<Reply>;
 
-/** core's SessionStore over Redis: all of a session lies in the partition of its owner, which every id, token and ticket is led by. */
+/**
+ * A session with its grants and tickets is in the partition of its owner. Every id, token and ticket begins with that
+ * partition.
+ */
 export function createRedisSessions({ store }: RedisParts): SessionStore {
   const acting: Acting = async (name, id, args = []) => {
     const partition = partitionOfId(id, store.partitions);
@@ -83,7 +90,7 @@ async function putTicket(
 ): Promise<Awaited<ReturnType<SessionStore['putTicket']>>> {
   const { sessionId, grantId, holderExpiresAt, ttlMs } = ticket;
   const partition = partitionOfId(sessionId, store.partitions);
-  // Led by another owner's prefix, it would never be found again.
+  // With the prefix of another partition the ticket would never be found again.
   if (partition === null || partition !== partitionOfId(ticketHash, store.partitions)) return { kind: 'gone' };
   const own = [store.hash(ticketHash), store.hash(sessionId), sessionId, grantId, holderExpiresAt];
   const reply = await store.act(partition, 'sites-put-ticket', [...own, ttlMs, SESSION_TICKETS]);

@@ -1,3 +1,4 @@
+/** Core's SiteStore over Redis. */
 import { SESSION_KEPT_MS, SITES_PER_USER } from '../../../core/limits.ts';
 import type { PageRequest, Scan } from '../../../core/page.ts';
 import type { Site, SiteKey } from '../../../core/sites/site.ts';
@@ -7,7 +8,7 @@ import { decodeSite, listIn } from './rows.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
-/** core's SiteStore over Redis: a site lies in the partition of its owner, beside its sessions. */
+/** A site is in the partition of its owner, like its sessions. */
 export function createRedisSites({ store }: RedisParts): SiteStore {
   return {
     async put(definition) {
@@ -69,7 +70,7 @@ async function read(store: Store, keys: readonly SiteKey[]): Promise<readonly (S
   return keys.map((key) => found.get(memberOf(key)) ?? null);
 }
 
-/** The index, then the rows: a site that goes between the two is left out. */
+/** Reads the index, then the rows. A site that is removed between the two reads is left out. */
 async function list(store: Store, userId: string | null, { first, after }: PageRequest): Promise<Scan<Site>> {
   const own = userId === null ? { from: '-', to: '+' } : ofUser(userId);
   const from =
@@ -94,7 +95,7 @@ function later(one: string, other: string): string {
   return Buffer.compare(Buffer.from(one.slice(1)), Buffer.from(other.slice(1))) > 0 ? one : other;
 }
 
-/** Two round trips, however many users are asked for: the index, then the rows. */
+/** Two round trips for any number of users: the index, then the rows. */
 async function ofUsers(
   store: Store,
   userIds: readonly string[],

@@ -1,4 +1,4 @@
--- Removes payloads that are past. a: 1 how many at most. Returns how many it were.
+-- Removes payloads that have expired. a: 1 the most payloads. Returns how many it removed.
 -- class: allow_oom
 -- needs: lib-spill
 acts['spill-clean'] = function(a)

@@ -1,3 +1,4 @@
+/** Counts what this process has put into the spill store against its users' shares. Stores nothing in Redis. */
 import type { Clock } from '../../../core/clock.ts';
 import { CallboardError } from '../../../core/errors.ts';
 import { SHARE_MESSAGE, type Holdings, type Shares } from '../../../core/shares/shares.ts';
@@ -5,9 +6,12 @@ import { SparseQueue } from '../../memory/list-sparse.ts';
 
 type Counted = { readonly holdings: Holdings; readonly bytes: number; readonly expiresAt: number; gone: boolean };
 
-/** What this node put into a store that several share, in the share `spilled_bytes` of each user, until it expires or is taken back. */
+/**
+ * What this node put into a store that several nodes share. It counts in each user's share `spilled_bytes` until it
+ * expires or is discarded.
+ */
 export interface CountedPuts {
-  /** Why so many bytes may not be put: `share_exceeded` or `store_full`; null: they may. Counts nothing. */
+  /** Why this many bytes may not be put: `share_exceeded` or `store_full`; null if they may. Counts nothing. */
   refusal(userId: string, bytes: number): CallboardError | null;
   add(put: {
     readonly name: string;

@@ -1,4 +1,4 @@
--- Takes a payload back. a: 1 name; 2 bytes.
+-- Removes a payload that is not needed. a: 1 name; 2 bytes. Returns nothing.
 -- class: allow_oom
 -- needs: lib-spill
 acts['spill-discard'] = function(a)

@@ -1,4 +1,5 @@
--- Whether a payload of so many bytes would be kept. a: 1 bytes; 2 bytes of all at most. Returns 1, or 0 where there may be no room.
+-- Says whether a payload would be kept. a: 1 its bytes; 2 the most bytes of all payloads. Returns 1, or 0 if there may
+-- be no room.
 -- class: grow
 -- needs: lib-spill
 acts['spill-fits'] = function(a)

@@ -1,7 +1,7 @@
--- Payloads too large for history: each a STRING `<expiry> <text>`; `payloads` has them as `<name>:<bytes>` by their expiry, and
--- `payloadbytes` counts what they take.
+-- Payloads too large for history. Each is a STRING `<expiry> <text>`. `payloads` has them as `<name>:<bytes>` by their
+-- expiry, and `payloadbytes` is the sum of their bytes.
 
--- Removes one; its bytes are counted down only where it was there. True when it was.
+-- Removes a payload, and subtracts its bytes if it existed. True if it did.
 lib.spill_remove = function(name, bytes)
   call('UNLINK', key('payload', name))
   if call('ZREM', key('payloads'), name .. ':' .. bytes) == 0 then return false end
@@ -9,7 +9,7 @@ lib.spill_remove = function(name, bytes)
   return true
 end
 
--- Removes at most so many that are past; how many it were.
+-- Removes at most `count` payloads that have expired. Returns how many it removed.
 lib.spill_sweep = function(count)
   local due = call('ZRANGEBYSCORE', key('payloads'), '-inf', text(now), 'LIMIT', 0, count)
   for _, member in ipairs(due) do lib.spill_remove(string.match(member, '^(.*):(%d+)$')) end

@@ -1,4 +1,5 @@
--- A payload. a: 1 name; 2 expiry. Returns {'present', text}, {'expired'} or {'unavailable'}: there is none of this name and expiry.
+-- Reads a payload. a: 1 name; 2 expiry. Returns {'present', text}; {'expired'}; or {'unavailable'} if there is none of
+-- this name and expiry.
 -- class: allow_oom
 acts['spill-read'] = function(a)
   if tonumber(a[2]) <= now then return { 'expired' } end

@@ -1,3 +1,4 @@
+/** Core's SpillStore in Redis, for deployments whose nodes share no directory. */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../../core/clock.ts';
 import { CallboardError } from '../../../core/errors.ts';
@@ -15,17 +16,20 @@ export type RedisSpillOptions = {
   readonly store: Store;
   readonly sha256: (text: string) => string;
   readonly clock: Pick<Clock, 'now'>;
-  /** The total of `spilled_bytes` is shared evenly by the partitions; what this node puts counts for its users. */
+  /**
+   * The total of `spilled_bytes` is divided evenly among the partitions. What this node puts counts in the shares of
+   * its users.
+   */
   readonly shares: Shares;
 };
 
 const NAME = /^[0-9a-f]{32}$/;
-/** Payloads that one act of cleaning removes at most. */
+/** The most payloads that one act of cleaning removes. */
 const CLEANED = 500;
 
 /**
- * A managed spill store in Redis, for where the nodes share no directory. As durable as Redis is. An object lies in the partition that its
- * name says. `store_full`: the bound on bytes is met, or Redis itself has no memory left.
+ * A managed spill store in Redis. Payloads are as durable as Redis is. The name of a payload decides its partition.
+ * Throws `store_full` if the bound on bytes is reached, or Redis itself has no memory left.
  */
 export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOptions): SpillStore {
   const bound = Math.floor((shares.bounds.spilled_bytes.total ?? SPILL_BYTES) / store.partitions);
@@ -48,7 +52,8 @@ export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOpt
     async preview(bytes, userId) {
       const refusal = counted.refusal(userId, bytes);
       if (refusal) return refusal;
-      // Which partition it would lie in is not known before, and where it does not fit, expired ones may make room.
+      // The partition is not known before the payload has a name, and if it does not fit, expired payloads may make
+      // room.
       const fits = await Promise.all(
         Array.from({ length: store.partitions }, (_, partition) => store.act(partition, 'spill-fits', [bytes, bound])),
       ).catch(unlessOutOfMemory);
@@ -88,7 +93,10 @@ async function cleanOne(store: Store, partition: number): Promise<number> {
   }
 }
 
-/** A full Redis refuses the act before it runs. */
+/**
+ * Throws `store_full` for the error of a Redis without memory, which refuses an act before it runs; else the error
+ * itself.
+ */
 function unlessOutOfMemory(error: unknown): never {
   const cause = error instanceof CallboardError ? error.cause : error;
   if (cause instanceof Error && cause.message.startsWith('OOM')) throw full(undefined, cause);

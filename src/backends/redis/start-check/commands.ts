@@ -1,3 +1,4 @@
+/** Which Redis commands the relay uses, and the ACL rules that allow them. Sends nothing. */
 import type { LegacyKeys } from './legacy.ts';
 import type { RedisTarget } from '../target.ts';
 
@@ -60,7 +61,7 @@ export const COMMANDS = {
 /** What the Redis client sends by itself, depending on the address. */
 const OF_CLUSTER = ['CLUSTER SLOTS', 'CLUSTER INFO'];
 const OF_DATABASE = 'SELECT 0';
-/** How the lengths of legacy keys are read. */
+/** The commands that read the lengths of legacy keys. */
 const OF_LEGACY_STREAM = ['TYPE KEY', 'XLEN KEY', 'XINFO GROUPS KEY', 'XPENDING KEY g'];
 const OF_LEGACY_PENDING = ['TYPE KEY', 'LLEN KEY', 'SCARD KEY', 'XLEN KEY'];
 

@@ -1,3 +1,4 @@
+/** Checks that all nodes of a deployment use the same directory for large payloads. */
 import { randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,12 +7,13 @@ import { rootOf } from '../keys.ts';
 import type { Store } from '../store/store.ts';
 
 const MARKER = '.callboard-directory';
-/** Of a UUID. */
+/** The characters of a UUID. */
 const ID_CHARS = 36;
 
 /**
- * Proves that the directory is the one that all nodes of the deployment mount: it holds a marker whose id the store knows. The first node
- * lays it. Throws `invalid_argument` where it is another directory, or cannot be written.
+ * Proves that the directory is the one that all nodes of the deployment mount: it has a marker file with an id that the
+ * store knows. The first node creates the marker. Throws `invalid_argument` if it is another directory, or cannot be
+ * written.
  */
 export async function proveDirectory(store: Store, root: string): Promise<void> {
   const key = rootOf(store.namespace);
@@ -26,13 +28,13 @@ export async function proveDirectory(store: Store, root: string): Promise<void> 
     );
 }
 
-/** The id in it; null where it has none and none is to be laid. */
-async function markerOf(root: string, lay: boolean): Promise<string | null> {
+/** The id in the directory's marker; null if it has none. `create`: creates the marker if it is missing. */
+async function markerOf(root: string, create: boolean): Promise<string | null> {
   const path = join(root, MARKER);
   try {
-    if (lay) {
+    if (create) {
       await mkdir(root, { recursive: true, mode: 0o700 });
-      await layMarker(path);
+      await createMarker(path);
     }
     const id = await readFile(path, 'utf8');
     return id.length === ID_CHARS ? id : null;
@@ -42,15 +44,18 @@ async function markerOf(root: string, lay: boolean): Promise<string | null> {
   }
 }
 
-/** Written aside and linked into place, so that another node that starts now reads a whole id or none. */
-async function layMarker(path: string): Promise<void> {
+/**
+ * Creates the marker as another file and links it, so that another node that starts at the same time reads a whole id
+ * or none.
+ */
+async function createMarker(path: string): Promise<void> {
   const id = randomUUID();
-  const aside = `${path}.${id}`;
-  await writeFile(aside, id, { flag: 'wx', mode: 0o600 });
+  const draft = `${path}.${id}`;
+  await writeFile(draft, id, { flag: 'wx', mode: 0o600 });
   try {
-    await link(aside, path).catch(unlessCode('EEXIST'));
+    await link(draft, path).catch(unlessCode('EEXIST'));
   } finally {
-    await rm(aside, { force: true });
+    await rm(draft, { force: true });
   }
 }
 

@@ -1,13 +1,17 @@
+/**
+ * Reads how much is left in the keys of what ran before callboard, and says whether a strict start may go on. Reads
+ * only.
+ */
 import type { DeliverySummary } from '../../../core/delivery/inspector.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
 export type LegacyDepths = Pick<DeliverySummary, 'legacyCommandStreamDepth' | 'pendingCommandDepth'>;
 
-/** Keys of what ran here before callboard. */
+/** The keys of the system that ran before callboard. */
 export type LegacyKeys = {
   /** A stream of commands. */
   readonly commandStream: string | null;
-  /** Commands that were taken and not ended: a list, set, sorted set, hash or stream. */
+  /** Commands that were taken and have not ended: a list, set, sorted set, hash or stream. */
   readonly pending: string | null;
 };
 
@@ -22,8 +26,9 @@ const LENGTHS: Readonly<Record<string, string>> = {
 };
 
 /**
- * How much lies in legacy keys: entries of the stream, and commands that are pending (taken from the stream by its consumer groups and not
- * acknowledged, and those of the other key). Null for what is not configured; an absent key is 0. Reads only.
+ * How much is left in the legacy keys: the entries of the stream, and the pending commands, which are those that
+ * consumer groups took from the stream and did not acknowledge, and those of the other key. Null for a key that is not
+ * configured; 0 for one that does not exist.
  */
 export async function readLegacyDepths(read: Read, { commandStream, pending }: LegacyKeys): Promise<LegacyDepths> {
   const taken = commandStream === null ? null : await takenOf(read, commandStream);
@@ -34,7 +39,7 @@ export async function readLegacyDepths(read: Read, { commandStream, pending }: L
   };
 }
 
-/** What stands in the way of a strict start, in plain words; null when nothing is left. */
+/** Why a strict start is refused; null if nothing is left. */
 export function legacyFault({ legacyCommandStreamDepth, pendingCommandDepth }: LegacyDepths): string | null {
   const stream = legacyCommandStreamDepth ?? 0;
   const pending = pendingCommandDepth ?? 0;
@@ -57,7 +62,7 @@ async function takenOf(read: Read, stream: string): Promise<number> {
 async function lengthOf(read: Read, key: string): Promise<number> {
   const type = await typeOf(read, key);
   const command = LENGTHS[type];
-  // A text of its own is one thing.
+  // A key of another type, such as a string, counts as one.
   if (command === undefined) return type === 'none' ? 0 : 1;
   const [length] = await read([[command, key]]);
   return Number(length);

@@ -1,3 +1,4 @@
+/** Opens the namespace in Redis: schema, partitions, and the secret that signs cursors. */
 import { randomBytes } from 'node:crypto';
 import { CallboardError } from '../../../core/errors.ts';
 import { rootOf } from '../keys.ts';
@@ -12,8 +13,8 @@ export type Namespace = {
 };
 
 /**
- * Opens the namespace. The first node sets its partitions and its schema, and every later node must have the same. Throws
- * `invalid_argument` if they differ, and then changes nothing.
+ * Opens the namespace. The first node sets its partitions and its schema, and every later node must have the same.
+ * Throws `invalid_argument` if they differ, and then changes nothing.
  */
 export async function enterNamespace(store: Store): Promise<Namespace> {
   const root = rootOf(store.namespace);
@@ -46,11 +47,11 @@ function check({ namespace, partitions }: Store, written: Readonly<Record<string
   const faults: string[] = [];
   if (written['schema'] !== String(SCHEMA))
     faults.push(
-      `NAMESPACE: what lies under "${namespace}" was written in schema ${written['schema']}, this version writes schema ${SCHEMA}: choose another namespace`,
+      `NAMESPACE: the data of "${namespace}" has schema ${written['schema']}, this version needs schema ${SCHEMA}: choose another namespace`,
     );
   if (written['partitions'] !== String(partitions))
     faults.push(
-      `PARTITIONS: the namespace "${namespace}" was begun with ${written['partitions']}, not ${partitions}: partitions are fixed for a namespace`,
+      `PARTITIONS: the namespace "${namespace}" was created with ${written['partitions']}, not ${partitions}: partitions are fixed for a namespace`,
     );
   if (faults.length > 0) throw new CallboardError('invalid_argument', faults.join('\n'));
 }

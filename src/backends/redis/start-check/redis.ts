@@ -1,19 +1,23 @@
+/** Checks at the start that every Redis master is fit for a deployment: version, eviction, durability. Reads only. */
 import type { Redis } from 'ioredis';
 import { CallboardError } from '../../../core/errors.ts';
 import { unavailable, type Client } from '../types.ts';
 
-/** What an acknowledged write survives. `memory`: nothing is written to disk. `aof_everysec`: at most its last second is lost with the machine. */
+/**
+ * What happens to acknowledged writes if the machine of Redis fails. `memory`: all may be lost. `aof_everysec`: at most
+ * those of the last second. `aof_always`: none.
+ */
 export type Durability = 'memory' | 'aof_everysec' | 'aof_always';
 
 export type Survey = {
   readonly version: string;
   readonly durability: Durability;
-  /** False where Redis does not say how it writes: then it is what was declared. */
+  /** False if Redis does not say how it writes to disk: then `durability` is what was declared. */
   readonly proven: boolean;
 };
 
-/** What one Redis says of itself; null where it does not say. */
-type Said = {
+/** What one Redis reports about itself; null if it does not report it. */
+type Reported = {
   readonly at: string;
   readonly version: string;
   readonly policy: string | null;
@@ -25,8 +29,9 @@ const MAJOR = 7;
 const RANK: Readonly<Record<Durability, number>> = { memory: 0, aof_everysec: 1, aof_always: 2 };
 
 /**
- * Looks whether Redis, every master of it, is fit to hold a deployment: its version, that it never evicts, and that it keeps what `declared`
- * promises. Throws one `invalid_argument` that names every fault; `store_unavailable` when it cannot be asked. Reads only.
+ * Checks that every master of Redis is fit for a deployment: its version, that it never evicts keys, and that it is as
+ * durable as declared. Throws one `invalid_argument` that names every fault, or `store_unavailable` if Redis cannot be
+ * asked. Reads only.
  */
 export async function surveyRedis(client: Client, declared: Durability | null): Promise<Survey> {
   const all = await Promise.all(mastersOf(client).map(ask)).catch((error: unknown) => {
@@ -34,12 +39,12 @@ export async function surveyRedis(client: Client, declared: Durability | null): 
   });
   const [first] = all;
   if (!first) throw unavailable(new Error('no master of the cluster is known'));
-  const faults = [...new Set(all.flatMap((said) => faultsOf(said, declared)))];
+  const faults = [...new Set(all.flatMap((reported) => faultsOf(reported, declared)))];
   if (faults.length > 0) throw new CallboardError('invalid_argument', faults.join('\n'));
   const found = all.map(durabilityOf);
   const proven = found.every((one) => one !== null);
   const least = found.flatMap((one) => one ?? []).reduce((a, b) => (RANK[a] < RANK[b] ? a : b), 'aof_always');
-  // Promised is what was declared, even where Redis keeps more.
+  // The deployment promises what was declared, even if Redis is more durable.
   return { version: first.version, durability: declared ?? least, proven };
 }
 
@@ -47,7 +52,7 @@ function mastersOf(client: Client): readonly Redis[] {
   return 'nodes' in client ? client.nodes('master') : [client];
 }
 
-async function ask(redis: Redis): Promise<Said> {
+async function ask(redis: Redis): Promise<Reported> {
   const info = fieldsOf(await redis.info());
   const config = await configOf(redis);
   const appendonly = config?.get('appendonly') ?? null;
@@ -55,12 +60,12 @@ async function ask(redis: Redis): Promise<Said> {
     at: `${redis.options.host}:${redis.options.port}`,
     version: info.get('redis_version') ?? '0',
     policy: config?.get('maxmemory-policy') ?? info.get('maxmemory_policy') ?? null,
-    appendonly: appendonly === null ? said(info.get('aof_enabled')) : appendonly === 'yes',
+    appendonly: appendonly === null ? flagOf(info.get('aof_enabled')) : appendonly === 'yes',
     appendfsync: config?.get('appendfsync') ?? null,
   };
 }
 
-/** Null where it is denied, as hosted ones do. */
+/** The settings of a Redis; null if it denies CONFIG, as hosted ones do. */
 async function configOf(redis: Redis): Promise<ReadonlyMap<string, string> | null> {
   const found = new Map<string, string>();
   for (const name of ['maxmemory-policy', 'appendonly', 'appendfsync']) {
@@ -68,7 +73,7 @@ async function configOf(redis: Redis): Promise<ReadonlyMap<string, string> | nul
       const reply = await redis.call('CONFIG', 'GET', name);
       if (Array.isArray(reply) && typeof reply[1] === 'string') found.set(name, reply[1]);
     } catch (error) {
-      // What Redis answered is a denial; what the connection says is an outage.
+      // An error that Redis answered is a denial; an error of the connection is an outage.
       if (error instanceof Error && error.name === 'ReplyError') return null;
       throw error;
     }
@@ -76,9 +81,9 @@ async function configOf(redis: Redis): Promise<ReadonlyMap<string, string> | nul
   return found;
 }
 
-function faultsOf(said: Said, declared: Durability | null): string[] {
+function faultsOf(reported: Reported, declared: Durability | null): string[] {
   const faults: string[] = [];
-  const { at, version, policy } = said;
+  const { at, version, policy } = reported;
   if (Number.parseInt(version, 10) < MAJOR)
     faults.push(`REDIS_URL: Redis ${MAJOR}.0 or newer is needed; ${at} is ${version}`);
   if (policy === null)
@@ -87,31 +92,35 @@ function faultsOf(said: Said, declared: Durability | null): string[] {
     faults.push(
       `REDIS_URL: ${at} has maxmemory-policy ${policy}: it may drop commands and reservations; set it to noeviction`,
     );
-  const fault = durabilityFault(said, declared);
+  const fault = durabilityFault(reported, declared);
   return fault === null ? faults : [...faults, `DURABILITY: ${fault}`];
 }
 
-function durabilityFault(said: Said, declared: Durability | null): string | null {
+function durabilityFault(reported: Reported, declared: Durability | null): string | null {
   if (declared === 'memory') return null;
-  const found = durabilityOf(said);
+  const { at } = reported;
+  const found = durabilityOf(reported);
   if (found === null) {
     if (declared !== null) return null;
-    return `${said.at} does not say how it writes to disk: declare aof_everysec, aof_always or memory`;
+    return `${at} does not say how it writes to disk: declare aof_everysec, aof_always or memory`;
   }
   if (found === 'memory')
-    return `${said.at} keeps no append-only file that is synced: set appendonly yes and appendfsync everysec, or declare memory`;
-  if (declared !== null && RANK[found] < RANK[declared]) return `${declared} was declared, but ${said.at} has ${found}`;
+    return `${at} keeps no append-only file that is synced: set appendonly yes and appendfsync everysec, or declare memory`;
+  if (declared !== null && RANK[found] < RANK[declared]) return `${declared} was declared, but ${at} has ${found}`;
   return null;
 }
 
-/** Null: it does not say enough. Snapshots alone lose minutes, and `appendfsync no` as much as the system likes: both count as memory. */
-function durabilityOf({ appendonly, appendfsync }: Said): Durability | null {
+/**
+ * Null if Redis does not report enough. A Redis with snapshots alone can lose minutes, and one with `appendfsync no` as
+ * much as the operating system has not written: both count as `memory`.
+ */
+function durabilityOf({ appendonly, appendfsync }: Reported): Durability | null {
   if (appendonly === false || appendfsync === 'no') return 'memory';
   if (appendonly === null || appendfsync === null) return null;
   return appendfsync === 'always' ? 'aof_always' : 'aof_everysec';
 }
 
-function said(text: string | undefined): boolean | null {
+function flagOf(text: string | undefined): boolean | null {
   return text === undefined ? null : text === '1';
 }
 

@@ -1,3 +1,4 @@
+/** Checks what the Redis user may do, and says which ACL rules are missing. Changes nothing. */
 import type { Redis } from 'ioredis';
 import { silentLog } from '../../../core/log.ts';
 import { connectTo } from '../client.ts';
@@ -15,15 +16,15 @@ export type RightsOptions = {
   readonly legacy: LegacyKeys;
 };
 
-/** What one Redis denies its user, and the ACL rules that allow it. */
+/** What one Redis denies its user, and the ACL rules that would allow it. */
 type Denied = { readonly what: string; readonly rules: readonly string[] };
 
-/** A command that is allowed, or why not: Redis' own words. */
+/** A command that is refused. `reason`: the words of Redis. */
 type Refused = { readonly words: Words; readonly reason: string };
 
 /**
- * Asks Redis which of the commands its user may run, without running any. A command that the check refuses is run for
- * the text of the refusal alone: Redis refuses it before it does anything. Null: this Redis is too old to be asked.
+ * Asks Redis which of the commands its user may run. Runs only commands that the check refuses, to get the text of the
+ * refusal: Redis refuses them before it does anything. Null if this Redis is too old for the check.
  */
 const CHECK = `if not redis.acl_check_cmd then return false end
 local refused = {}
@@ -36,8 +37,8 @@ end
 return refused`;
 
 /**
- * Finds what the Redis user may not do although the relay needs it: keys and channels of the namespace, the legacy keys,
- * and commands. Asks every master, since each has its own users. Returns one sentence for each kind of thing and
+ * Finds what the Redis user may not do although the relay needs it: keys and channels of the namespace, the legacy
+ * keys, and commands. Asks every master, since each has its own users. Returns one sentence for each kind of thing and
  * master, with the ACL rules to add; none when all is allowed. Changes nothing. Throws `store_unavailable` if Redis
  * cannot be asked.
  */
@@ -57,8 +58,8 @@ export async function missingRights(options: RightsOptions): Promise<readonly st
 }
 
 /**
- * As `missingRights`, of the first node of a cluster that cannot be connected to: without the rights to ask about the
- * cluster, its client never says why. Finds nothing where that node cannot be asked either.
+ * As `missingRights`, for the first node of a cluster to which no connection can be made: if the user may not ask about
+ * the cluster, the client of a cluster never says why. Finds nothing if that node cannot be asked either.
  */
 export async function missingOfFirstNode(
   options: Omit<RightsOptions, 'client'>,
@@ -77,7 +78,7 @@ export async function missingOfFirstNode(
   }
 }
 
-/** Whether Redis said that its user may not do something, directly or of a script. */
+/** Whether an error of Redis says that its user may not do something, directly or in a script. */
 export function isRefusal(message: string): boolean {
   return /\bNOPERM\b|The user executing the script can't|ACL failure in script/.test(message);
 }
@@ -113,7 +114,7 @@ async function deniedBy(redis: Redis, options: RightsOptions): Promise<readonly 
   ];
 }
 
-/** The refused ones of these; null where EVAL itself is refused. None where Redis cannot be asked this way. */
+/** Those of the commands that are refused; null if EVAL itself is refused. None if Redis is too old for the check. */
 async function refusedOf(redis: Redis, commands: readonly Words[]): Promise<readonly Refused[] | null> {
   const reply: unknown = await redis.eval(CHECK, 0, JSON.stringify(commands)).catch((error: unknown) => {
     if (error instanceof Error && isRefusal(error.message)) return 'refused';
@@ -130,7 +131,10 @@ async function refusedOf(redis: Redis, commands: readonly Words[]): Promise<read
   );
 }
 
-/** Some commands run outside scripts only. This one is refused, so that the connection stays as it is. */
+/**
+ * Runs a command that is allowed outside scripts only, for the text of its refusal. It is refused, so the connection
+ * does not change.
+ */
 async function askedDirectly(redis: Redis, { words }: Refused): Promise<Refused> {
   const [name = '', ...args] = words;
   const reason = await redis.call(name, ...args).then(
@@ -140,7 +144,7 @@ async function askedDirectly(redis: Redis, { words }: Refused): Promise<Refused>
   return { words, reason };
 }
 
-/** Redis looks at the command first, then at its keys, then at its channels. */
+/** Redis checks the command first, then its keys, then its channels. */
 function deniesCommand({ reason }: Refused): boolean {
   return /\brun th(e|is)\b/.test(reason);
 }
@@ -170,12 +174,15 @@ function legacyDenied(refused: readonly Refused[], { commandStream, pending }: L
   }));
 }
 
-/** What every key and channel of the namespace begins with. */
+/** The start of every key and channel of the namespace. */
 function prefixOf(namespace: string): string {
   return `{cb:${namespace}:`;
 }
 
-/** The names to check: of every kind in the first partition, and one of each in the others, since partitions may be many. */
+/**
+ * The names to check: of every kind in the first partition, and one of each in the others, since partitions may be
+ * many.
+ */
 function namesOf(namespace: string, partitions: number): { readonly keys: string[]; readonly channels: string[] } {
   const [first = '', ...others] = tagsOf(namespace, partitions);
   const kinds = Object.entries(KINDS) as readonly (readonly [KeyKind, (typeof KINDS)[KeyKind]])[];

@@ -1,16 +1,19 @@
+/** Checks the rights of the Redis user while the relay runs, because they can be taken away. */
 import type { Clock } from '../../../core/clock.ts';
 import { CallboardError } from '../../../core/errors.ts';
 import type { Log } from '../../../core/log.ts';
 import { isRefusal, missingRights, type RightsOptions } from './rights.ts';
 
-/** A refusal leads to a check at most this often. */
+/** A refusal leads to at most one check in this time. */
 const CHECK_MS = 1_000;
 
-/** Rights can be taken from the Redis user while the relay runs. */
+/** Watches the rights of the Redis user. */
 export type RightsWatch = {
   /** Throws `store_unavailable` with `reason` if a right is missing now, or if Redis cannot be asked. */
   check(): Promise<void>;
-  /** To be called with every error of Redis. After a refusal it checks the rights and logs which one is missing, once. */
+  /**
+   * To be called with every error of Redis. After a refusal it checks the rights and logs which one is missing, once.
+   */
   noticed(error: unknown): void;
 };
 
@@ -37,7 +40,7 @@ export function watchRights(options: RightsOptions & { readonly system: Clock; r
       if (!(error instanceof Error) || !isRefusal(error.message)) return;
       if (system.now() - checkedAt < CHECK_MS) return;
       checkedAt = system.now();
-      // What is missing is logged by the check. If Redis cannot be asked, its connection logs that.
+      // The check logs what is missing. If Redis cannot be asked, its connection logs that.
       check().catch(() => {});
     },
   };

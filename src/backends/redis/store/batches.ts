@@ -1,9 +1,12 @@
+/** Sends the acts of a tick to Redis as calls of a program, and gives each act its answer. */
 import { CallboardError } from '../../../core/errors.ts';
 import type { Program, Programs } from '../program/program.ts';
 import { isRefusal } from '../start-check/rights.ts';
 import { unavailable, type Client, type Identity, type Reply, type Verdict } from '../types.ts';
 
-/** Acts of one call, and characters of their arguments, at most: that many run in about 2 ms, in which Redis blocks. */
+/**
+ * The most acts of one call, and characters of their arguments. That many take about 2 ms, during which Redis blocks.
+ */
 const MAX_ACTS = 32;
 const MAX_CHARS = 256 * 1024;
 
@@ -13,7 +16,10 @@ type Asked = {
   readonly resolve: (reply: Reply) => void;
   readonly reject: (error: CallboardError) => void;
 };
-/** The calling node and the numbers of its calls: a store that lost a write has a lower number than the node has confirmed. */
+/**
+ * The calling node, and the numbers of its calls. A store that lost a write has a lower number than the last one that
+ * it had confirmed.
+ */
 type Caller = { readonly identity: Identity; sent: number; confirmed: number };
 
 export type BatchOptions = {
@@ -34,7 +40,10 @@ export type Batches = {
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
 };
 
-/** Collects the acts of a tick: those of one partition and class are sent as one call of the program, or as a few if there are many. */
+/**
+ * Collects the acts of a tick: those of one partition and class are sent as one call of the program, or as a few if
+ * there are many.
+ */
 export function createBatches(options: BatchOptions): Batches {
   const { programs } = options;
   const queues = new Map<string, { partition: number; asked: Asked[] }>();
@@ -128,7 +137,7 @@ async function evaluate(options: BatchOptions, call: Call, number: number): Prom
   try {
     return (await client.evalsha(program.sha, 1, ...argv)) as readonly Reply[];
   } catch (error) {
-    // Redis does not persist its cache of scripts: if it lacks the program, the program is sent.
+    // Redis does not persist its cache of scripts. If it does not have the program, the program is sent.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
     return (await client.eval(program.source, 1, ...argv)) as readonly Reply[];
   }

@@ -1,6 +1,7 @@
+/** Sends the reads of a tick to Redis as pipelines, and gives each its answers. Never writes by itself. */
 import { unavailable, type Client, type ReadCommand, type Reply } from '../types.ts';
 
-/** A longer list is sent alone, so that the short ones of its tick do not wait for it. */
+/** A longer list is sent alone, so that the short lists of the same tick do not wait for it. */
 const SHORT = 32;
 
 type Asked = {
@@ -19,8 +20,8 @@ export type ReadOptions = {
 export type Reads = (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
 
 /**
- * Collects the lists of reads of a tick: those of one slot are sent as one pipeline, and each gets its own answer. All keys of a list are in
- * one slot. Throws `store_unavailable`.
+ * Collects the lists of reads of a tick. Those of one slot are sent as one pipeline, and each gets its own answers. All
+ * keys of a list must be in one slot. Throws `store_unavailable`.
  */
 export function createReads(options: ReadOptions): Reads {
   const queues = new Map<string, Asked[]>();

@@ -1,8 +1,11 @@
+/** Reads many keys at once from the partitions that have them. */
 import type { Store } from './store.ts';
 
 type Keyed = { readonly userId: string };
 
-/** How keys are read: `ask` gets at most `most` keys of one partition, and returns one answer per key, in their order. */
+/**
+ * How keys are read: `ask` gets at most `most` keys of one partition, and returns one answer per key, in their order.
+ */
 export type Scatter<K extends Keyed, A> = {
   readonly most: number;
   readonly ask: (partition: number, some: readonly K[]) => Promise<readonly A[]>;

@@ -1,3 +1,7 @@
+/**
+ * The access of the rooms to Redis: acts and reads by partition. No room uses a connection directly, except mailboxes
+ * and the bus.
+ */
 import { createBatches } from './batches.ts';
 import { hashOf, keyOf, partitionOf, tagsOf, type KeyKind } from '../keys.ts';
 import type { Programs } from '../program/program.ts';
@@ -18,7 +22,10 @@ export type StoreOptions = {
   readonly time?: (() => number) | undefined;
 };
 
-/** The access of the rooms to Redis: acts, each atomic and sent with others of its tick, and lists of reads, each one round trip or less. */
+/**
+ * Runs acts, each of which is atomic, and lists of reads. Those of one tick are sent together, so a list takes one
+ * round trip or less.
+ */
 export interface Store {
   readonly namespace: string;
   readonly partitions: number;
@@ -28,9 +35,9 @@ export interface Store {
   key(partition: number, kind: KeyKind, hash?: string): string;
   hash(...texts: readonly string[]): string;
   /**
-   * Runs an act of the program. Its arguments are texts and numbers; null is sent as ''. Acts of one tick and partition are sent together and
-   * run in the order of the calls. Throws `store_unavailable` if Redis does not answer (the act may have run; every act can be repeated) or
-   * refuses the node.
+   * Runs an act of the program. Its arguments are texts and numbers; null is sent as ''. Acts of one tick and partition
+   * are sent together and run in the order of the calls. Throws `store_unavailable` if Redis does not answer (the act
+   * may have run; every act can be repeated) or refuses the node.
    */
   act(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
   /** Reads keys of one partition in one round trip. One answer per command, in order. Throws `store_unavailable`. */
@@ -43,14 +50,17 @@ export interface Store {
   watched(partition: number): boolean;
   /** The listener is called with each call that was refused because of its node. */
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
-  /** Round trips so far: an act's call, or a list of reads. Those made at once over several partitions count once each. */
+  /**
+   * Round trips so far. A call of acts or a pipeline of reads is one; if it is made in several partitions, it is one in
+   * each.
+   */
   readonly roundTrips: number;
 }
 
 export function createStore(options: StoreOptions): Store {
   const { client, namespace, partitions, sha256, scopeOf } = options;
   const tags = tagsOf(namespace, partitions);
-  const digest = remembering(sha256);
+  const digest = cached(sha256);
   const hash = (...texts: readonly string[]): string => hashOf(digest, ...texts);
   const key = (partition: number, kind: KeyKind, part?: string): string => keyOf(tags[partition] ?? '', kind, part);
   const state = { trips: 0 };
@@ -75,15 +85,15 @@ export function createStore(options: StoreOptions): Store {
   };
 }
 
-/** Hashes that are cached at most: each act on a command needs those of its client and its user. */
-const REMEMBERED = 10_000;
+/** The most hashes that are cached. Each act on a command needs those of its client and its user. */
+const CACHED_HASHES = 10_000;
 
-function remembering(digest: (text: string) => string): (text: string) => string {
+function cached(digest: (text: string) => string): (text: string) => string {
   const known = new Map<string, string>();
   return (text) => {
     const found = known.get(text);
     if (found !== undefined) return found;
-    if (known.size === REMEMBERED) known.clear();
+    if (known.size === CACHED_HASHES) known.clear();
     const made = digest(text);
     known.set(text, made);
     return made;

@@ -1,6 +1,6 @@
 -- Registers a wait on a known command. Reading the record and registering are one act, so no end is missed in between.
--- a: 1 client's hash, 2 command, 3 user's hash; 4 rpc id, 5 node of the caller, 6 what it waits for, 7 within ms, or ''; 8 how many may wait
---    on one command; 9 how long results are shown, ms.
+-- a: 1 client's hash, 2 command, 3 user's hash; 4 rpc id, 5 node of the caller, 6 what it waits for, 7 within ms, or
+--    ''; 8 how many may wait on one command; 9 how long results are shown, ms.
 -- Returns {'unknown'}; {'full'}; {'satisfied', record, result or false, now}; {'waiting', record, the wait's row}.
 -- class: grow
 -- needs: lib-commands, lib-ended, lib-record, lib-waiters

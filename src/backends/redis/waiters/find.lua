@@ -1,6 +1,6 @@
 -- Searches a part of an index of waits for those that match a filter, oldest first. Changes nothing.
--- a: kind of the index; its hash, or ''; after which place, or ''; how many to find at most; how many to read at most; then the filter,
---    each '' for any: least age, ms; client; node of the target; node of the caller.
+-- a: kind of the index; its hash, or ''; the place to continue after, or ''; the most places to find; the most places
+--    to read; then the filter, each '' for any: least age, ms; client; node of the target; node of the caller.
 -- Returns the last place that was read, or false at the end; then the places found.
 -- class: allow_oom
 -- needs: lib-waiters

@@ -1,8 +1,9 @@
--- Waiters: callers that wait on a command. The waiters of a command are one text in its client's HASH (see lib-commands). The indexes
--- `waits` and `userwaits` have the place of each (time, number, command). A place never changes, so a page of a listing begins after one.
+-- Waiters: callers that wait for a command. The waiters of a command are one text in its client's HASH (see
+-- lib-commands). The indexes `waits` and `userwaits` have the place of each waiter: time, number, command. A place
+-- never changes, so a page of a listing can begin after one.
 -- needs: lib-commands, lib-ended, lib-nodes, lib-record
 
--- Whether a record has reached the stage that is waited for.
+-- Whether a record has reached the stage that a waiter waits for.
 lib.commands_satisfied = function(waitFor, rec)
   local ranks = { admitted = 0, queued = 1, dispatched = 2, acknowledged = 3, terminal = 4 }
   local stages = { admitted = 'admitted', acknowledged = 'acknowledged', completed = 'terminal' }
@@ -35,7 +36,7 @@ lib.waiters_keep = function(rec, rows)
   if not rec.span then set(key('client', rec.ch), 'w' .. rec.id, rec.waits) end
 end
 
--- The row of an rpc id, or nil; how many rows there are.
+-- The row of an rpc id, or nil. Then the number of rows.
 lib.waiters_find = function(rec, rpcId)
   local rows, found = lib.waiters_parse(rec.waits), nil
   for _, row in ipairs(rows) do
@@ -49,7 +50,7 @@ lib.waiters_place = function(rec, row)
   return string.format('%013d:%012d', tonumber(row.createdAt), tonumber(row.order)) .. rec.name
 end
 
--- Registers a wait, once for each rpc id, and returns its text. `withinMs` nil: for as long as the command may live.
+-- Registers a wait, once for each rpc id, and returns its text. `withinMs`: nil for as long as the command may live.
 lib.waiters_add = function(rec, rpcId, callerNode, waitFor, withinMs)
   local known = lib.waiters_find(rec, rpcId)
   if known then return lib.waiters_text(known) end
@@ -99,7 +100,8 @@ lib.waiters_leave = function(rec, row)
   drop(key('userwaits', rec.uh), place)
 end
 
--- The record and the result as fields of a reply row. For a large result the row has its key and field, and the reader fetches it.
+-- The record and the result as fields of a reply row. For a large result the row has its key and field, and the reader
+-- fetches it.
 lib.waiters_fields = function(rec, result)
   local inlineBytes = 16384
   local fields = { record = lib.commands_text(rec) }
@@ -109,9 +111,9 @@ lib.waiters_fields = function(rec, result)
   return fields
 end
 
--- Replies to each waiter that the record satisfies now, oldest first, and removes it. Called after the record was changed. `result`: the
--- one that it has now, where it has one. `reported`: the calling node recorded this end, so it knows the record and the result; the row
--- for a waiter of that node only names them. Returns how many such rows there are.
+-- Replies to each waiter that the record satisfies now, oldest first, and removes it. Called after the record was
+-- changed. `result`: the result of the command, or nil. `reported`: the calling node recorded this end, so it knows
+-- record and result, and the row for a waiter of that node only names them. Returns how many such rows there are.
 lib.waiters_reply = function(rec, result, reported)
   if not rec.waits then return 0 end
   local fields, left, named, replied = nil, {}, 0, false
@@ -133,7 +135,8 @@ lib.waiters_reply = function(rec, result, reported)
   return named
 end
 
--- The next places of an index (`waits`, `userwaits`) after a place: at most `limit`, of waits that are at least `minAgeMs` old.
+-- The next places of an index (`waits`, `userwaits`) after a place: at most `limit`, of waits that are at least
+-- `minAgeMs` old.
 lib.waiters_stretch = function(index, after, limit, minAgeMs)
   local from, to = '-', '+'
   if after then from = '(' .. after end
@@ -151,7 +154,7 @@ lib.waiters_at = function(place)
   return nil
 end
 
--- The node of the target's connection (false: none) if a wait matches the filter, else nil.
+-- If a wait matches the filter: the node of its target's connection, or false if there is none. Else nil.
 lib.waiters_match = function(place, clientId, nodeId, callerNodeId)
   local rec, row = lib.waiters_at(place)
   if not row then return nil end

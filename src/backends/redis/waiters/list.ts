@@ -1,3 +1,4 @@
+/** Pages and counts of waits that match a filter, merged over the partitions. Changes nothing. */
 import type { PendingWait, WaiterFilter, WaiterStore } from '../../../core/delivery/waiters.ts';
 import { COUNT_SCAN } from '../../../core/limits.ts';
 import { SCAN_BUDGET, type PageRequest, type Scan } from '../../../core/page.ts';
@@ -6,13 +7,16 @@ import type { Store } from '../store/store.ts';
 import { readPlaces, type Place } from './rows.ts';
 import type { Reply } from '../types.ts';
 
-/** Rows that one act reads at most, which takes about 2 ms. */
+/** The most rows that one act reads, which takes about 2 ms. */
 const STRETCH = 500;
 
 /** An index of waits: those of a user, or of a partition. */
 type Index = { readonly partition: number; readonly kind: KeyKind; readonly hash: string | null };
 
-/** What one partition has for a page. `to`: the last place that was searched; null if the search reached the end. */
+/**
+ * The places that one partition has for a page. `to`: the last place that was searched; null if the search reached the
+ * end.
+ */
 type Found = { readonly partition: number; readonly places: readonly Place[]; readonly to: Place | null };
 
 type Tally = Awaited<ReturnType<WaiterStore['countByNode']>>;
@@ -27,7 +31,7 @@ export function indexesOf(store: Store, { userId }: WaiterFilter): readonly Inde
 
 export async function listWaits(store: Store, filter: WaiterFilter, page: PageRequest): Promise<Scan<PendingWait>> {
   const found = await Promise.all(indexesOf(store, filter).map((index) => find(store, index, { filter, page })));
-  // After the nearest place that a search ended at, that partition may have rows that were not read yet.
+  // After the earliest place at which a search ended, that partition may have rows that were not read yet.
   const bound = found.reduce<Place | null>((least, { to }) => lesser(least, to), null);
   const places = found
     .flatMap((one) => one.places.map((place) => ({ place, partition: one.partition })))

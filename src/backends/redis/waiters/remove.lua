@@ -1,4 +1,4 @@
--- The caller's wait ended, or it hung up. Idempotent.
+-- Removes a wait that ended, or whose caller hung up. Can be repeated.
 -- a: 1 client's hash, 2 command, 3 rpc id.
 -- Returns nothing.
 -- class: allow_oom

@@ -1,3 +1,4 @@
+/** Reads waits: their places in the indexes, and the text of waiters beside a command. Changes nothing. */
 import { CallboardError } from '../../../core/errors.ts';
 import type { Command } from '../../../core/delivery/command.ts';
 import type { WaitFor, Waiter } from '../../../core/delivery/waiter.ts';
@@ -101,12 +102,12 @@ function parsePlace(place: Place): { readonly client: string; readonly commandId
   return { ...commandOf(place.slice(26)), order: Number(place.slice(14, 26)) };
 }
 
-/** The hash of the client that a place is of. */
+/** The hash of the client that a place names. */
 export function clientIn(place: Place): string {
   return parsePlace(place).client;
 }
 
-/** The client's hash and the id of a command, of the text that names it in an index. */
+/** The client's hash and the id of a command, from its name in an index. */
 export function commandOf(name: string): { readonly client: string; readonly commandId: string } {
   return { client: name.slice(0, HASH_CHARS), commandId: name.slice(HASH_CHARS) };
 }

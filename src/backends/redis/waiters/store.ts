@@ -1,3 +1,4 @@
+/** Core's WaiterStore over Redis. */
 import type { NewWaiter } from '../../../core/delivery/commands.ts';
 import type { AttachResult, Counted, CountedScan, PendingWait, WaiterStore } from '../../../core/delivery/waiters.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
@@ -11,7 +12,7 @@ import { listWaits, tallyWaits } from './list.ts';
 import { clientIn, decodeWaiter, decodeWaits, readOf, readPlaces, texts, type Place } from './rows.ts';
 import type { Reply } from '../types.ts';
 
-/** core's WaiterStore over the indexes that the acts on commands keep. */
+/** Reads the indexes of waits, which the acts on commands maintain too. */
 export function createRedisWaiters({ store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>): WaiterStore {
   return {
     attach: (key, request) => attach({ store, retentionMs }, key, request),
@@ -43,11 +44,11 @@ async function attach({ store, retentionMs }: Attaching, key: CommandKey, reques
   const { rpcId, callerNodeId, waitFor, withinMs } = request;
   const args = [...nameArgs(store, key), rpcId, callerNodeId, waitFor, withinMs, WAITERS_PER_COMMAND, retentionMs];
   const reply = await store.act(store.partitionOfUser(key.userId), 'waiters-attach', args);
-  const [said, record = null, more = null, now] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
-  if (said === 'full') return { kind: 'full' };
-  if (said === 'unknown') return { kind: 'unknown' };
+  const [kind, record = null, more = null, now] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
+  if (kind === 'full') return { kind: 'full' };
+  if (kind === 'unknown') return { kind: 'unknown' };
   const command = retained(decodeCommand(record), { now, retentionMs });
-  if (said === 'satisfied')
+  if (kind === 'satisfied')
     return { kind: 'satisfied', command, result: typeof more === 'string' ? trustJson(more) : null };
   return { kind: 'waiting', waiter: decodeWaiter(String(more), command), command };
 }
@@ -72,7 +73,7 @@ async function ofUsers(
   return summaries(store, partition, heads);
 }
 
-/** As `ofUsers`: a client's are among those of its user. */
+/** As `ofUsers`. The waits of a client are found among those of its user. */
 async function ofClients(store: Store, { partition, own, first }: Asked<ClientKey>): Promise<readonly CountedScan[]> {
   const users = [...new Set(own.map(({ userId }) => userId))];
   const replies = await store.read(

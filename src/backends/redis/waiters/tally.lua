@@ -1,6 +1,6 @@
 -- Counts the waits in a part of an index that match a filter, by the node of the target's connection. Changes nothing.
--- a: kind of the index; its hash, or ''; after which place, or ''; how many to read; then the filter, each '' for any: least age, ms;
---    client; node of the target; node of the caller.
+-- a: kind of the index; its hash, or ''; the place to continue after, or ''; how many to read; then the filter, each ''
+--    for any: least age, ms; client; node of the target; node of the caller.
 -- Returns how many were read; the last place, or false at the end; then in turn a node ('' for none) and its count.
 -- class: allow_oom
 -- needs: lib-waiters

@@ -57,7 +57,9 @@ function createWorld({ core, clock }: Pick<TestCore, 'core' | 'clock'>, { next, 
   const invoke: World['invoke'] = async (requester, request) => {
     const running = core.rpc.invoke(requester, request);
     running.catch(() => {});
-    return Promise.race([running, settle().then(() => ({ kind: 'waiting' }) as const)]);
+    // Only one `settle` may run at a time, so it is awaited also if the relay has answered.
+    await settle();
+    return Promise.race([running, Promise.resolve({ kind: 'waiting' } as const)]);
   };
   const online = async (): Promise<void> => {
     if (core.draining) return;

@@ -1,0 +1,65 @@
+/** In random states, an invocation is answered as the preflight before it said, and the preflight changes nothing. */
+import { expect, it } from 'vitest';
+import { compilePolicy } from '../../src/core/auth/rules.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
+import { settle } from '../kit/clock.ts';
+import { numRuns } from '../kit/topology.ts';
+import { openCore } from '../kit/topology-core.ts';
+import { seeded, type SeededRandom } from './kit/random-calls.ts';
+import { wholeStore } from './kit/whole-store.ts';
+
+const USERS = ['alice', 'bob'];
+const STATES = numRuns(100);
+const CALLS = 25;
+
+/** What the calls of all states must have been answered at least once. Otherwise they prove too little. */
+const ANSWERS = [
+  ...['pass', 'not_connected', 'command_conflict', 'capacity_exceeded', 'share_exceeded', 'policy_denied'],
+  ...['action_not_advertised', 'instance_mismatch', 'draining'],
+];
+
+it(`agrees with the invocation that follows in ${STATES} random states, and changes nothing`, async () => {
+  const seen = new Set<string>();
+  for (let seed = 1; seed <= STATES; seed++) for (const answer of await compareCalls(seed)) seen.add(answer);
+  expect([...seen].sort()).toEqual(expect.arrayContaining(ANSWERS));
+}, 120_000);
+
+/** Asks for, and then makes, random calls in a random state. Returns what the preflights answered. */
+async function compareCalls(seed: number): Promise<ReadonlySet<string>> {
+  const random = seeded(seed);
+  const { shares, policy } = boundsOf(random);
+  await using relay = await openCore({ shares, policy });
+  const world = random.world(relay);
+  const seen = new Set<string>();
+  for (let step = 0; step < CALLS; step++) {
+    await world.act();
+    const { requester, request } = world.call();
+    await settle();
+    const before = await wholeStore(relay.backend, shares, USERS);
+    const counts = new Map(relay.counts);
+    const preflight = await relay.core.rpc.preflight(requester, request);
+    const at = `seed ${seed}, step ${step}`;
+    expect(await wholeStore(relay.backend, shares, USERS), at).toEqual(before);
+    expect(relay.counts, at).toEqual(counts);
+    const invocation = await world.invoke(requester, request);
+    if (preflight.wouldAdmit === 'pass') expect(invocation.kind, at).not.toBe('refused');
+    else expect(invocation, at).toMatchObject({ kind: 'refused', code: preflight.firstRefusal?.code });
+    seen.add(preflight.firstRefusal?.code ?? preflight.wouldAdmit);
+  }
+  return seen;
+}
+
+/** Bounds that a few calls reach in some states, and none in others. */
+function boundsOf({ pick }: SeededRandom) {
+  const shares = createShares({
+    waits: { guarantee: pick([1, 3, 100]), total: null },
+    marks: { guarantee: pick([1, 4, 1000]), total: pick([4, 1000, 1000]) },
+    queued_bytes: { guarantee: pick([100, 100_000]), total: 100_000 },
+  });
+  const policy = compilePolicy({
+    rules: [{ name: 'no-close', effect: 'deny', actions: ['forbidden'], clientTypes: ['browser'] }],
+    scopes: [{ id: 'team', members: ['bob'], capacity: 2 }],
+    userCapacity: pick([3, 50]),
+  });
+  return { shares, policy };
+}
