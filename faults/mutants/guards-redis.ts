@@ -142,4 +142,28 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     replace: 'tonumber(listeners[2 * i]) > 1',
     judge: { test: 'test/backends/redis-bus.test.ts' },
   },
+  {
+    name: 'hints-left-out-while-listened-to',
+    says: 'an answer of the store does not say that a node listens to hints',
+    file: 'backends/redis/program/driver.lua',
+    find: "replies[1] = 'WATCHED'",
+    replace: "replies[1] = 'OK'",
+    judge: { test: 'test/backends/redis-bus.test.ts' },
+  },
+  {
+    name: 'seen-link-not-compared',
+    says: 'an admission rests on a connection that the client no longer has',
+    file: `${COMMANDS}/admit.lua`,
+    find: "lib.commands_starts(get(key('client', rec.ch), 'b')[1], seen)",
+    replace: 'true',
+    judge: { test: 'test/backends/redis-seen.test.ts' },
+  },
+  {
+    name: 'seen-actions-not-compared',
+    says: 'an admission rests on actions that the client no longer advertises',
+    file: 'backends/redis/connections/advertise.lua',
+    find: 'link.rev = a[4]',
+    replace: 'link.rev = link.rev',
+    judge: { test: 'test/backends/redis-seen.test.ts' },
+  },
 ];
