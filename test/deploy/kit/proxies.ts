@@ -37,14 +37,17 @@ export const PROXIES: Readonly<Record<ProxyName, Kind>> = {
     prepare({ folder, port, relayPorts }) {
       const site = configured('nginx.conf', {
         'listen 443 ssl http2': `listen 127.0.0.1:${port} ssl http2`,
-        '    server 127.0.0.1:4400;': lines(relayPorts, (relay) => `    server 127.0.0.1:${relay};`),
+        '    server 127.0.0.1:4400 max_fails=0;': lines(
+          relayPorts,
+          (relay) => `    server 127.0.0.1:${relay} max_fails=0;`,
+        ),
         '/etc/callboard/': `${folder}/`,
       });
       writeFileSync(join(folder, 'site.conf'), site);
       const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
         (name) => `${name}_temp_path ${name};`,
       );
-      const main = `user root; daemon off; pid nginx.pid; error_log stderr; worker_processes 1; events {}
+      const main = `user root; daemon off; master_process off; pid nginx.pid; error_log stderr; events {}
 http { access_log off; ${temporary.join(' ')} include site.conf; }`;
       writeFileSync(join(folder, 'nginx.conf'), main);
       return ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr'];
@@ -57,9 +60,9 @@ http { access_log off; ${temporary.join(' ')} include site.conf; }`;
       writeFileSync(join(folder, 'tls.pem'), pem);
       const config = configured('haproxy.cfg', {
         'bind :443': `bind 127.0.0.1:${port}`,
-        '    server relay-1 127.0.0.1:4400 check inter 2s': lines(
+        '    server relay-1 127.0.0.1:4400': lines(
           relayPorts,
-          (relay, at) => `    server relay-${at + 1} 127.0.0.1:${relay} check inter 2s`,
+          (relay, at) => `    server relay-${at + 1} 127.0.0.1:${relay}`,
         ),
         '/etc/callboard/': `${folder}/`,
       });
