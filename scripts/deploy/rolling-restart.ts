@@ -53,7 +53,7 @@ export async function rollingRestart(
     const start = (): Promise<RelayProcess> => startRelayProcess(settingsOf(id, port, redis.url), serve);
     nodes.push({ id, port, start, relay: await start() });
   }
-  const front = opened.use(await startProxy(proxy, path, ...nodes.map(({ port }) => port)));
+  const front = opened.use(await startProxy(proxy, { folder: path, relayPorts: nodes.map(({ port }) => port) }));
   opened.adopt(getCACertificates('default'), setDefaultCACertificates);
   setDefaultCACertificates([...getCACertificates('default'), front.certificate]);
 
