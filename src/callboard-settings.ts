@@ -77,5 +77,5 @@ export function consoleOf({ operatorConsole = true, label = null }: Settings): {
   return operatorConsole ? { folder: new URL('../dist/console/', import.meta.url), label: label ?? '' } : null;
 }
 
-/** Credentials that let nobody in. */
+/** Credentials that no request can match. */
 export const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issuer: null, audience: null };

@@ -97,6 +97,7 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'starts processes whose mode it chooses itself',
   },
   { files: ['test/http/key-set.test.ts'], reason: 'tries keys, which do not depend on the store' },
+  { files: ['test/browser/console-silent.test.ts'], reason: 'opens nodes over Redis itself, whatever the topology' },
   { files: ['test/browser/console-build.test.ts'], reason: 'builds files: no relay is opened' },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
 ];

@@ -55,7 +55,7 @@ async function run(file: string): Promise<void> {
     }
   };
   process.on('message', (asked: Asked) => void answer(asked));
-  // The parent process is gone, so nobody could end this one.
+  // The parent process is gone, so nothing else would end this one.
   process.on('disconnect', () => process.exit());
 }
 

@@ -20,7 +20,7 @@ export const LINKS = {
   bullmq: 'BullMQ',
 } as const;
 
-/** A path that runs: so many calls in flight for so long. */
+/** A path that runs: how many calls are in flight, and for how long. */
 export type LinkPath = { drive(load: { readonly inFlight: number; readonly ms: number }): Promise<Sample> };
 
 export type LinkContender = {

@@ -76,7 +76,7 @@ function watch(child: ChildProcess): Watched {
   let [events, bytes, gone] = [0, 0, 0];
   let heard = performance.now();
   const ready = Promise.withResolvers<void>();
-  const late = setTimeout(() => ready.reject(new Error('Not every stream came to hear something.')), OPEN_MS);
+  const late = setTimeout(() => ready.reject(new Error('Not every stream received something.')), OPEN_MS);
   let waiting: { readonly events: number; readonly resolve: () => void } | null = null;
   const onLine = (line: string): void => {
     if (line === 'READY') return ready.resolve();

@@ -1,9 +1,9 @@
 /*
- * Holds many streams open and counts what comes: reader <port> <streams> <requests> <answer> <marker>
+* Holds many streams open and counts the events that arrive: reader <port> <streams> <requests> <answer> <marker>
  *   requests  a file of requests, each ended by a NUL byte; used in turn
  *   answer    hex, sent once after the first bytes of a stream; empty for none
- *   marker    a byte that stands exactly once in each event, as a number
- * Ends when all of them have ended. Prints "READY" once every stream has heard something, and "<events> <bytes>" as they grow, at most every 2 ms; "GONE" when one ends.
+ *   marker    a byte that occurs exactly once in each event, as a number
+ * Ends when all of them have ended. Prints "READY" once every stream has received something, and "<events> <bytes>" as they grow, at most every 2 ms; "GONE" when one ends.
  */
 #include <arpa/inet.h>
 #include <errno.h>

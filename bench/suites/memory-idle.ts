@@ -33,7 +33,7 @@ export async function idleRelay(run: Run): Promise<Table> {
     { key: 'start', label: 's to the listening line' },
     { key: 'rss', label: 'RSS MB' },
   ];
-  return { title: 'A relay that nobody uses', columns, rows: wanted ? [results.row(row)] : [], by: 'rss' };
+  return { title: 'An unused relay', columns, rows: wanted ? [results.row(row)] : [], by: 'rss' };
 }
 
 async function started(): Promise<Sample> {

@@ -2,7 +2,7 @@
 import * as sdk from '@opentelemetry/sdk-trace';
 import { trace } from '@opentelemetry/api';
 import { createCallboard, type CallboardOptions } from '../../src/callboard.ts';
-import { decideRoots, samplerOf, samplingOf, type Sampling } from '../../src/cli/trace-sampling.ts';
+import { rootRatioOf, samplerOf, samplingOf, type TraceSampling } from '../../src/cli/trace-sampling.ts';
 import type { UserPrincipal } from '../../src/core/auth/principal.ts';
 import type { Core } from '../../src/core/core.ts';
 import { beginDispatchSpan } from '../../src/core/delivery/link-spans.ts';
@@ -10,6 +10,7 @@ import { createLinkQueue, type LinkQueue } from '../../src/core/delivery/link-qu
 import type { Command } from '../../src/core/delivery/command.ts';
 import type { ClientLink, LinkSession } from '../../src/core/delivery/link.ts';
 import { trustJson } from '../../src/core/json.ts';
+import { decideRoots } from '../../src/platform/trace-roots.ts';
 import { withCallSpan } from '../../src/core/rpc/call-span.ts';
 import { median } from '../lib/numbers.ts';
 import type { Goal, Row, Table } from '../lib/report.ts';
@@ -77,7 +78,7 @@ async function measureRound(added: ReadonlyMap<string, number[]>, chunks: number
 }
 
 /** The whole SDK as `callboard serve` uses it, with an exporter that sends nothing. */
-function apiWith(sampling: Sampling): TraceApi {
+function apiWith(sampling: TraceSampling): TraceApi {
   const exporter = {
     export: (_: unknown, done: (result: { code: number }) => void) => done({ code: 0 }),
     shutdown: async () => {},
@@ -85,7 +86,8 @@ function apiWith(sampling: Sampling): TraceApi {
   const spanProcessors = [new sdk.BatchSpanProcessor({ exporter, maxQueueSize: 100_000 })];
   const provider = new sdk.TracerProvider({ sampler: samplerOf(sdk, sampling), spanProcessors });
   return {
-    getTracer: (name) => decideRoots(provider.getTracer(name) as ReturnType<TraceApi['getTracer']>, sampling),
+    getTracer: (name) =>
+      decideRoots(provider.getTracer(name) as ReturnType<TraceApi['getTracer']>, rootRatioOf(sampling)),
     setSpanContext: trace.setSpanContext.bind(trace) as TraceApi['setSpanContext'],
   };
 }

@@ -93,7 +93,7 @@ export async function measureConsole({ connections, rate, minutes, say }: Measur
   return figures;
 }
 
-/** The CPU of the relay that a tab on the overview takes, as a share of one core, while nobody calls. */
+/** The CPU of the relay that a tab on the overview takes, as a share of one core, without any calls. */
 async function idleCost(relay: Relay, open: () => Promise<Tab>): Promise<Figure> {
   let [without, withTab] = [0, 0];
   for (let round = 0; round < IDLE_ROUNDS; round++) {

@@ -10,7 +10,7 @@ const SILENT_MS = 20_000;
 const BATCH = 48;
 /** Inputs of a batch that are sent at the same time. */
 const LANES = 12;
-/** How far the stepped clock is moved after each batch of a kind whose clock stands still. */
+/** How far the stepped clock is moved after each batch of a kind whose clock is stopped. */
 const STEP_MS = 1_000;
 
 export type Finding = {

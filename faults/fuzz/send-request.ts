@@ -1,4 +1,4 @@
-/** Sends the bytes of one HTTP request to the relay under test, valid or not, and reads what comes back. */
+/** Sends the bytes of one HTTP request to the relay under test, valid or not, and reads the answer. */
 import { connect } from 'node:net';
 import type { Answer } from './judge.ts';
 import type { RequestInput } from './requests.ts';

@@ -20,7 +20,7 @@ export const RELAY_OPTIONS = z.object({
   source: z.string(),
   adminToken: z.string(),
   secret: z.string(),
-  /** `stepped`: the time stands still until it is moved, and starts at `startAt`. */
+  /** `stepped`: the time does not move until it is advanced, and starts at `startAt`. */
   clock: z.enum(['real', 'stepped']),
   startAt: z.number(),
   /** Whether to open a second HTTP server without the fast path. */
@@ -92,8 +92,8 @@ export async function startRelay(given: Partial<RelayOptions> = {}): Promise<Rel
       return child.ended;
     },
     turns: (withinMs) => child.ask('turns', null, TURNS, withinMs),
-    advance: (ms) => told(child, 'advance', { ms }),
-    run: (factor) => told(child, 'run', { factor }),
+    advance: (ms) => command(child, 'advance', { ms }),
+    run: (factor) => command(child, 'run', { factor }),
     cpuMs: () => child.ask('cpu', null, z.number()),
     memory: () => child.ask('memory', null, MEMORY, LONG_MS),
     token: (user, scopes = ['connect', 'invoke', 'host']) =>
@@ -102,6 +102,6 @@ export async function startRelay(given: Partial<RelayOptions> = {}): Promise<Rel
   };
 }
 
-async function told(child: Child, act: string, given: unknown): Promise<void> {
+async function command(child: Child, act: string, given: unknown): Promise<void> {
   await child.ask(act, given, z.null(), LONG_MS);
 }

@@ -1,10 +1,10 @@
-/** The clock of a relay under test: it runs faster than real time, stands still, or moves when it is told to. */
+/** The clock of a relay under test: it runs faster than real time, is stopped, or moves on request. */
 import type { Cancel, Clock } from '../../src/core/clock.ts';
 
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; cancelled: boolean };
 
 /**
- * A clock for a relay under test: its time stands still until `advance`, or runs at a multiple of real time after
+ * A clock for a relay under test: its time does not move until `advance`, or runs at a multiple of real time after
  * `run`. Timers fire in order of time, each in an event-loop turn of its own, so that their costs are measured
  * separately.
  */

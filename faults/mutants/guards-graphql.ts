@@ -4,7 +4,7 @@ import type { GuardMutant } from './mutant.ts';
 export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'no-cost-bound',
-    says: 'an operation may cost what it wants',
+    says: 'the cost of an operation has no bound',
     file: 'graphql/execution/limits.ts',
     find: 'if (cost <= most) return null;',
     replace: 'if (cost <= most * 1e9) return null;',

@@ -4,7 +4,7 @@ import type { GuardMutant } from './mutant.ts';
 export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'body-length-late',
-    says: 'a body is read whole before its length is looked at',
+    says: 'a body is read as a whole before its length is checked',
     file: 'http/body.ts',
     find: 'if (size <= maxBytes) chunks.push(chunk);',
     replace: 'if (size <= maxBytes * 1e3) chunks.push(chunk);',
@@ -86,7 +86,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'user-length-late',
-    says: 'the length of a user is looked at after the text is normalised',
+    says: 'the length of a user id is checked after the text is normalised',
     file: 'core/ids.ts',
     find: "if (text.length > USER_GIVEN_CHARS) fail('invalid_user', USER_FORM);\n  const tidy = text.normalize('NFC').trim();",
     replace:

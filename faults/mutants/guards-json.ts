@@ -20,7 +20,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'rest-parts-unbounded',
-    says: 'a body of REST is built whatever number of members it has',
+    says: 'a body of REST is built however many members it has',
     file: 'rest/variables.ts',
     find: 'readShaped(json, bodyShape, ENVELOPE_PARTS)',
     replace: 'readShaped(json, bodyShape, 1e9)',
@@ -28,7 +28,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'graphql-parts-unbounded',
-    says: 'members of a GraphQL body are built whatever number of parts they have',
+    says: 'members of a GraphQL body are built however many parts they have',
     file: 'graphql/http/request.ts',
     find: "readShaped(json, 'plain', ENVELOPE_PARTS)",
     replace: "readShaped(json, 'plain', 1e9)",
@@ -44,7 +44,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'numbers-as-doubles',
-    says: 'numbers that one double stands for have one digest',
+    says: 'numbers that are equal as doubles have the same digest',
     file: 'core/json-canonical.ts',
     find: 'if (PLAIN_INTEGER.test(written)) return written;',
     replace: 'if (PLAIN_INTEGER.test(written)) return JSON.stringify(JSON.parse(written));',
@@ -52,7 +52,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'digest-of-doubles',
-    says: 'commands whose params differ beyond the precision of a double have one digest',
+    says: 'commands whose params differ beyond the precision of a double have the same digest',
     file: 'core/rpc/request.ts',
     find: 'params : canonicalText(params);',
     replace: 'params : JSON.stringify(JSON.parse(params));',

@@ -4,7 +4,7 @@ import type { GuardMutant } from './mutant.ts';
 export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'no-frame-rate',
-    says: 'a link may send what nothing asked for without end',
+    says: 'a link may send any number of unsolicited frames',
     file: 'gateway/rate.ts',
     find: 'if (this.#tokens >= 1) {',
     replace: 'if (this.#tokens >= -1e9) {',
@@ -12,7 +12,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'no-bad-frames',
-    says: 'a link may send bad frames without end',
+    says: 'a link may send any number of bad frames',
     file: 'gateway/rate.ts',
     find: 'return this.#times.length >= BAD_FRAMES;',
     replace: 'return this.#times.length >= BAD_FRAMES * 1e6;',
@@ -28,7 +28,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'leaving-unbounded',
-    says: 'a client may keep any number of links that leave',
+    says: 'a client may keep any number of leaving links',
     file: 'core/delivery/link-queues.ts',
     find: 'leaving.length > LEAVING_LINKS ?',
     replace: 'leaving.length > LEAVING_LINKS * 1e6 ?',
@@ -44,7 +44,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'closing-ignored',
-    says: 'a client that says closing is not answered and stays bound',
+    says: 'a client that sends closing gets no answer and stays bound',
     file: 'gateway/frame-router.ts',
     find: 'if (limits.countUnsolicited(about)) this.#run(about, () => this.#leave());',
     replace: 'if (limits.countUnsolicited(about)) return;',
@@ -52,7 +52,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'silence-unsaid',
-    says: 'answers that rest on a silent node call themselves complete',
+    says: 'answers that depend on a silent node claim to be complete',
     file: 'core/silence.ts',
     find: 'if (nodes.length === 0) return NONE;',
     replace: 'if (nodes.length >= 0) return NONE;',

@@ -8,7 +8,7 @@ const HISTORY = 'backends/redis/history';
 export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'ended-over-another-state',
-    says: 'an end that a relay predicts is written whatever the state has become',
+    says: 'an end that a relay predicts is written even if the state has changed',
     file: `${COMMANDS}/end.lua`,
     find: "if not lib.commands_starts(found[1], a[4]) or (found[3] or '') ~= a[5] then return false end",
     replace: 'if not found[1] then return false end',
@@ -16,7 +16,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'marked-over-another-state',
-    says: 'a mark that a relay predicts is written whatever the state has become',
+    says: 'a mark that a relay predicts is written even if the state has changed',
     file: `${COMMANDS}/mark.lua`,
     find: 'if not lib.commands_starts(found[1], a[3]) or not lib.commands_starts(found[2], a[4]) then return false end',
     replace: 'if not found[2] then return false end',
@@ -24,7 +24,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'block-trimmed-by-entry',
-    says: 'a block goes although its last rows are within the bound of the stream',
+    says: 'a block is removed although its last rows are within the bound of the stream',
     file: `${HISTORY}/lib-history-blocks.lua`,
     find: '        return keep, false',
     replace: '        return id, false',
@@ -40,7 +40,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'stream-forgotten-by-index',
-    says: 'a stream is forgotten by when it was due at first, although it was written since',
+    says: 'a stream is forgotten when it was first due, although it was written since',
     file: `${HISTORY}/lib-history.lua`,
     find: 'if head and head.at + retentionMs > now then call',
     replace: 'if false then call',
@@ -48,7 +48,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'repeated-end-counted-anew',
-    says: 'an end that comes again counts as a new message',
+    says: 'a repeated end counts as a new message',
     file: 'backends/redis/dedup/lib-dedup.lua',
     find: "  if ends > now and call('EXISTS', key('mark', markHash)) == 0 then",
     replace: '  if false then',
@@ -56,7 +56,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'waits-of-the-dead-kept',
-    says: 'the waits of a node that died stay',
+    says: 'the waits of a node that died are kept',
     file: 'backends/redis/nodes/lib-nodes-reap.lua',
     find: 'if row and row.callerNodeId == node then',
     replace: 'if false then',
@@ -72,7 +72,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'deadline-of-scope-not-lowered',
-    says: 'a scope is looked into at the deadline of its first command, although a later one is due earlier',
+    says: 'a scope is searched at the deadline of its first command, although a later command is due earlier',
     file: `${COMMANDS}/lib-due.lua`,
     find: "  lower(key('scopedue'), rec.deadline, rec.sh)",
     replace: "  call('ZADD', key('scopedue'), 'NX', rec.deadline, rec.sh)",
@@ -80,7 +80,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'scope-looked-into-once',
-    says: 'a scope without a due command is not looked into again',
+    says: 'a scope without a due command is not searched again',
     file: `${COMMANDS}/lib-due.lua`,
     find: "  if first[2] then call('ZADD', key('scopedue'), first[2], sh) else",
     replace: '  do',
@@ -88,7 +88,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'search-for-due-stops-early',
-    says: 'due commands are not found while many scopes without one are looked into first',
+    says: 'due commands are not found if many scopes without one are searched first',
     file: `${COMMANDS}/lib-due.lua`,
     find: '  return found.list, #scopes == budget and #found.list < limit',
     replace: '  return found.list, false',
@@ -128,7 +128,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'entry-taken-again',
-    says: 'the rows of a mailbox entry come again if a later one of them was not taken',
+    says: 'all rows of a mailbox entry are delivered again if the handling of a later one failed',
     file: 'backends/redis/nodes/mailbox.ts',
     find: '      if (row.id === reading.begun.id && row.place < reading.begun.taken) continue;',
     replace: '',
@@ -136,7 +136,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'hints-for-one-listener-dropped',
-    says: 'a hint is not published where a single relay listens',
+    says: 'a hint is not published if a single relay subscribes to it',
     file: 'backends/redis/bus/publish.lua',
     find: 'tonumber(listeners[2 * i]) > 0',
     replace: 'tonumber(listeners[2 * i]) > 1',

@@ -4,7 +4,7 @@ import type { GuardMutant } from './mutant.ts';
 export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'shares-off',
-    says: 'nobody is over their guarantee',
+    says: 'no user counts as being over their guarantee',
     file: 'core/shares/shares.ts',
     find: 'const beyond = held + amount > guarantee;',
     replace: 'const beyond = held + amount > guarantee * 1e9;',
@@ -20,7 +20,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'params-uncounted',
-    says: 'params of commands that wait count for nothing',
+    says: 'params of commands that wait are not counted',
     file: 'backends/memory/commands-params.ts',
     find: "entry.client.holdings.take('queued_bytes', entry.paramsBytes);",
     replace: '',
@@ -28,7 +28,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'advertised-uncounted',
-    says: 'advertisements and contexts count for nothing',
+    says: 'advertisements and contexts are not counted',
     file: 'core/delivery/advertised.ts',
     find: "if (bytes > 0) holdings.take('advertised_bytes', bytes);",
     replace: 'if (bytes > 0) return;',
@@ -36,7 +36,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'unread-uncounted',
-    says: 'what nobody reads counts for nothing',
+    says: 'unread bytes are not counted',
     file: 'http/unread.ts',
     find: "if (bytes > reader.bytes) holdings.take('unread_bytes', bytes - reader.bytes);",
     replace: 'if (bytes > reader.bytes) return;',
@@ -44,7 +44,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'claims-always-granted',
-    says: 'a claim takes whatever the share says',
+    says: 'a claim is granted even if the share is used up',
     file: 'core/shares/shares.ts',
     find: 'if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share });',
     replace: '',

@@ -4,7 +4,7 @@ import type { GuardMutant } from './mutant.ts';
 export const STORED_GUARDS: readonly GuardMutant[] = [
   {
     name: 'marks-dropped',
-    says: 'a record that is given up leaves no mark, so its id runs again',
+    says: 'a record that is dropped leaves no mark, so its id runs again',
     file: 'backends/memory/ledger-ended.ts',
     find: 'this.#marks.add(entry, digest, { mark, owner: user });',
     replace: '',
@@ -12,7 +12,7 @@ export const STORED_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'results-of-anybody',
-    says: 'the oldest result of all users goes first',
+    says: 'the oldest result of all users is dropped first',
     file: 'backends/memory/ledger-ended.ts',
     find: "const holder = shares.mostOver('result_bytes');",
     replace: "const holder = shares.mostOver('links');",
@@ -20,7 +20,7 @@ export const STORED_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'records-of-anybody',
-    says: 'the oldest record of all users goes first',
+    says: 'the oldest record of all users is dropped first',
     file: 'backends/memory/ledger-ended.ts',
     find: "const holder = shares.mostOver('ended_records');",
     replace: "const holder = shares.mostOver('links');",
@@ -28,7 +28,7 @@ export const STORED_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'history-of-anybody',
-    says: 'the oldest row of all users goes first',
+    says: 'the oldest row of all users is dropped first',
     file: 'backends/memory/history-rows.ts',
     find: "const holder = shares.mostOver('history_bytes');",
     replace: "const holder = shares.mostOver('links');",

@@ -57,14 +57,14 @@ function line(cells: readonly unknown[]): string {
 function tell({ plan, seed }: ReleaseRun, { report, faults, seconds, folder }: Episode): void {
   const { counts, outcomes, says, green } = report;
   const ends = [outcomes['completed'], outcomes['cancelled'], outcomes['expired'], outcomes['outcome_unknown']];
-  const told = [counts.recovered, counts.refused, counts.late, counts.lost, counts.duplicates];
+  const others = [counts.recovered, counts.refused, counts.late, counts.lost, counts.duplicates];
   const cells = [
     planOf(plan).name,
     seed,
     faults,
     counts.attempts,
     ...ends.map((n) => n ?? 0),
-    ...told,
+    ...others,
     seconds.toFixed(0),
   ];
   write(line([...cells, green ? 'green' : 'RED']));

@@ -4,10 +4,10 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     PAGE_DEFAULT: 'rows of a page, by default',
     PAGE_MAX: 'rows of a page, at most',
     ANSWER_PAGE_BYTES: 'one page; beyond, it ends early with a cursor and `limit_reached`',
-    ANSWER_BYTES: 'all lists of one answer; beyond, they end early likewise',
+    ANSWER_BYTES: 'all lists of one answer; beyond, they end early too',
     ANSWER_SPILL_BYTES: 'large payloads that one answer fetches; beyond, they stay redacted',
     ACTION_SAMPLE: 'advertisements in `/actions`',
-    ACTION_SAMPLE_CONNECTIONS: 'connections that `/actions` looks at',
+    ACTION_SAMPLE_CONNECTIONS: 'connections that `/actions` reads',
     ACTION_SAMPLE_BYTES: 'the answer of `/actions`',
     RAW_SAMPLE: 'messages in the raw sample of history',
     RAW_SAMPLE_BYTES: 'the raw sample of history',
@@ -26,7 +26,7 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     SERIES_LINES: 'series in one answer',
     SERIES_POINTS: 'points of one series',
     SERIES_WINDOW_SECONDS: 'how far `series` looks back',
-    SERIES_ASK_MS: 'another node may take to answer for `series`; then it is named as silent',
+    SERIES_ASK_MS: 'time for another node to answer for `series`; after it, the node is named as silent',
     SHOWN_SCOPES: 'admission scopes that `/metrics` names',
   },
   Names: {
@@ -43,7 +43,7 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
   Sizes: {
     MAX_FRAME_BYTES: 'one frame of a link',
     MAX_BODY_BYTES: 'one HTTP body (MAX_BODY_BYTES)',
-    INLINE_PAYLOAD_BYTES: 'a payload beyond this goes to the spill store',
+    INLINE_PAYLOAD_BYTES: 'a payload that is larger is kept in the spill store',
     CLIENT_ACTIONS: 'actions that one client advertises',
     ACTION_BYTES: 'one advertised action',
     METADATA_BYTES: 'the metadata of one client',
@@ -64,7 +64,8 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     BAD_FRAMES: 'malformed frames within a minute; then the link is closed',
     BACK_PRESSURE_BYTES: 'unread bytes of a link; beyond, nothing is dispatched on it',
     BACK_PRESSURE_CLOSE_BYTES: 'unread bytes of a link; beyond, it is closed',
-    INBOUND_BYTES_PER_SECOND: 'what one user sends in a second; links are then read more slowly, requests answered 429',
+    INBOUND_BYTES_PER_SECOND:
+      'what one user sends in a second; beyond, links are read more slowly and requests are answered 429',
     CLIENT_CONTEXTS: 'contexts that one client reports',
     CLIENT_WINDOWS: 'windows that one client reports',
   },
@@ -82,9 +83,9 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
   'Retained history': {
     STREAM_MESSAGES: 'messages of one stream (STREAM_MAX_MESSAGES)',
     STREAMS_PER_USER: 'streams of one user, besides the link history',
-    LINK_MESSAGES: 'rows of the link history of one user (`<user>/links`); beyond, the oldest go',
+    LINK_MESSAGES: 'rows of the link history of one user (`<user>/links`); beyond, the oldest are removed',
     LINK_BYTES:
-      'link histories of all users in direct mode; beyond, rows of the user who is most over their guarantee go',
+      'link histories of all users in direct mode; beyond, rows of the user who is most over their guarantee are removed',
     LINK_BYTES_GUARANTEE: 'of these, the guarantee of each user',
     RETENTION_MS: 'messages and results are kept (RETENTION_MS)',
     PROGRESS_ROW_MS: 'one row of progress of a command in this time',
@@ -107,7 +108,7 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     SESSION_TTL_SECONDS: 'the life of a session',
     TICKET_MS: 'from a ticket to its first use',
     SESSION_TICKETS: 'unused tickets of one session',
-    SESSION_TICKETS_REDEEMED: 'used tickets of one session that are still good for reconnects',
+    SESSION_TICKETS_REDEEMED: 'used tickets of one session that can still be used to reconnect',
   },
   'GraphQL documents': {
     QUERY_DEPTH: 'depth',

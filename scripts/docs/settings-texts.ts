@@ -8,7 +8,7 @@ type OwnSetting = Exclude<SettingName, (typeof SETTINGS_OF_SHARE)[keyof typeof S
 export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnSetting, string>>>>> = {
   Listening: {
     HOST: 'the address to listen on; credentials are required for every address except loopback',
-    PORT: '0 takes a free one',
+    PORT: 'the port to listen on; 0 takes a free one',
     BASE_PATH: 'the path under which everything is served, such as `/callboard`',
     ALLOWED_ORIGINS: 'origins of pages that may use the relay besides its own, comma-separated and exact',
     TRUST_PROXY: 'take the forwarded headers of a proxy in front',

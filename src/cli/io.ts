@@ -14,7 +14,7 @@ export type Io = {
   readonly clock?: Clock;
   /** True: standard output is a terminal, whose screen may be cleared. */
   readonly screen?: boolean;
-  /** Asks a person and resolves with the line that was typed. Absent: nobody can be asked. */
+  /** Asks a person and resolves with the line that was typed. Absent if no person can be asked. */
   readonly ask?: (question: string) => Promise<string>;
 };
 

@@ -5,8 +5,9 @@
 import type { CallboardOptions } from '../callboard.ts';
 import { CallboardError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { decideRoots } from '../platform/trace-roots.ts';
 import { VERSION } from '../version.ts';
-import { decideRoots, samplerOf, samplingOf, type Sampling } from './trace-sampling.ts';
+import { rootRatioOf, samplerOf, samplingOf, type TraceSampling } from './trace-sampling.ts';
 
 type TraceApi = NonNullable<CallboardOptions['tracing']>;
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -45,7 +46,7 @@ export async function openTraceExport(env: Environment, log: Log): Promise<Trace
   return packages && start(packages, settings, log);
 }
 
-type ExportSettings = { readonly url: string; readonly sampling: Sampling };
+type ExportSettings = { readonly url: string; readonly sampling: TraceSampling };
 
 async function start(packages: Packages, { url, sampling }: ExportSettings, log: Log): Promise<TraceExport> {
   const { trace, TracerProvider, BatchSpanProcessor, OTLPTraceExporter, detectResources, envDetector } = packages;
@@ -61,7 +62,7 @@ async function start(packages: Packages, { url, sampling }: ExportSettings, log:
   return {
     api: {
       getTracer: (name, version) =>
-        decideRoots(provider.getTracer(name, version) as ReturnType<TraceApi['getTracer']>, sampling),
+        decideRoots(provider.getTracer(name, version) as ReturnType<TraceApi['getTracer']>, rootRatioOf(sampling)),
       setSpanContext: trace.setSpanContext.bind(trace) as TraceApi['setSpanContext'],
     },
     // A failure of the export is already in the log.

@@ -1,12 +1,11 @@
 /** Which traces `callboard serve` records: the samplers that OTEL_TRACES_SAMPLER names. */
 import { CallboardError } from '../core/errors.ts';
-import { NO_PARENT, type SpanLike, type TracerLike } from '../protocol/trace-api.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Packages = typeof import('@opentelemetry/sdk-trace');
 export type Sampler = NonNullable<NonNullable<ConstructorParameters<Packages['TracerProvider']>[0]>['sampler']>;
 
-export type Sampling = {
+export type TraceSampling = {
   /** The value of OTEL_TRACES_SAMPLER, or its default. */
   readonly setting: string;
   /** One of SAMPLERS. */
@@ -28,7 +27,7 @@ const DEFAULT_SAMPLER = `${PARENT_BASED}traceidratio`;
 const DEFAULT_RATIO = 0.01;
 
 /** Throws `invalid_argument` for a sampler or a ratio that is not supported. */
-export function samplingOf(env: Environment): Sampling {
+export function samplingOf(env: Environment): TraceSampling {
   const setting = env['OTEL_TRACES_SAMPLER'] || DEFAULT_SAMPLER;
   const name = setting.replace(PARENT_BASED, '');
   if (!isSampler(name))
@@ -46,38 +45,20 @@ function isSampler(name: string): name is keyof typeof SAMPLERS {
   return Object.hasOwn(SAMPLERS, name);
 }
 
-/** The SDK's part of the sampling. A parent-based one leaves the decision about new traces to `decideRoots`. */
-export function samplerOf(packages: Packages, { name, parentBased, ratio }: Sampling): Sampler {
+/** The SDK's part of the sampling. A parent-based one leaves the decision about new traces to `rootRatioOf`. */
+export function samplerOf(packages: Packages, { name, parentBased, ratio }: TraceSampling): Sampler {
   if (parentBased) return new packages.ParentBasedSampler({ root: new packages.AlwaysOnSampler() });
   return SAMPLERS[name](packages, ratio);
 }
 
 /**
- * Decides about new traces before the SDK is asked, because asking costs every call that is not recorded more than the
- * rest of its tracing. Only for a parent-based sampling: its later decisions follow the first one, so that a random
- * number serves as well as the id of the trace.
+ * The part of new traces that are recorded, for `decideRoots`; null if the SDK decides. With a parent-based sampler later
+ * decisions follow the first one, so that a random number serves as well as the id of the trace.
  */
-export function decideRoots(tracer: TracerLike, { name, parentBased, ratio }: Sampling): TracerLike {
-  const recorded = name === 'traceidratio' ? ratio : name === 'always_on' ? 1 : 0;
-  if (!parentBased || recorded === 1) return tracer;
-  return {
-    startSpan: (text, options, context) =>
-      context === NO_PARENT && Math.random() >= recorded ? DECLINED : tracer.startSpan(text, options, context),
-    startActiveSpan: (text, options, context, run) => tracer.startActiveSpan(text, options, context, run),
-  };
+export function rootRatioOf({ name, parentBased, ratio }: TraceSampling): number | null {
+  if (!parentBased || name === 'always_on') return null;
+  return name === 'traceidratio' ? ratio : 0;
 }
-
-/** A span that is not recorded. Its ids are valid, which says that a sampler decided; nobody is told them. */
-const DECLINED: SpanLike = {
-  spanContext: () => ({ traceId: 'f'.repeat(32), spanId: 'f'.repeat(16), traceFlags: 0 }),
-  isRecording: () => false,
-  setAttributes() {},
-  addEvent() {},
-  addLink() {},
-  setStatus() {},
-  updateName() {},
-  end() {},
-};
 
 function wrong(name: string, detail: string): CallboardError {
   return new CallboardError('invalid_argument', `${name}: ${detail}`);

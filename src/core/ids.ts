@@ -6,7 +6,7 @@ import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS, USER_GIVEN_CHARS
 export const ID_PATTERN = '[A-Za-z0-9_.:@~-]{1,128}';
 /** Names of actions and events: the pattern without its anchors. */
 export const NAME_PATTERN = '[A-Za-z][A-Za-z0-9_.:-]{0,127}';
-/** The characters that no user id and no trace id holds, as they stand inside the brackets of a pattern. */
+/** The characters that no user id and no trace id contains, as a part of a pattern's character class. */
 export const CONTROL_CHARS = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029';
 const ID = new RegExp(`^${ID_PATTERN}$`);
 const NAME = new RegExp(`^${NAME_PATTERN}$`);

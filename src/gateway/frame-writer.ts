@@ -52,7 +52,7 @@ export class FrameWriter {
     return this.#open ? this.#buffer.backlog : 0;
   }
 
-  /** Whether so many bytes wait (BACK_PRESSURE_BYTES) that no further commands should be sent. */
+  /** Whether BACK_PRESSURE_BYTES or more wait, so that no further commands should be sent. */
   get behind(): boolean {
     return this.backlog >= BACK_PRESSURE_BYTES;
   }

@@ -14,7 +14,7 @@ const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HANDSHAKE_MS, ALPNProtoco
 
 /**
  * Creates the HTTP server with TLS. Sockets count as accepted before their handshake, so peers that never complete it
- * are bounded like others. After the handshake the handler is told which socket takes the place of the accepted one.
+ * are bounded like others. After the handshake the handler learns which socket replaces the accepted one.
  */
 export function createTlsServer(handler: RequestHandler, certificate: Certificate, options: HttpOptions): Server {
   const merged: ServerOptions = { ...options, ...TLS, ...certificate };

@@ -80,7 +80,7 @@ export class UnreadBytes {
   }
 
   /**
-   * The error to send instead of a response of so many bytes, if the requester is or would be over the share; null: it
+   * The error to send instead of a response of this many bytes, if the requester is or would be over the share; null: it
    * may be sent.
    */
   refusal(socket: Writable, bytes: number): CallboardError | null {

@@ -16,7 +16,7 @@ const LABELS_MAX_CHARS = 128;
 
 /**
  * The latest examples: at most one for each shown bucket in a time slot. Keeps none before `begin` is called, so that
- * examples cost nothing while nobody reads them.
+ * examples cost nothing while they are not read.
  */
 export class Exemplars {
   readonly #now: () => number;

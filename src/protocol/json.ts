@@ -144,7 +144,7 @@ function faultOf(text: string, end: number): JsonFault | null {
   return end >= 0 && skipSpace(text, end) === text.length ? null : 'syntax';
 }
 
-/** The decoded member name whose text, quotes included, lies between `start` and `end`. */
+/** The decoded member name whose text, including quotes, is between `start` and `end`. */
 export function nameOf(text: string, start: number, end: number): string {
   const bare = text.slice(start + 1, end - 1);
   return bare.includes('\\') ? String(JSON.parse(text.slice(start, end))) : bare;

@@ -57,7 +57,7 @@ export class SseStream {
   readonly #direct: boolean;
   #members: StreamMember[] = [];
   #closed = false;
-  /** The time since which the reader takes nothing; null while it reads. */
+  /** Since when the reader has read nothing; null while it reads. */
   #blockedAt: number | null = null;
   #drained: PromiseWithResolvers<void> | null = null;
 

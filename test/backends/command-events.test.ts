@@ -1,4 +1,4 @@
-/** Events of commands over both backends: who gets them, and what they cost while nobody listens. */
+/** Events of commands over both backends: who gets them, and what they cost without a subscriber. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMemoryBus } from '../../src/backends/memory/bus.ts';
 import type { Bus } from '../../src/core/bus.ts';
@@ -20,11 +20,20 @@ import { FakeClock } from '../kit/clock.ts';
 
 const ANY: CommandEventFilter = { userId: null, clientId: null, action: null, clientType: null, outcomes: null };
 const crypto = createCrypto('test');
-type Node = { readonly events: CommandEvents; readonly published: string[] };
+type Node = {
+  readonly events: CommandEvents;
+  readonly published: string[];
+  /** How many announcements of other nodes have arrived. */
+  readonly announcements: () => number;
+};
 
 /** A node over this bus that records the topics of what it publishes. */
 function nodeOn(bus: Bus, { nodeId, clock, shared }: { nodeId: string; clock: FakeClock; shared: boolean }): Node {
   const published: string[] = [];
+  let announcements = 0;
+  bus.subscribe('listening', (listening) => {
+    if (listening.nodeId !== nodeId) announcements++;
+  });
   const watched: Bus = {
     hasSubscribers: (kind) => bus.hasSubscribers(kind),
     subscribe: (topic, listener) => bus.subscribe(topic, listener),
@@ -34,7 +43,8 @@ function nodeOn(bus: Bus, { nodeId, clock, shared }: { nodeId: string; clock: Fa
     },
   };
   const capabilities = { shared, exactDedupCounters: true, cheapStreamSummaries: true };
-  return { events: new CommandEvents({ nodeId, backend: { bus: watched, capabilities }, clock, crypto }), published };
+  const events = new CommandEvents({ nodeId, backend: { bus: watched, capabilities }, clock, crypto });
+  return { events, published, announcements: () => announcements };
 }
 
 const heard = (
@@ -177,7 +187,7 @@ describe('events of commands between two nodes', () => {
       expect(here.published).toEqual(['listening', 'listening', 'listening']);
       // The node ends without notice.
       here.events.close();
-      await until(() => there.published.length > 0);
+      await until(() => there.announcements() === here.published.length);
       await clock.advance(LISTENING_MS + 1);
       const before = there.published.length;
       there.events.emit('admitted', command());

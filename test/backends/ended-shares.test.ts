@@ -216,7 +216,7 @@ describe('room for marks', () => {
       const answer = await relay.run('mallory', `m${i}`);
       kinds.push(answer.kind === 'refused' ? answer.code : answer.kind);
     }
-    // Nobody is refused below three quarters of the total.
+    // No user is refused below three quarters of the total.
     expect(kinds).toEqual([...Array.from({ length: 6 }, () => 'admitted'), 'share_exceeded', 'share_exceeded']);
     for (const id of ['a1', 'a2']) expect(await relay.run('alice', id)).toMatchObject({ kind: 'admitted' });
     expect(await relay.run('alice', 'a3')).toEqual({ kind: 'refused', code: 'store_full' });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { admission, ALICE, BOUND, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
-/** More than one search for due commands looks into. */
+/** More scopes than one search for due commands reads. */
 const SCOPES = 300;
 /** Few enough for a busy machine to answer in time. */
 const AT_ONCE = 20;
@@ -23,7 +23,7 @@ describe('the deadlines over Redis', () => {
     return [found].flat();
   };
 
-  it('are found although many scopes without a due command come first, and each such scope is looked into once', async () => {
+  it('are found although many scopes without a due command come first, and each such scope is searched once', async () => {
     const { commands, nodes } = bench.backend;
     for (let first = 0; first < SCOPES; first += AT_ONCE) {
       const ids = Array.from({ length: AT_ONCE }, (_, i) => `c${first + i}`);

@@ -178,7 +178,7 @@ describe('history over Redis', () => {
     expect(await bench.backend.history.ofCommand('alice', 'c2', ALL)).toEqual({ rows: [], next: null, gaps: [] });
   });
 
-  it('writes the rows of a call as one block, which goes once all of its rows are beyond the bound', async () => {
+  it('writes the rows of a call as one block, which is removed once all of its rows are beyond the bound', async () => {
     const { history } = bench.backend;
     const stream = bench.store.key(
       bench.store.partitionOfUser('alice'),

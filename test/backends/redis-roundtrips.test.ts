@@ -22,7 +22,7 @@ const WAYS: readonly (readonly [name: string, fields: string, most: number])[] =
   [
     'their connections, with actions and load',
     'connections(first: 10) { nodes { actions { items { name } } queued } }',
-    4,
+    5,
   ],
   ['callers on connections', 'connections(first: 10) { nodes { pendingRpcs(first: 5) { nodes { rpcId ageMs } } } }', 8],
   ['contexts of connections', 'connections(first: 10) { nodes { contexts(first: 5) { nodes { id taskId } } } }', 6],

@@ -29,6 +29,14 @@ const address = (path: string): string => `${bench.relay.url}/console/${path}`;
 const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const drawer = () => page.locator('.drawer');
 
+/** Answers one operation of the page with this data, until `page.unroute`. */
+async function answerInstead(operation: string, data: object): Promise<void> {
+  await page.route('**/graphql', (route) => {
+    const isIt = String(route.request().postDataJSON().query).includes(`query ${operation}`);
+    return isIt ? route.fulfill({ json: { data } }) : route.fallback();
+  });
+}
+
 /** Opens the drawer from anywhere with `i`, and chooses a client and one of its actions. */
 async function choose(client: string, action: string): Promise<void> {
   await page.goto(address('actions'));
@@ -89,6 +97,23 @@ it('cancels a call that runs', async () => {
   await page.locator('.case-head').getByText('Cancelled', { exact: true }).waitFor();
 });
 
+it('keeps the dialog that cancels a call, and its text, when the call ends and its record goes meanwhile', async () => {
+  const target = { userId: 'alice', clientId: 'kiosk-1', action: 'notes.wait' };
+  const { handle } = await bench.caller.invoke(target, {}, { waitFor: 'acknowledged' });
+  await page.goto(address(`calls/alice/kiosk-1/${handle.commandId}`));
+  await page.getByText('Live', { exact: true }).waitFor();
+  await tabAndEnter(button('Cancel…'));
+  await page.keyboard.type('wrong till');
+  await answerInstead('CallPage', { command: null });
+  await bench.caller.cancel(handle);
+  await page.getByText('keeps the record of this call no longer').waitFor();
+  expect(await page.getByLabel('Reason').inputValue()).toBe('wrong till');
+  await page.unroute('**/graphql');
+  await page.keyboard.press('Enter');
+  await page.getByText('Too late to cancel').waitFor();
+  await page.locator('.case-head').getByText('Cancelled', { exact: true }).waitFor();
+});
+
 it('reveals a payload for a reason, which the audit log then shows', async () => {
   await bench.caller.invoke({ userId: 'alice', clientId: 'kiosk-1', action: 'notes.add' }, { text: 'bread' });
   await page.goto(address('history?stream=alice%2Fclients%2Fkiosk-1&kind=command'));
@@ -106,6 +131,23 @@ it('reveals a payload for a reason, which the audit log then shows', async () =>
   await page.keyboard.press('g');
   await page.keyboard.press('t');
   await page.getByText('asked for by the shop').waitFor();
+});
+
+it('keeps the dialog that disconnects a client, and its text, when the relay forgets the client meanwhile', async () => {
+  await using flaps = await startDoomedClient(bench.relay);
+  await page.goto(address('clients/alice/kiosk-2'));
+  await page.getByText('Live', { exact: true }).waitFor();
+  await tabAndEnter(button('Disconnect…'));
+  await page.keyboard.type('it flaps');
+  await answerInstead('ClientPage', { connection: null });
+  flaps.kill();
+  await page.getByText('The relay has forgotten this client').waitFor();
+  expect(await page.getByLabel('Reason').inputValue()).toBe('it flaps');
+  await page.unroute('**/graphql');
+  await page.keyboard.press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await page.keyboard.press('r');
+  await page.locator('.case-head').getByText('The link went down').waitFor();
 });
 
 it('disconnects a client, which comes back', async () => {
@@ -129,6 +171,12 @@ it('drains a node only after its name was typed', async () => {
   await page.keyboard.type('another');
   await page.keyboard.press('Enter');
   expect(await page.locator('dialog').count()).toBe(1);
+  // The page reads its nodes again by itself. An answer without the node takes nothing away.
+  const completeness = { complete: true, sources: [] };
+  await answerInstead('Nodes', { delivery: { nodes: { nodes: [], completeness } } });
+  await page.getByText('0 nodes reported lately').waitFor();
+  expect(await page.getByLabel(`Type ${name} to drain it`).inputValue()).toBe('another');
+  await page.unroute('**/graphql');
   await tabTo(page.getByLabel(`Type ${name} to drain it`));
   await page.keyboard.press('ControlOrMeta+a');
   await page.keyboard.type(name);

@@ -48,19 +48,24 @@ function operationsOf(request: Request): readonly string[] {
 
 /**
  * Each page with its heading, a text that only its data shows, and all operations that it may send: what is not on the
- * screen is not requested. `COMMAND` stands for the id of a call.
+ * screen is not requested. `COMMAND` is replaced by the id of a call.
  */
 const PAGES: readonly (readonly [path: string, heading: string, text: string, operations: string])[] = [
   ['', 'Overview', 'How calls ended', 'Overview OverviewSeries'],
   ['calls', 'Calls', 'notes.fail', 'Calls CallEvents'],
   ['calls/alice/kiosk-1/COMMAND', 'notes.add', 'What is proven', 'CallPage'],
-  ['waits', 'Waits', 'No caller waits', 'Waits'],
+  ['waits', 'Waits', 'No caller waits', 'Waits CallEvents'],
   ['clients', 'Clients', 'kiosk-1', 'Clients ClientChanges'],
   ['clients/alice/kiosk-1', 'kiosk-1', 'Adds a note', 'ClientPage ClientCalls ClientLinks ClientChanges'],
-  ['clients?view=reconnects', 'Clients that reconnect most', 'No client reconnected in the last hour', 'Flapping'],
+  [
+    'clients?view=reconnects',
+    'Clients that reconnect most',
+    'No client reconnected in the last hour',
+    'Flapping ClientChanges',
+  ],
   ['actions', 'Actions', 'notes.add', 'ActionSample'],
   ['users', 'Users', 'alice', 'Users'],
-  ['users/alice', 'alice', 'clients/kiosk-1', 'UserPage'],
+  ['users/alice', 'alice', 'clients/kiosk-1', 'UserPage ClientChanges'],
   ['history', 'History', 'Whose history?', ''],
   ['history?user=alice', 'History', 'clients/kiosk-1', 'Streams'],
   ['history?stream=alice%2Fclients%2Fkiosk-1', 'clients/kiosk-1', 'messages on this page', 'Messages'],

@@ -125,6 +125,62 @@ describe('one tab', () => {
     await page.getByText('There is no filter “colour”').waitFor();
   });
 
+  it('zooms into a span by mouse and by keyboard; the URL keeps it over reload, back and forward', async () => {
+    await page.goto(address(''));
+    const plot = page.getByRole('img', { name: 'Admitted' });
+    await plot.scrollIntoViewIfNeeded();
+    const box = await plot.boundingBox();
+    if (!box) throw new Error('the plot has no place');
+    const [y, quarter] = [box.y + box.height / 2, box.width / 4];
+    await page.mouse.move(box.x + quarter, y);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 3 * quarter, y, { steps: 3 });
+    await page.mouse.up();
+    const chosen = page.getByRole('navigation', { name: 'Window' }).locator('[aria-current]');
+    await chosen.getByText(/^..:..:.. to ..:..:.. UTC$/).waitFor();
+    const [from = NaN, to = NaN] = spanOf(page).map((end) => Date.parse(end ?? ''));
+    // Half of 15 minutes, to the second at both ends.
+    expect(Math.abs(to - from - 450_000)).toBeLessThan(15_000);
+    const dragged = page.url();
+    await page.reload();
+    await chosen.getByText(' to ').waitFor();
+    expect(page.url()).toBe(dragged);
+
+    await page.keyboard.press('z');
+    await page.getByLabel('From, UTC').fill('nonsense');
+    await page.keyboard.press('Enter');
+    await page.getByText('“nonsense” is not a time').waitFor();
+    const typed = [-3_600_000, -1_800_000].map((ago) => `${new Date(Date.now() + ago).toISOString().slice(0, 19)}Z`);
+    await page.getByLabel('From, UTC').fill(typed[0] ?? '');
+    await page.getByLabel('To, UTC').fill(typed[1] ?? '');
+    await page.keyboard.press('Enter');
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    await expect.poll(() => spanOf(page)).toEqual(typed);
+    await page.keyboard.press('[');
+    await expect.poll(() => spanOf(page).map((end) => Date.parse(end ?? ''))).toSatisfy(isQuarterHour);
+    await page.goBack();
+    await expect.poll(() => spanOf(page)).toEqual(typed);
+    await chosen.getByText(typed[0]?.slice(11, 19) ?? '').waitFor();
+    await page.goBack();
+    expect(page.url()).toBe(dragged);
+    await page.goForward();
+    await chosen.getByText(typed[0]?.slice(11, 19) ?? '').waitFor();
+  });
+
+  it.each([
+    ['from=yesterday&to=14%3A00', '“yesterday” is not a time.'],
+    ['from=2026-11-21T14%3A00', 'only one end of a span.'],
+    ['from=2020-01-01T00%3A00&to=2020-01-01T01%3A00', 'the span is older.'],
+    ['window=fortnight', 'There is no window “fortnight”.'],
+  ])('says what is wrong with ?%s, and shows the last 15 minutes', async (query, sentence) => {
+    await page.goto(address(`?${query}`));
+    await page.getByText(sentence).waitFor();
+    await page.getByText('The plots show the last 15 min.').waitFor();
+    const window = page.getByRole('navigation', { name: 'Window' });
+    expect(await window.locator('[aria-current]').innerText()).toBe('Last 15 min');
+    await page.getByRole('img', { name: 'Admitted' }).waitFor();
+  });
+
   it('closes its stream while it is hidden or paused, and opens it again', async () => {
     await page.goto(address('clients'));
     const live = page.getByText('Live', { exact: true });
@@ -144,6 +200,14 @@ describe('one tab', () => {
     await live.waitFor();
   });
 });
+
+/** The ends of the span in the URL. */
+function spanOf(page: Page): readonly (string | null)[] {
+  const { searchParams } = new URL(page.url());
+  return [searchParams.get('from'), searchParams.get('to')];
+}
+
+const isQuarterHour = ([from = NaN, to = NaN]: readonly number[]): boolean => to - from === 900_000;
 
 it('new calls wait behind a bar, and a stream that breaks comes back without a lost row', async () => {
   await using proxy = await startTcpProxy(bench.relay.url);

@@ -107,7 +107,7 @@ test('a viewer that lost the relay reconnects by itself, and sees changes that i
   const reader = await demo.open('reader');
   demo.proxy.cut();
   await reader.locator('#status', { hasText: /waiting|connecting/ }).waitFor();
-  // The application continues without a relay, so no viewer is told of this task.
+  // The application continues without a relay, so no viewer gets an event about this task.
   const seen = await reader.locator('#tasks li').count();
   const tasks = async (): Promise<unknown[]> => (await fetch(demo.pages[0]?.url.replace(/\w+$/, 'tasks') ?? '')).json();
   await vi.waitFor(async () => expect((await tasks()).length).toBeGreaterThan(seen), { timeout: 15_000 });

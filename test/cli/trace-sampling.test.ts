@@ -2,8 +2,9 @@
 import * as sdk from '@opentelemetry/sdk-trace';
 import { trace } from '@opentelemetry/api';
 import { describe, expect, it } from 'vitest';
-import { decideRoots, samplerOf, samplingOf } from '../../src/cli/trace-sampling.ts';
+import { rootRatioOf, samplerOf, samplingOf } from '../../src/cli/trace-sampling.ts';
 import type { TraceContext } from '../../src/core/trace-context.ts';
+import { decideRoots } from '../../src/platform/trace-roots.ts';
 import { createTracing, type TraceApi } from '../../src/platform/tracing.ts';
 
 const SAMPLED: TraceContext = {
@@ -31,7 +32,7 @@ function tracingWith(sampler: string, ratio?: string) {
     startActiveSpan: sdkTracer.startActiveSpan.bind(sdkTracer),
   };
   const setSpanContext = trace.setSpanContext.bind(trace) as TraceApi['setSpanContext'];
-  const api: TraceApi = { getTracer: () => decideRoots(tracer, sampling), setSpanContext };
+  const api: TraceApi = { getTracer: () => decideRoots(tracer, rootRatioOf(sampling)), setSpanContext };
   const tracing = createTracing(api, { version: '1', namesUsers: false });
   if (!tracing) throw new Error('no tracing');
   return { counted, start: (parent: TraceContext | null) => tracing.start('server', 'work', parent) };

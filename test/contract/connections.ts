@@ -258,7 +258,7 @@ function forgetting(bench: () => Bench): void {
     expect(await ids(bench(), ALL)).toEqual([]);
   });
 
-  it('counts a silent link that nobody closed as lost after DEAD_MS, and forgets it like any other', async () => {
+  it('counts a silent link that was never closed as lost after DEAD_MS, and forgets it like any other', async () => {
     await bench().backend.connections.connect(hello('alice', 'tab'));
     const states: [number, Connection['disconnectCause'] | string][] = [
       [STALE_MS - 1, 'connected'],

@@ -33,7 +33,7 @@ export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}
     const ids = async (userId = 'alice') =>
       (await history.messages(userId, 'sites/a/events', EVERY, ALL))?.rows.map(({ row }) => row.id);
 
-    it('retains a message once, whoever sends it again and however it has changed', async () => {
+    it('retains a message once, even if another sender repeats it or its content has changed', async () => {
       expect(await history.ingest(event('m1'))).toMatchObject({ kind: 'retained', message: { id: 'm1' } });
       expect(await history.ingest(event('m1'))).toEqual({ kind: 'duplicate', messageId: 'm1' });
       expect(await history.ingest(event('m1', { instanceId: 'i2', suffix: 'other' }))).toMatchObject({

@@ -124,7 +124,7 @@ function ends(bench: () => Bench): void {
     ]);
   });
 
-  it('keeps the end of a link that went silent and that nobody closed, when its row is forgotten', async () => {
+  it('keeps the end of a silent link that was never closed, when its row is forgotten', async () => {
     const { connections } = bench().backend;
     const { epoch } = await connect();
     await bench().advance(PING_MS);

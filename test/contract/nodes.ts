@@ -130,7 +130,7 @@ export function nodeContract(name: string, make: MakeBench): void {
       expect(await nodes.due(1)).toEqual([keyFor('near')]);
       for (const id of ['near', 'other']) expect((await expire(id)).kind).toBe('settled');
       expect(await due()).toEqual([]);
-      // Both scopes were looked into and had nothing due: an earlier deadline counts all the same.
+      // Both scopes were searched and had nothing due. An earlier deadline counts nevertheless.
       for (const scopeId of ['a', 'b']) await admit(`new-${scopeId}`, scopeId, 1_000);
       await bench.advance(1_000);
       expect((await due()).sort()).toEqual(['new-a', 'new-b']);

@@ -52,7 +52,7 @@ describe('the rows that a client reports over its link', () => {
     expect((await at.core.contexts.count(admin, {})).count).toBe(0);
   });
 
-  it('of a silent link that nobody closes disappear too', async () => {
+  it('of a silent link that is never closed disappear too', async () => {
     await using at = await testCore();
     const { session } = await connect(at.core, user('alice'));
     await session.report(report(snapshot(context('a')), snapshot(browserWindow('w'))));

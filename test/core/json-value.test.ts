@@ -6,7 +6,7 @@ import { RawJson, trustJson, writeJson } from '../../src/core/json.ts';
 const raw = (text: string): RawJson => new RawJson(trustJson(text));
 
 describe('writeJson', () => {
-  it('writes each text unchanged, wherever it stands', () => {
+  it('writes each text unchanged, at any place', () => {
     expect(writeJson(raw('1.50'))).toBe('1.50');
     expect(writeJson({ a: raw('{ "x":1e400 }'), b: [raw('1.0'), undefined, raw('"\\u0041"')], c: undefined })).toBe(
       '{"a":{ "x":1e400 },"b":[1.0,null,"\\u0041"]}',

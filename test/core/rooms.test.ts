@@ -39,7 +39,7 @@ describe('the list of users', () => {
     expect(paged).toEqual(whole.nodes);
   });
 
-  it.each(['connections', 'history'] as const)('loses nobody when the store of %s returns short pages', async (cut) => {
+  it.each(['connections', 'history'] as const)('loses no user if the %s store returns short pages', async (cut) => {
     const rooms = testRooms();
     const { connections, history } = rooms.backend;
     for (const userId of ['a', 'b', 'd', 'f']) await connections.connect(hello(userId, 'tab'));

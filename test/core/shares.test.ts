@@ -40,7 +40,7 @@ describe('a share', () => {
     expect(alice.refusal('waits', 1)).toBe('share_exceeded');
   });
 
-  it('names itself in the refusal and then takes nothing', () => {
+  it('names itself in the refusal, and reserves nothing', () => {
     const alice = shares().of('alice');
     alice.claim('waits', 5);
     const refused = (): void => alice.claim('waits', 1);

@@ -443,7 +443,7 @@ describe('a subscription', () => {
     expect((await at.core.sites.session(alice, at.sessionId))?.subscribers).toBe(0);
   });
 
-  it('keeps 100 events for a slow reader, counts the others, and delays nobody', async () => {
+  it('keeps 100 events for a slow reader, counts the others, and delays no other reader', async () => {
     await using at = await board();
     const idle = await at.core.sites.subscribe(at.holder, at.sessionId, null);
     const quick = await listen(at, alice);

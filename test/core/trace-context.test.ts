@@ -72,7 +72,7 @@ describe('tracestate', () => {
     expect(stateOf(text)).toBeNull();
   });
 
-  it('is cut to 512 characters: long members go first, then the last ones', () => {
+  it('is cut to 512 characters: long members are removed first, then the last ones', () => {
     const long = `long=${'x'.repeat(200)}`;
     const short = Array.from({ length: 10 }, (_, i) => `k${i}=${'y'.repeat(40)}`);
     expect(stateOf([long, ...short].join())).toBe(short.join());

@@ -33,7 +33,7 @@ const unanswered = without(annAnswer);
 /** No client ran it, and no client answered it. */
 const neverRan = [without(annRun), without({ event: 'run-end', user: 'ann' })] as const;
 const expired = changed(annRecord, { outcome: 'expired', execution: 'not_written', dispatched: false, bound: null });
-const toldExpired = changed(annAnswer, { outcome: 'expired', execution: 'not_written', canary: null, by: null });
+const answeredExpired = changed(annAnswer, { outcome: 'expired', execution: 'not_written', canary: null, by: null });
 const unknown = [
   changed(annRecord, { outcome: 'outcome_unknown', execution: 'may_have_run' }),
   changed(annAnswer, { outcome: 'outcome_unknown', execution: 'may_have_run', canary: null, by: null }),
@@ -57,7 +57,7 @@ const BROKEN: readonly Broken[] = [
     'a command that expired beside its connected client',
     'I1',
     'not brought to a client that was connected all the time',
-    () => storyWith(later({ event: 'phase', phase: 'load' }, 2_000), ...neverRan, expired, toldExpired),
+    () => storyWith(later({ event: 'phase', phase: 'load' }, 2_000), ...neverRan, expired, answeredExpired),
   ],
   [
     'a command that expired long after a fault was over',
@@ -68,7 +68,7 @@ const BROKEN: readonly Broken[] = [
         later({ event: 'phase', phase: 'load' }, 2_000),
         ...neverRan,
         expired,
-        toldExpired,
+        answeredExpired,
         after({ event: 'link', user: 'ben' }, fault, { event: 'heal', id: 1 }),
         later(annAnswer, 21_000),
       ),
@@ -87,7 +87,7 @@ const BROKEN: readonly Broken[] = [
   ],
   ['an admitted command without a record', 'I2', 'lost', () => storyWith(without(annRecord))],
   [
-    'a record that nobody asked for',
+    'a record that no caller requested',
     'I2',
     'unexpected',
     () => storyWith(without({ event: 'attempt', user: 'ann' }), unanswered),
@@ -127,13 +127,13 @@ const BROKEN: readonly Broken[] = [
   [
     'an answer to a wait that is not',
     'I4',
-    'an answer that nobody waited for',
+    'an answer without a wait',
     () => storyWith(after(annAnswer, answer(ANN, 'w9'))),
   ],
   [
     'an answer that the record denies',
     'I4',
-    'told otherwise than the record says',
+    'an answer that differs from the record',
     () =>
       storyWith(changed(annAnswer, { outcome: 'outcome_unknown', execution: 'may_have_run', canary: null, by: null })),
   ],
@@ -162,9 +162,9 @@ const BROKEN: readonly Broken[] = [
     `${ANN_ID} w3`,
   ],
   [
-    'an end that is told before it is on record',
+    'an answer before the end was recorded',
     'I4',
-    'told before the record said so',
+    'an answer before the end was recorded',
     () => storyWith(later({ event: 'cap' }, 100), after({ event: 'cap' }, { event: 'live', ...ANN, since: 50e6 })),
   ],
   [
@@ -224,7 +224,7 @@ const BROKEN: readonly Broken[] = [
     'a run of a command that is recorded as never written',
     'I8',
     'ran though it is proven not to have',
-    () => storyWith(without({ event: 'link', user: 'ann' }), expired, toldExpired),
+    () => storyWith(without({ event: 'link', user: 'ann' }), expired, answeredExpired),
   ],
   [
     'a run of a command that was refused',
@@ -359,7 +359,7 @@ describe('the checker', () => {
     ['an end just within its time', () => storyWith(later(annRun, 44_000))],
     [
       'an expiry while the client was away',
-      () => storyWith(without({ event: 'link', user: 'ann' }), ...neverRan, expired, toldExpired),
+      () => storyWith(without({ event: 'link', user: 'ann' }), ...neverRan, expired, answeredExpired),
     ],
     [
       'an expiry that a fault explains',
@@ -368,7 +368,7 @@ describe('the checker', () => {
           later({ event: 'phase', phase: 'load' }, 2_000),
           ...neverRan,
           expired,
-          toldExpired,
+          answeredExpired,
           after({ event: 'link', user: 'ben' }, fault),
         ),
     ],

@@ -41,7 +41,7 @@ const cut = after(LOAD, fault('redis-cut', '0'), heal);
 const pause = after(LOAD, fault('redis-pause', '0'), heal);
 const stop = after(LOAD, fault('relay-drain'), heal);
 const flip = after(LOAD, fault('spill-flip', '0'), heal);
-const toldUnknown = changed(annAnswer, UNKNOWN);
+const answeredUnknown = changed(annAnswer, UNKNOWN);
 const endedUnknown = changed(annRecord, { outcome: UNKNOWN.outcome, execution: UNKNOWN.execution });
 const refused = (code: string) => after(annAttempt, attempt(ANN, 'w5'), { event: 'refused', ...ANN, wait: 'w5', code });
 
@@ -50,10 +50,10 @@ type Reported = readonly [says: string, promise: PromiseName, events: () => read
 const BROKEN: readonly (readonly [...Reported, what: string])[] = [
   ['a wait of 33 s with a budget of 30', 'prompt', () => storyWith(later(annAnswer, 33_000)), 'a wait that hung'],
   [
-    'a caller of a killed relay who is told after 16 s',
+    'a caller of a killed relay who gets the outcome after 16 s',
     'recovery',
     () => storyWith(kill, later(annRun, 16_000)),
-    'not taken up within 15 s',
+    'did not go on within 15 s',
   ],
   [
     'a client at work whose link was back after 16 s',
@@ -64,34 +64,39 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
         after({ event: 'run-end', user: 'ann' }, link(true)),
         later({ event: 'run-end', user: 'ann' }, 16_000),
       ),
-    'not taken up within 15 s',
+    'did not go on within 15 s',
   ],
   [
-    'an asking anew that finds nothing',
+    'a repeated request that finds nothing',
     'reattached',
     () => storyWith(after(annAnswer, askedAgain, { event: 'refused', ...ANN, wait: 'c1.again1', code: 'not_found' })),
-    'a recorded end that was not given',
+    'a recorded end that a relay did not return',
   ],
-  ['a cut that nobody noticed', 'noticed', () => storyWith(cut), 'a loss that nobody noticed'],
+  ['a cut that no relay noticed', 'noticed', () => storyWith(cut), 'a loss that no relay noticed'],
   [
     'a relay that was fenced, and noticed no loss',
     'noticed',
     () => storyWith(cut, after(annAttempt, { ...lost, cause: 'fenced' })),
-    'a loss that nobody noticed',
+    'a loss that no relay noticed',
   ],
   [
-    'a caller who is told 6 s after the loss was noticed',
-    'told',
+    'a caller who is answered 6 s after the loss was noticed',
+    'answered',
     () => storyWith(cut, after(annAttempt, lost), later(annAnswer, 6_000)),
     'left waiting after a loss',
   ],
   [
     'an end that no client reported',
-    'told',
+    'answered',
     () => storyWith(cut, without(annRun), without({ event: 'run-end', user: 'ann' })),
-    'told completed though no client ran it',
+    'reported as completed though no client ran it',
   ],
-  ['an unknown outcome', 'drained', () => storyWith(stop, toldUnknown, endedUnknown), 'an outcome that a stop cost'],
+  [
+    'an unknown outcome',
+    'drained',
+    () => storyWith(stop, answeredUnknown, endedUnknown),
+    'an outcome that a stop lost',
+  ],
   [
     'a refusal after the stop',
     'drained',
@@ -108,7 +113,7 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
     'two relays stopped at once',
     'drained',
     () => storyWith(after(LOAD, fault('relay-drain'), fault('relay-drain', 'b', 2), heal, { event: 'heal', id: 2 })),
-    'stopped before the one before was back',
+    'stopped before the previous one was back',
   ],
   ['a second process', 'single', () => storyWith(after(LOAD, twin('live', 'in'))), 'two processes of one node'],
   [
@@ -121,7 +126,7 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
     'a first process that never noticed',
     'single',
     () => storyWith(after(LOAD, twin('paused', 'in'))),
-    'taken over, and the first never said so',
+    'taken over, and the first process never noticed',
   ],
   ['other bytes', 'payloads', () => storyWith(flip, after(annAnswer, payload('wrong'))), 'bytes that were never sent'],
   [
@@ -134,7 +139,7 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
     'a node that was fenced after it',
     'amnesty',
     () => storyWith(pause, after(annAttempt, { ...lost, cause: 'fenced' })),
-    'a node that was ended by the absence of the store',
+    'a node that was ended by an outage of the store',
   ],
 ];
 
@@ -146,11 +151,15 @@ const KEPT: readonly Reported[] = [
     () => storyWith(after(annAttempt, fault('relay-pause')), later(annRun, 40_000), after(annRun, heal)),
   ],
   [
-    'a wait at a relay that was gone for a while, and was asked anew',
+    'a wait at a relay that was gone for a while, whose caller asked again',
     'prompt',
     () => storyWith(after(annAttempt, fault('relay-kill')), later(annRun, 40_000), after(annRun, heal)),
   ],
-  ['a caller of a killed relay who is told after 14 s', 'recovery', () => storyWith(kill, later(annRun, 14_000))],
+  [
+    'a caller of a killed relay who gets the outcome after 14 s',
+    'recovery',
+    () => storyWith(kill, later(annRun, 14_000)),
+  ],
   [
     'a client at work whose link was back at once',
     'recovery',
@@ -165,17 +174,21 @@ const KEPT: readonly Reported[] = [
         without(annRun),
         without({ event: 'run-end', user: 'ann' }),
         later(annAnswer, 29_000),
-        toldUnknown,
+        answeredUnknown,
         endedUnknown,
       ),
   ],
   [
-    'an asking anew that is given the end',
+    'a repeated request that gets the end',
     'reattached',
     () => storyWith(after(annAnswer, askedAgain, answer(ANN, 'c1.again1'))),
   ],
   ['a cut that a relay noticed', 'noticed', () => storyWith(cut, after(annAttempt, lost))],
-  ['a caller who is told 4 s after', 'told', () => storyWith(cut, after(annAttempt, lost), later(annAnswer, 4_000))],
+  [
+    'a caller who is answered 4 s after it',
+    'answered',
+    () => storyWith(cut, after(annAttempt, lost), later(annAnswer, 4_000)),
+  ],
   [
     'a refusal by the relay that stops',
     'drained',
@@ -187,7 +200,11 @@ const KEPT: readonly Reported[] = [
     'single',
     () => storyWith(after(LOAD, twin('paused', 'in'), { ...lost, cause: 'fenced' })),
   ],
-  ['a payload that is said to be missing', 'payloads', () => storyWith(flip, after(annAnswer, payload('unavailable')))],
+  [
+    'a payload that is reported as missing',
+    'payloads',
+    () => storyWith(flip, after(annAnswer, payload('unavailable'))),
+  ],
   ['no word of a loss', 'amnesty', () => storyWith(pause)],
 ];
 

@@ -31,7 +31,7 @@ test('frames that are sent for each command are read alike with a space and with
   );
 });
 
-test('an invoke is read alike with a space and without, whatever its members contain and in any order', () => {
+test('an invoke has the same meaning with a space and without, whatever its members contain and in any order', () => {
   const odd = fc.constantFrom('', 'é', 'a"b', 'a\\b', 'a\u0001', 'a b', 'x'.repeat(129), '\ud800', '__proto__');
   const id = fc.oneof({ weight: 12, arbitrary: fc.stringMatching(/^[A-Za-z][A-Za-z0-9_.:-]{0,20}$/) }, odd);
   const absent = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 1 });

@@ -179,7 +179,7 @@ describe('frame limits', () => {
     }
   });
 
-  test('a wall clock that is set back blocks nobody for longer than the bucket takes to fill', async () => {
+  test('a wall clock that is set back blocks no link for longer than the bucket takes to fill', async () => {
     let now = 1_000_000;
     const clock = { now: () => now, after: () => () => {}, every: () => () => {} };
     const bucket = new Bucket(clock, { perSecond: 100, burst: 200 });

@@ -35,7 +35,7 @@ describe('the reading of a link', () => {
     expect([inbound.paused, calls]).toEqual([false, ['pause', 'resume']]);
   });
 
-  test("counts the bytes of the user's other links, and nobody else's", async () => {
+  test("counts the bytes of the user's other links, and those of no other user", async () => {
     const { clock, calls, open } = reading();
     const [one, other, bob] = [open('alice'), open('alice'), open('bob')];
     one.charge(2 * PER_SECOND);

@@ -20,7 +20,7 @@ test('a short body that is sent again is parsed once, and the result cannot be c
   expect(parsed).toHaveLength(2);
 });
 
-test('different bytes that Latin-1 would read alike are told apart', () => {
+test('different bytes that are equal as Latin-1 are distinguished', () => {
   const read = createBodyReader(parseBody);
   expect(read(Buffer.from('{"query":"é"}'))).toMatchObject({ query: 'é' });
   expect(() => read(Buffer.from('{"query":"é"}', 'latin1'))).toThrow('UTF-8');

@@ -47,7 +47,7 @@ describe('a shared subscription', () => {
     await until(() => server.news.sources() === 0 && server.news.lifetimes() === 0);
   });
 
-  it('gives nobody what another member selected', async () => {
+  it('gives no member what another member selected', async () => {
     await using server = await opened();
     const [a, b] = [await listening(server), await listening(server, { room: 'b' })];
     const aliased = await listening(server, {

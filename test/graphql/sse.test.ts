@@ -158,7 +158,7 @@ describe('an event stream', () => {
     slow.destroy();
   });
 
-  it('is cut when its reader takes nothing for too long', async () => {
+  it('is cut when its reader reads nothing for too long', async () => {
     await using server = await startGraphqlServer();
     const opened = server.subscriptions.opened.promise;
     const slow = await openPaused(server, { query: 'subscription { text(size: 900000) }' });
@@ -214,7 +214,7 @@ describe('the number of event streams', () => {
 });
 
 describe('a reservation', () => {
-  it('cannot be used by anybody else, for whom it does not exist', async () => {
+  it('cannot be used by another requester, for whom it does not exist', async () => {
     await using server = await startGraphqlServer();
     const token = await reserve(server);
     for (const requester of ['bob', 'admin']) {
@@ -249,7 +249,7 @@ describe('a reservation', () => {
     expect(stream.text()).toContain('event: next\ndata: {"id":"early","payload":{"data":{"me":"alice"}}}\n\n');
   });
 
-  it('expires when nobody opens it, and no longer counts', async () => {
+  it('expires if it is not opened, and no longer counts', async () => {
     await using server = await startGraphqlServer();
     const tokens = [];
     for (let n = 0; n < SSE_PER_PRINCIPAL; n++) tokens.push(await reserve(server));

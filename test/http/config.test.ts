@@ -71,7 +71,7 @@ describe('configuration', () => {
     expect(faultsOf({ CALLBOARD_ADMIN_TOKEN: `ops=${token}`, CALLBOARD_METRICS_TOKEN: token })).toEqual({
       CALLBOARD_METRICS_TOKEN: 'must not be the token of an administrator',
     });
-    // The token of the scraper admits nobody else, so it does not count as a credential.
+    // The token of the scraper admits only the scraper, so it does not count as a credential.
     expect(readConfig({ CALLBOARD_METRICS_TOKEN: token }, []).generated).toBe(true);
   });
 

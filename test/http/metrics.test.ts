@@ -59,7 +59,7 @@ describe('the token of the scraper', () => {
     expect(await Promise.all(statuses)).toEqual([401, 200, 200]);
   });
 
-  it('admits nobody if none is set', async () => {
+  it('admits no request if none is set', async () => {
     await using other = await startHttpRelay();
     expect((await other.ask('/metrics', { token: 'undefined' })).status).toBe(401);
     expect((await other.ask('/metrics', { token: null })).status).toBe(401);

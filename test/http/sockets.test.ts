@@ -193,7 +193,7 @@ async function untilStuck({ near }: Pair): Promise<void> {
 }
 
 describe('the watch on readers', () => {
-  it('cuts a reader that takes nothing, and not earlier', async () => {
+  it('cuts a reader that reads nothing, and not earlier', async () => {
     await using at = await pair();
     await untilStuck(at);
     await at.clock.advance(READ_NOTHING_MS);

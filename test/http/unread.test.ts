@@ -63,7 +63,7 @@ describe('unread bytes', () => {
     await tick();
     expect([small, large, honest].map(({ destroyed }) => destroyed)).toEqual([false, true, false]);
     expect(held('alice')).toBe(small.writableLength);
-    // Nobody is over the guarantee now, and no socket is cut while the total is not reached.
+    // No user is over the guarantee now, and no socket is cut while the total is not reached.
     const third = open(user('carol'), 200_000);
     const fourth = open(user('dave'), 200_000);
     await tick();

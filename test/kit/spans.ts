@@ -19,7 +19,7 @@ export type Spans = {
   readonly api: TraceApi;
   /** The spans that have ended, in that order. */
   readonly ended: () => readonly ReadableSpan[];
-  /** Waits until so many spans have ended, and draws them: `trees`. */
+  /** Waits until this many spans have ended, and draws them: `trees`. */
   drawn(count: number): Promise<readonly string[]>;
 };
 

@@ -25,7 +25,7 @@ function counted(values: readonly number[]): Int32Array {
   return counts;
 }
 
-it('a bucket stands for each duration in it, up to the longest life of a command, with an error of 6 % at most', () => {
+it('a bucket represents each duration in it, up to the longest life of a command, with an error of 6 % at most', () => {
   fc.assert(
     fc.property(duration, (ms) => {
       expect(Math.abs(durationOf(bucketOf(ms)) - ms) / ms).toBeLessThanOrEqual(0.06);

@@ -155,7 +155,7 @@ test('callboard opens a relay that serves the browser libraries', async () => {
   expect(statuses.match(/^\d+$/gm)).toEqual(['200', '200', '200']);
 });
 
-test('the examples of docs/clients.md run as they stand', async () => {
+test('the examples of docs/clients.md run unchanged', async () => {
   await using relay = await startRealRelay();
   const folder = packed.installed('callboard-client');
   const names = ['client.mjs', 'call.mjs', 'host.mjs', 'viewer.mjs', 'admin.mjs'];

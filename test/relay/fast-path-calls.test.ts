@@ -56,7 +56,7 @@ type Call = { readonly path: string; readonly ask: Ask; readonly requester?: str
 
 /**
  * Repeats a call until its document is known to the fast path. Each time the answer must equal that of the slow path.
- * `<id>` stands for a new id in each call.
+ * `<id>` is replaced by a new id in each call.
  */
 async function alike({ path, ask: requested, requester = 'alice' }: Call, times = 2): Promise<Answer> {
   const token = requester === 'wrong' ? 'wrong' : await at.token(requester);

@@ -1,4 +1,4 @@
-/** A hostile text costs almost nothing, wherever a relay takes text. */
+/** A hostile text costs almost nothing in any place where a relay accepts text. */
 import { resolverOf } from '../rest/kit/schema-values.ts';
 import {
   getNamedType,

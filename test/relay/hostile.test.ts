@@ -83,7 +83,7 @@ describe('a bad token', () => {
     expect(closed).toBe(token.length > 8192 ? 4400 : 4401);
   });
 
-  it('too many times gets a retry time, and locks out nobody who was valid before', async () => {
+  it('too many times gets a retry time, and locks out no token that was valid before', async () => {
     const answers: Answer[] = [];
     for (let i = 0; i < 30; i++) answers.push(await at.ask('/users', { token: `planted-broken-token-${i}` }));
     expect(answers.at(-1)?.status).toBe(429);

@@ -81,7 +81,7 @@ describe('1. An action advertisement is evidence of capability, not authorizatio
     expect((await first).json?.['outcome']).toBe('completed');
   });
 
-  it('and states it, wherever actions are shown', () => {
+  it('and states it in every listing of actions', () => {
     expect(schema.getType('ActionAdvertisement')?.description).toMatch(
       /evidence that the client can run it, never that a caller may invoke it/,
     );

@@ -194,7 +194,7 @@ describe('requests for a command that another request admitted', () => {
   });
 });
 
-describe('a client that comes again', () => {
+describe('a client that connects again', () => {
   it('as the same instance goes on: the first dispatch ends with its link, and a second span follows', async () => {
     const { spans, relay } = await tracedRelay();
     await using _ = relay;
@@ -265,7 +265,7 @@ describe('the trace of a caller', () => {
     expect(history.json).toMatchObject({ items: [{ trace_id: TRACE, parent_span_id: SPAN }, {}] });
   });
 
-  it('that is not sampled is respected: nothing is recorded, and the client is told so', async () => {
+  it('that is not sampled is respected: nothing is recorded, and the client gets its flags', async () => {
     const { spans, relay } = await tracedRelay();
     await using _ = relay;
     const tab = await relay.client();
@@ -286,7 +286,7 @@ describe('the trace of a caller', () => {
     expect(await spans.drawn(0)).toEqual([]);
   });
 
-  it('absent, and declined by the sampler: no node records anything, and the client is told so', async () => {
+  it('absent, and declined by the sampler: no node records anything, and the client gets its flags', async () => {
     const spans = recordSpans(new AlwaysOffSampler());
     await using relay = await startTestRelay({}, { tracing: spans.api });
     const tab = await relay.client();

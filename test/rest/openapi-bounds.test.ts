@@ -186,7 +186,7 @@ describe('a request that the document does not allow is refused', () => {
   });
 });
 
-/** Whether the schema allows the value that this text of a path or query stands for. */
+/** Whether the schema allows the value of this text in a path or query. */
 function takesText(schema: Schema, text: string): boolean {
   const whole = resolve(schema);
   const parts: readonly Schema[] =

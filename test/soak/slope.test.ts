@@ -25,7 +25,7 @@ describe('the line through the heap samples', () => {
     ).toMatchObject({ flat: true, samples: 51 });
   });
 
-  test('is flat where the heap goes up and down', () => {
+  test('is flat if the heap only rises and falls around a level', () => {
     expect(
       judgeSlope(
         samples((minute) => 100 * MIB + (minute % 3) * 5 * MIB),

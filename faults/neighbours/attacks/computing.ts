@@ -37,7 +37,7 @@ export const COMPUTING: readonly Attack[] = [
   },
   {
     name: 'quadratic-ids',
-    says: 'ids of 64 KB that are dear to match or to normalise',
+    says: 'ids of 64 KB that are expensive to match or to normalise',
     run: (context) =>
       inLanes(context, LANES, async (n) => {
         await post(context.site, n, { path: '/graphql', body: quadraticId(n) });

@@ -1,4 +1,4 @@
-/** Attacks that hold resources: links, streams, waits, and answers that nobody reads. */
+/** Attacks that hold resources: links, streams, waits, and unread answers. */
 import { flood, openLink } from './links.ts';
 import { held, inLanes, pause, type Attack } from './attack.ts';
 import { openRaw, post } from './requests.ts';
@@ -91,7 +91,7 @@ export const HOLDING: readonly Attack[] = [
   },
   {
     name: 'parked-params',
-    says: 'commands with 1 MB of params for a client that never comes',
+    says: 'commands with 1 MB of params for a client that never connects',
     run: (context) =>
       inLanes(context, LANES, async (n) => {
         const params = { n, filler: 'p'.repeat(MIB - 2_000) };
@@ -105,7 +105,7 @@ export const HOLDING: readonly Attack[] = [
   },
   {
     name: 'many-links',
-    says: 'links without end, by one token',
+    says: 'as many links as possible with one token',
     async run(context) {
       const token = await freshToken(HOSTILE);
       await inLanes(context, 32, async (n) => {
@@ -127,7 +127,7 @@ export const HOLDING: readonly Attack[] = [
   },
   {
     name: 'changing-advertisements',
-    says: 'advertisements of 900 KB anew and anew',
+    says: 'advertisements of 900 KB, replaced again and again',
     run: async (context) => {
       const frames = (): string => `{"type":"actions"}\n${advertised}`;
       await Promise.all([0, 1].map((lane) => flood(context, { lane, frames })));

@@ -22,7 +22,7 @@ export async function post(site: Site, n: number, { path, body, token }: Post): 
   return response.status;
 }
 
-/** Opens a socket whose answers nobody reads, and sends `text`. It stays open until the relay closes it. */
+/** Opens a socket that sends `text` and never reads an answer. It stays open until the relay closes it. */
 export function openRaw(site: Site, n: number, text: string): Promise<Socket> {
   const { hostname, port } = new URL(relayUrl(site, n));
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();

@@ -41,12 +41,12 @@ export const STORING: readonly Attack[] = [
   },
   {
     name: 'many-commands',
-    says: 'small commands by ids of its own, as fast as they go',
+    says: 'small commands with ids of its own, as fast as possible',
     run: (context) => calls(context, 8, 10, 0),
   },
   {
     name: 'full-store',
-    says: 'events of 100 KB and of 10 KB, until what retains them is full',
+    says: 'events of 100 KB and of 10 KB, until history and spill store are full',
     run: (context) =>
       inLanes(context, 2, async (n) => {
         const payload = 'p'.repeat(n % 2 === 0 ? 100 * KIB : 10 * KIB);

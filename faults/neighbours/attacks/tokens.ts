@@ -7,7 +7,7 @@ import { freshToken } from '../site.ts';
 export const TOKENS: readonly Attack[] = [
   {
     name: 'bad-tokens',
-    says: 'bad tokens from the address that the honest user and the operator have too, over HTTP and links',
+    says: 'bad tokens over HTTP and links, from the same address as the honest user and the operator',
     async run(context) {
       const { site, count } = context;
       const good = await freshToken('hostile');

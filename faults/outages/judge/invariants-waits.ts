@@ -18,9 +18,9 @@ export function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
   const forgotten = Math.max(...evidence.of('lost').map(({ at }) => at + LATE_ANSWERS_MS * MS));
   const lies = all.filter((one) => {
     const record = evidence.final(one);
-    const told = verdictsOf(one);
-    const truth = record ?? (loss ? undefined : told[0]);
-    const binding = loss ? told.filter(({ at }) => at > forgotten) : told;
+    const reported = verdictsOf(one);
+    const truth = record ?? (loss ? undefined : reported[0]);
+    const binding = loss ? reported.filter(({ at }) => at > forgotten) : reported;
     return truth && binding.some((end) => end.outcome !== truth.outcome || end.execution !== truth.execution);
   });
   return {
@@ -35,11 +35,11 @@ export function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
         waits.filter(({ wait }) => wait.ends.length > 1),
       ),
       ...find(
-        'an answer that nobody waited for',
+        'an answer without a wait',
         all.filter(({ strayEnds }) => strayEnds.length > 0),
       ),
-      ...find('told otherwise than the record says', lies),
-      ...find('told before the record said so', loss ? [] : toldEarly(evidence)),
+      ...find('an answer that differs from the record', lies),
+      ...find('an answer before the end was recorded', loss ? [] : answeredEarly(evidence)),
       ...find(
         'left waiting though the command had ended',
         waits.filter(({ one, wait }) => wasLeft(evidence, one, wait)),
@@ -49,11 +49,11 @@ export function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
 }
 
 /** The commands that a reader found live after a caller had received their end. */
-function toldEarly({ cases, of }: Evidence): readonly Case[] {
+function answeredEarly({ cases, of }: Evidence): readonly Case[] {
   const live = Map.groupBy(of('live'), keyText);
   return [...cases.values()].filter((one) => {
-    const told = verdictsOf(one)[0];
-    return told && live.get(one.text)?.some(({ since }) => since > told.at);
+    const reported = verdictsOf(one)[0];
+    return reported && live.get(one.text)?.some(({ since }) => since > reported.at);
   });
 }
 
@@ -64,6 +64,6 @@ function toldEarly({ cases, of }: Evidence): readonly Case[] {
 function wasLeft({ calmSince }: Evidence, one: Case, { attempt, ends }: Wait): boolean {
   const end = ends[0];
   if (!end || end.event === 'refused') return false;
-  const told = [...verdictsOf(one), ...one.runEnds].find(({ at }) => at < end.at);
-  return told !== undefined && end.at - Math.max(told.at, attempt.at, calmSince(end.at)) > ANSWER_DELAY_MS * MS;
+  const reported = [...verdictsOf(one), ...one.runEnds].find(({ at }) => at < end.at);
+  return reported !== undefined && end.at - Math.max(reported.at, attempt.at, calmSince(end.at)) > ANSWER_DELAY_MS * MS;
 }

@@ -39,7 +39,7 @@ export const INVARIANTS: readonly Invariant[] = [
   { name: 'I6', says: 'reservations are the live records, none at the end', judge: judgeReservations },
   { name: 'I7', says: 'only the bound instance ends a command', judge: judgeInstances },
   { name: 'I8', says: 'what is proven not to have run did not run, and the other way round', judge: judgeProof },
-  { name: 'I9', says: "nobody sees another user's payload", judge: judgeCanaries },
+  { name: 'I9', says: "no user sees another user's payload", judge: judgeCanaries },
   { name: 'I10', says: 'bounds hold', judge: judgeCaps },
   { name: 'I11', says: 'memory and keys are bounded', judge: judgeMemory },
   { name: 'I12', says: 'nothing is left once everybody went', judge: judgeIdle },
@@ -55,11 +55,11 @@ function judgeEnding(evidence: Evidence, { loss }: Expectation): Judged {
   });
   const slow = all.filter((one) => {
     const first = one.waits.find(({ ends }) => ends.every(({ event }) => event !== 'refused'))?.attempt;
-    const told = verdictsOf(one)[0];
+    const verdict = verdictsOf(one)[0];
     // The deadline counts from the admission, which may be later than the attempt: a restarted relay accepts requests
     // that waited for it.
     const since = Math.max(first?.at ?? 0, evidence.admittedAt(one));
-    return first && told && told.at - since > (first.budgetMs + RECOVERY_MS) * MS;
+    return first && verdict && verdict.at - since > (first.budgetMs + RECOVERY_MS) * MS;
   });
   const stranded = all.filter((one) => {
     const attempt = one.waits[0]?.attempt;
@@ -87,8 +87,8 @@ function isStranded(one: Case, { final }: Evidence): boolean {
  * Whether the command expired although no fault had an effect any more, so that everything should have been repaired.
  */
 function hadTime(evidence: Evidence, one: Case): boolean {
-  const told = verdictsOf(one)[0];
-  return told?.outcome === 'expired' && told.at - evidence.calmSince(told.at) > MEND_MARGIN_MS * MS;
+  const verdict = verdictsOf(one)[0];
+  return verdict?.outcome === 'expired' && verdict.at - evidence.calmSince(verdict.at) > MEND_MARGIN_MS * MS;
 }
 
 /** Whether the link of the command's client was up from before the first attempt until the end of the last wait. */

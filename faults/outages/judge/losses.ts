@@ -28,7 +28,7 @@ export function judgeNoticed({ of, faults }: Evidence): Judged {
   return {
     looked: losses.length,
     findings: find(
-      'a loss that nobody noticed',
+      'a loss that no relay noticed',
       noticed.filter(({ relays }) => relays === 0),
     ),
     says: `${seen.length} of ${losses.length} losses noticed, by ${noticed.map(({ relays }) => relays).join('+')} relays, ${(slowest / 1000).toFixed(1)} s after the fault at the latest`,
@@ -39,7 +39,7 @@ export function judgeNoticed({ of, faults }: Evidence): Judged {
  * Callers that waited on a relay when it noticed a loss are answered within five seconds, and no caller gets
  * `completed` for a command that no client ran.
  */
-export function judgeTold({ cases, of, faults }: Evidence): Judged {
+export function judgeAnswered({ cases, of, faults }: Evidence): Judged {
   const words = of('lost').filter(({ cause }) => cause === 'store_lost');
   const all = [...cases.values()];
   const held = words.flatMap((word) =>
@@ -64,7 +64,7 @@ export function judgeTold({ cases, of, faults }: Evidence): Judged {
         'left waiting after a loss',
         held.filter(({ afterNs }) => afterNs > ANSWER_DELAY_MS * MS),
       ),
-      ...find('told completed though no client ran it', invented),
+      ...find('reported as completed though no client ran it', invented),
     ],
     says: `${held.length} waits through ${words.length} losses noticed, answered within ${slowest.toFixed(1)} s`,
   };

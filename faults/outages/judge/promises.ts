@@ -1,7 +1,7 @@
 /** The promises that single plans make beyond the invariants, and their checks. */
 import { MS, type Evidence } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
-import { judgeNoticed, judgeTold } from './losses.ts';
+import { judgeNoticed, judgeAnswered } from './losses.ts';
 import { judgeReattached, judgeRecovery } from './recovery.ts';
 
 /** The promises that a plan may make beyond the invariants. */
@@ -10,7 +10,7 @@ export const PROMISE_NAMES = [
   'recovery',
   'reattached',
   'noticed',
-  'told',
+  'answered',
   'drained',
   'single',
   'payloads',
@@ -26,14 +26,18 @@ export type PlanPromise = {
 
 export const PROMISES: readonly PlanPromise[] = [
   { name: 'prompt', says: 'no wait outlives its budget by more than 2 s', judge: judgePrompt },
-  { name: 'recovery', says: 'what a killed relay held is taken up within 15 s', judge: judgeRecovery },
-  { name: 'reattached', says: 'every relay gives the recorded end to who asks again', judge: judgeReattached },
+  { name: 'recovery', says: 'commands of a killed relay go on within 15 s', judge: judgeRecovery },
+  { name: 'reattached', says: 'every relay answers a repeated request with the recorded end', judge: judgeReattached },
   { name: 'noticed', says: 'each loss of the store is noticed', judge: judgeNoticed },
-  { name: 'told', says: 'who waits through a loss is told within 5 s, and nothing false', judge: judgeTold },
-  { name: 'drained', says: 'a relay that is asked to stop costs no outcome and refuses alone', judge: judgeDrained },
+  { name: 'answered', says: 'callers that wait during a loss get a true answer within 5 s', judge: judgeAnswered },
+  {
+    name: 'drained',
+    says: 'a relay that stops loses no outcome, and no other relay refuses calls',
+    judge: judgeDrained,
+  },
   { name: 'single', says: 'one process of a node at a time', judge: judgeSingle },
-  { name: 'payloads', says: 'a payload that is kept apart is whole or said to be missing', judge: judgePayloads },
-  { name: 'amnesty', says: 'that the store was away ends no node', judge: judgeAmnesty },
+  { name: 'payloads', says: 'a spilled payload is complete or reported as missing', judge: judgePayloads },
+  { name: 'amnesty', says: 'an outage of the store ends no node', judge: judgeAmnesty },
 ];
 
 /** By how much a wait may exceed its bound, for delays of a busy machine. */
@@ -94,10 +98,10 @@ function judgeDrained({ cases, final, faults }: Evidence): Judged {
   return {
     looked: drains.length,
     findings: [
-      ...find('an outcome that a stop cost', unknown),
+      ...find('an outcome that a stop lost', unknown),
       ...find('refused though others take work', refused),
       ...find(
-        'stopped before the one before was back',
+        'stopped before the previous one was back',
         together.map(({ target }) => ({ text: target })),
       ),
     ],
@@ -130,7 +134,7 @@ function judgeSingle({ of }: Evidence): Judged {
     findings: [
       ...find('two processes of one node', named(beside)),
       ...find('taken over before the lease was over', named(early)),
-      ...find('taken over, and the first never said so', named(unfenced)),
+      ...find('taken over, and the first process never noticed', named(unfenced)),
     ],
     says: `${twins.filter(({ came }) => came === 'refused').length} refused, ${swapped.length} took over after the lease`,
   };
@@ -150,7 +154,7 @@ function judgePayloads({ of, faults }: Evidence): Judged {
       ...find('bytes that were never sent', named(payloads.filter(({ state }) => state === 'wrong'))),
       ...find('missing though nothing removed it', named(missing)),
     ],
-    says: `${count('whole')} whole, ${count('unavailable')} said to be missing, ${count('wrong')} wrong${skipped.join('')}`,
+    says: `${count('whole')} whole, ${count('unavailable')} reported as missing, ${count('wrong')} wrong${skipped.join('')}`,
   };
 }
 
@@ -161,7 +165,7 @@ function judgeAmnesty({ of, faults }: Evidence): Judged {
   return {
     looked: pauses.length,
     findings: find(
-      'a node that was ended by the absence of the store',
+      'a node that was ended by an outage of the store',
       lost.map((word) => ({ text: `${word.of} ${word.cause}` })),
     ),
   };

@@ -12,7 +12,7 @@ type Held = {
   readonly text: string;
   /** The time until the command goes on, in nanoseconds; Infinity: never. */
   readonly again: number;
-  readonly told: number;
+  readonly known: number;
 };
 
 /**
@@ -28,7 +28,7 @@ type Held = {
  * that was marked as dispatched and never reached its client also counts from that link: it may not be sent again, and
  * ends as unknown at its deadline.
  *
- * `told` ends when a caller knows the end. It is the time that callers experience, including the retries of their
+ * `known` ends when a caller knows the end. It is the time that callers experience, including the retries of their
  * libraries.
  */
 function recoveriesOf(evidence: Evidence): readonly Held[] {
@@ -51,7 +51,7 @@ function recoveriesOf(evidence: Evidence): readonly Held[] {
           one,
           text: `${one.text} after ${seconds(again - kill.from)} s`,
           again: again - kill.from,
-          told: to - kill.from,
+          known: to - kill.from,
         },
       ];
     });
@@ -104,12 +104,12 @@ export function judgeRecovery(evidence: Evidence): Judged {
   const late = held.filter(({ again }) => again > RECOVERY_MAX_MS * MS);
   const kills = evidence.faults('relay-kill').length;
   const again = spread(held.map((one) => one.again));
-  const told = spread(held.map((one) => one.told));
+  const known = spread(held.map((one) => one.known));
   const unknown = held.filter(({ one }) => evidence.final(one)?.outcome === 'outcome_unknown').length;
   return {
     looked: held.length,
-    findings: find('not taken up within 15 s', late),
-    says: `${held.length} commands held at ${kills} kills, taken up again after ${again}; told after ${told}; ${unknown} unknown`,
+    findings: find('did not go on within 15 s', late),
+    says: `${held.length} commands held at ${kills} kills, went on after ${again}; callers knew the end after ${known}; ${unknown} unknown`,
   };
 }
 
@@ -140,9 +140,9 @@ export function judgeReattached({ cases, final }: Evidence): Judged {
   return {
     looked: asked.length,
     findings: find(
-      'a recorded end that was not given',
+      'a recorded end that a relay did not return',
       asked.filter((one) => !one.given),
     ),
-    says: `${given} of ${asked.length} askings anew were given the recorded end`,
+    says: `${given} of ${asked.length} repeated requests got the recorded end`,
   };
 }

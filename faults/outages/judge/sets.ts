@@ -8,7 +8,7 @@ export type Sets = {
   readonly ok: readonly Case[];
   /** Those that were admitted and have no record at the end. */
   readonly lost: readonly Case[];
-  /** Those with a record that nobody tried to create, or whose invocations were all refused. */
+  /** Those that have a record although no caller attempted them, or although all their invocations were refused. */
   readonly unexpected: readonly Case[];
   /** Those with a record whose callers never got a certain answer. */
   readonly recovered: readonly Case[];

@@ -113,7 +113,7 @@ export type FaultEvent =
 export type Stamp = { readonly proc: string; readonly boot: string; readonly seq: number; readonly at: number };
 export type Logged = Stamp & FaultEvent;
 
-/** A text that names its user and its command, so that whoever sees it can tell to whom it belongs. */
+/** A text that names its user and its command, so that any reader of it can tell whose it is. */
 export function canaryOf({ user, command }: Pick<Key, 'user' | 'command'>): string {
   return `canary/${user}/${command}`;
 }

@@ -4,7 +4,7 @@ import type { Mistake } from './mutant.ts';
 export const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'leak',
-    says: 'an end leaves its reservation',
+    says: 'an end does not release its reservation',
     file: 'backends/memory/ledger.ts',
     find: 'if (entry.scopePlace) holders?.remove(entry.scopePlace);',
     replace: '',
@@ -13,7 +13,7 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'early-release',
-    says: 'some ends leave everything in place that only live commands have',
+    says: 'some ends do not remove what only live commands have',
     file: 'backends/memory/commands-acts.ts',
     find: 'acts.ledger.end(entry, end.at);',
     replace: 'if (command.commandId.endsWith("7")) acts.ledger.end(entry, end.at);',
@@ -22,7 +22,7 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'waiter-by-command',
-    says: 'waiters are kept by command, so that the second takes the place of the first',
+    says: 'waiters are stored by command, so that the second replaces the first',
     file: 'backends/memory/waiters.ts',
     find: 'entry.waiters = [...entry.waiters, row];',
     replace: 'entry.waiters = [row];',
@@ -31,7 +31,7 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'swapped-result',
-    says: 'a waiter gets the result of the command before',
+    says: 'a waiter gets the result of the previous command',
     file: 'backends/memory/waiters.ts',
     find: 'reply: { rpcId, command, result: entry.result },',
     replace:
@@ -41,7 +41,7 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'wide-window',
-    says: 'a link is written to without a bound',
+    says: 'the number of commands in flight on a link has no bound',
     file: 'core/delivery/link-queues.ts',
     find: 'window.size >= IN_FLIGHT ||',
     replace: '',
@@ -50,7 +50,7 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'false-proof',
-    says: 'a command that was written is told to have expired',
+    says: 'a command that was written is reported as expired',
     file: 'backends/memory/commands-settle.ts',
     find: "execution: unknown ? 'may_have_run' : 'not_written',",
     replace: "execution: 'not_written',",
@@ -59,7 +59,7 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'run-again',
-    says: 'what another instance was given is given to the new one too',
+    says: 'commands that another instance got are sent to the new one too',
     file: 'backends/memory/commands-rebind.ts',
     find: 'else orphaned.push(entry.command);',
     replace:
@@ -69,7 +69,7 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'two-ends',
-    says: 'the end that a client reports is kept twice',
+    says: 'the end that a client reports is retained twice',
     file: 'backends/memory/commands-finish.ts',
     find: 'const command = conclude(',
     replace:

@@ -27,7 +27,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'release-twice',
-    says: 'an end releases by counting: its own reservation, and when its command falls due once more',
+    says: 'an end releases its own reservation and one more',
     file: 'backends/redis/commands/lib-commands.lua',
     find: "drop(key('reserved', rec.sh), name)",
     replace: "call('ZREM', key('reserved', rec.sh), name) call('ZPOPMIN', key('reserved', rec.sh))",
@@ -36,7 +36,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'release-early',
-    says: 'the mark releases already what the end releases',
+    says: 'the dispatch mark releases the reservation, before the end does',
     file: 'backends/redis/commands/dispatch.lua',
     find: 'lib.commands_count(rec.ch, -1)',
     replace: "lib.commands_count(rec.ch, -1) drop(key('reserved', rec.sh), lib.commands_name(rec))",
@@ -45,7 +45,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'no-instance-fence',
-    says: 'an end is taken from any instance of the client',
+    says: 'an end is accepted from any instance of the client',
     file: 'backends/redis/commands/finish.lua',
     find: "if rec.stage == 'terminal' or rec.boundInstanceId ~= a[2] then",
     replace: "if rec.stage == 'terminal' then",
@@ -70,7 +70,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'left-unread',
-    says: 'after a break a mailbox is read from what comes, without what came before and was not taken',
+    says: 'after an interruption a mailbox is read from new entries on, without those that were not read yet',
     file: 'backends/redis/nodes/mailbox.ts',
     find: '  reading.client = client;\n',
     replace: "  reading.client = client;\n  if (reading.cursor !== '0-0') reading.cursor = reading.trimmed = '$';\n",
@@ -79,7 +79,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'reply-before-record',
-    says: 'callers are told the end, and then it is put on record',
+    says: 'callers get the end before it is recorded',
     file: 'backends/redis/commands/acts.ts',
     find: '  return listOf(await store.act(store.partitionOfUser(of.userId), name, args));',
     replace: `  const at = store.partitionOfUser(of.userId);
@@ -103,7 +103,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'counted-again',
-    says: 'an end that is sent again for want of an answer is counted as another one',
+    says: 'an end that is sent again because it got no answer counts as another end',
     file: 'backends/redis/commands/finish.lua',
     find: 'if sighting.messageId == a[10] then',
     replace: 'if false then',
@@ -112,7 +112,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'no-amnesty',
-    says: 'whoever is first to reach the store again ends all others',
+    says: 'the first node that reaches the store again reaps all others',
     file: 'backends/redis/nodes/beat.lua',
     find: 'if now - since < lease then return { lapsed } end',
     replace: '',
@@ -121,7 +121,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'reference-before-file',
-    says: 'a payload that is kept apart is referred to before it is written',
+    says: 'a spilled payload is referred to before it is written',
     file: 'backends/spill/directory.ts',
     find: 'await files.writeObject(root, ref, bytes).catch((error: unknown) => {',
     replace:

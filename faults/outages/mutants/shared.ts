@@ -4,7 +4,7 @@ import type { Mistake } from './mutant.ts';
 export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-mark',
-    says: 'a socket is written to without the dispatch on record',
+    says: 'a command is written to the socket without a recorded dispatch',
     file: 'backends/redis/commands/dispatch.lua',
     find: 'dispatchedAt = text(now),',
     replace: '',
@@ -13,7 +13,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'leak',
-    says: 'an end leaves its reservation, as a counter that nobody takes down',
+    says: 'an end does not release its reservation',
     file: 'backends/redis/commands/lib-commands.lua',
     find: "drop(key('reserved', rec.sh), name)",
     replace: '',
@@ -22,7 +22,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'cursor-from-now',
-    says: 'a mailbox is read from what comes, not from what is left',
+    says: 'a mailbox is read from new entries on, not from the entries that are left',
     file: 'backends/redis/nodes/mailbox.ts',
     find: "'STREAMS', key, cursor)",
     replace: "'STREAMS', key, '$')",
@@ -31,7 +31,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'waiter-by-command',
-    says: 'waiters are kept by command, so that the second takes the place of the first',
+    says: 'waiters are stored by command, so that the second replaces the first',
     file: 'backends/redis/waiters/lib-waiters.lua',
     find: "rec.waits = (rec.waits or '') .. whole",
     replace: 'rec.waits = whole',
@@ -50,7 +50,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'false-proof',
-    says: 'a command that was written is told not to have been',
+    says: 'a command that was written is reported as not written',
     file: 'backends/redis/commands/lib-commands.lua',
     find: "execution = unknown and 'may_have_run' or 'not_written',",
     replace: "execution = 'not_written',",
@@ -59,7 +59,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'run-again',
-    says: 'what another instance was given is given to the new one too',
+    says: 'commands that another instance got are sent to the new one too',
     file: 'backends/redis/commands/rebind.lua',
     find: 'else orphaned[#orphaned + 1] = lib.commands_text(rec) end',
     replace: "else lib.commands_move(rec, { stage = 'queued' }) lib.commands_post(rec, nodeId, 'command') end",
@@ -68,7 +68,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'two-ends',
-    says: 'the end that a client reports is kept twice',
+    says: 'the end that a client reports is retained twice',
     file: 'backends/redis/commands/finish.lua',
     find: 'lib.commands_reported = function(rec, sightings, a)',
     replace:
@@ -78,7 +78,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'admit-anew',
-    says: 'an id that is known is admitted once more',
+    says: 'a known id is admitted again',
     file: 'backends/redis/commands/admit.lua',
     find: 'if before then return lib.commands_attach(before, wait) end',
     replace: '',
@@ -96,7 +96,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'wide-window',
-    says: 'a link is written to without a bound',
+    says: 'the number of commands in flight on a link has no bound',
     file: 'core/delivery/link-queues.ts',
     find: 'window.size >= IN_FLIGHT ||',
     replace: '',

@@ -6,7 +6,7 @@ export const LARGE_BYTES = 24 * 1024;
 
 /** Short plans with one kind of fault each. They show planted mistakes, and a correct relay survives them. */
 export const NARROW_PLANS: readonly PlanRow[] = [
-  { name: 'slow', says: 'handlers that take their time', kinds: [], faults: 0, workMs: 4_000 },
+  { name: 'slow', says: 'slow handlers', kinds: [], faults: 0, workMs: 4_000 },
   {
     name: 'window',
     says: 'two clients, with more than their windows hold',
@@ -17,7 +17,7 @@ export const NARROW_PLANS: readonly PlanRow[] = [
   },
   {
     name: 'F6h',
-    says: 'the way to Redis lost for all relays at once, for longer than a lease',
+    says: 'the connection to Redis lost for all relays at once, for longer than a lease',
     kinds: ['all-holes'],
     gap: [9_000, 10_000],
     hold: [12_000, 12_000],
@@ -42,7 +42,7 @@ export const NARROW_PLANS: readonly PlanRow[] = [
   },
   {
     name: 'F14l',
-    says: "clients' connections broken, which the relays hear of late",
+    says: "clients' connections broken, which the relays notice late",
     kinds: ['links-late'],
     gap: [1_000, 3_000],
     hold: [1_500, 1_500],
@@ -50,7 +50,7 @@ export const NARROW_PLANS: readonly PlanRow[] = [
   },
   {
     name: 'F17k',
-    says: 'kill -9 of a relay beside payloads that are kept apart, and nothing that could remove one',
+    says: 'kill -9 of a relay with spilled payloads, while nothing removes them',
     kinds: ['relay-kill'],
     gap: [2_000, 3_000],
     faults: 2,

@@ -55,7 +55,7 @@ const rows: readonly PlanRow[] = [
     redis: NONE,
     durability: 'memory',
     loss: true,
-    promises: ['noticed', 'told'],
+    promises: ['noticed', 'answered'],
   },
   {
     name: 'F5',
@@ -63,7 +63,7 @@ const rows: readonly PlanRow[] = [
     kinds: ['redis-cut'],
     redis: ONE_LOG,
     loss: true,
-    promises: ['noticed', 'told'],
+    promises: ['noticed', 'answered'],
   },
   {
     name: 'F6',
@@ -82,7 +82,7 @@ const rows: readonly PlanRow[] = [
   },
   {
     name: 'F8',
-    says: 'the way to Redis: lost, reset, half open, replies dropped, slow',
+    says: 'the connection to Redis: lost, reset, half open, replies dropped, slow',
     kinds: ['hole', 'reset', 'half-open', 'drop-reply', 'slow', 'slices'],
     gap: [4_000, 8_000],
     hold: [2_000, 5_000],
@@ -95,14 +95,14 @@ const rows: readonly PlanRow[] = [
     gap: [8_000, 12_000],
     sentinel: true,
     loss: true,
-    promises: ['told'],
+    promises: ['answered'],
   },
   { name: 'F12', says: 'every command from two callers at once', kinds: [], faults: 0, doubled: 1 },
   { name: 'F13', says: 'clients killed, back as new instances', kinds: ['clients-kill'], workMs: 500 },
   { name: 'F14', says: "clients' connections reset", kinds: ['links-reset'], gap: [1_000, 3_000], faults: 10 },
   {
     name: 'F15',
-    says: 'two processes of one node: in turn, at once, and one that was thought dead',
+    says: 'two processes of one node: one after the other, at once, and one that was believed dead',
     kinds: ['relay-kill', 'relay-twin', 'relay-swap'],
     gap: [4_000, 8_000],
     faults: 6,
@@ -110,7 +110,7 @@ const rows: readonly PlanRow[] = [
   },
   {
     name: 'F17',
-    says: 'payloads that are kept apart: removed, damaged, replaced, no room',
+    says: 'spilled payloads: removed, damaged, replaced, no room',
     kinds: ['spill-remove', 'spill-flip', 'spill-link', 'spill-shut', 'spill-full'],
     gap: [1_500, 3_000],
     hold: [1_000, 2_500],

@@ -143,7 +143,7 @@ async function drive(load: Load, callers: Callers, command: Command): Promise<vo
   await Promise.all([insist(load, callers, { command, caller: 'a' }), ...second]);
 }
 
-type Told = 'ended' | 'admitted' | 'refused' | 'nothing';
+type AskResult = 'ended' | 'admitted' | 'refused' | 'nothing';
 type Ask = { readonly command: Command; readonly caller: string };
 
 /** Asks one relay after another for the end of a command until one answers. */
@@ -151,10 +151,10 @@ async function insist(load: Load, callers: Callers, { command, caller }: Ask): P
   let admitted = false;
   for (let turn = 1; turn <= TRIES; turn++) {
     const wait = `${command.key.command}.${caller}${turn}`;
-    const told = await askOnce(load, callers, { command, wait, how: admitted ? 'attach' : 'invoke' });
-    if (told === 'ended' || (told === 'refused' && admitted)) return;
-    admitted ||= told === 'admitted';
-    if (told !== 'admitted') await sleep(Math.min(PAUSE_MS.most, PAUSE_MS.first * 2 ** (turn - 1)));
+    const result = await askOnce(load, callers, { command, wait, how: admitted ? 'attach' : 'invoke' });
+    if (result === 'ended' || (result === 'refused' && admitted)) return;
+    admitted ||= result === 'admitted';
+    if (result !== 'admitted') await sleep(Math.min(PAUSE_MS.most, PAUSE_MS.first * 2 ** (turn - 1)));
   }
 }
 
@@ -170,7 +170,7 @@ function askingAnew(command: Command, of: string, n: number): Once {
   return { command, wait: `${command.key.command}.again${n + 1}`, how: 'attach', of };
 }
 
-async function askOnce(load: Load, callers: Callers, { command, wait, how, of }: Once): Promise<Told> {
+async function askOnce(load: Load, callers: Callers, { command, wait, how, of }: Once): Promise<AskResult> {
   const { log, relays } = load;
   const budgetMs = CONNECT_MS + load.respondMs;
   const { key, random } = command;

@@ -15,11 +15,11 @@ export type Relay = {
   readonly url: string;
   /** The current process; it may be dead. */
   readonly proc: Proc;
-  /** The number of its sockets when it was ready and nobody had connected. */
+  /** The number of its sockets when it was ready and before any connection. */
   readonly baseline: number;
   /** Starts a new process in place of one that ended. */
   restart(): Promise<void>;
-  /** Starts another process of the same node, on a port that nobody knows. Rejects when the node id is refused. */
+  /** Starts another process of the same node, on a port that no client knows. Rejects when the node id is refused. */
   twin(): Promise<Proc>;
 };
 

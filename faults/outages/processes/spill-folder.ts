@@ -7,7 +7,7 @@ import { join } from 'node:path';
 const MIB = 1024 * 1024;
 /** The least size of the folder's file system. */
 const LEAST_MIB = 256;
-/** Attempts to mount the folder anew: it may still be in use. */
+/** How often mounting the folder again is tried: it may still be in use. */
 const REMOUNTS = 50;
 
 /**

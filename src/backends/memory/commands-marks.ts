@@ -136,7 +136,7 @@ export class CommandMarks<O> {
   }
 }
 
-/** The words that stand for a digest in a mark. NO_DIGEST is not hashed, because no invocation repeats it. */
+/** The words that represent a digest in a mark. NO_DIGEST is not hashed, because no invocation repeats it. */
 function digestWords(digest: string): Uint32Array {
   return digest === NO_DIGEST ? NO_WORDS : wordsOf(digest);
 }

@@ -26,7 +26,7 @@ export type EndedOptions = {
 /**
  * Ended commands within their window. Three shares bound them: `result_bytes` (beyond it, results are dropped),
  * `ended_records` (beyond it, records are reduced to their marks) and `marks`. The oldest of the user who is most over
- * their guarantee goes first, or the oldest of all if no user is over. Amortised constant time.
+ * their guarantee is dropped first, or the oldest of all if no user is over. Amortised constant time.
  */
 export class EndedCommands {
   readonly users: UserLedgers;

@@ -107,7 +107,7 @@ type Room = {
  */
 function createRoom(root: string, shares: Shares): Room {
   let measured: Promise<void> | null = null;
-  // The name stands for an owner whose user id is unknown. No user id has this prefix.
+  // A name for an owner whose user id is unknown. No user id has this prefix.
   const holdingsOf = (owner: string): Holdings => shares.of(`/spill/${owner}`);
   const measure = async (): Promise<void> => {
     for (const [owner, bytes] of await files.measure(root)) holdingsOf(owner).take('spilled_bytes', bytes);

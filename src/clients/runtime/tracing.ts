@@ -13,8 +13,8 @@ const NOT_SAMPLED = '00';
 type Command = WireTrace & { readonly command_id: string; readonly action: string };
 
 /**
- * Runs a command within a span, which is active meanwhile, as a child of what the relay gave. `isKnown`: this client has
- * the action.
+ * Runs a command within a span, which is active while the command runs. Its parent is the span that the relay's frame
+ * names. `isKnown`: this client has the action.
  */
 export function traced(
   tracing: TraceApi,

@@ -4,10 +4,12 @@ import { useQuery } from '../api/query.ts';
 import { openInvoke } from '../invoke/open.tsx';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { useKeys } from '../shell/keys.ts';
+import { Sources } from '../shell/sources.tsx';
+import { AsOf } from '../ui/as-of.tsx';
 import { Empty, Loading } from '../ui/empty.tsx';
 import { FilterBar, type Filter, NoMatch } from '../ui/filters.tsx';
 import { plural } from '../ui/format.ts';
-import { CutNotice, ErrorNotice, Information } from '../ui/notice.tsx';
+import { ErrorNotice, Information } from '../ui/notice.tsx';
 import { PageHead, Pager } from '../ui/page.tsx';
 import { PAGE_SIZE } from '../ui/page-size.ts';
 import { Table } from '../ui/table.tsx';
@@ -35,16 +37,19 @@ export function ActionsPage() {
       <PageHead
         title="Actions"
         acts={
-          <button class="btn btn-primary" type="button" onClick={() => openInvoke({})}>
-            Invoke an action
-          </button>
+          <>
+            <AsOf queries={[query]} />
+            <button class="btn btn-primary" type="button" onClick={() => openInvoke({})}>
+              Invoke an action
+            </button>
+          </>
         }
       >
         What connected clients say they can run. Saying so is no permission: each call may still be refused.
       </PageHead>
       <FilterBar what="actions" filters={FILTERS} bare="name" />
       <ErrorNotice query={query} what="actions" />
-      <CutNotice completeness={completeness} />
+      <Sources completeness={completeness} held="Actions of its clients are shown" />
       {ofAll.data && !ofAll.data.actions.complete && (
         <Information>
           <b>This is a sample.</b> An action that is missing here may still be advertised: filter by its exact name.

@@ -1,4 +1,4 @@
-/** Reads one document for a component, and again when its variables change or after a pause. */
+/** Reads one document for a component, and again when its variables change, after an event, or after a pause. */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { TypedDocumentString } from '../../generated/console.ts';
 import { signIns, token } from '../session/session.ts';
@@ -19,12 +19,17 @@ export type Query<Data> = {
   readonly loading: boolean;
   /** Sends the request again now. */
   readonly again: () => void;
+  /**
+   * Sends the request again because an event has changed what it answers. Events that follow each other closely, or that
+   * arrive while an answer is awaited, cause one request together.
+   */
+  readonly changed: () => void;
 };
 
 export type Asking = {
   /**
    * How long after each answer the request is sent again, in milliseconds, while the tab is visible and not paused;
-   * absent: never.
+   * absent: never. Only for figures that change by themselves, such as series over time, and of which no event tells.
    */
   readonly everyMs?: number | undefined;
   /** While true, no request is sent. */
@@ -33,9 +38,11 @@ export type Asking = {
 
 /** The pause after a failed request, in milliseconds, unless the relay names one. */
 const RETRY_MS = 4_000;
+/** The shortest pause between an answer and the request that an event causes, in milliseconds. */
+const EVENT_GAP_MS = 1_000;
 
 const EMPTY = { data: null, text: '', error: null, asOf: null, loading: true };
-type State<Data> = Omit<Query<Data>, 'again'>;
+type State<Data> = Omit<Query<Data>, 'again' | 'changed'>;
 
 /**
  * Requests the document when the component appears and whenever the variables change. An answer to earlier variables is
@@ -50,6 +57,7 @@ export function useQuery<Data, Variables>(
   const [state, setState] = useState<State<Data> & { readonly key: string }>({ ...EMPTY, key });
   const [turn, setTurn] = useState(0);
   const latest = useRef<number | null>(null);
+  const changed = useRef<() => void>(() => undefined);
   const isVisible = visible.value;
   const isPaused = paused.value;
   const session = token.value === null ? null : signIns.value;
@@ -58,38 +66,53 @@ export function useQuery<Data, Variables>(
   // Before the browser paints, so that the answer is on its way meanwhile.
   useLayoutEffect(() => {
     if (skip || session === null || !isVisible) return undefined;
-    // When a hidden tab is shown again, or a pause ends, only old answers of repeated requests are requested again.
-    const age = latest.current === null ? Infinity : Date.now() - latest.current;
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let isAsking = false;
+    let isChanged = false;
+    const askAfter = (ms: number): void => {
+      clearTimeout(timer);
+      timer = setTimeout(ask, ms);
+    };
     const ask = (): void => {
+      isAsking = true;
+      isChanged = false;
       setState((was) => ({ ...was, loading: true }));
       send(document, variables, { signal: stop.signal }).then(
         ({ data, text }) => {
           if (stop.signal.aborted) return;
+          isAsking = false;
           latest.current = Date.now();
           setState({ data, text, error: null, asOf: latest.current, loading: false, key });
-          if (everyMs !== undefined && !isPaused) timer = setTimeout(ask, everyMs);
+          if (isChanged) askAfter(EVENT_GAP_MS);
+          else if (everyMs !== undefined && !isPaused) askAfter(everyMs);
         },
         (error: unknown) => {
           if (isAbort(error) || stop.signal.aborted) return;
+          isAsking = false;
           const shown = errorOf(error);
           setState((was) => ({ ...was, error: shown, loading: false, ...(was.key !== key && { data: null, key }) }));
-          if (everyMs !== undefined && shown.code !== 'unauthenticated')
-            timer = setTimeout(ask, shown.retryAfterMs ?? RETRY_MS);
+          if ((isChanged || everyMs !== undefined) && shown.code !== 'unauthenticated')
+            askAfter(shown.retryAfterMs ?? RETRY_MS);
         },
       );
     };
-    const due = everyMs === undefined ? Infinity : everyMs - age;
+    changed.current = () => {
+      if (!isAsking && !isChanged) askAfter(Math.max(0, EVENT_GAP_MS - (Date.now() - (latest.current ?? 0))));
+      isChanged = true;
+    };
+    // When a hidden tab is shown again, or a pause ends, only old answers of repeated requests are requested again.
+    const due = everyMs === undefined ? Infinity : everyMs - (Date.now() - (latest.current ?? -Infinity));
     if (latest.current === null || due <= 0) ask();
-    else if (everyMs !== undefined && !isPaused) timer = setTimeout(ask, due);
+    else if (everyMs !== undefined && !isPaused) askAfter(due);
     return () => {
+      changed.current = () => undefined;
       clearTimeout(timer);
       stop.abort();
     };
   }, [key, document, everyMs, skip, session, isVisible, isPaused, turn]);
 
-  return { ...state, again: () => setTurn((was) => was + 1) };
+  return { ...state, again: () => setTurn((was) => was + 1), changed: () => changed.current() };
 }
 
 /** Forgets the time of the latest answer before the effect above runs, when something other than the pause changed. */

@@ -2,6 +2,7 @@
 import { AuditDocument, type AuditFilter, type AuditQuery } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';
+import { AsOf } from '../ui/as-of.tsx';
 import { Empty, Nil } from '../ui/empty.tsx';
 import { type Filter } from '../ui/filters.tsx';
 import { plural } from '../ui/format.ts';
@@ -45,14 +46,7 @@ export function AuditPage() {
   const list = query.data?.auditEvents;
   return (
     <>
-      <PageHead
-        title="Audit"
-        acts={
-          <button class="btn" type="button" onClick={query.again}>
-            Read again
-          </button>
-        }
-      >
+      <PageHead title="Audit" acts={<AsOf queries={[query]} />}>
         What operators did. Each row is written before its act, and a row that is changed or removed breaks the chain.
       </PageHead>
       <List

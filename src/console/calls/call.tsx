@@ -12,10 +12,11 @@ import { useQuery, type Query } from '../api/query.ts';
 import { pagePath } from '../base.ts';
 import { openInvoke } from '../invoke/open.tsx';
 import { commandLine, curlLine } from '../invoke/lines.ts';
-import { isAdmin } from '../shell/facts.tsx';
+import { isAdmin, viewer } from '../shell/facts.tsx';
 import { LiveNotice } from '../shell/live-notice.tsx';
 import { Empty, Loading } from '../ui/empty.tsx';
 import { CopyAction, FullId } from '../ui/id.tsx';
+import { useLatest } from '../ui/latest.ts';
 import { clientHref, userHref } from '../ui/links.tsx';
 import { CutNotice, ErrorNotice, Information } from '../ui/notice.tsx';
 import { PageHead } from '../ui/page.tsx';
@@ -29,26 +30,42 @@ import type { CallDetails } from './types.ts';
 
 export function CallPage() {
   const { user = '', client = '', command = '' } = useRoute().params;
-  const ids = { userId: user, clientId: client, commandId: command };
-  const query = useQuery(CallPageDocument, ids);
-  const found = query.data?.command;
+  const viewerId = viewer.value?.userId ?? 'admin';
+  // What was last known, an open dialog and what was typed into it belong to one call and one viewer.
+  return (
+    <OneCall key={`${viewerId} ${user}/${client}/${command}`} userId={user} clientId={client} commandId={command} />
+  );
+}
+
+type CallIds = { readonly userId: string; readonly clientId: string; readonly commandId: string };
+
+function OneCall(ids: CallIds) {
+  const { userId, clientId, commandId } = ids;
+  const query = useQuery(CallPageDocument, { userId, clientId, commandId });
+  const found = useLatest(query.data?.command);
+  const isGone = query.data !== null && !query.data.command;
   const [progress, setProgress] = useState<readonly unknown[]>([]);
-  useLive(CallUpdatesDocument, ids, {
-    skip: !found || found.outcome !== null,
-    onData: ({ commandUpdates: update }) => {
-      if (update.progress !== null) setProgress((was) => [...was.slice(-(PROGRESS_MAX - 1)), update.progress]);
-      else if (update.stage !== found?.delivery?.stage) query.again();
-      return update.missed;
+  useLive(
+    CallUpdatesDocument,
+    { userId, clientId, commandId },
+    {
+      skip: isGone || !found || found.outcome !== null,
+      onData: ({ commandUpdates: update }) => {
+        if (update.progress !== null) setProgress((was) => [...was.slice(-(PROGRESS_MAX - 1)), update.progress]);
+        else if (update.stage !== found?.delivery?.stage) query.changed();
+        return update.missed;
+      },
+      onStale: query.again,
+      onEnd: query.again,
     },
-    onStale: query.again,
-    onEnd: query.again,
-  });
+  );
   return (
     <>
-      {!found && <PageHead title="Call" crumbs={crumbsOf(user, client)} />}
-      {found ? <Case call={found} query={query} progress={progress} /> : <ErrorNotice query={query} what="this call" />}
+      {!found && <PageHead title="Call" crumbs={crumbsOf(userId, clientId)} />}
+      {found && <Case call={found} {...{ isGone, query, progress }} />}
+      {!found && <ErrorNotice query={query} what="this call" />}
       {query.data === null && query.loading && <Loading what="this call" />}
-      {query.data && !found && <NoRecord user={user} />}
+      {query.data && !found && <NoRecord user={userId} />}
     </>
   );
 }
@@ -56,13 +73,17 @@ export function CallPage() {
 /** Progress reports that the page keeps. */
 const PROGRESS_MAX = 50;
 
+const GONE = 'The relay keeps the record of this call no longer. This is what was last known.';
+
 type CaseProps = {
   readonly call: CallDetails;
+  /** Whether the relay no longer has a record of the call, so that `call` is what was last known. */
+  readonly isGone: boolean;
   readonly query: Query<CallPageQuery>;
   readonly progress: readonly unknown[];
 };
 
-function Case({ call, query, progress }: CaseProps) {
+function Case({ call, isGone, query, progress }: CaseProps) {
   const [cancelling, setCancelling] = useState(false);
   const [cancelled, setCancelled] = useState<CancelState | null>(null);
   const { userId, clientId, action, commandId } = call;
@@ -91,6 +112,7 @@ function Case({ call, query, progress }: CaseProps) {
       </PageHead>
       <ErrorNotice query={query} what="this call" />
       <LiveNotice />
+      {isGone && <Information>{GONE}</Information>}
       {cancelled && <Information>{CANCEL_WORDS[cancelled]}</Information>}
       <CutNotice completeness={call.history.completeness} />
       <CallHead call={call} />

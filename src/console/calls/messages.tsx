@@ -13,16 +13,11 @@ export function CallMessages({ call }: { readonly call: CallDetails }) {
       title="Retained messages"
       about={`${nodes.length}${pageInfo.hasNextPage ? ' and more' : ''} that name this command, oldest first${first ? `, since ${day(first.at)}` : ''}`}
     >
-      {nodes.length === 0 ? (
-        <p class="soft">None is retained.</p>
-      ) : (
-        <MessagesTable
-          rows={nodes.map((row) => ({ ...row, userId: call.userId }))}
-          caption="Retained messages of this call"
-        />
-      )}
-      {call.outcome === 'COMPLETED' && !call.resultExpired && <ResultReveal call={call} />}
-      {call.resultExpired && <p class="soft">Its result is no longer retained.</p>}
+      <MessagesTable
+        rows={nodes.map((row) => ({ ...row, userId: call.userId }))}
+        caption="Retained messages of this call"
+      />
+      {call.outcome === 'COMPLETED' && <ResultReveal call={call} isExpired={call.resultExpired} />}
     </Section>
   );
 }

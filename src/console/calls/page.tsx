@@ -11,15 +11,13 @@ import {
 import { useLive } from '../api/live.ts';
 import { useQuery } from '../api/query.ts';
 import { openInvoke } from '../invoke/open.tsx';
-import { silentNodes } from '../shell/facts.tsx';
 import { useKeys } from '../shell/keys.ts';
 import { LiveNotice, PauseButton } from '../shell/live-notice.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { type Filter } from '../ui/filters.tsx';
 import { plural } from '../ui/format.ts';
-import { callHref, nodesHref } from '../ui/links.tsx';
+import { callHref } from '../ui/links.tsx';
 import { NewBar, useLiveRows } from '../ui/live-rows.tsx';
-import { SilentNotice } from '../ui/notice.tsx';
 import { PageHead } from '../ui/page.tsx';
 import { PAGE_SIZE } from '../ui/page-size.ts';
 import { List } from '../ui/list.tsx';
@@ -94,12 +92,10 @@ export function CallsPage() {
         shown={rows.length}
         filters={FILTERS}
         bare="user"
+        held="Calls on this node are shown"
         notices={
           <>
             <LiveNotice />
-            {silentNodes.value.map((node) => (
-              <SilentNotice key={node.nodeId} node={node} href={nodesHref()} />
-            ))}
             <NewBar count={fresh} one="call" many="calls" onShow={query.again} />
           </>
         }

@@ -4,7 +4,10 @@ import { useRoute } from 'preact-iso';
 import {
   ClientCallsDocument,
   ClientChangesDocument,
+  ClientLinksDocument,
   ClientPageDocument,
+  type ClientCallsQuery,
+  type ClientLinksQuery,
   type ClientPageQuery,
 } from '../../generated/console.ts';
 import { useLive } from '../api/live.ts';
@@ -12,51 +15,79 @@ import { useQuery, type Query } from '../api/query.ts';
 import { pagePath } from '../base.ts';
 import { CALL_COLUMNS } from '../calls/columns.tsx';
 import { openInvoke } from '../invoke/open.tsx';
-import { isAdmin, isSilent } from '../shell/facts.tsx';
+import { isAdmin, isSilent, viewer } from '../shell/facts.tsx';
 import { useKeys } from '../shell/keys.ts';
 import { LiveNotice } from '../shell/live-notice.tsx';
+import { AsOf } from '../ui/as-of.tsx';
 import { Empty, Loading } from '../ui/empty.tsx';
 import { callHref, userHref } from '../ui/links.tsx';
+import { useLatest } from '../ui/latest.ts';
 import { ErrorNotice } from '../ui/notice.tsx';
 import { PageHead, Section } from '../ui/page.tsx';
 import { Table } from '../ui/table.tsx';
 import { WAIT_COLUMNS } from '../waits/columns.tsx';
 import { ClientActions } from './actions.tsx';
 import { DisconnectDialog } from './disconnect.tsx';
-import { ClientLinks } from './links.tsx';
+import { ClientLinks, linkStream } from './links.tsx';
 import { ClientFacts, ClientHead, ClientMetadata } from './facts.tsx';
 import { CONTEXT_COLUMNS } from '../places/columns.tsx';
 import type { ClientDetails } from './types.ts';
 
-/** How often its calls are read again, after each answer. Milliseconds. */
-const EVERY_MS = 5_000;
-
 export function ClientPage() {
   const { user = '', client = '' } = useRoute().params;
-  const query = useQuery(ClientPageDocument, { userId: user, clientId: client });
+  const viewerId = viewer.value?.userId ?? 'admin';
+  // What was last known, an open dialog and what was typed into it belong to one client and one viewer.
+  return <OneClient key={`${viewerId} ${user}/${client}`} userId={user} clientId={client} />;
+}
+
+type ClientIds = { readonly userId: string; readonly clientId: string };
+
+function OneClient({ userId, clientId }: ClientIds) {
+  const query = useQuery(ClientPageDocument, { userId, clientId });
+  const found = query.data?.connection;
+  const client = useLatest(found);
+  const ofCalls = { filter: { userId, clientId }, first: CALLS };
+  const calls = useQuery(ClientCallsDocument, ofCalls, { skip: !client || !isAdmin.value });
+  const links = useQuery(ClientLinksDocument, { stream: linkStream(userId) }, { skip: !client });
+  const queries = [query, calls, links];
   useLive(
     ClientChangesDocument,
-    { userId: user },
+    { userId },
     {
       onData: ({ connectionEvents: { connection, missed } }) => {
-        if (connection.clientId === client) query.again();
+        if (connection.clientId === clientId) queries.forEach(({ changed }) => changed());
         return missed;
       },
-      onStale: query.again,
+      onStale: () => queries.forEach(({ again }) => again()),
     },
   );
-  const found = query.data?.connection;
   return (
     <>
-      {found ? <Details client={found} query={query} /> : <PageHead title={client} crumbs={crumbsOf(user)} />}
-      {!found && <ErrorNotice query={query} what="this client" />}
+      {client ? (
+        <Details {...{ client, query, calls, links }} isGone={query.data !== null && !found} />
+      ) : (
+        <PageHead title={clientId} crumbs={crumbsOf(userId)} />
+      )}
+      {!client && <ErrorNotice query={query} what="this client" />}
       {query.data === null && query.loading && <Loading what="this client" />}
-      {query.data && !found && <NotConnected user={user} />}
+      {query.data && !client && <NotConnected user={userId} />}
     </>
   );
 }
 
-function Details({ client, query }: { readonly client: ClientDetails; readonly query: Query<ClientPageQuery> }) {
+/** Calls that the page shows. */
+const CALLS = 10;
+
+type DetailsProps = {
+  readonly client: ClientDetails;
+  /** Whether the relay has forgotten the client since, so that `client` is what was last known. */
+  readonly isGone: boolean;
+  readonly query: Query<ClientPageQuery>;
+  readonly calls: Query<ClientCallsQuery>;
+  readonly links: Query<ClientLinksQuery>;
+};
+
+function Details({ client, isGone, query, calls, links }: DetailsProps) {
   const [closing, setClosing] = useState(false);
   const { userId, clientId } = client;
   const invoke = (): void => openInvoke({ userId, clientId });
@@ -68,6 +99,7 @@ function Details({ client, query }: { readonly client: ClientDetails; readonly q
         crumbs={crumbsOf(userId)}
         acts={
           <>
+            <AsOf queries={isAdmin.value ? [query, calls, links] : [query, links]} />
             {isAdmin.value && (
               <button class="btn" type="button" onClick={() => setClosing(true)}>
                 Disconnect…
@@ -81,12 +113,12 @@ function Details({ client, query }: { readonly client: ClientDetails; readonly q
       />
       <ErrorNotice query={query} what="this client" />
       <LiveNotice />
-      <ClientHead client={client} recorded={isSilent(client.nodeId)} />
+      <ClientHead client={client} isRecorded={isSilent(client.nodeId)} isGone={isGone} />
       <div class="case">
         <div>
           <ClientActions client={client} />
-          <ClientCalls userId={userId} clientId={clientId} />
-          <ClientLinks client={client} />
+          {isAdmin.value && <ClientCalls {...{ userId, clientId }} query={calls} />}
+          <ClientLinks client={client} query={links} />
         </div>
         <aside aria-label="Beside the client">
           <ClientFacts client={client} />
@@ -100,11 +132,10 @@ function Details({ client, query }: { readonly client: ClientDetails; readonly q
   );
 }
 
-function ClientCalls({ userId, clientId }: { readonly userId: string; readonly clientId: string }) {
-  const variables = { filter: { userId, clientId }, first: 10 };
-  const query = useQuery(ClientCallsDocument, variables, { everyMs: EVERY_MS, skip: !isAdmin.value });
+type CallsProps = ClientIds & { readonly query: Query<ClientCallsQuery> };
+
+function ClientCalls({ userId, clientId, query }: CallsProps) {
   const calls = query.data?.delivery.commands;
-  if (!isAdmin.value) return null;
   const filter = `user=${encodeURIComponent(userId)}&client=${encodeURIComponent(clientId)}`;
   return (
     <Section

@@ -10,15 +10,22 @@ import type { ClientDetails } from './types.ts';
 
 type Part = { readonly client: ClientDetails };
 
+type HeadProps = Part & {
+  /** Whether its node is silent. */
+  readonly isRecorded: boolean;
+  /** Whether the relay has forgotten the client since. */
+  readonly isGone: boolean;
+};
+
 /** The state of the link in one sentence. */
-export function ClientHead({ client, recorded }: Part & { readonly recorded: boolean }) {
+export function ClientHead({ client, isRecorded, isGone }: HeadProps) {
   return (
     <div class="case-head">
       <div>
         <p>
-          <ConnectionMark status={client.status} recorded={recorded} />
+          <ConnectionMark status={client.status} recorded={isRecorded || isGone} />
         </p>
-        <p>{sentenceOf(client, recorded)}</p>
+        <p>{isGone ? GONE : sentenceOf(client, isRecorded)}</p>
       </div>
       <Facts
         rows={[
@@ -31,8 +38,11 @@ export function ClientHead({ client, recorded }: Part & { readonly recorded: boo
   );
 }
 
-function sentenceOf(client: ClientDetails, recorded: boolean): ComponentChildren {
-  if (recorded)
+const GONE =
+  'The relay has forgotten this client: it has been away for longer than the relay remembers a lost link. This is what was last known.';
+
+function sentenceOf(client: ClientDetails, isRecorded: boolean): ComponentChildren {
+  if (isRecorded)
     return `${client.nodeId}, which held the link, is silent. The client may well be connected; this is what the node last said.`;
   if (client.status === 'DISCONNECTED')
     return (

@@ -1,12 +1,22 @@
 /** The clients that reconnected most in the last hour. */
-import { FlappingDocument, type FlappingQuery } from '../../generated/console.ts';
+import { useEffect, useState } from 'preact/hooks';
+import {
+  ClientChangesDocument,
+  FlappingDocument,
+  type ConnectionChange,
+  type FlappingQuery,
+} from '../../generated/console.ts';
+import { useLive } from '../api/live.ts';
 import { useQuery } from '../api/query.ts';
 import { pagePath } from '../base.ts';
 import { isSilent } from '../shell/facts.tsx';
+import { LiveNotice, PauseButton } from '../shell/live-notice.tsx';
+import { Sources } from '../shell/sources.tsx';
 import { Loading, Nil } from '../ui/empty.tsx';
 import { plural, whole } from '../ui/format.ts';
 import { clientHref, ClientLink } from '../ui/links.tsx';
-import { CutNotice, ErrorNotice } from '../ui/notice.tsx';
+import { NewBar } from '../ui/live-rows.tsx';
+import { ErrorNotice } from '../ui/notice.tsx';
 import { PageHead } from '../ui/page.tsx';
 import { ConnectionMark } from '../ui/status.tsx';
 import { Table, type Column } from '../ui/table.tsx';
@@ -14,8 +24,8 @@ import { CAUSE } from '../ui/words.ts';
 
 type Row = FlappingQuery['flapping']['items'][number];
 
-/** How often the list is read again, after each answer. Milliseconds. */
-const EVERY_MS = 10_000;
+/** The changes in which a link opens. */
+const OPENED: readonly ConnectionChange[] = ['CONNECTED', 'RESUMED', 'REPLACED'];
 
 const COLUMNS: readonly Column<Row>[] = [
   { head: 'Reconnects', class: 'r c-1', label: 'reconnects', cell: ({ reconnects }) => whole(reconnects) },
@@ -30,15 +40,34 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 export function FlappingClients() {
-  const query = useQuery(FlappingDocument, {}, { everyMs: EVERY_MS });
+  const query = useQuery(FlappingDocument, {});
   const list = query.data?.flapping;
+  const [fresh, setFresh] = useState(0);
+  useEffect(() => setFresh(0), [list]);
+  useLive(
+    ClientChangesDocument,
+    { userId: null },
+    {
+      onData: ({ connectionEvents: { change, missed } }) => {
+        if (OPENED.includes(change)) setFresh((was) => was + 1);
+        return missed;
+      },
+      onStale: query.again,
+    },
+  );
   return (
     <>
-      <PageHead title="Clients that reconnect most" crumbs={[{ href: pagePath('clients'), text: 'Clients' }]}>
+      <PageHead
+        title="Clients that reconnect most"
+        crumbs={[{ href: pagePath('clients'), text: 'Clients' }]}
+        acts={<PauseButton />}
+      >
         How often the links of clients opened again in the last hour. The page of a client says why its links ended.
       </PageHead>
       <ErrorNotice query={query} what="these clients" />
-      <CutNotice completeness={list?.completeness} />
+      <Sources completeness={list?.completeness} held="Clients of this node are shown" />
+      <LiveNotice />
+      <NewBar count={fresh} one="link" many="links" onShow={query.again} />
       {!list && query.loading && <Loading what="clients" />}
       {list && list.items.length === 0 && <p class="soft">No client reconnected in the last hour.</p>}
       {list && list.items.length > 0 && (

@@ -1,6 +1,6 @@
 /** The links of a client that opened and ended, out of the link history of its user. */
-import { ClientLinksDocument, type LinkRowFragment } from '../../generated/console.ts';
-import { useQuery } from '../api/query.ts';
+import type { ClientLinksQuery, LinkRowFragment } from '../../generated/console.ts';
+import type { Query } from '../api/query.ts';
 import { Nil } from '../ui/empty.tsx';
 import { duration, plural } from '../ui/format.ts';
 import { ShortId } from '../ui/id.tsx';
@@ -14,8 +14,6 @@ import type { ClientDetails } from './types.ts';
 
 /** Rows that are shown at once. */
 const SHOWN = 20;
-/** How often the rows are read again, after each answer. Milliseconds. */
-const EVERY_MS = 10_000;
 
 const COLUMNS: readonly Column<LinkRowFragment>[] = [
   { head: 'When', class: 'nw c-1', names: true, cell: ({ at }) => <Ago at={at} /> },
@@ -25,17 +23,22 @@ const COLUMNS: readonly Column<LinkRowFragment>[] = [
   { head: 'Instance', class: 'nw c-5', cell: ({ instanceId }) => instanceId && <ShortId id={instanceId} /> },
 ];
 
-export function ClientLinks({ client }: { readonly client: ClientDetails }) {
+/** The stream of the link history of a user. */
+export function linkStream(userId: string): string {
+  return `${userId}/links`;
+}
+
+type LinksProps = { readonly client: ClientDetails; readonly query: Query<ClientLinksQuery> };
+
+export function ClientLinks({ client, query }: LinksProps) {
   const { userId, clientId, reconnectsLastHour } = client;
-  const stream = `${userId}/links`;
-  const query = useQuery(ClientLinksDocument, { stream }, { everyMs: EVERY_MS });
   const list = query.data?.messages;
   const rows = list?.nodes.filter((row) => row.clientId === clientId) ?? [];
   return (
     <Section
       title="Links"
       about={`opened and ended; ${plural(reconnectsLastHour, 'reconnect')} in the last hour`}
-      side={<a href={streamHref(stream)}>Link history of the user</a>}
+      side={<a href={streamHref(linkStream(userId))}>Link history of the user</a>}
     >
       <ErrorNotice query={query} what="its link history" />
       <CutNotice completeness={list?.completeness} />

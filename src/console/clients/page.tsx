@@ -10,13 +10,12 @@ import {
 import { useLive } from '../api/live.ts';
 import { useQuery } from '../api/query.ts';
 import { pagePath } from '../base.ts';
-import { isAdmin, isSilent, silentNodes } from '../shell/facts.tsx';
+import { isAdmin, isSilent } from '../shell/facts.tsx';
 import { LiveNotice, PauseButton } from '../shell/live-notice.tsx';
 import { type Filter } from '../ui/filters.tsx';
 import { plural } from '../ui/format.ts';
-import { nodesHref, clientHref } from '../ui/links.tsx';
+import { clientHref } from '../ui/links.tsx';
 import { NewBar, useLiveRows } from '../ui/live-rows.tsx';
-import { SilentNotice } from '../ui/notice.tsx';
 import { PageHead } from '../ui/page.tsx';
 import { List } from '../ui/list.tsx';
 import { Table } from '../ui/table.tsx';
@@ -101,12 +100,10 @@ function ClientList() {
         shown={rows.length}
         filters={filters}
         bare="text"
+        held="Clients of this node are shown"
         notices={
           <>
             <LiveNotice />
-            {silentNodes.value.map((node) => (
-              <SilentNotice key={node.nodeId} node={node} href={nodesHref()} />
-            ))}
             <NewBar count={fresh} one="client" many="clients" onShow={query.again} />
           </>
         }

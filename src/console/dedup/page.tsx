@@ -1,7 +1,7 @@
 /** What the relay received more than once: statistics of ingestion, not of execution. */
 import { DedupDocument } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { PauseButton } from '../shell/live-notice.tsx';
+import { AsOf } from '../ui/as-of.tsx';
 import { Loading } from '../ui/empty.tsx';
 import { age, percent, whole } from '../ui/format.ts';
 import { ErrorNotice, Information } from '../ui/notice.tsx';
@@ -11,17 +11,15 @@ import { useUrlState } from '../ui/url-state.ts';
 /** The windows that the page offers, in seconds, and the one that it begins with. */
 const WINDOWS = [60, 300, 900, 3600];
 const WINDOW = 300;
-/** How often the page is read again, after each answer. Milliseconds. */
-const EVERY_MS = 5_000;
 
 export function DedupPage() {
   const { values, hrefWith } = useUrlState();
   const windowSeconds = WINDOWS.find((seconds) => String(seconds) === values['window']) ?? WINDOW;
-  const query = useQuery(DedupDocument, { windowSeconds }, { everyMs: EVERY_MS });
+  const query = useQuery(DedupDocument, { windowSeconds });
   const dedup = query.data?.dedup;
   return (
     <>
-      <PageHead title="Deduplication" acts={<PauseButton />}>
+      <PageHead title="Deduplication" acts={<AsOf queries={[query]} />}>
         Messages that the relay received more than once. This says nothing of what clients executed.
       </PageHead>
       <nav class="views" aria-label="Window">

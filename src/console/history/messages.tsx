@@ -3,6 +3,7 @@ import { MessagesDocument, type MessageKind, type MessageOrder } from '../../gen
 import { useQuery } from '../api/query.ts';
 import { pagePath } from '../base.ts';
 import { isAdmin } from '../shell/facts.tsx';
+import { AsOf } from '../ui/as-of.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { type Filter } from '../ui/filters.tsx';
 import { plural } from '../ui/format.ts';
@@ -10,6 +11,7 @@ import { callHref } from '../ui/links.tsx';
 import { List } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
 import { PAGE_SIZE } from '../ui/page-size.ts';
+import { readTime } from '../ui/read-time.ts';
 import { oneOf, useUrlState } from '../ui/url-state.ts';
 import { plainWord } from '../ui/words.ts';
 import { MessagesTable } from './table.tsx';
@@ -54,11 +56,7 @@ export function StreamMessages({ stream }: { readonly stream: string }) {
           { href: pagePath('history'), text: 'History' },
           { href: pagePath(`history?user=${encodeURIComponent(userId)}`), text: userId },
         ].slice(isAdmin.value ? 0 : 1)}
-        acts={
-          <button class="btn" type="button" onClick={query.again}>
-            Read again
-          </button>
-        }
+        acts={<AsOf queries={[query]} />}
       >
         {order === 'NEWEST_FIRST' ? 'Newest first. ' : 'Oldest first. '}
         <a href={hrefWith({ order: order === 'NEWEST_FIRST' ? 'oldest' : null })}>Turn the order</a>
@@ -87,11 +85,8 @@ function NoMessages() {
   );
 }
 
-/**
- * A time of the filter in UTC, such as `2026-11-21T14:31`, in the form that the relay reads; null if it is not a time.
- */
+/** A time of the filter in the form that the relay reads; null if it is not a time. */
 function timeOf(text: string | undefined): string | null {
-  if (text === undefined) return null;
-  const ms = Date.parse(/[zZ]|[+-]\d\d:?\d\d$/.test(text) ? text : `${text}${text.includes('T') ? '' : 'T00:00'}Z`);
-  return Number.isNaN(ms) ? null : new Date(ms).toISOString();
+  const ms = text === undefined ? null : readTime(text, Date.now());
+  return ms === null ? null : new Date(ms).toISOString();
 }

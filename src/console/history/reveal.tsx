@@ -36,8 +36,10 @@ export function MessageReveal({ row, onClose }: { readonly row: HistoryRow; read
   return <Reveal title={`Payload of the ${capitalWord(row.kind).toLowerCase()}`} {...{ subject, own, onClose }} />;
 }
 
-/** The button that reveals the result of a call. */
-export function ResultReveal({ call }: { readonly call: ResultOf }) {
+type ResultProps = { readonly call: ResultOf; readonly isExpired: boolean };
+
+/** The button that reveals the result of a call, while the result is retained. */
+export function ResultReveal({ call, isExpired }: ResultProps) {
   const [open, setOpen] = useState(false);
   const { userId, clientId, commandId } = call;
   const own = async (): Promise<string | null> => {
@@ -47,10 +49,14 @@ export function ResultReveal({ call }: { readonly call: ResultOf }) {
   const subject = { subject: 'COMMAND_RESULT', userId, clientId, commandId } as const;
   return (
     <div class="after-table">
-      <button class="btn btn-s" type="button" onClick={() => setOpen(true)}>
-        <Icon name="eye" />
-        Reveal the result…
-      </button>
+      {isExpired ? (
+        <p class="soft">Its result is no longer retained.</p>
+      ) : (
+        <button class="btn btn-s" type="button" onClick={() => setOpen(true)}>
+          <Icon name="eye" />
+          Reveal the result…
+        </button>
+      )}
       {open && <Reveal title={`Result of ${call.action}`} {...{ subject, own }} onClose={() => setOpen(false)} />}
     </div>
   );

@@ -1,6 +1,7 @@
 /** The list of a user's streams. */
 import { StreamsDocument } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
+import { AsOf } from '../ui/as-of.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { plural } from '../ui/format.ts';
 import { streamHref } from '../ui/links.tsx';
@@ -16,7 +17,7 @@ export function StreamList({ userId, prefix }: { readonly userId: string; readon
   const query = useQuery(StreamsDocument, { userId, prefix, first: PAGE_SIZE, after: values['after'] ?? null });
   const list = query.data?.streams;
   return (
-    <Section title={`Streams of ${userId}`}>
+    <Section title={`Streams of ${userId}`} side={<AsOf queries={[query]} />}>
       <div class="tbl-fit">
         <List
           one="stream"

@@ -13,8 +13,7 @@ import type { HistoryRow } from './types.ts';
 type MessagesTableProps = { readonly rows: readonly HistoryRow[]; readonly caption: string };
 
 export function MessagesTable({ rows, caption }: MessagesTableProps) {
-  const [open, setOpen] = useState<string | null>(null);
-  const revealed = rows.find(({ id }) => id === open);
+  const [revealed, setRevealed] = useState<HistoryRow | null>(null);
   const columns: readonly Column<HistoryRow>[] = [
     { head: 'Retained, UTC', class: 'nw c-2 c-end', cell: ({ at }) => <Time at={at} exact /> },
     { head: 'Kind', class: 'c-1', names: true, cell: ({ kind }) => capitalWord(kind) },
@@ -25,13 +24,17 @@ export function MessagesTable({ rows, caption }: MessagesTableProps) {
       head: 'Payload',
       quietHead: true,
       class: 'payload-cell c-5 c-wide',
-      cell: (row) => <PayloadCell row={row} onReveal={() => setOpen(row.id)} />,
+      cell: (row) => <PayloadCell row={row} onReveal={() => setRevealed(row)} />,
     },
   ];
   return (
     <>
-      <Table caption={caption} columns={columns} rows={rows} keyOf={({ id }) => id} look="mid" />
-      {revealed && <MessageReveal key={revealed.id} row={revealed} onClose={() => setOpen(null)} />}
+      {rows.length === 0 ? (
+        <p class="soft">None is retained.</p>
+      ) : (
+        <Table caption={caption} columns={columns} rows={rows} keyOf={({ id }) => id} look="mid" />
+      )}
+      {revealed && <MessageReveal key={revealed.id} row={revealed} onClose={() => setRevealed(null)} />}
     </>
   );
 }

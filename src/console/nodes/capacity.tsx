@@ -1,7 +1,7 @@
 /** Admission scopes: how many commands each holds, and how many it may hold. */
 import { CapacityDocument, type CapacityQuery } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { PauseButton } from '../shell/live-notice.tsx';
+import { AsOf } from '../ui/as-of.tsx';
 import { Empty, Nil } from '../ui/empty.tsx';
 import { age, plural, whole } from '../ui/format.ts';
 import { callHref } from '../ui/links.tsx';
@@ -16,9 +16,6 @@ import { SCOPE_COLUMNS } from './scopes.tsx';
 type ScopeRow = CapacityQuery['delivery']['tenants']['nodes'][number];
 type Summary = CapacityQuery['delivery']['summary'];
 
-/** How often the page is read again, after each answer. Milliseconds. */
-const EVERY_MS = 3_000;
-
 const COLUMNS: readonly Column<ScopeRow>[] = [
   ...SCOPE_COLUMNS,
   {
@@ -31,11 +28,11 @@ const COLUMNS: readonly Column<ScopeRow>[] = [
 
 export function CapacityPage() {
   const { values } = useUrlState();
-  const query = useQuery(CapacityDocument, { first: PAGE_SIZE, after: values['after'] ?? null }, { everyMs: EVERY_MS });
+  const query = useQuery(CapacityDocument, { first: PAGE_SIZE, after: values['after'] ?? null });
   const list = query.data?.delivery.tenants;
   return (
     <>
-      <PageHead title="Capacity" acts={<PauseButton />}>
+      <PageHead title="Capacity" acts={<AsOf queries={[query]} />}>
         What each admission scope holds now: a user, or a group of users in the policy file, whose live commands count
         against one limit. It says that commands were admitted, not that anything runs.
       </PageHead>
@@ -44,6 +41,7 @@ export function CapacityPage() {
         many="admission scopes"
         query={query}
         list={list}
+        held="What this node holds is shown"
         notices={query.data && <SummaryFigures summary={query.data.delivery.summary} />}
         about={`${plural(list?.nodes.length ?? 0, 'scope')} on this page.`}
         empty={<NoScopes />}

@@ -22,9 +22,8 @@ const EVERY_MS = 2_000;
 
 export function NodesPage() {
   const query = useQuery(NodesDocument, {}, { everyMs: EVERY_MS });
-  const [draining, setDraining] = useState<string | null>(null);
+  const [draining, setDraining] = useState<NodeRow | null>(null);
   const list = query.data?.delivery.nodes;
-  const target = list?.nodes.find(({ nodeId }) => nodeId === draining);
   const mode =
     viewer.value?.mode === 'SHARED' ? 'over one store, shared mode' : 'direct mode: everything is in this process';
   return (
@@ -57,7 +56,7 @@ export function NodesPage() {
           <NodeCounters nodes={list.nodes} />
         </>
       )}
-      {target && <DrainDialog node={target} onClose={() => setDraining(null)} onDone={query.again} />}
+      {draining && <DrainDialog node={draining} onClose={() => setDraining(null)} onDone={query.again} />}
     </>
   );
 }
@@ -78,19 +77,20 @@ const COLUMNS: readonly Column<NodeRow>[] = [
   },
 ];
 
-function actsColumn(onDrain: (nodeId: string) => void): Column<NodeRow> {
+function actsColumn(onDrain: (node: NodeRow) => void): Column<NodeRow> {
   return {
     head: 'Acts',
     quietHead: true,
     class: 'r c-9 c-wide',
-    cell: ({ nodeId, stale, draining, links }) =>
-      stale ? null : draining ? (
-        <span class="soft">{plural(links, 'link')} to close</span>
-      ) : (
-        <button class="btn btn-s" type="button" aria-label={`Drain ${nodeId}…`} onClick={() => onDrain(nodeId)}>
+    cell: (node) => {
+      if (node.stale) return null;
+      if (node.draining) return <span class="soft">{plural(node.links, 'link')} to close</span>;
+      return (
+        <button class="btn btn-s" type="button" aria-label={`Drain ${node.nodeId}…`} onClick={() => onDrain(node)}>
           Drain…
         </button>
-      ),
+      );
+    },
   };
 }
 

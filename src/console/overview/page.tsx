@@ -4,42 +4,33 @@ import { useQuery } from '../api/query.ts';
 import { pagePath } from '../base.ts';
 import { openInvoke } from '../invoke/open.tsx';
 import { SCOPE_COLUMNS, shareOf } from '../nodes/scopes.tsx';
-import { silentNodes } from '../shell/facts.tsx';
 import { useKeys } from '../shell/keys.ts';
 import { PauseButton } from '../shell/live-notice.tsx';
+import { Sources } from '../shell/sources.tsx';
 import { Loading } from '../ui/empty.tsx';
-import { callHref, nodesHref } from '../ui/links.tsx';
-import { CutNotice, ErrorNotice, SilentNotice } from '../ui/notice.tsx';
+import { callHref } from '../ui/links.tsx';
+import { ErrorNotice } from '../ui/notice.tsx';
 import { PageHead, Section } from '../ui/page.tsx';
 import { Table } from '../ui/table.tsx';
-import { useUrlState } from '../ui/url-state.ts';
 import { WAIT_COLUMNS } from '../waits/columns.tsx';
 import { Ends } from './ends.tsx';
 import { OverviewPlots } from './plots.tsx';
-import { nextWindow, useWindow, WindowLinks } from './range.tsx';
+import { RangeBar, useRange } from './range.tsx';
 import { Readouts } from './readouts.tsx';
 import { SERIES_NAMES } from './series.ts';
 import type { OverviewData } from './types.ts';
 
 /** How often the overview is read again, after each answer. Milliseconds. */
 const EVERY_MS = 3_000;
-/** How often the series are read again, in milliseconds. The steps of the shortest window are longer. */
-const SERIES_EVERY_MS = 10_000;
 const WAITS_SHOWN = ['Stage', 'Action', 'Client', 'Waits'];
 /** The fullest admission scopes, which the page shows. */
 const SCOPES_SHOWN = 5;
 
 export function OverviewPage() {
   const query = useQuery(OverviewDocument, {}, { everyMs: EVERY_MS });
-  const { change } = useUrlState();
-  const { name, seconds, stepSeconds } = useWindow();
-  const variables = { names: SERIES_NAMES, windowSeconds: seconds, stepSeconds };
-  const plots = useQuery(OverviewSeriesDocument, variables, { everyMs: SERIES_EVERY_MS });
-  const move = (by: 1 | -1): void => {
-    const next = nextWindow(name, by);
-    if (next !== null) change({ window: next });
-  };
-  useKeys({ i: () => openInvoke({}), '[': () => move(-1), ']': () => move(1) });
+  const { span, windowSeconds, stepSeconds, everyMs } = useRange();
+  const plots = useQuery(OverviewSeriesDocument, { names: SERIES_NAMES, windowSeconds, stepSeconds }, { everyMs });
+  useKeys({ i: () => openInvoke({}) });
   return (
     <>
       <PageHead
@@ -54,18 +45,15 @@ export function OverviewPage() {
         }
       />
       <ErrorNotice query={query} what="the overview" />
-      {silentNodes.value.map((node) => (
-        <SilentNotice key={node.nodeId} node={node} href={nodesHref()} />
-      ))}
-      <CutNotice completeness={query.data?.delivery.nodes.completeness} />
+      <Sources completeness={query.data?.delivery.nodes.completeness} />
       {!query.data && query.loading && <Loading what="the overview" />}
       {query.data && (
         <>
           <Readouts data={query.data} />
           <Ends data={query.data} />
           <ErrorNotice query={plots} what="the time series" />
-          <WindowLinks />
-          {plots.data && <OverviewPlots series={plots.data.series} />}
+          <RangeBar />
+          {plots.data && <OverviewPlots series={plots.data.series} span={span} isLoading={plots.loading} />}
           <div class="cols">
             <LongestWaits data={query.data} />
             <FullestScopes data={query.data} />

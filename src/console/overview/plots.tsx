@@ -3,23 +3,35 @@ import type { OverviewSeriesQuery, Outcome } from '../../generated/console.ts';
 import { BarsPlot } from '../plot/bars.tsx';
 import { LinesPlot } from '../plot/lines.tsx';
 import type { PlotTime } from '../plot/plot.tsx';
+import type { TimeSpan } from '../plot/span.ts';
 import { silentNodes } from '../shell/facts.tsx';
 import { amount, clock, duration, whole } from '../ui/format.ts';
+import { Loading } from '../ui/empty.tsx';
 import { CutNotice } from '../ui/notice.tsx';
 import { OUTCOME_ORDER, outcomeWord } from '../ui/status.tsx';
 import { ClientsPlot, OldestWaitPlot, QueuedPlot, type PlotData } from './plots-state.tsx';
-import { lastOf, mostOf, perMinute, pointsOf, sumOf, timeOf, type Points } from './series.ts';
+import { lastOf, mostOf, perMinute, pointsOf, sumOf, timeOf, within, type Points } from './series.ts';
 
 type Data = PlotData;
 
-export function OverviewPlots({ series }: { readonly series: OverviewSeriesQuery['series'] }) {
-  const time = timeOf(series.items);
-  if (!time) return null;
+type PlotsProps = {
+  readonly series: OverviewSeriesQuery['series'];
+  /** The part of the series that is shown; null: all. */
+  readonly span: TimeSpan | null;
+  /** Whether another answer is awaited. */
+  readonly isLoading: boolean;
+};
+
+export function OverviewPlots({ series, span, isLoading }: PlotsProps) {
+  const items = span === null ? series.items : within(series.items, span);
+  const time = timeOf(items);
+  if (!time && isLoading) return <Loading what="the time series" />;
+  if (!time) return <p class="soft">The relay has no series of this span.</p>;
   const marks = silentNodes.value.map(({ nodeId, updatedAt }) => ({
     at: Date.parse(updatedAt),
     text: `${nodeId} silent`,
   }));
-  const data = { items: series.items, time, marks };
+  const data = { items, time, marks };
   return (
     <section class="sec" aria-label="The window in plots">
       <CutNotice completeness={series.completeness} />

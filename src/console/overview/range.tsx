@@ -1,48 +1,124 @@
-/** Links that choose the window of the overview. The URL contains the choice. */
+/** Which time the plots of the overview show: a window up to now, or a span that a person chose. The URL has the choice. */
+import { useMemo, useState } from 'preact/hooks';
+import { KEPT_MS, useSpan, type TimeSpan } from '../plot/span.ts';
+import { SpanDialog } from '../plot/span-dialog.tsx';
+import { useKeys } from '../shell/keys.ts';
+import { clock } from '../ui/format.ts';
+import { Information } from '../ui/notice.tsx';
 import { useUrlState } from '../ui/url-state.ts';
 
-export type Window = {
-  readonly name: string;
-  readonly seconds: number;
-  readonly stepSeconds: number;
-  readonly text: string;
-};
+type Window = { readonly name: string; readonly seconds: number; readonly stepSeconds: number; readonly text: string };
 
-export const WINDOWS: readonly Window[] = [
-  { name: '15m', seconds: 900, stepSeconds: 15, text: '15 min' },
+const DEFAULT: Window = { name: '15m', seconds: 900, stepSeconds: 15, text: '15 min' };
+const WINDOWS: readonly Window[] = [
+  DEFAULT,
   { name: '60m', seconds: 3600, stepSeconds: 60, text: '60 min' },
   { name: '6h', seconds: 21_600, stepSeconds: 300, text: '6 h' },
   { name: '24h', seconds: 86_400, stepSeconds: 1200, text: '24 h' },
 ];
-const DEFAULT = '15m';
+/** How often the series of a window are read again, in milliseconds. The steps of the shortest window are longer. */
+const EVERY_MS = 10_000;
+/** About how many steps a chosen span has. */
+const STEPS = 60;
 
-/** The chosen window, and the keys that make it shorter or longer. */
-export function useWindow(): Window {
+export type PlotRange = {
+  /** The part of the answer that is shown; null: all of it. */
+  readonly span: TimeSpan | null;
+  /** What to ask the relay for: it answers windows up to now. */
+  readonly windowSeconds: number;
+  readonly stepSeconds: number;
+  /** Undefined for a span: the past does not change. */
+  readonly everyMs: number | undefined;
+};
+
+export function useRange(): PlotRange {
+  const { span } = useSpan();
+  const { seconds, stepSeconds } = useWindow();
+  const ofSpan = useMemo(() => span && windowOf(span), [span]);
+  return ofSpan ?? { span: null, windowSeconds: seconds, stepSeconds, everyMs: EVERY_MS };
+}
+
+function windowOf(span: TimeSpan): PlotRange {
+  const stepSeconds = Math.max(5, Math.ceil((span.to - span.from) / 1000 / STEPS));
+  const back = Math.min(KEPT_MS, Math.max(0, Date.now() - span.from)) / 1000;
+  const windowSeconds = Math.min(KEPT_MS / 1000, Math.ceil(back) + stepSeconds);
+  return { span, windowSeconds, stepSeconds, everyMs: undefined };
+}
+
+function useWindow(): Window {
   const { values } = useUrlState();
-  const found = WINDOWS.find(({ name }) => name === (values['window'] ?? DEFAULT));
-  return found ?? { name: DEFAULT, seconds: 900, stepSeconds: 15, text: '15 min' };
+  return WINDOWS.find(({ name }) => name === values['window']) ?? DEFAULT;
 }
 
-/** The window before or after this one; null at the ends. */
-export function nextWindow(name: string, by: 1 | -1): string | null {
-  const at = WINDOWS.findIndex((window) => window.name === name);
-  return WINDOWS[at + by]?.name ?? null;
-}
-
-export function WindowLinks() {
-  const { hrefWith } = useUrlState();
+/** Links to the windows, and the button that chooses a span. Keys: `z` chooses, `[` and `]` make it shorter and longer. */
+export function RangeBar() {
+  const { values, hrefWith, change } = useUrlState();
+  const { span, fault: spanFault, choose } = useSpan();
   const chosen = useWindow();
+  const name = values['window'];
+  const fault = spanFault ?? (name === undefined || name === chosen.name ? null : `There is no window “${name}”.`);
+  const [asking, setAsking] = useState(false);
+  const open = (): void => setAsking(true);
+  const move = (by: 1 | -1): void => {
+    if (span !== null) return choose(by < 0 ? halfOf(span) : twice(span));
+    const next = WINDOWS[WINDOWS.indexOf(chosen) + by];
+    if (next !== undefined) change({ window: next.name, from: null, to: null });
+  };
+  useKeys({ z: open, '[': () => move(-1), ']': () => move(1) });
   return (
-    <nav class="views" aria-label="Window">
-      {WINDOWS.map(({ name, text }) => (
-        <a
-          key={name}
-          href={hrefWith({ window: name === DEFAULT ? null : name })}
-          aria-current={name === chosen.name ? 'page' : undefined}
-        >
-          Last {text}
-        </a>
-      ))}
-    </nav>
+    <>
+      {fault !== null && (
+        <Information>
+          <b>{fault}</b> The plots show the last {chosen.text}.
+        </Information>
+      )}
+      <div class="range">
+        <nav class="views" aria-label="Window">
+          {WINDOWS.map((window) => (
+            <a
+              key={window.name}
+              href={hrefWith({ window: window === DEFAULT ? null : window.name, from: null, to: null })}
+              aria-current={span === null && window === chosen ? 'page' : undefined}
+            >
+              Last {window.text}
+            </a>
+          ))}
+          {span !== null && (
+            <a href={hrefWith({ from: values['from'] ?? null })} aria-current="page">
+              {spanText(span)}
+            </a>
+          )}
+        </nav>
+        <button class="btn btn-s" type="button" onClick={open} aria-keyshortcuts="z">
+          Choose a span…
+        </button>
+      </div>
+      {asking && (
+        <SpanDialog shown={span ?? latest(chosen.seconds)} onChoose={choose} onClose={() => setAsking(false)} />
+      )}
+    </>
   );
+}
+
+function spanText({ from, to }: TimeSpan): string {
+  const [first, last] = [from, to].map((ms) => clock(new Date(ms).toISOString()));
+  return `${first} to ${last} UTC`;
+}
+
+function latest(seconds: number): TimeSpan {
+  const to = Date.now();
+  return { from: to - seconds * 1000, to };
+}
+
+/** The middle half of a span. */
+function halfOf({ from, to }: TimeSpan): TimeSpan {
+  const quarter = (to - from) / 4;
+  return { from: from + quarter, to: to - quarter };
+}
+
+/** Twice the span around its middle, as far as the relay has series. */
+function twice({ from, to }: TimeSpan): TimeSpan {
+  const half = (to - from) / 2;
+  const now = Date.now();
+  return { from: Math.max(now - KEPT_MS, from - half), to: Math.min(now, to + half) };
 }

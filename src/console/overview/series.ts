@@ -1,6 +1,7 @@
 /** Turns the time series of the relay into what the plots of the overview show. */
 import type { OverviewSeriesQuery } from '../../generated/console.ts';
 import type { PlotTime } from '../plot/plot.tsx';
+import type { TimeSpan } from '../plot/span.ts';
 
 export type SeriesItem = OverviewSeriesQuery['series']['items'][number];
 export type Points = readonly (number | null)[];
@@ -9,6 +10,16 @@ export const SERIES_NAMES = [
   ...['commands_ended', 'commands_admitted', 'command_p50', 'command_p99', 'dispatch_p99'],
   ...['oldest_wait_seconds', 'commands_queued', 'client_links'],
 ];
+
+/** The steps of each series that lie in the span, in part at least; none if the series have none of it. */
+export function within(items: readonly SeriesItem[], { from, to }: TimeSpan): readonly SeriesItem[] {
+  return items.flatMap((item) => {
+    const [start, stepMs] = [Date.parse(item.from), item.stepSeconds * 1000];
+    const first = Math.max(0, Math.floor((from - start) / stepMs));
+    const points = item.points.slice(first, Math.max(first, Math.ceil((to - start) / stepMs)));
+    return points.length === 0 ? [] : [{ ...item, from: new Date(start + first * stepMs).toISOString(), points }];
+  });
+}
 
 /** The time that the series span; null if there is none. */
 export function timeOf(items: readonly SeriesItem[]): PlotTime | null {

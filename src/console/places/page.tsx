@@ -3,12 +3,14 @@ import {
   ContextsDocument,
   WindowsDocument,
   type ContextFilter,
+  type ContextsQuery,
   type ContextStatus,
   type Ownership,
+  type WindowsQuery,
 } from '../../generated/console.ts';
-import { useQuery } from '../api/query.ts';
+import { useQuery, type Query } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';
-import { PauseButton } from '../shell/live-notice.tsx';
+import { AsOf } from '../ui/as-of.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { FilterBar, type Filter } from '../ui/filters.tsx';
 import { plural } from '../ui/format.ts';
@@ -41,30 +43,34 @@ const FILTERS: readonly Filter[] = [
   },
 ];
 
-/** How often the lists are read again, after each answer. Milliseconds. */
-const EVERY_MS = 5_000;
 /** How many windows are shown above the contexts. Users have few of them, so there is one page. */
 const WINDOWS = 20;
 
 export function PlacesPage() {
   const { values } = useUrlState();
   const filters = isAdmin.value ? FILTERS : FILTERS.filter(({ name }) => name !== 'user');
+  const filter = filterOf(values);
+  const contexts = useQuery(ContextsDocument, { filter, first: PAGE_SIZE, after: values['after'] ?? null });
+  const { userId, clientId, ownership } = filter;
+  // Windows have no status, and are not in a window themselves.
+  const hasWindows = !values['window'] && !values['status'];
+  const ofWindows = { filter: { userId, clientId, ownership }, first: WINDOWS, after: null };
+  const windows = useQuery(WindowsDocument, ofWindows, { skip: !hasWindows });
   return (
     <>
-      <PageHead title="Workers and windows" acts={<PauseButton />}>
+      <PageHead title="Workers and windows" acts={<AsOf queries={hasWindows ? [contexts, windows] : [contexts]} />}>
         What clients report now. A task of a worker is an assignment in this registry; it proves no effect.
       </PageHead>
       <FilterBar what="workers and windows" filters={filters} bare="client" />
-      <Contexts filters={filters} />
-      {!values['window'] && !values['status'] && <Windows />}
+      <Contexts filters={filters} query={contexts} />
+      {hasWindows && <Windows query={windows} />}
     </>
   );
 }
 
-function Contexts({ filters }: { readonly filters: readonly Filter[] }) {
-  const { values } = useUrlState();
-  const variables = { filter: filterOf(values), first: PAGE_SIZE, after: values['after'] ?? null };
-  const query = useQuery(ContextsDocument, variables, { everyMs: EVERY_MS });
+type ContextsProps = { readonly filters: readonly Filter[]; readonly query: Query<ContextsQuery> };
+
+function Contexts({ filters, query }: ContextsProps) {
   const list = query.data?.contexts;
   return (
     <Section title="Contexts" about="tabs, console flows and other places where clients run something">
@@ -75,6 +81,7 @@ function Contexts({ filters }: { readonly filters: readonly Filter[] }) {
         list={list}
         filters={filters}
         ownFilters={false}
+        held="What its clients reported is shown"
         about={`${list?.nodes.length ?? 0} shown of ${plural(query.data?.contextCount.count ?? 0, 'context')}.`}
         empty={<NoContexts />}
       >
@@ -100,11 +107,7 @@ function NoContexts() {
   );
 }
 
-function Windows() {
-  const { values } = useUrlState();
-  const { userId, clientId, ownership } = filterOf(values);
-  const variables = { filter: { userId, clientId, ownership }, first: WINDOWS, after: null };
-  const query = useQuery(WindowsDocument, variables, { everyMs: EVERY_MS });
+function Windows({ query }: { readonly query: Query<WindowsQuery> }) {
   const list = query.data?.browserWindows;
   const count = query.data?.browserWindowCount.count ?? 0;
   return (

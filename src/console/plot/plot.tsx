@@ -2,8 +2,9 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import { clock } from '../ui/format.ts';
-import { crosshair } from './crosshair.ts';
+import { crosshair, dragged, pointerHandlers } from './pointer.ts';
 import { round, type Scale } from './scale.ts';
+import { useSpan } from './span.ts';
 
 /** A moment that is marked in every plot, such as the one when a node fell silent. `at`: epoch milliseconds. */
 export type PlotMark = { readonly at: number; readonly text: string };
@@ -39,6 +40,7 @@ const TABLE_ROWS = 12;
 export function Plot(props: PlotProps) {
   const { title, unit, time, scale, text, tickText, keys, columns, marks = [], bound, summary, children } = props;
   const id = useId();
+  const { choose } = useSpan();
   const slot = crosshair.value === null ? null : Math.round(crosshair.value * time.slots - 0.5);
   return (
     <figure class="plot">
@@ -57,7 +59,7 @@ export function Plot(props: PlotProps) {
           </ul>
         )}
       </figcaption>
-      <svg class="plot-svg" role="img" aria-labelledby={`${id} ${id}-sum`} {...crosshairHandlers}>
+      <svg class="plot-svg" role="img" aria-labelledby={`${id} ${id}-sum`} {...pointerHandlers(time, choose)}>
         {scale.ticks.map((tick, at) => (
           <Grid key={tick} y={round(scale.y(tick))} label={(tickText ?? text)(tick)} isZero={at === 0} />
         ))}
@@ -71,6 +73,7 @@ export function Plot(props: PlotProps) {
         <svg viewBox="0 0 100 100" preserveAspectRatio="none" width="100%" height="100%">
           {children}
         </svg>
+        <Dragged time={time} />
         {crosshair.value !== null && (
           <line
             class="cross-l"
@@ -89,14 +92,15 @@ export function Plot(props: PlotProps) {
   );
 }
 
-const crosshairHandlers = {
-  onPointerMove: (event: PointerEvent): void => {
-    if (!(event.currentTarget instanceof Element)) return;
-    const { left, width } = event.currentTarget.getBoundingClientRect();
-    crosshair.value = Math.min(0.9999, Math.max(0, (event.clientX - left) / width));
-  },
-  onPointerLeave: (): void => void (crosshair.value = null),
-};
+/** The span that is being chosen by dragging. */
+function Dragged({ time }: { readonly time: PlotTime }) {
+  if (dragged.value === null) return null;
+  const { from, to } = dragged.value;
+  const [left, right] = [Math.min(from, to), Math.max(from, to)].map((at) =>
+    Math.min(100, Math.max(0, ((at - time.from) / (time.slots * time.stepMs)) * 100)),
+  );
+  return <rect class="drag" x={`${round(left ?? 0)}%`} width={`${round((right ?? 0) - (left ?? 0))}%`} height="100%" />;
+}
 
 function valueText(value: number | null | undefined, text: (value: number) => string): string {
   return value === null || value === undefined ? 'not known' : text(value);

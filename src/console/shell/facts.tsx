@@ -12,7 +12,7 @@ import { useQuery } from '../api/query.ts';
 import { signOutOf, token } from '../session/session.ts';
 
 export type SignedIn = ViewerQuery['viewer'];
-type ShellNode = ShellOfAdminQuery['delivery']['nodes']['nodes'][number];
+export type ShellNode = ShellOfAdminQuery['delivery']['nodes']['nodes'][number];
 
 /** The signed-in requester; null until the relay has answered. */
 export const viewer = signal<SignedIn | null>(null);

@@ -14,7 +14,9 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['j  k', 'Move down and up in the list'],
   ['Enter', 'Open the row'],
   ['i', 'Invoke an action'],
-  ['[  ]', 'Shorter and longer window of the overview'],
+  ['z', 'Choose the span of time that the plots show'],
+  ['[  ]', 'Show a shorter or a longer span'],
+  ['r', 'Read the page again'],
   ['.', 'Pause live updates, or go on'],
   ['Esc', 'Close what is open'],
 ];

@@ -3,6 +3,7 @@ import { SitesDocument, type SitesQuery } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { pagePath, segments } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
+import { AsOf } from '../ui/as-of.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { type Filter } from '../ui/filters.tsx';
 import { plural } from '../ui/format.ts';
@@ -51,7 +52,7 @@ export function SitesPage() {
   const list = query.data?.sites;
   return (
     <>
-      <PageHead title="Sites">
+      <PageHead title="Sites" acts={<AsOf queries={[query]} />}>
         Applications that publish events to viewers, and may let them invoke actions while a session lasts.
       </PageHead>
       <List
@@ -59,6 +60,7 @@ export function SitesPage() {
         many="sites"
         query={query}
         list={list}
+        held="Hosts that are connected to this node are shown"
         filters={filters}
         bare="user"
         about={`${plural(list?.nodes.length ?? 0, 'site')} on this page.`}

@@ -4,6 +4,7 @@ import { SitePageDocument } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { pagePath } from '../base.ts';
 import { isAdmin } from '../shell/facts.tsx';
+import { AsOf } from '../ui/as-of.tsx';
 import { Empty, Loading } from '../ui/empty.tsx';
 import { clientHref } from '../ui/links.tsx';
 import { ErrorNotice } from '../ui/notice.tsx';
@@ -19,7 +20,11 @@ export function SitePage() {
   const site = query.data?.site;
   return (
     <>
-      <PageHead title={site?.title ?? siteId} crumbs={[{ href: pagePath('sites'), text: 'Sites' }]}>
+      <PageHead
+        title={site?.title ?? siteId}
+        crumbs={[{ href: pagePath('sites'), text: 'Sites' }]}
+        acts={<AsOf queries={[query]} />}
+      >
         {site ? `${siteId}, of ${owner}` : ''}
       </PageHead>
       <ErrorNotice query={query} what="this site" />

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { CompletenessPartFragment } from '../../generated/console.ts';
 import type { Query } from '../api/query.ts';
+import { Sources } from '../shell/sources.tsx';
 import { Loading } from './empty.tsx';
 import { FilterBar, isFiltered, NoMatch, type Filter } from './filters.tsx';
 import { CutNotice, ErrorNotice } from './notice.tsx';
@@ -38,6 +39,8 @@ type ListProps = {
   /** What is shown instead of the table when nothing is filtered and there is no row. */
   readonly empty: ComponentChildren;
   readonly size?: number;
+  /** What the list shows of a silent node, with its verb; absent: no node holds what it shows. */
+  readonly held?: string;
 };
 
 const NO_FILTERS: readonly Filter[] = [];
@@ -45,14 +48,18 @@ const NO_FILTERS: readonly Filter[] = [];
 /** The page of the list is the member `after` of the URL. */
 export function List(props: ListProps) {
   const { one, many, query, list, filters = NO_FILTERS, bare, ownFilters = true, notices, children, empty } = props;
-  const { about, size = PAGE_SIZE, shown = list?.nodes.length ?? 0 } = props;
+  const { about, held, size = PAGE_SIZE, shown = list?.nodes.length ?? 0 } = props;
   const { values, hrefWith } = useUrlState();
   const hasNext = list?.pageInfo.hasNextPage ?? false;
   return (
     <>
       {ownFilters && filters.length > 0 && <FilterBar what={many} filters={filters} bare={bare} />}
       <ErrorNotice query={query} what={many} />
-      <CutNotice completeness={list?.completeness} />
+      {held === undefined ? (
+        <CutNotice completeness={list?.completeness} />
+      ) : (
+        <Sources completeness={list?.completeness} held={held} />
+      )}
       {notices}
       {!list && query.loading && <Loading what={many} />}
       {shown > 0 && (

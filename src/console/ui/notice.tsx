@@ -2,10 +2,8 @@
 import type { ComponentChildren } from 'preact';
 import type { CompletenessPartFragment } from '../../generated/console.ts';
 import type { Query } from '../api/query.ts';
-import { now } from '../api/visible.ts';
-import { age, clock, whole } from './format.ts';
+import { clock, whole } from './format.ts';
 import { Icon } from './icon.tsx';
-import { Shape } from './shape.tsx';
 
 /** Says what failed, what is still valid, and when the request is repeated. Shows nothing without an error. */
 export function ErrorNotice({ query, what }: { readonly query: Query<unknown>; readonly what: string }) {
@@ -54,55 +52,40 @@ export function Information({ children }: { readonly children: ComponentChildren
   );
 }
 
-export type SilentNode = { readonly nodeId: string; readonly updatedAt: string; readonly links: number };
-
-/** A node that does not report: what it held is shown as last recorded. */
-export function SilentNotice({ node, href }: { readonly node: SilentNode; readonly href: string }) {
-  return (
-    <div class="notice notice-silent" role="note">
-      <Shape name="recorded" />
-      <p>
-        <b>
-          {node.nodeId} has been silent for {age(now.value - Date.parse(node.updatedAt))}.
-        </b>{' '}
-        Its {whole(node.links)} links are shown as last recorded, at{' '}
-        <time dateTime={node.updatedAt}>{clock(node.updatedAt)}</time>.{' '}
-        <a class="nw" href={href}>
-          See its state
-        </a>
-      </p>
-    </div>
-  );
-}
-
-/** A sentence about an answer that may lack rows; null for a complete one. */
-export function cutText(completeness: CompletenessPartFragment): string | null {
-  if (completeness.complete) return null;
-  const reasons = completeness.sources
-    .filter(({ complete }) => !complete)
-    .map(({ reason, observed, limit, nodeId }) => {
-      switch (reason) {
-        case 'LIMIT_REACHED':
-          return `${whole(observed)} were read, and the answer reached its bound${limit === null ? '' : ` of ${whole(limit)}`}, so there may be more`;
-        case 'NODE_SILENT':
-          return `${nodeId ?? 'a node'} did not answer, so what it holds may be missing`;
-        case 'STORE_UNAVAILABLE':
-          return 'the store did not answer for a part of it';
-        case 'EVICTED':
-          return 'older rows were dropped to make room for newer ones';
-        case 'NOT_SUPPORTED':
-          return 'this store cannot tell a part of it';
-        default:
-          return 'a part of it is missing';
-      }
-    });
+/** A sentence about an answer that may lack rows; null for a complete one, or if it lacks only what `named` nodes hold. */
+export function cutText(completeness: CompletenessPartFragment, named: readonly string[] = []): string | null {
+  const lacking = completeness.sources.filter(({ complete }) => !complete);
+  const shown = lacking.filter(({ reason, nodeId }) => reason !== 'NODE_SILENT' || !named.includes(nodeId ?? ''));
+  if (completeness.complete || (lacking.length > 0 && shown.length === 0)) return null;
+  const reasons = shown.map(({ reason, observed, limit, nodeId }) => {
+    switch (reason) {
+      case 'LIMIT_REACHED':
+        return `${whole(observed)} were read, and the answer reached its bound${limit === null ? '' : ` of ${whole(limit)}`}, so there may be more`;
+      case 'NODE_SILENT':
+        return `${nodeId ?? 'a node'} did not answer, so what it holds may be missing`;
+      case 'STORE_UNAVAILABLE':
+        return 'the store did not answer for a part of it';
+      case 'EVICTED':
+        return 'older rows were dropped to make room for newer ones';
+      case 'NOT_SUPPORTED':
+        return 'this store cannot tell a part of it';
+      default:
+        return 'a part of it is missing';
+    }
+  });
   const text = [...new Set(reasons)].join('; ');
   return text === '' ? 'A part of the answer is missing.' : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
+type CutProps = {
+  readonly completeness: CompletenessPartFragment | undefined;
+  /** Silent nodes that the page names elsewhere. */
+  readonly named?: readonly string[];
+};
+
 /** Informs that an answer was cut. */
-export function CutNotice({ completeness }: { readonly completeness: CompletenessPartFragment | undefined }) {
-  const text = completeness && cutText(completeness);
+export function CutNotice({ completeness, named }: CutProps) {
+  const text = completeness && cutText(completeness, named);
   if (!text) return null;
   return (
     <div class="notice" role="note">

@@ -1,6 +1,7 @@
 /** The list of users: those with a connection or with retained messages. */
 import { UsersDocument, type UsersQuery } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
+import { AsOf } from '../ui/as-of.tsx';
 import { Count, Empty } from '../ui/empty.tsx';
 import { plural, whole } from '../ui/format.ts';
 import { userHref } from '../ui/links.tsx';
@@ -27,7 +28,7 @@ export function UsersPage() {
   const list = query.data?.users;
   return (
     <>
-      <PageHead title="Users">
+      <PageHead title="Users" acts={<AsOf queries={[query]} />}>
         Users with a connection or with retained messages. The relay keeps no other register of users.
       </PageHead>
       <div class="tbl-fit">
@@ -36,6 +37,7 @@ export function UsersPage() {
           many="users"
           query={query}
           list={list}
+          held="Links of this node are counted"
           about={`${plural(list?.nodes.length ?? 0, 'user')} on this page.`}
           empty={<NoUsers />}
         >

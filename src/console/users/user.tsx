@@ -1,36 +1,50 @@
 /** One user, as one request answers: connections, waits, streams, windows, workers and sites. */
 import { useRoute } from 'preact-iso';
-import { UserPageDocument } from '../../generated/console.ts';
-import { useQuery } from '../api/query.ts';
+import { ClientChangesDocument, UserPageDocument } from '../../generated/console.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery, type Query } from '../api/query.ts';
 import { pagePath, segments } from '../base.ts';
 import { CLIENT_COLUMNS } from '../clients/columns.tsx';
 import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from '../places/columns.tsx';
 import { isAdmin, isSilent, viewer } from '../shell/facts.tsx';
-import { PauseButton } from '../shell/live-notice.tsx';
+import { LiveNotice, PauseButton } from '../shell/live-notice.tsx';
+import { Sources } from '../shell/sources.tsx';
+import { AsOf } from '../ui/as-of.tsx';
 import { Empty, Loading } from '../ui/empty.tsx';
 import { whole } from '../ui/format.ts';
 import { callHref, clientHref } from '../ui/links.tsx';
-import { CutNotice, ErrorNotice } from '../ui/notice.tsx';
+import { ErrorNotice } from '../ui/notice.tsx';
 import { PageHead, Section } from '../ui/page.tsx';
 import { Table } from '../ui/table.tsx';
 import { WAIT_COLUMNS } from '../waits/columns.tsx';
 import { UserStreams } from './streams.tsx';
 import type { UserDetails } from './types.ts';
 
-/** How often the summary is read again, after each answer. Milliseconds. */
-const EVERY_MS = 5_000;
-
 export function UserPage() {
   const { user: userId = '' } = useRoute().params;
-  const query = useQuery(UserPageDocument, { userId }, { everyMs: EVERY_MS });
+  const query = useQuery(UserPageDocument, { userId });
+  // Of what the summary shows, events tell of connections only.
+  useLive(
+    ClientChangesDocument,
+    { userId },
+    {
+      skip: !query.data?.user,
+      onData: ({ connectionEvents: { missed } }) => {
+        query.changed();
+        return missed;
+      },
+      onStale: query.again,
+    },
+  );
   const user = query.data?.user;
   const crumbs = isAdmin.value ? [{ href: pagePath('users'), text: 'Users' }] : [];
   return (
     <>
-      <PageHead title={userId} crumbs={crumbs} acts={<PauseButton />}>
+      <PageHead title={userId} crumbs={crumbs} acts={<UserActs query={query} />}>
         What is known of this user now, from one request.
       </PageHead>
       <ErrorNotice query={query} what="this user" />
+      <LiveNotice />
       {!query.data && query.loading && <Loading what="this user" />}
       {query.data && !user && (
         <Empty title="Nothing is known of this user">
@@ -46,11 +60,20 @@ export function UserPage() {
   );
 }
 
+function UserActs({ query }: { readonly query: Query<unknown> }) {
+  return (
+    <>
+      <AsOf queries={[query]} />
+      <PauseButton />
+    </>
+  );
+}
+
 function Details({ user }: { readonly user: UserDetails }) {
   const filter = `user=${encodeURIComponent(user.userId)}`;
   return (
     <>
-      <CutNotice completeness={user.completeness} />
+      <Sources completeness={user.completeness} held="Clients of this node are shown" />
       <dl class="readouts">
         <Figure name="Connections" value={user.connectionCount} />
         <Figure name="Callers waiting" value={user.pendingRpcCount} />

@@ -1,8 +1,16 @@
 /** The callers that wait for an answer, oldest first. */
-import { WaitsDocument, type PendingRpcFilter, type WaitRowFragment } from '../../generated/console.ts';
-import { useQuery } from '../api/query.ts';
+import { useEffect } from 'preact/hooks';
+import {
+  CallEventsDocument,
+  WaitsDocument,
+  type PendingRpcFilter,
+  type WaitRowFragment,
+} from '../../generated/console.ts';
+import { useLive } from '../api/live.ts';
+import { useQuery, type Query } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';
-import { PauseButton } from '../shell/live-notice.tsx';
+import { LiveNotice, PauseButton } from '../shell/live-notice.tsx';
+import { AsOf } from '../ui/as-of.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { type Filter } from '../ui/filters.tsx';
 import { plural } from '../ui/format.ts';
@@ -26,20 +34,19 @@ const FILTERS: readonly Filter[] = [
   },
 ];
 
-/** How often the list is read again, after each answer. Milliseconds. */
-const EVERY_MS = 2_000;
-
 export function WaitsPage() {
   const { values } = useUrlState();
   const filters = isAdmin.value ? FILTERS : FILTERS.filter(({ name }) => name !== 'user');
   const variables = { filter: filterOf(values), first: PAGE_SIZE, after: values['after'] ?? null };
-  const query = useQuery(WaitsDocument, variables, { everyMs: EVERY_MS });
+  const query = useQuery(WaitsDocument, variables);
   const list = query.data?.pendingRpcs;
+  useWaitChanges(variables.filter, query);
+  useGiveUps(list?.nodes, query);
   const count = query.data?.pendingRpcCount.count ?? 0;
   const replaced = list?.nodes.filter(({ instanceMismatch }) => instanceMismatch !== null).length ?? 0;
   return (
     <>
-      <PageHead title="Waits" acts={<PauseButton />}>
+      <PageHead title="Waits" acts={<WaitsActs query={query} />}>
         Callers that wait, oldest first. A wait shows that the caller has no answer, not that nothing ran.
       </PageHead>
       <List
@@ -49,7 +56,13 @@ export function WaitsPage() {
         list={list}
         filters={filters}
         bare="client"
-        notices={replaced > 0 && <ReplacedNotice count={replaced} />}
+        held="Callers that wait on this node are shown"
+        notices={
+          <>
+            <LiveNotice />
+            {replaced > 0 && <ReplacedNotice count={replaced} />}
+          </>
+        }
         about={`${list?.nodes.length ?? 0} shown of ${plural(count, 'wait')}.`}
         empty={<NoWaits />}
       >
@@ -57,6 +70,41 @@ export function WaitsPage() {
       </List>
     </>
   );
+}
+
+function WaitsActs({ query }: { readonly query: Query<unknown> }) {
+  return (
+    <>
+      <AsOf queries={[query]} />
+      <PauseButton />
+    </>
+  );
+}
+
+/** Reads the list again after a command was admitted or has ended: most waits begin and end with their command. */
+function useWaitChanges({ userId, clientId }: PendingRpcFilter, query: Query<unknown>): void {
+  const filter = { userId: userId ?? null, clientId: clientId ?? null };
+  useLive(
+    CallEventsDocument,
+    { filter },
+    {
+      onData: ({ commandEvents: { stage, missed } }) => {
+        if (stage === 'ADMITTED' || stage === 'ENDED') query.changed();
+        return missed;
+      },
+      onStale: query.again,
+    },
+  );
+}
+
+/** Reads the list again when the first of its callers gives up, of which no event tells. */
+function useGiveUps(rows: readonly WaitRowFragment[] | undefined, { changed }: Query<unknown>): void {
+  useEffect(() => {
+    const left = (rows ?? []).map(({ timesOutAt }) => Date.parse(timesOutAt) - Date.now()).filter((ms) => ms > 0);
+    if (left.length === 0) return undefined;
+    const timer = setTimeout(changed, Math.min(...left));
+    return () => clearTimeout(timer);
+  }, [rows]);
 }
 
 const keyOf = (row: WaitRowFragment): string => row.rpcId;

@@ -105,7 +105,7 @@ export class CommandEvents implements CommandEventSink {
   }
 
   /**
-   * Whether the feed still has listeners. Forgets nodes whose announcement has expired, and a feed that nobody wants.
+   * Whether the feed still has listeners. Forgets nodes whose announcement has expired, and a feed without listeners.
    */
   #isWanted(feed: Feed, now: number): boolean {
     if (feed.listeners > 0) return true;

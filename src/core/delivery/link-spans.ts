@@ -23,7 +23,7 @@ export function callSpanOf({ callSpan, traceState }: Pick<Command, 'callSpan' | 
   return callSpan === null || callSpan === DECLINED ? null : readTraceparent(callSpan, traceState);
 }
 
-/** What a client is told of a call without ids that a sampler declined. */
+/** The trace fields that a client gets for a call without ids that a sampler declined. */
 const DECLINED_FIELDS: TraceFields = { traceId: null, parentSpanId: null, traceFlags: '00', traceState: null };
 
 /**

@@ -56,7 +56,10 @@ async function callOf(parts: InvokeParts, { caller, userId, checked }: Checked):
 
 async function askAll(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
   for (const { layer, check } of CALL_LAYERS)
-    findings.note(layer, await check(parts, call), { passed: CALL_PASSES[layer], evidence: CALL_EVIDENCE[layer](call) });
+    findings.note(layer, await check(parts, call), {
+      passed: CALL_PASSES[layer],
+      evidence: CALL_EVIDENCE[layer](call),
+    });
   await askStorage(parts, findings, call);
   return askStore(parts, findings, admitQuestion(parts, call));
 }

@@ -30,7 +30,7 @@ export interface Holdings {
   refusal(share: ShareName, amount: number): ShareRefusal | null;
   /**
    * Takes the amount if there is room; otherwise throws `share_exceeded` or `store_full` with the member `share` and
-   * takes nothing.
+   * reserves nothing.
    */
   claim(share: ShareName, amount: number): void;
   /** Takes the amount without a check, for data that must be recorded. The owner of the data evicts afterwards. */

@@ -15,7 +15,7 @@ export type Plan = {
   readonly onlyMeta: boolean;
   /**
    * The operation with the variables of a request, as the requester sent them. Throws `invalid_argument`. A query whose
-   * variables come again as the same text is bound once.
+   * variables have the same text as before is not bound again.
    */
   bind(given: GivenVariables): Bound;
 };
@@ -29,7 +29,7 @@ export type PlansOptions = {
   /** Default true. False: `write` always returns null. */
   readonly fast?: boolean;
   /**
-   * Default true. False: no JSON text of an entity is cached. For a store that creates its entities anew at each read,
+   * Default true. False: no JSON text of an entity is cached. For a store that creates new entities at each read,
    * where a cache costs and never hits.
    */
   readonly keep?: boolean;

@@ -8,7 +8,7 @@ const BODIES = { most: 500, longest: 4096 };
 
 /**
  * Creates a reader of request bodies: the result of `readRequestBody`. Throws what `parse` throws. A short body that
- * comes again is not parsed again, which is a sixth of the cost of a small query.
+ * was received before is not parsed again, which is a sixth of the cost of a small query.
  */
 export function createBodyReader(parse: (bytes: Buffer) => JsonText): (bytes: Buffer) => unknown {
   const bodies = createDocumentCache<object>(BODIES);

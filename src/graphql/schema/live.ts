@@ -1,4 +1,4 @@
-/** Helpers of subscriptions: each event reads its nested fields anew. */
+/** Helpers of subscriptions: the nested fields of each event are read again. */
 import type { LiveEvent } from '../../core/live.ts';
 import type { Context } from './context.ts';
 

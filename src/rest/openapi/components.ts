@@ -8,7 +8,7 @@ export type Components = {
   readonly schemas: Readonly<Record<string, JsonSchema>>;
   /**
    * The value with a `$ref` in place of each named schema, which is listed in `schemas`. `owner` names the part of the
-   * document: where one name stands for two schemas, the second is called `<name>Of<owner>`.
+   * document: if two schemas have the same name, the second is called `<name>Of<owner>`.
    */
   resolve<T>(value: T, owner: string): T;
 };

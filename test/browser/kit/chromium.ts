@@ -1,4 +1,4 @@
-/** Starts Chromium, wherever the machine has it. */
+/** Finds Chromium on this machine and starts it. */
 import { existsSync } from 'node:fs';
 import { chromium, type Browser } from 'playwright-core';
 

@@ -62,7 +62,7 @@ const tokenOf = (relay: RealRelay): Promise<string> => relay.token('alice', 'con
 export type DoomedClient = AsyncDisposable & {
   /** Resolves when the client runs its action `notes.print`. */
   readonly entered: Promise<void>;
-  /** Cuts its link for good, as when its machine loses power. */
+  /** Cuts its link and never lets it reconnect, as if its machine lost power. */
   readonly kill: () => void;
 };
 

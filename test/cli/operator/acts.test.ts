@@ -65,7 +65,7 @@ describe('calls reveal', () => {
 });
 
 describe('a call that is interrupted', () => {
-  it('is cancelled with --cancel-on-interrupt, and its client is told', async () => {
+  it('is cancelled with --cancel-on-interrupt, and its client gets the cancellation', async () => {
     hanging = Promise.withResolvers();
     const { stop, interrupt } = interruption();
     const alice = await asAlice();

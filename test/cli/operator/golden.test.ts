@@ -1,5 +1,5 @@
 /**
- * The whole output of each verb in each form, compared with the files in `golden/`. `npm run golden` writes them anew;
+ * The whole output of each verb in each form, compared with the files in `golden/`. `npm run golden` writes them again;
  * read the difference before you commit it.
  */
 import { mkdtempSync, rmSync } from 'node:fs';

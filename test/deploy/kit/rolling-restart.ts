@@ -11,14 +11,14 @@ import { openAudience } from './viewers.ts';
 const SECRET = 'a secret of the tests, long enough for HS256';
 const ADMIN = 'admin-token-of-the-rolling-restart';
 const NODES = ['a', 'b'] as const;
-/** Between restarts, so many commands have to end. */
+/** The number of commands that must end between two restarts. */
 const COMMANDS = 50;
 const VIEWERS = 3;
 
 export type RestartFigures = LoadFigures & {
   /** The exit code of each relay that was stopped. */
   readonly exits: readonly (number | null)[];
-  /** For each viewer: how often its stream was live again, and how many gaps it was told. */
+  /** For each viewer: how often its stream was live again, and how many `gap` events it got. */
   readonly viewers: readonly { readonly reconnects: number; readonly gaps: number }[];
 };
 

@@ -1,4 +1,4 @@
-/** Viewers of a cooperative site, who say whether their stream broke and what they were told about it. */
+/** Viewers of a cooperative site, which report whether their stream broke and which events they got about it. */
 import { createSiteEventPublisher, type SiteEventPublisher } from '../../../src/clients/host/index.ts';
 import { createRuntime } from '../../../src/clients/runtime/index.ts';
 import { CooperativeSiteBrowserClient } from '../../../src/clients/site/index.ts';

@@ -57,7 +57,7 @@ export async function dataOf(document: string, requested: Execution): Promise<Re
   return JSON.parse(JSON.stringify(data)) as Record<string, unknown>;
 }
 
-/** The code of the first error if it is one of ours; otherwise its message. */
+/** The code of the first error if it has one; otherwise its message. */
 export async function codeOf(document: string, requested: Execution): Promise<unknown> {
   const { errors } = await ask(document, requested);
   const error = errors?.[0];

@@ -21,7 +21,7 @@ export type Ends = {
 export type Streaming = AsyncDisposable & {
   readonly clock: FakeClock;
   /**
-   * `paused`: the reader takes nothing until it is resumed. `before`: runs on the relay's end before the stream is
+   * `paused`: the reader reads nothing until it is resumed. `before`: runs on the relay's end before the stream is
    * opened.
    */
   open(options?: {

@@ -1,4 +1,4 @@
-/** Relay, set up as the documentation says, with a real relay of ours. */
+/** The GraphQL client Relay, set up as the documentation says, with a real callboard relay. */
 import { join } from 'node:path';
 import { createElement, Suspense, useEffect, type ComponentType, type ReactNode } from 'react';
 import { RelayEnvironmentProvider } from 'react-relay';

@@ -1,4 +1,4 @@
-/** Runs the examples of docs/clients.md, as they stand, in a folder where the package is installed. */
+/** Runs the examples of docs/clients.md unchanged, in a folder where the package is installed. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

@@ -7,7 +7,7 @@ export type Verdict = string;
 
 /**
  * `admin`: for administrators only. `owned`: the call names an owner, and others get the answer for absent rows.
- * `mine`: the call names nobody, and each user sees their own rows. `session`: the call names a session, which its
+ * `mine`: the call names no user, and each user sees their own rows. `session`: the call names a session, which its
  * owner and the holders of its grants may use.
  */
 export type FieldAccess = {

@@ -15,7 +15,7 @@ export type Route = {
   readonly plain?: true;
   /** For `grant`: the request changes the session. */
   readonly scope?: 'host';
-  /** The request names nobody, so another user gets their own rows, which may exist. */
+  /** The request names no user, so another user gets their own rows, which may exist. */
   readonly mine?: true;
   /** The request would remove what later rows need, so only requesters without permission send it. */
   readonly harmful?: true;

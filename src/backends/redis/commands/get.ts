@@ -12,8 +12,11 @@ import type { Store } from '../store/store.ts';
 /** Records that one act reads at most: Redis blocks while an act runs. */
 const READ_BATCH = 64;
 
-/** Clients whose commands one act counts at most. */
-const COUNT_BATCH = 16;
+/**
+ * Clients whose commands one act counts at most: a page of connections. The limits of capacity scopes bound how many
+ * commands they have together.
+ */
+const COUNT_BATCH = 250;
 
 /**
  * The records of commands, one answer per key, in the order of the keys: one round trip in each partition concerned.

@@ -1,4 +1,5 @@
--- How many live commands clients have. a: the hash of each client. Returns, for each, how many were dispatched and how many were not.
+-- Counts the live commands of clients. a: the hash of each client. Returns, for each, how many were dispatched and how
+-- many were not.
 -- class: allow_oom
 acts['commands-loads'] = function(a)
   local found = {}

@@ -1,0 +1,47 @@
+/** The pointer in the plots: a crosshair in all of them at once, and a span that is chosen by dragging. */
+import { signal } from '@preact/signals';
+import type { TimeSpan } from './span.ts';
+
+/** The position of the pointer, from 0 to 1; null while it is in no plot. */
+export const crosshair = signal<number | null>(null);
+
+/** The span that is being chosen; null while nobody drags. It begins where dragging began, so it may end before that. */
+export const dragged = signal<TimeSpan | null>(null);
+
+/** A shorter drag, as a share of the width, is a click. */
+const LEAST_SHARE = 0.02;
+
+/** The time that a plot spans, in milliseconds. */
+type Spanned = { readonly from: number; readonly stepMs: number; readonly slots: number };
+
+/** Handlers for the drawing of a plot. A finger scrolls the page and chooses nothing. */
+export function pointerHandlers({ from, stepMs, slots }: Spanned, choose: (span: TimeSpan) => void) {
+  const length = slots * stepMs;
+  const timeAt = (event: PointerEvent): number => from + shareOf(event) * length;
+  return {
+    onPointerDown: (event: PointerEvent): void => {
+      if (event.button !== 0 || event.pointerType === 'touch' || !(event.currentTarget instanceof Element)) return;
+      event.currentTarget.setPointerCapture(event.pointerId);
+      dragged.value = { from: timeAt(event), to: timeAt(event) };
+    },
+    onPointerMove: (event: PointerEvent): void => {
+      crosshair.value = Math.min(0.9999, shareOf(event));
+      if (dragged.value !== null) dragged.value = { from: dragged.value.from, to: timeAt(event) };
+    },
+    onPointerUp: (): void => {
+      const span = dragged.value;
+      dragged.value = null;
+      if (span !== null && Math.abs(span.to - span.from) >= length * LEAST_SHARE)
+        choose({ from: Math.min(span.from, span.to), to: Math.max(span.from, span.to) });
+    },
+    onPointerCancel: (): void => void (dragged.value = null),
+    onPointerLeave: (): void => void (crosshair.value = null),
+  };
+}
+
+/** Where the pointer is in the drawing, from 0 at its left edge to 1 at its right one. */
+function shareOf({ currentTarget, clientX }: PointerEvent): number {
+  if (!(currentTarget instanceof Element)) return 0;
+  const { left, width } = currentTarget.getBoundingClientRect();
+  return Math.min(1, Math.max(0, (clientX - left) / width));
+}

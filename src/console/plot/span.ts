@@ -1,0 +1,56 @@
+/** The span of time that a person chose for the plots. The URL has it as `from` and `to`. */
+import { useMemo } from 'preact/hooks';
+import { readTime, writeTime } from '../ui/read-time.ts';
+import { useUrlState } from '../ui/url-state.ts';
+
+/** Epoch milliseconds. */
+export type TimeSpan = { readonly from: number; readonly to: number };
+
+/** How long the relay keeps series, and the shortest span, in milliseconds: six of the shortest steps. */
+export const KEPT_MS = 86_400_000;
+const LEAST_MS = 30_000;
+
+/** A span, or a sentence that says why a text is none. */
+export type ReadSpan =
+  { readonly span: TimeSpan; readonly fault?: undefined } | { readonly span?: undefined; readonly fault: string };
+
+/** Reads both ends as people write them; see `readTime`. */
+export function readSpan(from: string, to: string, now: number): ReadSpan {
+  const span = { from: readTime(from, now), to: readTime(to, now) };
+  if (span.from === null || span.to === null)
+    return { fault: `“${span.from === null ? from : to}” is not a time. Write 14:31, or 2026-11-21T14:31, in UTC.` };
+  if (span.to <= span.from) return { fault: 'The span ends before it begins.' };
+  if (span.to - span.from < LEAST_MS) return { fault: `The shortest span is ${LEAST_MS / 1000} seconds.` };
+  if (span.from >= now) return { fault: 'The span lies in the future.' };
+  if (span.to <= now - KEPT_MS) return { fault: 'The relay keeps series for a day, and the span is older.' };
+  return { span: { from: span.from, to: span.to } };
+}
+
+export type SpanState = {
+  /** Null: none is chosen, so the plots show a window up to now. */
+  readonly span: TimeSpan | null;
+  /** Why the span in the URL is not shown; null if it is shown, or if there is none. */
+  readonly fault: string | null;
+  /** Shows this span, widened to the shortest one, with an entry in the browser's history. */
+  readonly choose: (span: TimeSpan) => void;
+};
+
+export function useSpan(): SpanState {
+  const { values, change } = useUrlState();
+  const { from, to } = values;
+  // Read once, so that a span does not become too old while it is shown.
+  const { span, fault } = useMemo(() => readEnds(from, to), [from, to]);
+  const choose = (chosen: TimeSpan): void => {
+    const wider = Math.max(0, LEAST_MS - (chosen.to - chosen.from)) / 2;
+    const first = Math.floor((chosen.from - wider) / 1000) * 1000;
+    const last = Math.ceil((chosen.to + wider) / 1000) * 1000;
+    change({ from: writeTime(first), to: writeTime(last), window: null });
+  };
+  return { span: span ?? null, fault: fault ?? null, choose };
+}
+
+function readEnds(from: string | undefined, to: string | undefined): Partial<ReadSpan> {
+  if (from === undefined && to === undefined) return {};
+  if (from === undefined || to === undefined) return { fault: 'The address names only one end of a span.' };
+  return readSpan(from, to, Date.now());
+}
