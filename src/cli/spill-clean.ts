@@ -1,3 +1,4 @@
+/** The command `callboard spill-clean`. */
 import { cleanSpillDirectory } from '../callboard.ts';
 import { readConfig } from '../config.ts';
 import { createLog } from '../platform/log.ts';
