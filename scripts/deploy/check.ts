@@ -10,8 +10,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { find } from '../../test/deploy/kit/programs.ts';
 import { isInstalled, PROXIES, type ProxyName } from '../../test/deploy/kit/proxies.ts';
-import { rollingRestart } from '../../test/deploy/kit/rolling-restart.ts';
 import { buildImage, discardImages, type BuiltImage } from './image.ts';
+import { ofCheckout } from './relay-process.ts';
+import { rollingRestart } from './rolling-restart.ts';
 import { ofImage, tryImage } from './run-image.ts';
 import { CannotRun, Steps } from './steps.ts';
 import { runTests } from './tests.ts';
@@ -42,12 +43,12 @@ try {
       runTests(ROOT, say);
     },
   );
-  const serve = image ? ofImage(image) : undefined;
+  const serve = image ? ofImage(image) : ofCheckout;
   for (const name of NAMES)
     await steps.run(`rolling restart behind ${name}, relays of the ${image ? 'image' : 'checkout'}`, async (say) => {
       if (!isInstalled(name)) throw new CannotRun(`${name} is not installed`);
       if (find('redis-server') === null) throw new CannotRun('redis-server is not installed');
-      const { outcomes, refusals, ranTwice, exits, viewers } = await rollingRestart(name, serve);
+      const { outcomes, refusals, ranTwice, exits, viewers } = await rollingRestart(name, { serve, say });
       say(`outcomes ${JSON.stringify(outcomes)}, repeated after ${JSON.stringify(refusals)}, run twice: ${ranTwice}`);
       say(`exit codes ${exits.join(', ')}; viewers ${JSON.stringify(viewers)}`);
       if (Object.keys(outcomes).some((outcome) => outcome !== 'completed'))

@@ -3,9 +3,15 @@ import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { freePort } from '../../test/kit/redis.ts';
-import { startRelayProcess, type ServeCommand } from '../../test/deploy/kit/relay-process.ts';
+import { signToken } from '../../src/http/token.ts';
 import type { BuiltImage } from './image.ts';
+import { startLoad } from './load.ts';
+import { startRelayProcess, type RelayProcess, type ServeCommand } from './relay-process.ts';
 import type { Say } from './steps.ts';
+
+const SECRET = 'a secret of the check, long enough for HS256';
+/** The commands that run when the relay is stopped, each on a client of its own. */
+const RUNNING = 3;
 
 /**
  * A mount namespace of its own, in which the root is mounted read-only. Each program replaces the one before, so a
@@ -51,7 +57,7 @@ export async function tryImage(image: BuiltImage, say: Say): Promise<void> {
   const settings = {
     CALLBOARD_HOST: '127.0.0.1',
     CALLBOARD_PORT: String(port),
-    CALLBOARD_SECRET: 'a secret of the check, long enough for HS256',
+    CALLBOARD_SECRET: SECRET,
     CALLBOARD_ADMIN_TOKEN: 'admin-token-of-the-check',
   };
   // /tmp may be written by everybody, so only a read-only root refuses this.
@@ -71,9 +77,28 @@ export async function tryImage(image: BuiltImage, say: Say): Promise<void> {
   if (health.status !== 0)
     throw new Error(`the health check ended with ${health.status}: ${health.stdout}${health.stderr}`);
   say('health check: exit code 0');
-  const code = await relay.stop();
+  await stopWhileCommandsRun(relay, { url: `http://127.0.0.1:${port}`, say });
+}
+
+/** A stop must let the commands that run end, and must then end the process with 0. */
+async function stopWhileCommandsRun(
+  relay: RelayProcess,
+  { url, say }: { readonly url: string; readonly say: Say },
+): Promise<void> {
+  const scopes = ['connect', 'invoke'];
+  const token = (): Promise<string> =>
+    signToken({ secret: SECRET, user: 'alice', scopes, ttlSeconds: 600, now: Date.now() });
+  await using load = await startLoad({ url, token, clients: RUNNING, callers: 0 });
+  const held = await load.hold();
+  const { draining, ended } = relay.stop();
+  await draining;
+  held.release();
+  await held.ended;
+  const { outcomes } = await load.finish();
+  const code = await ended;
   if (code !== 0) throw new Error(`SIGTERM ended it with ${code}: ${relay.output}`);
-  say('SIGTERM: exit code 0');
+  if (outcomes['completed'] !== RUNNING) throw new Error(`the commands that ran ended ${JSON.stringify(outcomes)}`);
+  say(`SIGTERM while ${RUNNING} commands ran: all completed, exit code 0`);
 }
 
 function statusOf(port: number, path: string): Promise<number> {

@@ -38,46 +38,51 @@ it.each(NAMES)('deploy/proxies: the configuration of %s contains every text that
   using folder = temporaryFolder();
   const { path } = folder;
   makeCertificate(path);
-  const program = PROXIES[name].prepare({ folder: path, port: 1, relayPorts: [2, 3] });
+  const program = PROXIES[name].prepare({ folder: path, port: 1, relayPorts: [2, 3], basePath: '' });
   expect(program.join(' ')).toContain(path);
 });
 
 // Only an installed proxy can run. The test above reads every configuration on any machine.
-describe.each(NAMES)('deploy/proxies: %s', (name) => {
-  describe.skipIf(!isInstalled(name))('runs', () => {
+const RUNS = NAMES.flatMap((name) => ['', '/callboard'].map((basePath) => ({ name, basePath })));
+describe.each(RUNS)('deploy/proxies: $name', ({ name, basePath }) => {
+  describe.skipIf(!isInstalled(name))(`runs with the base path "${basePath}"`, () => {
     const opened = new AsyncDisposableStack();
     let relay: HttpRelay;
     let proxy: Proxy;
     beforeAll(async () => {
       const { path } = opened.use(temporaryFolder());
-      relay = opened.use(await startHttpRelay({ trustProxy: true }));
-      proxy = opened.use(await startProxy(name, path, Number(new URL(relay.url).port)));
+      relay = opened.use(await startHttpRelay({ trustProxy: true, basePath }));
+      proxy = opened.use(
+        await startProxy(name, { folder: path, relayPorts: [Number(new URL(relay.url).port)], basePath }),
+      );
     });
     afterAll(() => opened.disposeAsync());
 
     it('passes requests over HTTP/2, with bodies up to the relay’s own bound', async () => {
-      const { status, protocol } = await ask(proxy, { ':path': '/users' });
+      const { status, protocol } = await ask(proxy, { ':path': `${basePath}/users` });
       expect([status, protocol]).toEqual([200, 'h2']);
       const query = JSON.stringify({ query: '{ __typename }', variables: { filler: 'x'.repeat(1_000_000) } });
-      const json = { ':method': 'POST', ':path': '/graphql', 'content-type': 'application/json' };
+      const json = { ':method': 'POST', ':path': `${basePath}/graphql`, 'content-type': 'application/json' };
       expect((await ask(proxy, json, { body: query })).status).toBe(200);
     });
 
     it('tells the relay its origin, so that its own pages may send requests and pages of others may not', async () => {
       const origin = `https://localhost:${proxy.port}`;
-      expect((await ask(proxy, { ':path': '/users', origin })).status).toBe(200);
-      const foreign = await ask(proxy, { ':path': '/users', origin: 'https://evil.example' });
+      expect((await ask(proxy, { ':path': `${basePath}/users`, origin })).status).toBe(200);
+      const foreign = await ask(proxy, { ':path': `${basePath}/users`, origin: 'https://evil.example' });
       expect([foreign.status, foreign.text]).toEqual([403, expect.stringContaining('ALLOWED_ORIGINS')]);
     });
 
     it('tells the relay the address of its peer', async () => {
-      await ask(proxy, { ':path': '/no-such-path' });
+      await ask(proxy, { ':path': `${basePath}/no-such-path` });
       const line = relay.lines.map((text) => JSON.parse(text)).findLast(({ path }) => path === '/no-such-path');
       expect(line).toMatchObject({ address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) });
     });
 
     it('passes a link in both directions', async () => {
-      const socket = new WebSocket(`wss://localhost:${proxy.port}/connect`, 'callboard.v1', { ca: proxy.certificate });
+      const socket = new WebSocket(`wss://localhost:${proxy.port}${basePath}/connect`, 'callboard.v1', {
+        ca: proxy.certificate,
+      });
       const first = new Promise<string>((done) => socket.once('message', (data) => done(String(data))));
       await new Promise((done) => socket.once('open', done));
       const token = await tokenOf('alice', 'connect');
@@ -88,7 +93,7 @@ describe.each(NAMES)('deploy/proxies: %s', (name) => {
     });
 
     it('passes the first event of a stream at once, without buffering', async () => {
-      const stream = { ':method': 'POST', ':path': '/graphql/stream', 'content-type': 'application/json' };
+      const stream = { ':method': 'POST', ':path': `${basePath}/graphql/stream`, 'content-type': 'application/json' };
       const query = JSON.stringify({ query: 'subscription { pendingRpcAlerts(olderThanMs: 60000) { over } }' });
       const headers = { ...stream, accept: 'text/event-stream' };
       const { status, text } = await ask(proxy, headers, { body: query, until: 'event: next' });

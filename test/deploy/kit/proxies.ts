@@ -9,8 +9,15 @@ const FOLDER = join(import.meta.dirname, '..', '..', '..', 'deploy', 'proxies');
 
 export type Proxy = AsyncDisposable & { readonly port: number; readonly certificate: string };
 
-/** `relayPorts`: the ports of one or two relays on loopback. */
-type Setup = { readonly folder: string; readonly port: number; readonly relayPorts: readonly number[] };
+export type ProxyOptions = {
+  /** Takes the configuration. */
+  readonly folder: string;
+  /** The ports of the relays on loopback. */
+  readonly relayPorts: readonly number[];
+  /** Below which the relays serve everything; by default the root. */
+  readonly basePath?: string;
+};
+type Setup = Required<ProxyOptions> & { readonly port: number };
 type Kind = {
   readonly program: string;
   /** Writes the configuration of deploy/proxies with this machine's ports and certificate; returns the arguments. */
@@ -37,14 +44,17 @@ export const PROXIES: Readonly<Record<ProxyName, Kind>> = {
     prepare({ folder, port, relayPorts }) {
       const site = configured('nginx.conf', {
         'listen 443 ssl http2': `listen 127.0.0.1:${port} ssl http2`,
-        '    server 127.0.0.1:4400;': lines(relayPorts, (relay) => `    server 127.0.0.1:${relay};`),
+        '    server 127.0.0.1:4400 max_fails=0;': lines(
+          relayPorts,
+          (relay) => `    server 127.0.0.1:${relay} max_fails=0;`,
+        ),
         '/etc/callboard/': `${folder}/`,
       });
       writeFileSync(join(folder, 'site.conf'), site);
       const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
         (name) => `${name}_temp_path ${name};`,
       );
-      const main = `user root; daemon off; pid nginx.pid; error_log stderr; worker_processes 1; events {}
+      const main = `user root; daemon off; master_process off; pid nginx.pid; error_log stderr; events {}
 http { access_log off; ${temporary.join(' ')} include site.conf; }`;
       writeFileSync(join(folder, 'nginx.conf'), main);
       return ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr'];
@@ -52,14 +62,15 @@ http { access_log off; ${temporary.join(' ')} include site.conf; }`;
   },
   haproxy: {
     program: 'haproxy',
-    prepare({ folder, port, relayPorts }) {
+    prepare({ folder, port, relayPorts, basePath }) {
       const pem = ['tls.crt', 'tls.key'].map((name) => readFileSync(join(folder, name), 'utf8')).join('');
       writeFileSync(join(folder, 'tls.pem'), pem);
       const config = configured('haproxy.cfg', {
         'bind :443': `bind 127.0.0.1:${port}`,
-        '    server relay-1 127.0.0.1:4400 check inter 2s': lines(
+        'GET /readyz': `GET ${basePath}/readyz`,
+        '    server relay-1 127.0.0.1:4400': lines(
           relayPorts,
-          (relay, at) => `    server relay-${at + 1} 127.0.0.1:${relay} check inter 2s`,
+          (relay, at) => `    server relay-${at + 1} 127.0.0.1:${relay}`,
         ),
         '/etc/callboard/': `${folder}/`,
       });
@@ -69,9 +80,10 @@ http { access_log off; ${temporary.join(' ')} include site.conf; }`;
   },
   caddy: {
     program: 'caddy',
-    prepare({ folder, port, relayPorts }) {
+    prepare({ folder, port, relayPorts, basePath }) {
       const site = configured('Caddyfile', {
         'relay.example {': `https://relay.example:${port}, https://localhost:${port} {\n\ttls ${folder}/tls.crt ${folder}/tls.key`,
+        'health_uri /readyz': `health_uri ${basePath}/readyz`,
         '127.0.0.1:4400': relayPorts.map((relay) => `127.0.0.1:${relay}`).join(' '),
       });
       const globals = '{\n\tadmin off\n\tauto_https disable_redirects\n\tstorage file_system .\n}\n';
@@ -90,15 +102,18 @@ export function isInstalled(name: ProxyName): boolean {
 }
 
 /** Runs a proxy with its delivered configuration in front of relays. Resolves once it passes requests on. */
-export async function startProxy(name: ProxyName, folder: string, ...relayPorts: readonly number[]): Promise<Proxy> {
+export async function startProxy(name: ProxyName, { folder, relayPorts, basePath = '' }: ProxyOptions): Promise<Proxy> {
   const { cert } = makeCertificate(folder);
   const port = await freePort();
   const { program, prepare } = PROXIES[name];
-  const args = prepare({ folder, port, relayPorts });
+  const args = prepare({ folder, port, relayPorts, basePath });
   const running = new Running(find(program) ?? program, args, { cwd: folder, env: { HOME: folder } });
   const certificate = readFileSync(cert, 'utf8');
-  for (let tries = 0; !(await answers(port, certificate)); tries++) {
-    if (running.ended || tries === TRIES) throw new Error(`${program} does not answer: ${running.output}`);
+  const ready = { port, path: `${basePath}/readyz`, ca: certificate };
+  for (let tries = 0; !(await answers(ready)); tries++) {
+    if (!running.ended && tries < TRIES) continue;
+    await running[Symbol.asyncDispose]();
+    throw new Error(`${program} does not answer: ${running.output}`);
   }
   return { port, certificate, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }
@@ -106,11 +121,11 @@ export async function startProxy(name: ProxyName, folder: string, ...relayPorts:
 /** Enough for about 20 seconds. */
 const TRIES = 400;
 
-/** Whether `/readyz` answers 200 through the proxy. Waits a moment if not. */
-function answers(port: number, ca: string): Promise<boolean> {
+/** Whether a path answers 200 through the proxy. Waits a moment if not: proxies do not say when they listen. */
+function answers(at: { readonly port: number; readonly path: string; readonly ca: string }): Promise<boolean> {
   return new Promise((done) => {
     const later = (): void => void setTimeout(() => done(false), 50);
-    const asked = request({ host: 'localhost', port, ca, path: '/readyz', agent: false }, (response) => {
+    const asked = request({ host: 'localhost', ...at, agent: false }, (response) => {
       response.resume();
       if (response.statusCode === 200) done(true);
       else later();

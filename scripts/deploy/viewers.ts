@@ -1,7 +1,7 @@
 /** Viewers of a cooperative site, which report whether their stream broke and which events they got about it. */
-import { createSiteEventPublisher, type SiteEventPublisher } from '../../../src/clients/host/index.ts';
-import { createRuntime } from '../../../src/clients/runtime/index.ts';
-import { CooperativeSiteBrowserClient } from '../../../src/clients/site/index.ts';
+import { createSiteEventPublisher } from '../../src/clients/host/index.ts';
+import { createRuntime } from '../../src/clients/runtime/index.ts';
+import { CooperativeSiteBrowserClient } from '../../src/clients/site/index.ts';
 
 const SITE = 'board';
 const EVENT = 'site_changed';
@@ -9,6 +9,8 @@ const EVENT = 'site_changed';
 export type Viewer = {
   /** How often its stream became live. */
   readonly lives: number;
+  /** Resolves when its stream is live. */
+  live(): Promise<void>;
   readonly gaps: number;
   /** Resolves when the viewer has received an event with this data. */
   received(data: number): Promise<void>;
@@ -16,7 +18,11 @@ export type Viewer = {
 
 export type Audience = AsyncDisposable & {
   readonly viewers: readonly Viewer[];
-  readonly publisher: SiteEventPublisher;
+  /**
+   * Publishes one event as soon as the site's host is connected and every stream is live. Resolves when all viewers
+   * received it; rejects if a stream ended for good.
+   */
+  reachAll(): Promise<void>;
 };
 
 export type AudienceOptions = {
@@ -39,24 +45,34 @@ export async function openAudience({ url, token, count }: AudienceOptions): Prom
   });
   const { session_id: sessionId, token: grant } = (await opened.json()) as { session_id: string; token: string };
   const stop = new AbortController();
-  const viewers = Array.from({ length: count }, () => watch(url, { sessionId, token: grant }, stop.signal));
-  await Promise.all(viewers.map(({ live }) => live));
+  const watching = Array.from({ length: count }, () => watch(url, { sessionId, token: grant }, stop.signal));
+  const viewers = watching.map(({ viewer }) => viewer);
+  await Promise.all(viewers.map((viewer) => viewer.live()));
+  const publisher = createSiteEventPublisher({ runtime, siteId: SITE });
+  let published = 0;
+  const publish = async (): Promise<void> => {
+    await Promise.all([runtime.ready(), ...viewers.map((viewer) => viewer.live())]);
+    const data = ++published;
+    await publisher.publish({ name: EVENT, data });
+    await Promise.all(viewers.map((viewer) => viewer.received(data)));
+  };
   return {
-    viewers: viewers.map(({ viewer }) => viewer),
-    publisher: createSiteEventPublisher({ runtime, siteId: SITE }),
+    viewers,
+    reachAll: () => Promise.race([publish(), ...watching.map(({ done }) => done)]),
     async [Symbol.asyncDispose]() {
       stop.abort();
-      await Promise.all(viewers.map(({ done }) => done));
+      await Promise.allSettled(watching.map(({ done }) => done));
       await runtime.close();
     },
   };
 }
 
-type Watching = { readonly viewer: Viewer; readonly live: Promise<void>; readonly done: Promise<void> };
+/** `done` settles when the stream ends for good, which only an abort does in order. */
+type Watching = { readonly viewer: Viewer; readonly done: Promise<void> };
 
 function watch(url: string, session: { sessionId: string; token: string }, signal: AbortSignal): Watching {
   const site = new CooperativeSiteBrowserClient({ url, ...session });
-  const first = Promise.withResolvers<void>();
+  let live = Promise.withResolvers<void>();
   const arrivals = new Map<number, PromiseWithResolvers<void>>();
   const arrival = (data: number): PromiseWithResolvers<void> => {
     const known = arrivals.get(data) ?? Promise.withResolvers<void>();
@@ -65,9 +81,11 @@ function watch(url: string, session: { sessionId: string; token: string }, signa
   };
   const seen = { lives: 0, gaps: 0 };
   const onStatus = (status: string): void => {
+    // After each break there is a new promise.
+    if (status === 'waiting') live = Promise.withResolvers<void>();
     if (status !== 'live') return;
     seen.lives += 1;
-    first.resolve();
+    live.resolve();
   };
   const follow = async (): Promise<void> => {
     for await (const news of site.subscribe({ signal, onStatus })) {
@@ -82,7 +100,11 @@ function watch(url: string, session: { sessionId: string; token: string }, signa
     get gaps() {
       return seen.gaps;
     },
+    live: () => live.promise,
     received: (data) => arrival(data).promise,
   };
-  return { viewer, live: first.promise, done: follow() };
+  const done = follow();
+  // A failure is reported by `reachAll`.
+  done.catch(() => {});
+  return { viewer, done };
 }

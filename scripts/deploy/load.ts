@@ -1,6 +1,6 @@
 /** A steady load of commands through one address: clients that run them, and callers that repeat what was refused. */
-import { createHttpCaller, CallerError, type Caller, type Invocation } from '../../../src/clients/caller/index.ts';
-import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
+import { createHttpCaller, CallerError, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
+import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 
 const USER = 'alice';
 
@@ -91,7 +91,10 @@ class RunningLoad implements Load {
     this.#held = { started, released: released.promise };
     const calls = Promise.all(this.#runtimes.map((_, i) => this.#untilEnded(i, 'hold', crypto.randomUUID())));
     await Promise.race([all.promise, calls]);
-    return { release: released.resolve, ended: calls.then(() => {}) };
+    const ended = calls.then(() => {});
+    // The caller sees a failure when it awaits `ended`, which it does not do if something else failed before.
+    ended.catch(() => {});
+    return { release: released.resolve, ended };
   }
 
   async more(count: number): Promise<void> {

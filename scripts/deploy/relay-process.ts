@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-const BIN = join(import.meta.dirname, '..', '..', '..', 'src', 'bin.ts');
+const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
 const KEPT_CHARS = 4_000;
 
 /** The program and its arguments that run `callboard serve --json`, such as a command that runs it in a container. */
@@ -23,10 +23,17 @@ export const ofCheckout: ServeCommand = (env) => ({
 
 export type RelayProcess = AsyncDisposable & {
   readonly pid: number;
-  /** Sends SIGTERM and resolves with the exit code; null if a signal ended it. */
-  stop(): Promise<number | null>;
+  /** Sends SIGTERM. */
+  stop(): Stopping;
   /** The last lines of its log, for error messages. */
   readonly output: string;
+};
+
+export type Stopping = {
+  /** Resolves when the relay says that it drains. */
+  readonly draining: Promise<void>;
+  /** Resolves with the exit code; null if a signal ended it. */
+  readonly ended: Promise<number | null>;
 };
 
 /** Starts a relay with these settings. Resolves when it listens. */
@@ -37,7 +44,11 @@ export async function startRelayProcess(
   const { program, args, env } = serve(settings);
   const child = spawn(program, [...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
-  child.stderr.on('data', (chunk) => (output = (output + String(chunk)).slice(-KEPT_CHARS)));
+  const stopping = Promise.withResolvers<void>();
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    output = `${output}${line}\n`.slice(-KEPT_CHARS);
+    if (line.includes('"msg":"stopping"')) stopping.resolve();
+  });
   const failed = once(child, 'exit').then(([code]) => {
     throw new Error(`the relay ended with ${code} before it listened: ${output}`);
   });
@@ -48,7 +59,10 @@ export async function startRelayProcess(
     get output() {
       return output;
     },
-    stop: () => end(child, 'SIGTERM'),
+    stop() {
+      const ended = end(child, 'SIGTERM');
+      return { draining: Promise.race([stopping.promise, ended.then(() => {})]), ended };
+    },
     [Symbol.asyncDispose]: async () => void (await end(child, 'SIGKILL')),
   };
 }
