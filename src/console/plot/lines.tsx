@@ -13,6 +13,8 @@ type LinesProps = {
   readonly tickText?: (value: number) => string;
   readonly summary: string;
   readonly log?: boolean;
+  /** Whether the values are counts, so that the axis has no fractions. */
+  readonly isWhole?: boolean;
   readonly stepped?: boolean;
   /** Whether the area below the first line is filled. */
   readonly area?: boolean;
@@ -22,11 +24,13 @@ type LinesProps = {
 
 const LOOKS = { strong: 'ln ln-1', quiet: 'ln ln-2', recorded: 'ln ln-2 ln-rec' };
 
-export function LinesPlot({ lines, log = false, stepped = false, area = false, ...plot }: LinesProps) {
+export function LinesPlot({ lines, log = false, isWhole = false, stepped = false, area = false, ...plot }: LinesProps) {
   const values = lines.flatMap(({ points }) => points.filter((point) => point !== null));
   const above = values.filter((value) => value > 0);
   const scale =
-    log && above.length > 0 ? logScale(Math.min(...above), Math.max(...above)) : linearScale(Math.max(1, ...values));
+    log && above.length > 0
+      ? logScale(Math.min(...above), Math.max(...above))
+      : linearScale(Math.max(1, ...values), isWhole);
   const [first] = lines;
   const ground = first && area ? groundPath(linePath(first.points, scale.y, stepped)) : null;
   return (

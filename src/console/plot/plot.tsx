@@ -36,6 +36,8 @@ type PlotProps = {
 
 /** How many rows the table shows; they are the latest ones. */
 const TABLE_ROWS = 12;
+/** The axis shows seconds below this length, in milliseconds. */
+const SECONDS_BELOW_MS = 600_000;
 
 export function Plot(props: PlotProps) {
   const { title, unit, time, scale, text, tickText, keys, columns, marks = [], bound, summary, children } = props;
@@ -117,7 +119,9 @@ function Grid({ y, label, isZero }: { readonly y: number; readonly label: string
   );
 }
 
+/** The time of day, with seconds where a plot spans little time. */
 function TimeAxis({ time }: { readonly time: PlotTime }) {
+  const chars = time.slots * time.stepMs < SECONDS_BELOW_MS ? 8 : 5;
   return (
     <>
       {[0, 25, 50, 75, 100].map((x) => (
@@ -128,7 +132,7 @@ function TimeAxis({ time }: { readonly time: PlotTime }) {
           dy="16"
           {...(x === 100 ? { class: 'last' } : x > 0 && { 'text-anchor': 'middle' })}
         >
-          {clock(isoOf(time.from + (x / 100) * time.slots * time.stepMs)).slice(0, 5)}
+          {clock(isoOf(time.from + (x / 100) * time.slots * time.stepMs)).slice(0, chars)}
         </text>
       ))}
     </>
