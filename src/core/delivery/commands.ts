@@ -203,9 +203,9 @@ export interface CommandStore {
    */
   report(key: CommandKey, report: Report): MaybePromise<ReportResult>;
   /**
-   * Records an end that a client reported. Replies to the waiters never precede the record. In the same act the deduplicator
-   * counts the end under `endMessageId`. Its verdict changes only the counters, because a record outlives a
-   * deduplication mark.
+   * Records an end that a client reported. Replies to the waiters never precede the record. In the same act the
+   * deduplicator counts the end under `endMessageId`. Its verdict changes only the counters, because a record outlives
+   * a deduplication mark.
    */
   finish(key: CommandKey, end: End): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): MaybePromise<SettleResult>;
