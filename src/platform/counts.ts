@@ -33,25 +33,20 @@ export class Counts {
   }
 
   count(name: string, label: string | undefined): void {
-    const family = this.#families.get(name);
-    if (!family) return;
-    const { base } = family.cells.get(label) ?? this.#open(family, label);
-    this.#fresh[base] = (this.#fresh[base] ?? 0) + 1;
+    const cell = this.#cellOf(name, label);
+    if (cell) this.#fresh[cell.base] = (this.#fresh[cell.base] ?? 0) + 1;
   }
 
   /** Sets the value of a gauge, which is a whole number, until the next flush. */
   set(name: string, label: string | undefined, value: number): void {
-    const family = this.#families.get(name);
-    if (!family) return;
-    const { base } = family.cells.get(label) ?? this.#open(family, label);
-    this.#fresh[base] = value;
+    const cell = this.#cellOf(name, label);
+    if (cell) this.#fresh[cell.base] = value;
   }
 
   /** Returns the cell in which the duration was counted. */
   observe(name: string, ms: number, label: string | undefined): Cell | undefined {
-    const family = this.#families.get(name);
-    if (!family) return undefined;
-    const cell = family.cells.get(label) ?? this.#open(family, label);
+    const cell = this.#cellOf(name, label);
+    if (!cell) return undefined;
     const at = cell.base + bucketOf(ms);
     this.#fresh[at] = (this.#fresh[at] ?? 0) + 1;
     if (ms > 0) cell.sum += ms;
@@ -84,6 +79,13 @@ export class Counts {
   flush(): void {
     this.eachFresh((place, count) => (this.#before[place] = (this.#before[place] ?? 0) + count));
     this.#fresh.fill(0, 0, this.#used);
+  }
+
+  /** The cell of this name and label, which is made when it is first used. */
+  #cellOf(name: string, label: string | undefined): Cell | undefined {
+    const family = this.#families.get(name);
+    if (!family) return undefined;
+    return family.cells.get(label) ?? this.#open(family, label);
   }
 
   #open(family: Family, given: string | undefined): Cell {

@@ -176,6 +176,41 @@ describe('the bus over Redis, between two nodes', () => {
     await expect.poll(() => subscribers(hintChannel())).toBe(0);
   });
 
+  it('publishes no hint of a command while no node listens to any, and tells a later listener to read again', async () => {
+    const { store } = bench;
+    const partition = store.partitionOfUser('alice');
+    await store.act(partition, 'nodes-look', []);
+    expect(store.watched(partition)).toBe(false);
+    const before = store.roundTrips;
+    a.publish(TOPIC, { key: KEY, progress: toJson(1) });
+    await settle();
+    expect(store.roundTrips).toBe(before);
+    const watch = nextHint(b);
+    expect(await watch.hint).toEqual({ key: KEY, progress: null });
+    await expect.poll(() => store.watched(partition)).toBe(true);
+    watch.stop();
+  });
+
+  it('notes again and again that it listens, as long as it does, and no longer', async () => {
+    const { store } = bench;
+    const partition = store.partitionOfUser('alice');
+    const watch = nextHint(b);
+    await watch.hint;
+    await expect.poll(() => store.watched(partition)).toBe(true);
+    const pass = async (): Promise<boolean> => {
+      for (let seconds = 0; seconds < 20; seconds += 5) {
+        await bench.advance(5_000);
+        for (const { system } of nodes) await system.advance(5_000);
+        await bench.quiet();
+      }
+      await store.act(partition, 'nodes-look', []);
+      return store.watched(partition);
+    };
+    expect(await pass()).toBe(true);
+    watch.stop();
+    expect(await pass()).toBe(false);
+  });
+
   it('handles listeners that are added and removed in the same tick', async () => {
     for (let i = 0; i < 20; i++) nextHint(b).stop();
     const last = nextHint(b);

@@ -206,8 +206,10 @@ describe('two nodes over one Redis', () => {
     const { store, connect } = a.bench;
     const client = connect();
     await client.connect();
-    for (let partition = 0; partition < store.partitions; partition++)
+    for (let partition = 0; partition < store.partitions; partition++) {
       await client.del(store.key(partition, 'node', 'a'), store.key(partition, 'nodes'));
+      await client.hdel(store.key(partition, 'meta'), 'calls:a');
+    }
     client.disconnect();
     await expect(a.bench.backend.nodes.beat('a', REPORT)).rejects.toMatchObject({ code: 'store_unavailable' });
     await a.until(() => a.losses.length === 1);

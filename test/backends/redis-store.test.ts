@@ -91,8 +91,16 @@ describe('the store over Redis', () => {
     expect(await note('b')).toBe(2);
   });
 
+  it('refuses the acts of a node that was cleaned up: only its own row still has its epoch', async () => {
+    await client.hset(store.key(0, 'node', 'n1'), 'epoch', '2', 'fenced', '1');
+    store.identify(0, { nodeId: 'n1', epoch: 1 });
+    await expect(note('a')).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(verdicts).toEqual(['FENCED']);
+  });
+
   it('refuses the acts of a node whose epoch has ended', async () => {
-    await client.hset(store.key(0, 'node', 'n1'), 'epoch', '2', 'seq', '0');
+    await client.hset(store.key(0, 'node', 'n1'), 'epoch', '2');
+    await client.hset(store.key(0, 'meta'), 'calls:n1', '2 0');
     store.identify(0, { nodeId: 'n1', epoch: 1 });
     await expect(note('a')).rejects.toMatchObject({ code: 'store_unavailable' });
     expect(verdicts).toEqual(['FENCED']);
@@ -101,16 +109,19 @@ describe('the store over Redis', () => {
   });
 
   it('notices that the store lost confirmed data, the last writes as well as everything', async () => {
-    const row = store.key(0, 'node', 'n1');
-    await client.hset(row, 'epoch', '1', 'seq', '0');
+    const [row, meta] = [store.key(0, 'node', 'n1'), store.key(0, 'meta')];
+    await client.hset(row, 'epoch', '1');
+    await client.hset(meta, 'calls:n1', '1 0');
     store.identify(0, { nodeId: 'n1', epoch: 1 });
     await note('a');
     await note('b');
-    await client.hset(row, 'seq', '1');
+    await client.hset(meta, 'calls:n1', '1 1');
     await expect(note('c')).rejects.toMatchObject({ code: 'store_unavailable' });
-    await client.del(row);
+    await client.hdel(meta, 'calls:n1');
     await expect(note('d')).rejects.toMatchObject({ code: 'store_unavailable' });
-    expect(verdicts).toEqual(['LOST', 'LOST']);
+    await client.del(row);
+    await expect(note('e')).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(verdicts).toEqual(['LOST', 'LOST', 'LOST']);
     expect(await notes()).toEqual(['a', 'b']);
   });
 

@@ -70,7 +70,7 @@ async function play(bench: Bench, see: Observer, move: Step): Promise<void> {
       const result = await commands.admit(request);
       expect(answer.kind).toBe(result.kind);
       if (result.kind === 'refused') expect(answer).toEqual(result);
-      if (result.kind === 'refused' || result.kind === 'ended') return;
+      if (result.kind === 'refused' || result.kind === 'ended' || result.kind === 'outdated') return;
       see.ids.add(move.id);
       if (result.command.outcome === null) see.waiting.add(rpcId);
       return;

@@ -9,14 +9,15 @@ import calculateSlot from 'cluster-key-slot';
  */
 export const KINDS = {
   meta: {
-    holds: 'HASH: store, schema, partitions, floor, epoch, seq, counted; of a namespace: cursor, spill',
+    holds:
+      'HASH: store, schema, partitions, floor, watched, epoch, seq, counted, calls:<node>; of a namespace: cursor, spill',
     ends: 'kept',
   },
 
   nodes: { holds: 'ZSET: node, by the end of its lease; 0: it is being reaped, 1: it leaves', ends: 'emptied' },
   nodesgone: { holds: 'ZSET: node that died, by when it is removed from the list', ends: 'emptied' },
   node: {
-    holds: 'HASH of a node (by its id): epoch, boot, seq, fenced, unwaited, beatAt, since, report, updatedAt',
+    holds: 'HASH of a node (by its id): epoch, boot, fenced, unwaited, beatAt, since, report, updatedAt',
     ends: 'ttl',
   },
   mailbox: { holds: 'STREAM of a node and its epoch: rows that it has not read yet', ends: 'node' },

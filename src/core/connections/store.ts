@@ -49,6 +49,11 @@ export interface ConnectionStore {
   disconnect(key: ClientKey, epoch: number, cause: DisconnectCause): MaybePromise<Connection | null>;
   /** One answer per key, in the order of the keys; null where there is no row. One round trip. */
   get(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
+  /**
+   * A live connection as this process last saw it, without asking the store; null if it knows none. It may be out of
+   * date, so an admission that rests on it names it (`AdmitRequest.seen`). Absent: `get` answers in the same tick.
+   */
+  lastSeen?(key: ClientKey): Connection | null;
   /** In order of (user, client). A page is cut after SCAN_BUDGET rows that do not match. */
   list(filter: ConnectionFilter, page: PageRequest): MaybePromise<Scan<Connection>>;
   /** For each user, in the order given: the first connections in order, and the total number. One round trip. */

@@ -1,5 +1,5 @@
 /** The port of commands. Each method is one atomic act, so two nodes never see half of one. */
-import type { ClientType } from '../connections/connection.ts';
+import type { ClientType, Connection } from '../connections/connection.ts';
 import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
@@ -37,6 +37,11 @@ export type AdmitRequest = AdmitQuestion & {
   readonly callSpan: string | null;
   readonly respondWithinMs: number;
   readonly waiter: NewWaiter;
+  /**
+   * The connection that the caller's checks rest on, if it was not read from the store (`ConnectionStore.lastSeen`). If
+   * the client is bound to another link now, or advertises other actions, the answer is `outdated`.
+   */
+  readonly seen?: Connection | null;
 };
 
 /** A wait to register. `withinMs`: how long from now; null: for as long as the command may live. */
@@ -54,18 +59,20 @@ export type AdmitRefusal =
 /**
  * `admitted`: a new command, queued if its client is live, else parked. `attached`: the id was known with the same
  * digest; the waiter waits on that command, or is not registered if the record already satisfies it. `ended`: the id
- * was known with the same digest, and only its mark is left. `refused`: nothing was written.
+ * was known with the same digest, and only its mark is left. `refused` and `outdated`: nothing was written.
  */
 export type AdmitResult =
   | { readonly kind: 'admitted'; readonly command: Command }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
   /** `share`: the share that is used up; absent for `marks`; null if the store itself has no room. */
-  | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName | null };
+  | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName | null }
+  /** `seen` is not the connection that the client has now. */
+  | { readonly kind: 'outdated' };
 
 /** What an admission would answer now, and the state that it depends on. */
 export type AdmitPreview = {
-  readonly answer: { readonly kind: 'admitted' } | Exclude<AdmitResult, { readonly kind: 'admitted' }>;
+  readonly answer: { readonly kind: 'admitted' } | Exclude<AdmitResult, { readonly kind: 'admitted' | 'outdated' }>;
   /** Whether a command or a mark has the id. */
   readonly known: boolean;
   /** The instance that the client is bound to; null: it is not connected. */

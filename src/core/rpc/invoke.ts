@@ -1,17 +1,19 @@
 /** Invokes an action: checks the invocation, admits the command, and waits for its stage. */
 import { requireScope, type CallingPrincipal } from '../auth/principal.ts';
+import type { Connection } from '../connections/connection.ts';
 import type { Invocation, InvokeRequest, Requester } from '../core.ts';
 import type { CommandCaller } from '../delivery/command.ts';
 import type { AdmitRequest, AdmitResult } from '../delivery/commands.ts';
 import { satisfied } from '../delivery/waiter.ts';
 import type { Deps } from '../deps.ts';
+import { CallboardError } from '../errors.ts';
 import type { StoredPayload } from '../history/message.ts';
 import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { holderOf } from '../shares/holders.ts';
 import { withCallSpan } from './call-span.ts';
 import { endedInvocation } from './ended.ts';
 import { invocation } from './invocation.ts';
-import { CALL_LAYERS, liveConnection, ownUser, refusedParams } from './layers.ts';
+import { CALL_LAYERS, lastSeenConnection, liveConnection, ownUser, refusedParams } from './layers.ts';
 import type { InvokeParts, PreparedCall } from './layers.ts';
 import { refusedAdmission, refusedStore, type InvokeRefusal } from './refusals.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
@@ -49,27 +51,49 @@ export function invokeChecked(
   const commandId = checked.commandId ?? parts.deps.crypto.randomId();
   const key = { userId, clientId: checked.clientId, commandId };
   const holdings = parts.deps.shares.of(holderOf(caller));
-  return thenDo(liveConnection(parts, key), (live) => {
+  const run = (live: Connection | null, seen: Connection | null): MaybePromise<Invocation | Outdated> => {
     const { span, action } = checked;
     span?.target(live, action);
-    return passLayers(parts, { caller, recordedAs, key, checked, wait, live, holdings }, 0);
-  });
+    return passLayers(parts, { caller, recordedAs, key, checked, wait, live, seen, holdings }, 0);
+  };
+  const read = (): MaybePromise<Invocation> =>
+    thenDo(liveConnection(parts, key), (live) => thenDo(run(live, null), decided));
+  const seen = lastSeenConnection(parts, key);
+  if (!seen) return read();
+  return thenDo(run(seen, seen), (answer) => (answer.kind === 'outdated' ? read() : answer));
+}
+
+/**
+ * The connection that this process last saw does not decide the invocation: a check refused it, or the client has
+ * another one now. Nothing was admitted or counted.
+ */
+type Outdated = { readonly kind: 'outdated' };
+const OUTDATED: Outdated = { kind: 'outdated' };
+
+function decided(answer: Invocation | Outdated): Invocation {
+  if (answer.kind === 'outdated') throw new CallboardError('internal', 'A connection that was just read is outdated.');
+  return answer;
 }
 
 /**
  * Runs the layers from this one on, then admits. Between the last layer and the registration of the wait nothing else
  * runs, so that no two invocations take the same free wait.
  */
-function passLayers(parts: InvokeParts, admission: Admission, from: number): MaybePromise<Invocation> {
+function passLayers(parts: InvokeParts, admission: Admission, from: number): MaybePromise<Invocation | Outdated> {
   for (let at = from; at < CALL_LAYERS.length; at++) {
     const answer = CALL_LAYERS[at]?.check(parts, admission);
     if (answer instanceof Promise)
       return answer.then((late) =>
-        late?.kind === 'refused' ? refuse(parts, admission, late) : passLayers(parts, admission, at + 1),
+        late?.kind === 'refused' ? refuseLayer(parts, admission, late) : passLayers(parts, admission, at + 1),
       );
-    if (answer?.kind === 'refused') return refuse(parts, admission, answer);
+    if (answer?.kind === 'refused') return refuseLayer(parts, admission, answer);
   }
   return admit(parts, admission);
+}
+
+/** A check that rested on a connection that may be out of date decides nothing. */
+function refuseLayer(parts: InvokeParts, admission: Admission, refusal: InvokeRefusal): InvokeRefusal | Outdated {
+  return admission.seen ? OUTDATED : refuse(parts, admission, refusal);
 }
 
 function refuse({ deps }: InvokeParts, { checked }: Admission, refusal: InvokeRefusal): InvokeRefusal {
@@ -77,9 +101,14 @@ function refuse({ deps }: InvokeParts, { checked }: Admission, refusal: InvokeRe
   return { ...refusal, commandId: checked.commandId };
 }
 
-type Admission = PreparedCall & { readonly recordedAs: CommandCaller; readonly wait: CallerSide };
+type Admission = PreparedCall & {
+  readonly recordedAs: CommandCaller;
+  readonly wait: CallerSide;
+  /** `live`, if it was not read from the store. */
+  readonly seen: Connection | null;
+};
 
-function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocation> {
+function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocation | Outdated> {
   const { checked, holdings } = admission;
   const wait = new Wait(parts, { waitFor: checked.waitFor, withinMs: null, holdings, caller: admission.wait });
   return thenDo(keepParams(parts, admission, wait), (kept) =>
@@ -89,7 +118,7 @@ function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocatio
 
 type Admitting = { readonly admission: Admission; readonly kept: StoredPayload; readonly wait: Wait };
 
-function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invocation> {
+function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invocation | Outdated> {
   const { wait } = admitting;
   const request = admitRequest(parts.deps, admitting);
   const admitted = orElse(
@@ -104,7 +133,7 @@ function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invoc
 
 /** Every member is named, because spreading objects costs more than the rest of an admission. */
 function admitRequest({ policy, nodeId }: Deps, { admission, kept, wait }: Admitting): AdmitRequest {
-  const { key, recordedAs, checked, live } = admission;
+  const { key, recordedAs, checked, live, seen } = admission;
   const { id: scopeId, limit: scopeLimit } = policy.scopeOf(key.userId);
   return {
     userId: key.userId,
@@ -128,6 +157,7 @@ function admitRequest({ policy, nodeId }: Deps, { admission, kept, wait }: Admit
     connectWithinMs: checked.connectWithinMs,
     respondWithinMs: checked.respondWithinMs,
     waiter: { rpcId: wait.rpcId, callerNodeId: nodeId, waitFor: wait.waitFor, withinMs: null },
+    seen,
   };
 }
 
@@ -135,10 +165,14 @@ function answer(
   parts: InvokeParts,
   { admission, kept, wait }: Admitting,
   result: AdmitResult,
-): MaybePromise<Invocation> {
+): MaybePromise<Invocation | Outdated> {
   const { deps } = parts;
   const { key, checked } = admission;
   if (result.kind !== 'admitted') parts.keeper.discard(kept);
+  if (result.kind === 'outdated') {
+    wait.forget();
+    return OUTDATED;
+  }
   if (result.kind === 'refused') {
     wait.forget();
     return refuse(parts, admission, refusedAdmission(result));

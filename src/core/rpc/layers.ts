@@ -58,6 +58,12 @@ export function ownUser(caller: CallingPrincipal, given: string): string {
   return userId;
 }
 
+/** The target as this process last saw it; null if that is not known, or it was not connected. */
+export function lastSeenConnection({ deps }: InvokeParts, key: CommandKey): Connection | null {
+  const seen = deps.backend.connections.lastSeen?.(key) ?? null;
+  return isLive(seen, deps.clock.now()) ? seen : null;
+}
+
 /** Reads the state of the target. */
 export function liveConnection({ deps }: InvokeParts, key: CommandKey): MaybePromise<Connection | null> {
   return thenDo(deps.backend.connections.get([key]), ([connection = null]) =>

@@ -4,14 +4,14 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Bus } from '../../../core/bus.ts';
-import type { CommandKey } from '../../../core/ids.ts';
 import type { Log } from '../../../core/log.ts';
 import type { RedisParts } from '../parts.ts';
+import { createCommandChannels, type CommandTopic } from './command-channels.ts';
 import { createListeners, type Listeners } from './listeners.ts';
 import { createProbe } from './probe.ts';
 import { createSubscriber } from './subscriber.ts';
-import { commandOf, decodeMessage, encodeMessage, placeOf, placeOfCommand, type Place } from './topics.ts';
-import type { Store } from '../store/store.ts';
+import { decodeMessage, encodeMessage, placeOf, type Place } from './topics.ts';
+import { createWatch } from './watch.ts';
 
 /** How often a probe is published on every partition's channel. */
 const PROBE_MS = 5_000;
@@ -36,17 +36,24 @@ export function createRedisBus(parts: RedisParts): RedisBus {
   const send = createSender(parts, origin);
   const commands = createCommandChannels(store);
   const listeners = createListeners(log, (topic) => {
-    const channel = commands.changed(topic, listeners.has(topic));
-    if (channel !== null) subscriber.want(channel, listeners.has(topic));
+    const place = commands.changed(topic, listeners.has(topic));
+    if (!place) return;
+    const subscribe = (): void => subscriber.want(place.channel, listeners.has(topic));
+    // Once the channel is held, its listeners look again, so by then hints must be published.
+    const noted = listeners.has(topic) ? watch.want(place.partition) : null;
+    if (noted) void noted.then(subscribe);
+    else subscribe();
   });
+  const lookAgain = (topics: readonly CommandTopic[]): void => {
+    for (const { topic, key } of topics) listeners.deliver(topic, { key, progress: null });
+  };
+  const watch = createWatch({ store, system, lapsed: (partition) => lookAgain(commands.inPartition(partition)) });
   const subscriber = createSubscriber({
     connect: () => connect('bus'),
     fixed: Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'bus')),
     log,
     onMessage: createReceiver({ log, origin, listeners, own: (topic) => probe.received(topic) }),
-    onSubscribed(channels) {
-      for (const { topic, key } of commands.among(channels)) listeners.deliver(topic, { key, progress: null });
-    },
+    onSubscribed: (channels) => lookAgain(commands.among(channels)),
   });
   const probe = createProbe({
     partitions: store.partitions,
@@ -59,12 +66,15 @@ export function createRedisBus(parts: RedisParts): RedisBus {
   const stop = system.every(PROBE_MS, () => {
     subscriber.retry();
     probe.turn();
+    for (const partition of commands.partitions()) void watch.want(partition);
   });
   return {
     publish(topic, event) {
       listeners.deliver(topic, event);
+      const place = placeOf(store, topic, event);
+      if (place.kind === 'hint' && !store.watched(place.partition)) return;
       // Delivered at most once: a listener that misses a hint reads the record again by itself.
-      send(placeOf(store, topic, event), topic, JSON.stringify(event)).catch(() => undefined);
+      send(place, topic, JSON.stringify(event)).catch(() => undefined);
     },
     hasSubscribers: () => true,
     subscribe: (topic, listener) => listeners.add(topic, listener),
@@ -73,27 +83,6 @@ export function createRedisBus(parts: RedisParts): RedisBus {
       stop();
       subscriber.close();
     },
-  };
-}
-
-type CommandTopic = { readonly topic: string; readonly key: CommandKey };
-
-/** The commands that this process has listeners for, by their channels. */
-function createCommandChannels(store: Store) {
-  const topics = new Map<string, CommandTopic>();
-  return {
-    /** Notes whether the topic has listeners. Returns the command's channel; null if the topic is not a command's. */
-    changed(topic: string, wanted: boolean): string | null {
-      const key = commandOf(topic);
-      if (!key) return null;
-      const { partition, kind, hash } = placeOfCommand(store, key);
-      const channel = store.key(partition, kind, hash);
-      if (wanted) topics.set(channel, { topic, key });
-      else topics.delete(channel);
-      return channel;
-    },
-    among: (channels: readonly string[]): readonly CommandTopic[] =>
-      channels.map((channel) => topics.get(channel)).filter((found) => found !== undefined),
   };
 }
 

@@ -4,8 +4,10 @@
 --    rpc id, 11 caller's node, 12 what it waits for, 13 for how long (ms); 14 settings; 15 the request, as the record
 --    has it;
 --    16 client's hash, 17 command, 18 user's hash; of the request: 19 scope's hash, 20 stream's hash, 21 user, 22
---    client, 23 digest, 24 scope, 25 instance, 26 trace, 27 parent span.
--- Returns {'admitted', record, waiters}, {'attached', record, result, now}, or {'refused', code}.
+--    client, 23 digest, 24 scope, 25 instance, 26 trace, 27 parent span; 28 '' or how the link begins that the client
+--    must be bound to.
+-- Returns {'admitted', record, waiters}, {'attached', record, result, now}, {'refused', code}, or {'outdated'} if the
+-- client is bound to another link.
 -- class: grow
 -- needs: lib-admission, lib-commands, lib-due, lib-ended, lib-history-commands, lib-newest, lib-record, lib-spans, lib-waiters
 -- grouped: yes
@@ -70,9 +72,11 @@ acts['commands-admit'] = function(a)
   local wait = {
     rpcId = a[10], node = a[11], waitFor = a[12], withinMs = tonumber(given(a[13])), most = tonumber(a[3]), digest = rec.digest,
   }
+  local binding = lib.commands_binding(rec.ch)
+  local seen = given(a[28])
+  if seen and not (binding and lib.commands_starts(get(key('client', rec.ch), 'b')[1], seen)) then return { 'outdated' } end
   local before = lib.commands_load(rec.ch, rec.id, rec.uh)
   if before then return lib.commands_attach(before, wait) end
-  local binding = lib.commands_binding(rec.ch)
   local terms = {
     scopeLimit = tonumber(a[1]), queueLimit = tonumber(a[2]), connectWithinMs = tonumber(a[4]), respondWithinMs = tonumber(a[5]),
   }

@@ -189,18 +189,19 @@ lib.commands_park = function(rec)
   if rec.stage == 'queued' then lib.commands_move(rec, { stage = 'admitted' }, { 'nodeId' }) end
 end
 
--- The link that a client is bound to, or nil: nodeId, instanceId, epoch and, while it is coming up, upTo and moved (see
--- rebind.lua).
+-- The link that a client is bound to, or nil: nodeId, instanceId, epoch, the revision of the actions that the client
+-- advertises and, while the link is coming up, upTo and moved (see rebind.lua).
 lib.commands_link = function(ch)
   local bound = get(key('client', ch), 'b')[1]
   if not bound then return nil end
-  local nodeId, epoch, instanceId, upTo, moved = string.match(bound, '^(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z$')
-  return { nodeId = nodeId, instanceId = instanceId, epoch = epoch, upTo = given(upTo), moved = given(moved) }
+  local nodeId, epoch, instanceId, rev, upTo, moved = string.match(bound, '^(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z$')
+  return { nodeId = nodeId, instanceId = instanceId, epoch = epoch, rev = rev, upTo = given(upTo), moved = given(moved) }
 end
 
 lib.commands_bind_to = function(ch, link)
   local nul = '\0'
-  local bound = link.nodeId .. nul .. link.epoch .. nul .. link.instanceId .. nul .. (link.upTo or '') .. nul .. (link.moved or '') .. nul
+  local bound = link.nodeId .. nul .. link.epoch .. nul .. link.instanceId .. nul .. link.rev .. nul ..
+    (link.upTo or '') .. nul .. (link.moved or '') .. nul
   set(key('client', ch), 'b', bound)
 end
 

@@ -20,7 +20,9 @@ lib.commands_bind = function(a)
     return true
   end
   local upTo = get(key('client', a[1]), 'o')[1] or '0'
-  lib.commands_bind_to(a[1], { nodeId = a[2], instanceId = a[3], epoch = text(epoch), upTo = upTo, moved = '0' })
+  local row = call('HMGET', key('conn', a[1]), 'epoch', 'rev')
+  local rev = tonumber(row[1] or 0) == epoch and row[2] or ''
+  lib.commands_bind_to(a[1], { nodeId = a[2], instanceId = a[3], epoch = text(epoch), rev = rev, upTo = upTo, moved = '0' })
   call('SADD', key('bound', a[2]), a[1])
   return true
 end

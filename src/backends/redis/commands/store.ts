@@ -7,8 +7,10 @@ import type {
   AdmitResult,
   CommandStore,
 } from '../../../core/delivery/commands.ts';
+import type { Connection } from '../../../core/connections/connection.ts';
 import { clientStream } from '../../../core/history/message.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
+import { revisionOf } from '../connections/revision.ts';
 import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, rebind, report, settle } from './acts.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
@@ -55,9 +57,11 @@ async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResu
     ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, text],
     ...nameArgs(store, request),
     ...requestArgs(store, request),
+    seenText(store, request.seen ?? null),
   ]);
   const [kind, record, more, now] = listOf(reply);
   if (kind === 'refused') return { kind, code: record as AdmitRefusal };
+  if (kind === 'outdated') return { kind };
   const command = decodeCommand(record ?? null);
   if (kind === 'attached') {
     return { kind, command: retained(command, { now, retentionMs }), result: jsonOr(more) };
@@ -89,6 +93,11 @@ async function preview({ store, retentionMs }: Admitting, question: AdmitQuestio
   if (kind === 'admitted') return { ...state, answer: { kind } };
   const command = retained(decodeCommand(found ?? null), { now, retentionMs });
   return { ...state, answer: { kind: 'attached', command, result: null } };
+}
+
+/** How the link of this connection begins in the HASH of its client (see `commands_bind_to`). */
+function seenText(store: Store, seen: Connection | null): string | null {
+  return seen && [seen.nodeId, seen.epoch, seen.instanceId, revisionOf(store, seen.actions), ''].join('\0');
 }
 
 /** The members of the request that the act itself reads. */

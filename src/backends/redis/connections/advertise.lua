@@ -2,9 +2,15 @@
 -- a: 1 client hash, 2 epoch, 3 actions, 4 their revision
 -- Returns the row as a flat list; null if the link is not up.
 -- class: grow
--- needs: lib-connections
+-- needs: lib-commands, lib-connections
 acts['connections-advertise'] = function(a)
   if not lib.connections_up(a[1], a[2], {}) then return false end
   call('HSET', key('conn', a[1]), 'actions', a[3], 'rev', a[4])
+  -- The binding has the revision, so an admission can compare it with the one that its caller has seen.
+  local link = lib.commands_link(a[1])
+  if link and link.epoch == a[2] then
+    link.rev = a[4]
+    lib.commands_bind_to(a[1], link)
+  end
   return call('HGETALL', key('conn', a[1]))
 end

@@ -44,12 +44,20 @@ type Reading = { readonly known: Known; readonly leases: LeaseView; readonly bef
 function read({ known, leases, before }: Reading, row: Reply): Connection | null {
   const [kind, ...rest] = listOf(row);
   if (kind === 'row') return asOf(known.note(decodeConnection(rest[0] ?? null)), leases);
-  if (kind !== 'same') return null;
+  if (kind !== 'same') {
+    if (before) known.forget(before, before.epoch);
+    return null;
+  }
   const [nodeId, lastSeenAt, disconnectedAt, disconnectCause] = rest;
-  return asOf(before, leases, {
+  const stamps = {
     nodeId: String(nodeId),
     lastSeenAt: Number(lastSeenAt),
     disconnectedAt: typeof disconnectedAt === 'string' ? Number(disconnectedAt) : null,
     disconnectCause: typeof disconnectCause === 'string' ? (disconnectCause as DisconnectCause) : null,
-  });
+  };
+  const now = asOf(before, leases, stamps);
+  if (now?.disconnectedAt === null) return known.note(now);
+  // It is not up any more.
+  if (before) known.forget(before, before.epoch);
+  return now;
 }

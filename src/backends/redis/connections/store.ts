@@ -10,6 +10,7 @@ import type { RedisParts } from '../parts.ts';
 import { getConnections } from './get.ts';
 import { createKnown } from './known.ts';
 import { createLooker, partOf, type Looker } from './look.ts';
+import { revisionOf } from './revision.ts';
 import { decodeConnection, predecessorsOf } from './rows.ts';
 import { streamHash } from '../history/rows.ts';
 import { mergedMembers, scanPage, type Listing } from './scan.ts';
@@ -26,31 +27,27 @@ type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connectio
 export function createRedisConnections(parts: RedisParts): ConnectionStore {
   const { store } = parts;
   const known = createKnown();
-  const revisionOf = createRevisions(store);
-  const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known, revisionOf }, keys);
+  const revision = (actions: Connection['actions']): string => revisionOf(store, actions);
+  const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known, revisionOf: revision }, keys);
   const context = { store, looker: createLooker(store), rowsOf };
   const act = (name: string, key: ClientKey, args: readonly (string | number)[]) =>
     store.act(store.partitionOfUser(key.userId), name, [hashOf(store, key), ...args]);
   const connectionOf = (fields: Fields): Connection | null => known.note(decodeConnection(fields));
   return {
     async connect(request) {
-      const result = connected(
-        request,
-        await act('connections-connect', request, connectArgs(parts, request, revisionOf)),
-      );
+      const result = connected(request, await act('connections-connect', request, connectArgs(parts, request)));
       known.note(result.connection);
       return result;
     },
     async touch(key, epoch) {
       const before = known.of(key, epoch);
-      const revision = before ? revisionOf(before.actions) : '';
-      const reply = await act('connections-touch', key, [epoch, revision]);
-      if (typeof reply === 'string' && before) return { ...before, lastSeenAt: Number(reply) };
+      const reply = await act('connections-touch', key, [epoch, before ? revision(before.actions) : '']);
+      if (typeof reply === 'string' && before) return known.note({ ...before, lastSeenAt: Number(reply) });
       if (reply === null) known.forget(key, epoch);
       return connectionOf(reply);
     },
     async advertise(key, epoch, actions) {
-      const reply = await act('connections-advertise', key, [epoch, JSON.stringify(actions), revisionOf(actions)]);
+      const reply = await act('connections-advertise', key, [epoch, JSON.stringify(actions), revision(actions)]);
       return connectionOf(reply);
     },
     async disconnect(key, epoch, cause) {
@@ -58,15 +55,16 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
       return decodeConnection(await act('connections-disconnect', key, [epoch, cause]));
     },
     get: rowsOf,
+    lastSeen: (key) => known.last(key),
     list: (filter, page) => list(context, filter, page),
     ofUsers: (userIds, first) => ofUsers(context, userIds, first),
     users: (page) => users(context, page),
   };
 }
 
-function connectArgs(parts: RedisParts, request: ConnectRequest, revisionOf: RevisionOf): string[] {
+function connectArgs(parts: RedisParts, request: ConnectRequest): string[] {
   const { userId, clientId, instanceId, nodeId, clientType, host, metadata, actions } = request;
-  const reported = [host ? '1' : '', metadata ?? '', JSON.stringify(actions), revisionOf(actions)];
+  const reported = [host ? '1' : '', metadata ?? '', JSON.stringify(actions), revisionOf(parts.store, actions)];
   return [userId, clientId, instanceId, nodeId, clientType, ...reported, linksOf(parts, userId)];
 }
 
@@ -99,18 +97,6 @@ function connected(request: ConnectRequest, reply: Fields): ConnectResult {
     predecessors: predecessorsOf(predecessors),
   };
   return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };
-}
-
-type RevisionOf = (actions: Connection['actions']) => string;
-
-/** The hash of a list of actions, computed once for each list. */
-function createRevisions(store: Store): RevisionOf {
-  const known = new WeakMap<Connection['actions'], string>();
-  return (actions) => {
-    const revision = known.get(actions) ?? store.hash(JSON.stringify(actions));
-    known.set(actions, revision);
-    return revision;
-  };
 }
 
 function hashOf(store: Store, { userId, clientId }: ClientKey): string {

@@ -3,6 +3,7 @@
 -- Returns null if the link is not up; now, if the calling process knows the rest; or the row as a flat list.
 -- class: allow_oom
 -- needs: lib-connections
+-- grouped: yes
 acts['connections-touch'] = function(a)
   local ch = a[1]
   local row = lib.connections_up(ch, a[2], { 'rev', 'renewedAt' })

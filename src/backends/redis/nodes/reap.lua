@@ -17,7 +17,8 @@ acts['nodes-reap'] = function(a)
   if not boot and tonumber(lease) > now then return { 0, {} } end
   if not row[3] then
     local epoch = row[1] or '0'
-    call('HSET', name, 'epoch', text(tonumber(epoch) + 1), 'seq', '0', 'fenced', '1')
+    call('HSET', name, 'epoch', text(tonumber(epoch) + 1), 'fenced', '1')
+    call('HDEL', KEYS[1], 'calls:' .. node)
     call('PEXPIRE', name, lib.nodes_kept)
     call('ZADD', key('nodes'), boot and 1 or 0, node)
     call('DEL', key('mailbox', node .. ':' .. epoch))

@@ -1,16 +1,17 @@
 -- The end of every program: checks the calling node, then runs the acts of the call one after another.
+-- The meta key has the epoch of each attached node and the number of its last call. A node's own HASH keeps the epoch
+-- for longer.
 local function fence()
-  if ARGV[2] == '' then return nil end
-  local name = key('node', ARGV[2])
-  local row = call('HMGET', name, 'epoch', 'seq')
-  if not row[1] then return 'LOST' end
-  if row[1] ~= ARGV[3] then
-    if tonumber(row[1]) < tonumber(ARGV[3]) then return 'LOST' end
-    return 'FENCED'
+  local node, called, number, confirmed = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+  if node == '' then return nil end
+  local epoch, last = string.match(head[3] or '', '^(%d+) (%d+)$')
+  if epoch ~= called then
+    local known = call('HGET', key('node', node), 'epoch')
+    if known and tonumber(known) > tonumber(called) then return 'FENCED' end
+    return 'LOST'
   end
-  local last = tonumber(row[2] or 0)
-  if last < tonumber(ARGV[5]) then return 'LOST' end
-  if tonumber(ARGV[4]) > last then call('HSET', name, 'seq', ARGV[4]) end
+  if tonumber(last) < confirmed then return 'LOST' end
+  if number > tonumber(last) then call('HSET', KEYS[1], 'calls:' .. node, epoch .. ' ' .. ARGV[4]) end
   return nil
 end
 
@@ -53,4 +54,5 @@ for i, act in ipairs(asked) do
   end
 end
 flush()
+if tonumber(head[2] or 0) > now then replies[1] = 'WATCHED' end
 return replies

@@ -3,8 +3,9 @@
 -- ARGV: 1 time (ms) instead of the server's, or ''; 2 node, or '' for none; 3 its epoch; 4 number of this call, higher
 --       than any before; 5 highest number of a call that the node got an answer to; then, for each act: its name, the
 --       number of arguments, the arguments.
--- Answer: {'OK', reply...}, each reply {1, value} or {0, error message}. Or, without having done anything, {'FENCED'}:
---       the node's epoch is no longer valid, or {'LOST'}: the store lost a write that it had confirmed.
+-- Answer: {'OK', reply...}, each reply {1, value} or {0, error message}; {'WATCHED', reply...} if some node listens to
+--       hints of commands. Or, without having done anything, {'FENCED'}: the node's epoch is no longer valid, or
+--       {'LOST'}: the store lost a write that it had confirmed.
 local T = string.sub(KEYS[1], 1, -6)
 local call = redis.call
 local acts = {}
@@ -27,12 +28,16 @@ local function key(kind, hash)
   return name
 end
 
+-- What every call reads of its partition: the time that the clock never goes back behind, until when a node listens to
+-- hints of commands, and the calling node's epoch with the number of its last call.
+local head = call('HMGET', KEYS[1], 'floor', 'watched', 'calls:' .. ARGV[2])
+
 -- The time of the partition, ms. It is never earlier than the time that a beat has stored.
 local function readNow()
   if ARGV[1] ~= '' then return tonumber(ARGV[1]) end
   local time = call('TIME')
   local ms = time[1] * 1000 + math.floor(time[2] / 1000)
-  return math.max(ms, tonumber(call('HGET', KEYS[1], 'floor') or 0))
+  return math.max(ms, tonumber(head[1] or 0))
 end
 local now = readNow()
 

@@ -35,6 +35,8 @@ export type BatchOptions = {
 export type Batches = {
   add(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
   identify(partition: number, identity: Identity | null): void;
+  /** Whether some node listened to hints of commands of this partition, as the last answer said. True before the first answer. */
+  watched(partition: number): boolean;
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
 };
 
@@ -47,6 +49,7 @@ export function createBatches(options: BatchOptions): Batches {
   const queues = new Map<string, { partition: number; asked: Asked[] }>();
   const callers = new Map<number, Caller>();
   const listeners: ((partition: number, verdict: Verdict) => void)[] = [];
+  const unwatched = new Set<number>();
   let scheduled = false;
   const flush = (): void => {
     scheduled = false;
@@ -55,7 +58,7 @@ export function createBatches(options: BatchOptions): Batches {
     for (const { partition, asked } of all)
       for (const part of parts(asked)) {
         const program = programs.programFor(part.map(({ name }) => name));
-        const call = { partition, program, asked: part, caller: callers.get(partition) };
+        const call = { partition, program, asked: part, caller: callers.get(partition), unwatched };
         void run(options, call).then((verdict) => {
           if (verdict) for (const listener of listeners) listener(partition, verdict);
         });
@@ -78,6 +81,7 @@ export function createBatches(options: BatchOptions): Batches {
       if (identity === null) callers.delete(partition);
       else callers.set(partition, { identity, sent: 0, confirmed: 0 });
     },
+    watched: (partition) => !unwatched.has(partition),
     onVerdict: (listener) => void listeners.push(listener),
   };
 }
@@ -87,6 +91,8 @@ type Call = {
   readonly program: Program;
   readonly asked: readonly Asked[];
   readonly caller: Caller | undefined;
+  /** Partitions in which no node listens to hints of commands. */
+  readonly unwatched: Set<number>;
 };
 
 /** Settles the promise of each act. Resolves to a verdict if the whole call was refused. Never rejects. */
@@ -100,6 +106,8 @@ async function run(options: BatchOptions, call: Call): Promise<Verdict | null> {
       for (const { reject } of asked) reject(unavailable(new Error(`the store refused this node: ${verdict}`)));
       return verdict;
     }
+    if (verdict === 'WATCHED') call.unwatched.delete(call.partition);
+    else call.unwatched.add(call.partition);
     if (caller) caller.confirmed = Math.max(caller.confirmed, number);
     asked.forEach((one, i) => answer(one, replies[i] ?? null, options.failed));
   } catch (error) {

@@ -1,0 +1,38 @@
+/** The channels of the commands that someone on this node listens to. */
+import type { CommandKey } from '../../../core/ids.ts';
+import type { Store } from '../store/store.ts';
+import { commandOf, placeOfCommand } from './topics.ts';
+
+/** The topic of a command that someone on this node listens to. */
+export type CommandTopic = { readonly topic: string; readonly key: CommandKey; readonly partition: number };
+
+export type CommandChannels = {
+  /**
+   * Notes whether the topic has listeners. Returns the command's channel; null if the topic is not a command's.
+   */
+  changed(topic: string, wanted: boolean): { readonly channel: string; readonly partition: number } | null;
+  /** The topics of these channels. */
+  among(channels: readonly string[]): readonly CommandTopic[];
+  /** The topics of commands of this partition. */
+  inPartition(partition: number): readonly CommandTopic[];
+  /** The partitions that have such commands. */
+  partitions(): ReadonlySet<number>;
+};
+
+export function createCommandChannels(store: Store): CommandChannels {
+  const topics = new Map<string, CommandTopic>();
+  return {
+    changed(topic, wanted) {
+      const key = commandOf(topic);
+      if (!key) return null;
+      const { partition, kind, hash } = placeOfCommand(store, key);
+      const channel = store.key(partition, kind, hash);
+      if (wanted) topics.set(channel, { topic, key, partition });
+      else topics.delete(channel);
+      return { channel, partition };
+    },
+    among: (channels) => channels.map((channel) => topics.get(channel)).filter((found) => found !== undefined),
+    inPartition: (partition) => [...topics.values()].filter((one) => one.partition === partition),
+    partitions: () => new Set([...topics.values()].map(({ partition }) => partition)),
+  };
+}

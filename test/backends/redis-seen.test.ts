@@ -1,0 +1,113 @@
+/** Admissions over Redis that rest on a connection which this process saw earlier: Lua compares it with the present one. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Connection } from '../../src/core/connections/connection.ts';
+import type { ConnectRequest } from '../../src/core/connections/store.ts';
+import { toJson } from '../../src/core/json.ts';
+import { NODE_LEASE_MS } from '../../src/core/limits.ts';
+import { admission, ALICE, keyFor, kinds, openNode } from '../contract/kit/bench.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { advertisement } from '../kit/core.ts';
+
+const REQUEST: ConnectRequest = {
+  ...ALICE,
+  instanceId: 'i1',
+  nodeId: 'n1',
+  clientType: 'browser',
+  host: false,
+  metadata: toJson({ a: 1 }),
+  actions: [advertisement('open')],
+};
+
+describe('an admission that rests on a connection seen earlier', () => {
+  let bench: RedisBench;
+  /** Another process, which saw the connection when it read it. */
+  let other: RedisBench;
+  let link: Connection;
+  beforeEach(async () => {
+    bench = await redisBench({ leaseMs: NODE_LEASE_MS });
+    other = await redisBench({ beside: bench, leaseMs: NODE_LEASE_MS });
+    await openNode(bench);
+    link = await comeUp('i1');
+  });
+  afterEach(async () => {
+    await other.close();
+    await bench.close();
+  });
+
+  const comeUp = async (instanceId: string): Promise<Connection> => {
+    const { connections, commands } = bench.backend;
+    const { connection } = await connections.connect({ ...REQUEST, instanceId });
+    await commands.rebind(ALICE, connection, 'up');
+    return connection;
+  };
+  const lastSeen = (at: RedisBench): Connection | null => at.backend.connections.lastSeen?.(ALICE) ?? null;
+  const see = async (): Promise<Connection> => {
+    const [seen] = await other.backend.connections.get([ALICE]);
+    expect(lastSeen(other)).toEqual(seen);
+    return seen!;
+  };
+  const admit = async (seen: Connection, commandId = 'c1') =>
+    (await other.backend.commands.admit(admission(commandId, { seen, connectWithinMs: 1_000 }))).kind;
+  const isUntouched = async (): Promise<void> => {
+    expect(await bench.backend.commands.get([keyFor('c1')])).toEqual([null]);
+    expect(await kinds(bench, 'c1')).toEqual([]);
+    expect((await bench.backend.inspector.summary()).trackedCommands).toBe(0);
+  };
+
+  it('is admitted while the client has this link and advertises the same', async () => {
+    expect(lastSeen(other)).toBeNull();
+    expect(lastSeen(bench)).toEqual(link);
+    expect(await admit(await see())).toBe('admitted');
+    expect(await admit(link, 'c2')).toBe('admitted');
+  });
+
+  it('is refused as outdated, and writes nothing, once the client advertises something else', async () => {
+    const seen = await see();
+    await bench.backend.connections.advertise(ALICE, link.epoch, [advertisement('close')]);
+    expect(await admit(seen)).toBe('outdated');
+    await isUntouched();
+    expect(await admit(await see())).toBe('admitted');
+  });
+
+  it.each([
+    ['the same instance has a newer link', () => comeUp('i1')],
+    ['another instance has replaced it', () => comeUp('i2')],
+    [
+      'its link is down',
+      async () => {
+        await bench.backend.connections.disconnect(ALICE, link.epoch, 'client_closed');
+        await bench.backend.commands.rebind(ALICE, link, 'down');
+      },
+    ],
+    ["its node's lease is over", () => bench.advance(NODE_LEASE_MS)],
+  ])('is refused as outdated, and writes nothing, once %s', async (_what, happen) => {
+    const seen = await see();
+    await happen();
+    expect(await admit(seen)).toBe('outdated');
+    await isUntouched();
+  });
+
+  it('is refused as outdated under a known id too: the checks of the caller come first', async () => {
+    const seen = await see();
+    expect(await admit(seen)).toBe('admitted');
+    await comeUp('i2');
+    expect(await admit(seen)).toBe('outdated');
+    expect(await admit(await see())).toBe('attached');
+  });
+
+  it('knows no connection that was read as lost', async () => {
+    await see();
+    await bench.backend.connections.disconnect(ALICE, link.epoch, 'client_closed');
+    await other.backend.connections.get([ALICE]);
+    expect(lastSeen(other)).toBeNull();
+  });
+
+  it('knows the last sign of life that was read', async () => {
+    await see();
+    await bench.advance(1_000);
+    await bench.backend.connections.touch(ALICE, link.epoch);
+    expect(lastSeen(bench)?.lastSeenAt).toBe(bench.now());
+    await other.backend.connections.get([ALICE]);
+    expect(lastSeen(other)?.lastSeenAt).toBe(bench.now());
+  });
+});
