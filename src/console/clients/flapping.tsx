@@ -1,5 +1,5 @@
 /** The clients that reconnected most in the last hour. */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import {
   ClientChangesDocument,
   FlappingDocument,
@@ -44,7 +44,7 @@ export function FlappingClients() {
   const query = useQuery(FlappingDocument, {});
   const list = query.data?.flapping;
   const [fresh, setFresh] = useState(0);
-  useEffect(() => setFresh(0), [list]);
+  useLayoutEffect(() => setFresh(0), [list]);
   useLive(
     ClientChangesDocument,
     { userId: null },

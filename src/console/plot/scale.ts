@@ -31,7 +31,7 @@ export function logScale(least: number, most: number): Scale {
 }
 
 /** The path through the known points, with a gap where a point is unknown. `x` and `y` are in percent. */
-export function linePath(points: readonly (number | null)[], y: Scale['y'], stepped = false): string {
+export function linePath(points: readonly (number | null)[], y: Scale['y']): string {
   let path = '';
   let previous: number | null = null;
   points.forEach((value, at) => {
@@ -39,7 +39,7 @@ export function linePath(points: readonly (number | null)[], y: Scale['y'], step
       const x = xOf(at, points.length);
       const height = round(y(value));
       if (previous === null) path += `M${x} ${height}`;
-      else path += stepped ? `H${x}V${height}` : `L${x} ${height}`;
+      else path += `L${x} ${height}`;
     }
     previous = value;
   });
