@@ -24,8 +24,8 @@ const ROWS_MAX = 1000;
 const ALL_ROWS = 500;
 
 /**
- * Prints the page that `--cursor` and `--limit` name, or with `--all` all pages. As `json` they are one document. What is
- * missing, and where the next page begins, is said on standard error.
+ * Prints the page that `--cursor` and `--limit` name, or with `--all` all pages. With `-o json`, all pages are printed
+ * as one document. Standard error says what is missing, and where the next page begins.
  */
 export async function printListing(
   run: OperatorRun,
