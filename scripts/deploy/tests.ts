@@ -1,4 +1,4 @@
-/** Runs the tests of deploy/ and says which passed and which were left out. */
+/** Runs the tests of deploy/ and says which passed and which were skipped. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,12 +10,12 @@ const REPORT = z.object({
     z.object({ name: z.string(), assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })) }),
   ),
 });
-/** The restarts are a step of their own, behind every proxy. */
+/** The test files to run. The restarts are a separate step, behind every proxy. */
 const FILES = ['proxies', 'systemd', 'kubernetes', 'monitoring', 'compose'].map(
   (name) => `test/deploy/${name}.test.ts`,
 );
 
-/** Throws the output of the run if a test fails. */
+/** Runs the tests. Throws an error with their output if one fails. */
 export function runTests(root: string, say: Say): void {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-tests-'));
   const report = join(folder, 'report.json');

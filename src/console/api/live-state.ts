@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 
 /**
  * The state of the tab's stream. `off`: the page has no live updates. `asking`: the page repeats its requests, because
- * no stream is free. `broken`: the stream is being opened again.
+ * no stream is free. `broken`: the stream broke and is being opened again.
  */
 export type LiveState = 'off' | 'opening' | 'live' | 'asking' | 'broken';
 
