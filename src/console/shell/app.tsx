@@ -1,4 +1,4 @@
-/** The console: its frame around the page of the current URL, or the form that asks for a token. */
+/** Shows the whole console: the frame around the page of the current URL, or the form that asks for a token. */
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { LocationProvider, useLocation } from 'preact-iso';
 import { CONSOLE_PATH, pagePath } from '../base.ts';
@@ -16,7 +16,7 @@ import { Top } from './top.tsx';
 
 export function App() {
   useLayoutEffect(listenForKeys, []);
-  // The page of a tab that was signed in before stays behind the form, so that no input or filter is lost.
+  // The page of a tab that was signed in before stays mounted behind the form, so that no input or filter is lost.
   const [wasSignedIn, setWasSignedIn] = useState(signedOut.value === null);
   const out = signedOut.value;
   useEffect(() => setWasSignedIn(out === null || out.why === 'expired'), [out]);
@@ -48,7 +48,7 @@ function Frame() {
   );
 }
 
-/** Handles `g` followed by a second key, which opens a page. */
+/** Handles the key `g` followed by a second key, which opens a page. */
 function PageKeys() {
   const { route } = useLocation();
   const shown = PAGES.filter(({ admin }) => !admin || isAdmin.value);
