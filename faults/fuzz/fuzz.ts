@@ -10,7 +10,7 @@ export type FuzzOptions = {
   readonly counts: Readonly<Partial<Record<KindName, number>>>;
   /** The index of the first input: 0, or that of the input to repeat. */
   readonly from?: number;
-  /** Each kind stops after this many inputs that cost too much. */
+  /** The inputs of a kind end early after this many that cost too much. */
   readonly most: number;
   /** The folder of the relay's sources, if not this project's. */
   readonly source?: string | undefined;

@@ -1,3 +1,4 @@
+/** The text of `callboard help`. */
 import { NOUNS } from './operator/nouns.ts';
 import { FILE_SETTINGS } from '../settings-files.ts';
 import { SETTING_NAMES, SWITCHES } from '../settings.ts';

@@ -1,3 +1,4 @@
+/** The command `callboard schema`. */
 import { printedSchema } from '../graphql/schema/print.ts';
 import { UsageError, type Io } from './io.ts';
 

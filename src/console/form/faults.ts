@@ -2,7 +2,7 @@
 import { ErrorSchemaBuilder, type ErrorSchema } from '@rjsf/utils';
 import type { ParamsFault } from '../invoke/check.ts';
 
-/** The names are those of the form's library: the texts of one place, beside the places below it. */
+/** Converts faults to the tree of the form's library, in which each field has its texts beside its child fields. */
 export function errorSchemaOf(faults: readonly ParamsFault[]): ErrorSchema {
   const root = new ErrorSchemaBuilder();
   for (const { at, text } of faults) root.addErrors(text, at === '' ? [] : at.split('.'));
