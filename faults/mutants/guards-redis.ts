@@ -166,4 +166,28 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     replace: 'link.rev = link.rev',
     judge: { test: 'test/backends/redis-seen.test.ts' },
   },
+  {
+    name: 'marked-before-those-that-wait',
+    says: 'an admission marks its command although others wait for the client',
+    file: `${COMMANDS}/lib-mark.lua`,
+    find: 'lib.admission_queued(rec) == 0',
+    replace: 'lib.admission_queued(rec) >= 0',
+    judge: { test: 'test/backends/redis-claims.test.ts' },
+  },
+  {
+    name: 'marked-for-another-link',
+    says: 'an admission marks its command for a link that is not bound any more',
+    file: `${COMMANDS}/lib-mark.lua`,
+    find: ' or binding.epoch ~= epoch',
+    replace: '',
+    judge: { test: 'test/backends/redis-claims.test.ts' },
+  },
+  {
+    name: 'unanswered-admission-forgotten',
+    says: 'a command that an unanswered admission may have marked is never written',
+    file: 'core/rpc/invoke.ts',
+    find: "isStoreUnavailable(error) ? 'unanswered' : SKIP",
+    replace: 'SKIP',
+    judge: { test: 'test/core/dispatch-claims.test.ts' },
+  },
 ];
