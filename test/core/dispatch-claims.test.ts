@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { AdmitResult, DispatchResult } from '../../src/core/delivery/commands.ts';
+import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { IN_FLIGHT } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
@@ -22,23 +23,34 @@ type World = {
   readonly dispatched: string[];
 };
 
-/** A shared store whose admissions are answered when the test wants. Mailbox rows arrive before the answers. */
+/** A shared store whose admissions are answered when the test wants. */
 async function claimingCore(): Promise<TestCore & AsyncDisposable & { readonly world: World }> {
   const none = { waiting: [], claimed: [], dispatched: [] };
   /** The marks of admissions, by the attempt: the store answers an attempt again as the first time. */
   const marked = new Map<string, DispatchResult>();
   const world: World = { ...none, answers: true, lose: 'nothing', marks: true };
+  const isMarked = (row: MailboxRow): boolean =>
+    row.kind === 'command' && [...marked.keys()].some((name) => name.startsWith(`${row.key.commandId} `));
   const wrap = (memory: MemoryBackend): MemoryBackend => ({
     ...memory,
     capabilities: { ...memory.capabilities, shared: true },
+    nodes: {
+      ...memory.nodes,
+      // Memory posts a row for each command; this store posts none for those that it marked.
+      attach: (nodeId, listener) =>
+        memory.nodes.attach(nodeId, { ...listener, deliver: (row) => isMarked(row) || listener.deliver(row) }),
+    },
     commands: {
       ...memory.commands,
       async admit({ claim = null, ...request }): Promise<AdmitResult> {
         if (claim) world.claimed.push(request.commandId);
-        const result = await memory.commands.admit(request);
+        // One step: no row is delivered in between.
+        const result = memory.commands.admit(request);
+        if (result instanceof Promise) throw new Error('memory answers at once');
         const marks = world.marks && claim !== null && result.kind === 'admitted' && result.command.nodeId !== null;
-        const mark = marks && (await memory.commands.dispatch(request, claim.binding, claim.attempt));
-        if (mark) marked.set(`${request.commandId} ${claim.attempt}`, mark);
+        const mark = marks && memory.commands.dispatch(request, claim.binding, claim.attempt);
+        if (mark instanceof Promise) throw new Error('memory answers at once');
+        if (mark) marked.set(`${request.commandId} ${claim?.attempt}`, mark);
         if (!world.answers) await new Promise<void>((answer) => void world.waiting.push(answer));
         if (world.lose === 'answer') throw new CallboardError('store_unavailable', 'The store does not answer.');
         return result.kind === 'admitted' && mark && mark.kind === 'dispatch' ? { ...result, dispatch: mark } : result;
@@ -61,7 +73,7 @@ describe('a command whose admission marks it', () => {
     const client = await connect(test.core, alice);
     const call = invoke(test, 'c1');
     await settle();
-    expect([ids(client), test.world.claimed]).toEqual([['c1'], ['c1']]);
+    expect([ids(client), test.world.claimed, test.world.dispatched]).toEqual([['c1'], ['c1'], []]);
     await client.result(client.last);
     expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed', attempts: 1 } });
     expect(test.core.delivery.nodeLoad()).toEqual({ inFlight: 0, queued: 0 });
