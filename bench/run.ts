@@ -6,7 +6,7 @@ import { machine, writeSection } from './lib/figures.ts';
 import { isMet, type Report } from './lib/report.ts';
 import { PACE, QUICK, type Run } from './lib/rounds.ts';
 
-/** Imported only after the peers are installed. */
+/** The suites by name. They are imported only after the peers are installed. */
 const SUITES: Readonly<Record<string, () => Promise<(run: Run) => Promise<Report>>>> = {
   query: async () => (await import('./suites/query.ts')).query,
   fanout: async () => (await import('./suites/fanout.ts')).fanout,
@@ -80,7 +80,7 @@ function machineReadable(reports: readonly Report[], { pace, quick }: Run): obje
   return { machine: machine(), node: process.version, pace, quick, reports, goals };
 }
 
-/** The suite `growth` writes its own results, axis by axis. */
+/** Writes the results of a suite into the documentation. The suite `growth` writes its own, axis by axis. */
 async function keep(report: Report, { pace }: Run): Promise<void> {
   if (report.suite === 'growth') return;
   const text = printed({ ...report, suite: '' }).replace(/^## *\n+/, '');

@@ -1,4 +1,4 @@
-/** How benchmarks reach the relay that they start: its credentials and tokens. */
+/** Starts relays for benchmarks, and gives benchmarks the credentials, tokens and requests to use them. */
 import { signToken } from '../../src/http/token.ts';
 import { startChild, type Child } from './processes.ts';
 
@@ -7,7 +7,10 @@ const SECRET = 'a secret of the benchmark, long enough for HS256';
 
 export type Relay = Child & { readonly url: string; readonly link: string };
 
-/** `env`: further settings, as CALLBOARD_ variables. `kept`: see servers/callboard.ts. */
+/**
+ * Starts a relay in its own process. `env`: further settings, as CALLBOARD_ variables. `kept`: see
+ * servers/callboard.ts.
+ */
 export async function startRelay(
   env: Readonly<Record<string, string>> = {},
   { execArgv = [], kept = true }: { readonly execArgv?: readonly string[]; readonly kept?: boolean } = {},

@@ -1,17 +1,17 @@
 /**
- * The child's side of `processes.ts`: a process that runs one server or one load and answers requests over its IPC
- * channel.
+ * Runs one server or one load of a benchmark in a child process, which answers requests over its IPC channel. The
+ * parent's side is `processes.ts`.
  */
 import { pathToFileURL } from 'node:url';
 
 /** The requests that a process answers, by name. Arguments and answers are JSON. */
 export type Acts = Readonly<Record<string, (given: unknown) => unknown>>;
 
-/** What a module under `servers/` or `loads/` exports as `start`. */
+/** The function `start` that each module under `servers/` or `loads/` exports. */
 export type Start = (options: unknown) => Promise<Started>;
 
 export type Started = {
-  /** The port that it listens on, if any. */
+  /** The port that the process listens on, if any. */
   readonly port?: number;
   /** A remark about this run for the report, such as the version of a peer. */
   readonly note?: string;
@@ -21,12 +21,12 @@ export type Started = {
 type Asked = { readonly id: number; readonly act: string; readonly given: unknown };
 
 const OWN: Acts = {
-  /** Microseconds of CPU, user and system, since the process started. */
+  /** Returns the CPU time, user and system, since the process started, in microseconds. */
   cpu() {
     const { user, system } = process.cpuUsage();
     return user + system;
   },
-  /** Bytes, after garbage collection if the process was started with `--expose-gc`. */
+  /** Returns the memory in bytes, after garbage collection if the process was started with `--expose-gc`. */
   async memory() {
     for (let i = 0; i < 4 && globalThis.gc; i++) {
       await globalThis.gc({ type: 'major', execution: 'async' });

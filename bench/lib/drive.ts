@@ -1,14 +1,14 @@
 /**
- * Makes calls with a fixed number in flight and measures how long they take. The calls themselves come from the
- * caller.
+ * Makes calls with a fixed number in flight, and measures how long they take. The caller of `drive` provides the
+ * function that makes one call.
  */
 import { z } from 'zod';
 import { quantile } from './numbers.ts';
 
-/** `calls`: how many to begin at most; by default as many as the time allows. */
+/** The options of a drive. `calls`: the maximum number of calls to begin; by default as many as the time allows. */
 export const DRIVE = z.object({ inFlight: z.number(), ms: z.number(), calls: z.number().default(Infinity) });
 
-/** The newest latencies that are kept: the percentiles are computed from them. */
+/** The number of latencies that are kept: the newest ones. The percentiles are computed from them. */
 const LATENCIES = 1_000_000;
 
 /**

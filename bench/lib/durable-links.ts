@@ -1,4 +1,7 @@
-/** Link callers over Redis: relays with few and many clients, near and far, beside BullMQ with the same concurrency. */
+/**
+ * Paths for callers that use links, over Redis: relays with few and many clients, with the caller on the clients' relay
+ * or on another one, and BullMQ with the same concurrency.
+ */
 import { z } from 'zod';
 import { startRelay, userToken } from './callboard.ts';
 import { counted, REDIS_FOR_BULLMQ } from './durable-paths.ts';
@@ -8,7 +11,7 @@ import { openRedis } from './redis.ts';
 import type { RowKind } from './report.ts';
 import { CALLS, USER, type End } from './rpc.ts';
 
-/** How many calls are in flight, each a table of its own. */
+/** The numbers of calls in flight that are measured. Each has a table of its own. */
 export const LEVELS: readonly number[] = [1, 8, 64, 256];
 
 export const LINKS = {
@@ -20,7 +23,7 @@ export const LINKS = {
   bullmq: 'BullMQ',
 } as const;
 
-/** A path that runs: how many calls are in flight, and for how long. */
+/** A running path. `drive` makes calls with this many in flight for this long, and returns the measurements. */
 export type LinkPath = { drive(load: { readonly inFlight: number; readonly ms: number }): Promise<Sample> };
 
 export type LinkContender = {
@@ -69,7 +72,8 @@ function own(name: string, { clients, way, ownIds = false }: Place): LinkContend
 }
 
 /**
- * BullMQ has no relay: callers and workers meet in Redis. The worker runs as many jobs at once as calls are in flight.
+ * Starts the BullMQ path. BullMQ has no relay: callers and workers meet in Redis. The worker runs as many jobs at once
+ * as there are calls in flight.
  */
 async function bullmq(stack: AsyncDisposableStack): Promise<LinkPath> {
   const redis = stack.use(await openRedis(REDIS_FOR_BULLMQ));
@@ -83,7 +87,7 @@ async function bullmq(stack: AsyncDisposableStack): Promise<LinkPath> {
   };
 }
 
-/** `relays`: the processes whose CPU is added up; absent for a path without a relay. */
+/** Makes calls over a path. `relays`: the processes whose CPU time is added up; absent for a path without a relay. */
 async function driven(
   caller: Child,
   relays: readonly Child[],

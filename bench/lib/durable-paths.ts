@@ -1,4 +1,4 @@
-/** Paths whose calls are recorded in Redis before they are answered. Each path has a Redis of its own. */
+/** Starts the paths whose calls are recorded in Redis before they are answered. Each path has its own Redis. */
 import { startChild } from './processes.ts';
 import type { Sample } from './numbers.ts';
 import { EVERYSEC, openRedis, type BenchRedis, type RedisUsage } from './redis.ts';
@@ -38,7 +38,7 @@ async function handmade(stack: AsyncDisposableStack, mode: 'naive' | 'auto'): Pr
   return withRedis(redis, await httpCalls(stack, { port: relay.port, requests, cpu: () => relay.cpu(), sample }));
 }
 
-/** This path has no relay: caller and worker communicate through Redis. */
+/** Starts the path without a relay: caller and worker communicate through Redis. */
 async function bullmq(stack: AsyncDisposableStack): Promise<RpcPath> {
   const redis = stack.use(await openRedis([...REDIS_FOR_BULLMQ]));
   stack.use(await startChild('loads/bullmq-worker.ts', { options: { port: redis.port } }));
@@ -53,7 +53,7 @@ async function bullmq(stack: AsyncDisposableStack): Promise<RpcPath> {
 
 export const REDIS_FOR_BULLMQ = [...EVERYSEC, '--maxmemory-policy', 'noeviction'];
 
-/** Adds to each measurement of a path what its Redis used for each call. */
+/** Returns the path with measurements that include what its Redis used for each call. */
 function withRedis(redis: BenchRedis, path: RpcPath): RpcPath {
   return { drive: (ms) => counted(redis, () => path.drive(ms)) };
 }

@@ -1,10 +1,10 @@
 /**
  * The event that the fan-out suites publish, and the GraphQL subscription that reads it. The relay and its peers use
- * the same.
+ * the same event and the same subscription.
  */
 import { z } from 'zod';
 
-/** The field names are those of the relay's `SiteEvent`, also for the peers. */
+/** The form of the event. Its field names are those of the relay's `SiteEvent`, for the peers too. */
 const FAN_EVENT = z.object({
   messageId: z.string(),
   name: z.string(),
@@ -15,14 +15,14 @@ export type FanEvent = z.infer<typeof FAN_EVENT>;
 export const FAN_EVENTS = z.array(FAN_EVENT);
 
 export const EVENT_NAME = 'site_changed';
-/** Occurs once in each event, so that a reader can count events whatever the frames. */
+/** A character that occurs once in each event, so that a reader can count events whatever the frames. */
 export const MARKER = '`';
 
-/** `n` makes the event unique; its length does not depend on `n`. */
+/** Returns an event. `n` makes it unique; its length does not depend on `n`. */
 export function fanEvent(n: number, chars: number): FanEvent {
   const data = MARKER.padEnd(Math.max(1, chars), 'x');
   return { messageId: `event-${1e9 + n}`, name: EVENT_NAME, publishedAt: '2026-01-01T00:00:00.000Z', data };
 }
 
-/** What a peer's subscription yields; the relay's subscription has the same names. */
+/** The subscription. A peer's subscription yields the same field names as the relay's. */
 export const FAN_QUERY = `subscription Events($id: ID!) { siteEvents(sessionId: $id) { messageId name publishedAt data } }`;

@@ -1,15 +1,15 @@
-/** Servers that send events to many open streams. */
+/** Starts the servers of the fan-out suites, which send events to many open streams. */
 import { startRelay } from './callboard.ts';
 import { MARKER } from './fan-event.ts';
 import { startChild, type Child } from './processes.ts';
 import type { RowKind } from './report.ts';
 import { eventSourceStream, graphqlStream, openSite, streamRequest, type Viewer } from './site.ts';
 
-/** A running server, and what the load needs to open streams there and to publish. */
+/** A running server, and what the load needs to open streams on it and to publish events. */
 export type FanServer = {
   readonly child: Child;
   readonly requests: readonly string[];
-  /** Hex of the bytes that the reader sends on each stream after its first data has arrived. */
+  /** The bytes, in hex, that the reader sends on each stream after its first data has arrived. */
   readonly answer: string;
   readonly endpoint: {
     readonly port: number;
@@ -39,7 +39,7 @@ export const FAN = {
 const PLAIN = 'GET /sse HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n\r\n';
 export const UPGRADE =
   'GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: bench\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
-/** Socket.IO's packet that joins the default namespace, as a masked WebSocket frame (hex). */
+/** The packet of Socket.IO that joins the default namespace, as a masked WebSocket frame in hex. */
 export const JOIN = '8182000000003430';
 
 export const FAN_CONTENDERS: readonly FanContender[] = [
@@ -74,7 +74,10 @@ function peer(kind: RowKind, name: string, { module, request, mode = '', answer 
   };
 }
 
-/** Each viewer has a session and a token of its own. Events are ingested by `POST /ingest`. */
+/**
+ * Returns a contender that is a relay. Each viewer has a session and a token of its own. `POST /ingest` receives the
+ * events.
+ */
 function relay(name: string, requestOf: (viewer: Viewer) => string): FanContender {
   return {
     name,

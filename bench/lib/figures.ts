@@ -1,4 +1,4 @@
-/** Writes the results of each suite into docs/performance.md, between its two markers. */
+/** Writes the results of each suite into docs/performance.md, between two markers. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { format } from 'prettier';
@@ -6,14 +6,14 @@ import { format } from 'prettier';
 const PAGE = new URL('../../docs/performance.md', import.meta.url);
 export const STYLE = { printWidth: 120, singleQuote: true, proseWrap: 'preserve' } as const;
 
-/** A description of this machine. */
+/** Returns a description of this machine for the reader of the results. */
 export function machine(): string {
   return `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB`;
 }
 
 /**
- * Replaces the text between a suite's markers. `how`: how the medians were taken. Throws if the page has no such
- * markers.
+ * Replaces the text between a suite's markers in docs/performance.md. `how` says how the medians were taken. Throws if
+ * the page has no such markers.
  */
 export async function writeSection(suite: string, { how, text }: { how: string; text: string }): Promise<void> {
   const [begin, end] = [`<!-- ${suite}: begin, written by --write -->`, `<!-- ${suite}: end -->`];

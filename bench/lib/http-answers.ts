@@ -1,6 +1,6 @@
 /** Finds the ends of HTTP/1.1 responses in the bytes of one connection. */
 
-/** The end of the head of a response, and that of a chunked body. */
+/** The bytes that end the head of a response, and also a chunked body. */
 const END = Buffer.from('\r\n\r\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
@@ -8,7 +8,8 @@ const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 export type AnswerReader = (buffer: Uint8Array, length: number) => void;
 
 /**
- * Calls `onAnswer` at the end of each response with its status and the bytes of its body (chunked encoding included).
+ * Returns a reader that calls `onAnswer` at the end of each response, with its status and the bytes of its body
+ * (chunked encoding included).
  */
 export function createAnswerReader(onAnswer: (bytes: number, status: number) => void): AnswerReader {
   /** The part of a head that has arrived so far; null while a body is read. */
@@ -16,7 +17,7 @@ export function createAnswerReader(onAnswer: (bytes: number, status: number) => 
   let left = 0;
   let size = 0;
   let status = 0;
-  /** The last bytes of a chunked body; null if its length is known. */
+  /** The last bytes of a chunked body; null if the body's length is known. */
   let tail: Buffer | null = null;
   const ended = (): void => {
     head = Buffer.alloc(0);
@@ -41,7 +42,7 @@ export function createAnswerReader(onAnswer: (bytes: number, status: number) => 
     const all = head.length === 0 ? bytes : Buffer.concat([head, bytes]);
     const at = all.indexOf(END);
     if (at < 0) {
-      // The buffer will be reused, so the bytes are copied.
+      // The caller will reuse the buffer, so the bytes are copied.
       head = Buffer.from(all);
       return;
     }

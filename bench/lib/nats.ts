@@ -8,10 +8,10 @@ export type NatsServer = AsyncDisposable & { readonly port: number; cpu(): Promi
 
 /** One clock tick of /proc/<pid>/stat (100 per second on Linux), in microseconds. */
 const TICK_US = 10_000;
-/** Attempts to connect, 50 ms apart, until the server has started. */
+/** The number of attempts to connect, 50 ms apart, until the server has started. */
 const TRIES = 100;
 
-/** The path of `nats-server` on this machine; throws if there is none. */
+/** Starts `nats-server` as it is installed on this machine. Throws if there is none. */
 export async function natsServer(): Promise<NatsServer> {
   if (spawnSync('nats-server', ['--version'], { stdio: 'ignore' }).status !== 0)
     throw new Error('no nats-server found here');
@@ -20,7 +20,9 @@ export async function natsServer(): Promise<NatsServer> {
   await reachable(port);
   return {
     port,
-    /** From the system's accounting, in steps of 10 ms, because this process cannot be asked. */
+    /**
+     * Returns the CPU time from the system's accounting, in steps of 10 ms, because the server does not report its own.
+     */
     async cpu() {
       const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
       return (Number(fields[11]) + Number(fields[12])) * TICK_US;

@@ -1,4 +1,4 @@
-/** The arithmetic of measurements: medians, ratios and quantiles. */
+/** Computes the figures of measurements: medians, ratios and quantiles. */
 
 /** Named measurements of one round. */
 export type Sample = Readonly<Record<string, number>>;
@@ -10,13 +10,13 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2;
 }
 
-/** The median of each measurement over the rounds. */
+/** Returns the median of each measurement over the rounds. */
 export function medians(rounds: readonly Sample[]): Sample {
   const keys = Object.keys(rounds[0] ?? {});
   return Object.fromEntries(keys.map((key) => [key, median(rounds.map((round) => round[key] ?? NaN))]));
 }
 
-/** The quantile `q` (0 to 1) of sorted values. */
+/** Returns the quantile at `share` (0 to 1) of sorted values. */
 export function quantile(sorted: Float64Array, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }

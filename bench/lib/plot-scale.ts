@@ -1,19 +1,21 @@
-/** The axes of a plot: where a value is drawn, and which values have labels. */
+/** Computes the axes of a plot: where a value is drawn, and which values have labels. */
 
 /** One axis of a plot: the position of a value, and the values with labels. */
 export type Scale = {
   readonly ticks: readonly number[];
-  /** 0 at the start of the axis, 1 at its end. */
+  /** Returns the position of a value: 0 at the start of the axis, 1 at its end. */
   at(value: number): number;
 };
 
 const STEPS = [1, 2, 5] as const;
-/** Up to this many decades, the steps between decades have labels too. */
+/** The number of decades up to which the steps between decades have labels too. */
 const FEW_DECADES = 2;
-/** The number of steps into which a linear axis is divided, at most. */
+/** The maximum number of steps into which a linear axis is divided. */
 const LINEAR_TICKS = 5;
 
-/** From the step at or below the smallest value to the one at or above the largest. Values are above 0. */
+/**
+ * Returns an axis from the step at or below the smallest value to the step at or above the largest. Values are above 0.
+ */
 export function logScale(values: readonly number[]): Scale {
   const low = stepBelow(Math.min(...values));
   const high = Math.max(stepAbove(Math.max(...values)), low * 10);
@@ -27,7 +29,7 @@ export function logScale(values: readonly number[]): Scale {
   return { ticks: ticks.filter(within), at: (value) => (Math.log10(value) - from) / (to - from) };
 }
 
-/** From 0 to a round number at or above the largest value. */
+/** Returns an axis from 0 to a round number at or above the largest value. */
 export function linearScale(values: readonly number[]): Scale {
   const greatest = Math.max(...values, Number.MIN_VALUE);
   const size = 10 ** Math.floor(Math.log10(greatest / LINEAR_TICKS));
@@ -37,7 +39,7 @@ export function linearScale(values: readonly number[]): Scale {
   return { ticks, at: (value) => value / (count * step) };
 }
 
-/** Exactly these positions, evenly spaced: for a few sizes that are not decades. */
+/** Returns an axis with exactly these values, evenly spaced: for a few sizes that are not decades. */
 export function placesScale(values: readonly number[]): Scale {
   const places = [...new Set(values)].sort((a, b) => a - b);
   return { ticks: places, at: (value) => (places.indexOf(value) + 0.5) / places.length };

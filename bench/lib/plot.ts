@@ -2,8 +2,8 @@
 import { linearScale, logScale, placesScale, type Scale } from './plot-scale.ts';
 
 /**
- * Points whose value is not finite are left out. `dashed`: for a curve of another kind. `ink`: the index of its colour
- * and mark; by default, its index among the lines.
+ * One curve of a plot. Points whose value is not finite are left out. `dashed`: draws the curve as another kind. `ink`:
+ * the index of its colour and mark; by default its index among the lines.
  */
 export type PlotLine = {
   readonly name: string;
@@ -16,7 +16,7 @@ export type Plot = {
   readonly title: string;
   readonly xLabel: string;
   readonly yLabel: string;
-  /** `places`: the x values, evenly spaced. */
+  /** The kind of the x axis. `places` shows exactly the given x values, evenly spaced. */
   readonly xKind: 'log' | 'places';
   readonly yKind: 'log' | 'linear';
   readonly lines: readonly PlotLine[];
@@ -27,7 +27,7 @@ const WIDTH = 720;
 const [LEFT, RIGHT, BOTTOM, TOP] = [76, 36, 56, 44];
 const [INNER_HEIGHT, LEGEND_ROW, LEGEND_COLUMNS] = [260, 20, 2];
 
-/** Colours that colour-blind readers can distinguish. Each has a mark of its own. */
+/** The colours of the curves, which colour-blind readers can distinguish. Each colour has a mark of its own. */
 const INKS = [
   { light: '#0067a6', dark: '#5ab4f0' },
   { light: '#c24e00', dark: '#ff9d57' },

@@ -1,7 +1,8 @@
+/** Writes the report of a suite as Markdown. */
 import { shown } from './numbers.ts';
 import { isMet, type Goal, type Report, type Row, type Table } from './report.ts';
 
-/** A report as Markdown that is also readable on a terminal. */
+/** Returns a report as Markdown that is also readable on a terminal. */
 export function printed({ suite, tables, goals, notes }: Report): string {
   const parts = [
     `## ${suite}`,
@@ -24,7 +25,10 @@ function rowsOf({ columns, rows }: Table): string[][] {
   ]);
 }
 
-/** For each limit and peer: the relay's value as a multiple of it, by the column that the table compares. */
+/**
+ * Returns a sentence for each limit and each peer: the relay's value as a multiple of the other's, by the column that
+ * the table compares.
+ */
 function comparison({ by, rows, columns }: Table): string {
   const others = rows.filter(({ kind, values }) => kind !== 'own' && values);
   const own = rows.filter(({ kind, values }) => kind === 'own' && values);

@@ -1,4 +1,4 @@
-/** Processes of a benchmark: each server and each load is a process that answers requests over IPC. */
+/** Starts the processes of a benchmark and sends them requests over IPC. Each server and each load is one process. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -8,18 +8,21 @@ export type Memory = { readonly rss: number; readonly heap: number; readonly ext
 /** A process that runs a module of `servers/` or `loads/`. */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** The port that it listens on; 0 if it does not listen. */
+  /** The port that the process listens on; 0 if it does not listen. */
   readonly port: number;
   readonly note: string;
-  /** Rejects with the error of the request, when it takes too long, or when the process ends first. */
+  /**
+   * Sends a request and resolves with its answer. Rejects with the error of the request, when it takes too long, or
+   * when the process ends first.
+   */
   ask<T>(act: string, given: unknown, answer: z.ZodType<T>): Promise<T>;
-  /** Microseconds of CPU, user and system, since the process started, by its own accounting. */
+  /** Returns the CPU time, user and system, since the process started, by its own accounting. Microseconds. */
   cpu(): Promise<number>;
   memory(): Promise<Memory>;
 }
 
 export type ChildOptions = {
-  /** Passed to the module's `start`. */
+  /** The options that the module's `start` receives. */
   readonly options?: unknown;
   readonly execArgv?: readonly string[];
 };
@@ -27,16 +30,19 @@ export type ChildOptions = {
 const ENTRY = fileURLToPath(new URL('child.ts', import.meta.url));
 const SAID = z.object({ port: z.number().default(0), note: z.string().default('') });
 const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number() });
-/** An answer, or the error of the request. */
+/** The form of an answer: the result of a request, or its error. */
 const ANSWER = z.object({ id: z.number(), answer: z.unknown().optional(), error: z.string().optional() });
-/** How long a process may take to say that it is ready. */
+/** How long a process may take to say that it is ready, in milliseconds. */
 const START_MS = 60_000;
-/** Longer than any request takes: a hanging process fails its row and not the whole run. */
+/**
+ * How long a process may take to answer, in milliseconds. It is longer than any request takes, so that a process that
+ * hangs fails its row and not the whole run.
+ */
 const ANSWER_MS = 90_000;
 
 /**
- * Starts `module` (a path relative to `bench/`) in a process of its own and resolves when it is ready. Its stdout is
- * dropped.
+ * Starts `module` (a path relative to `bench/`) in its own process, and resolves when the process is ready. Its
+ * standard output is dropped.
  */
 export async function startChild(module: string, { options, execArgv = [] }: ChildOptions = {}): Promise<Child> {
   const file = fileURLToPath(new URL(`../${module}`, import.meta.url));

@@ -1,6 +1,6 @@
 /**
- * Starts the reader of event streams. It is written in C if a compiler is available, because it must not be slower than
- * the server.
+ * Starts the program that reads event streams. If a compiler is available, that is the one in C, because the reader must
+ * not be slower than the server.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,33 +12,33 @@ import { fileURLToPath } from 'node:url';
 export type ReaderOptions = {
   readonly port: number;
   readonly streams: number;
-  /** Raw requests, used in turn. */
+  /** The raw requests, which the streams use in turn. */
   readonly requests: readonly string[];
-  /** Hex of the bytes that are sent after the first data of a stream; empty: none. */
+  /** The bytes, in hex, that are sent after the first data of a stream; empty: none. */
   readonly answer: string;
-  /** A character that occurs once in each event and nowhere else. */
+  /** The character that occurs once in each event and nowhere else. */
   readonly marker: string;
 };
 
-/** What many open streams have received so far. */
+/** A running reader, which counts what its open streams have received. */
 export interface Reader extends AsyncDisposable {
   readonly events: number;
   readonly bytes: number;
   readonly gone: number;
-  /** Resolves when this many events have arrived; rejects when nothing arrives for `STALL_MS` before that. */
+  /** Resolves when this many events have arrived. Rejects when nothing arrives for `STALL_MS` before that. */
   until(events: number): Promise<void>;
-  /** Resolves when nothing has arrived for a while. */
+  /** Resolves when nothing has arrived for `QUIET_MS`. */
   quiet(): Promise<void>;
 }
 
-/** Without any event for this long, the streams have stalled and the measurement fails. */
+/** The time without any event after which the streams have stalled and the measurement fails, in milliseconds. */
 const STALL_MS = 8_000;
-/** Streams count as quiet when nothing has arrived for this long. */
+/** The time without data after which streams count as quiet, in milliseconds. */
 const QUIET_MS = 120;
-/** How long all streams together may take until each has received its first event. */
+/** The time within which every stream must have received its first event, in milliseconds. */
 const OPEN_MS = 60_000;
 
-/** The command that runs the reader, and whether it is the C program. */
+/** Returns the command that runs the reader, and whether it is the C program. */
 export function readerCommand(): { readonly command: readonly string[]; readonly native: boolean } {
   const source = fileURLToPath(new URL('../loads/reader.c', import.meta.url));
   const folder = fileURLToPath(new URL('../.cache/', import.meta.url));
@@ -49,7 +49,7 @@ export function readerCommand(): { readonly command: readonly string[]; readonly
   return { command: [process.execPath, fileURLToPath(new URL('../loads/reader.ts', import.meta.url))], native: false };
 }
 
-/** Resolves when every stream is open and has received data. */
+/** Opens the streams and resolves when every one has received data. */
 export async function openReader(command: readonly string[], options: ReaderOptions): Promise<Reader> {
   const { port, streams, requests, answer, marker } = options;
   const folder = mkdtempSync(join(tmpdir(), 'callboard-bench-'));

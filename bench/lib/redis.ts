@@ -6,33 +6,39 @@ import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 export type BenchRedis = AsyncDisposable & {
   readonly url: string;
   readonly port: number;
-  /** Microseconds of CPU, user and system, since it started, by its own accounting. */
+  /** Returns the CPU time of Redis, user and system, since it started, by its own accounting. Microseconds. */
   cpu(): Promise<number>;
-  /** Its resource use since it started, by its own accounting. */
+  /** Returns the resource use of Redis since it started, by its own accounting. */
   usage(): Promise<RedisUsage>;
 };
 
 export type RedisUsage = {
-  /** Microseconds, user and system. */
+  /** The CPU time, user and system, in microseconds. */
   readonly cpu: number;
   /**
-   * Commands that Redis ran, including those inside scripts and functions. The script calls themselves and INFO are not
-   * counted.
+   * The number of commands that Redis ran, including those inside scripts and functions. The calls of scripts and INFO
+   * are not counted.
    */
   readonly commands: number;
-  /** Bytes of its append-only log. */
+  /** The size of the append-only log, in bytes. */
   readonly log: number;
-  /** Bytes of its data set. */
+  /** The size of the data set, in bytes. */
   readonly data: number;
 };
 
-/** The log is never rewritten, so its growth is the amount that was written. */
+/**
+ * The arguments of a Redis that syncs its log once a second. The log is never rewritten, so its growth is the amount
+ * that was written.
+ */
 export const EVERYSEC = [
   ...['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'],
   ...['--auto-aof-rewrite-percentage', '0'],
 ] as const;
 
-/** Commands that only run other commands, and commands that the benchmark itself sends. */
+/**
+ * Matches the commands that are not counted: those that only run other commands, and those that the benchmark itself
+ * sends.
+ */
 const NOT_COUNTED = /^(eval|evalsha|fcall|info|config|hello|client)\b/;
 
 export async function openRedis(args: readonly string[] = EVERYSEC): Promise<BenchRedis> {

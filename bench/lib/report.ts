@@ -1,10 +1,13 @@
 /** The types of a benchmark's results: tables, goals and notes. Computes and prints nothing by itself. */
 import type { Sample } from './numbers.ts';
 
-/** `limit`: the best possible result on this machine. `own`: this relay, over one of its interfaces. */
+/**
+ * The kind of a row. `limit`: the best possible result on this machine. `peer`: another product. `own`: this relay,
+ * over one of its interfaces.
+ */
 export type RowKind = 'limit' | 'peer' | 'own';
 
-/** `values` by column; null if it could not run, and `note` says why. */
+/** One row of a table. `values` are by column; null if the row could not run, and `note` then says why. */
 export type Row = {
   readonly name: string;
   readonly kind: RowKind;
@@ -12,14 +15,14 @@ export type Row = {
   readonly note: string;
 };
 
-/** Larger values are worse unless `more` is set. */
+/** One column of a table. Smaller values are better, unless `more` is set. */
 export type Column = { readonly key: string; readonly label: string; readonly more?: boolean };
 
 export type Table = {
   readonly title: string;
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
-  /** The column by which rows are compared. */
+  /** The key of the column by which rows are compared. */
   readonly by: string;
 };
 
@@ -36,7 +39,7 @@ export type Report = {
   readonly suite: string;
   readonly tables: readonly Table[];
   readonly goals: readonly Goal[];
-  /** What a reader needs to know to understand the table. */
+  /** The sentences that a reader needs to understand the table. */
   readonly notes: readonly string[];
 };
 
@@ -45,12 +48,12 @@ export function isMet({ measured, at, bound }: Goal): boolean | null {
   return at === 'most' ? measured <= bound : measured >= bound;
 }
 
-/** The value of a row; null if it is missing or could not run. */
+/** Returns the value of a row; null if it is missing or could not run. */
 export function valueOf({ rows }: Table, name: string, column: string): number | null {
   return rows.find((row) => row.name === name)?.values?.[column] ?? null;
 }
 
-/** The ratio of the two values. */
+/** Returns the ratio of two values; null if one of them is null. */
 export function ratio(of: number | null, to: number | null): number | null {
   return of === null || to === null ? null : of / to;
 }

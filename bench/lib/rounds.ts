@@ -1,8 +1,8 @@
-/** Alternates between the contenders in rounds, so that other load on the machine affects all of them alike. */
+/** Measures the contenders in turn, round by round, so that other load on the machine affects all of them alike. */
 import { medians, type Sample } from './numbers.ts';
 import type { Row, RowKind } from './report.ts';
 
-/** How much time a run may take. */
+/** The number of rounds, and the time of the warm-up and of the measurement in each round. */
 export type Pace = { readonly rounds: number; readonly warmMs: number; readonly timedMs: number };
 
 /** The pace of a full run: three rounds, each with its own warm-up. */
@@ -14,7 +14,7 @@ export const QUICK: Pace = { rounds: 1, warmMs: 300, timedMs: 500 };
 export type Run = {
   readonly pace: Pace;
   readonly quick: boolean;
-  /** Whether to write the suite's results into this folder. */
+  /** Whether to write the results: into docs/performance.md, and those of the suite `growth` into its own folder. */
   readonly write: boolean;
   /** Whether to measure the row of this name. */
   wanted(name: string): boolean;
@@ -22,7 +22,7 @@ export type Run = {
   say(text: string): void;
 };
 
-/** One contender. `prepare` starts it and may fail; its row then gives the reason. */
+/** One contender of a comparison. `prepare` starts it and may fail; its row then gives the reason. */
 export type Contender<T> = {
   readonly name: string;
   readonly kind: RowKind;
@@ -31,7 +31,7 @@ export type Contender<T> = {
 
 export type Ready<T> = { readonly contender: Contender<T>; readonly it: T; readonly note: string };
 
-/** The measurements in the order of the contenders. A contender that failed keeps its row, with the reason. */
+/** Collects the measurements in the order of the contenders. A contender that failed keeps its row, with the reason. */
 export class Results {
   readonly #rounds = new Map<string, Sample[]>();
   readonly #failed = new Map<string, string>();
@@ -63,7 +63,7 @@ export class Results {
 }
 
 /**
- * Runs `measure` for each contender in turn, `rounds` times, each round starting with another one. A contender that
+ * Runs `measure` for each contender in turn, `rounds` times. Each round starts with another contender. A contender that
  * fails is not measured again.
  */
 export async function alternate<T extends { readonly name: string }>(

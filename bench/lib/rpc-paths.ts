@@ -1,4 +1,4 @@
-/** Paths of a call from a caller over a relay to a client and back, each made of separate processes. */
+/** Starts the paths of a call: from a caller over a relay to a client and back. Each part of a path is a process. */
 import { z } from 'zod';
 import { startRelay, userToken } from './callboard.ts';
 import { natsServer } from './nats.ts';
@@ -67,14 +67,14 @@ function own(name: string, kind: Kind): RpcContender {
   };
 }
 
-/** Starts client and caller on their links. */
+/** Starts the client and the caller of a path on their links. */
 async function ends(stack: AsyncDisposableStack, { end, cpu }: { end: End; cpu: Cpu }): Promise<RpcPath> {
   stack.use(await startChild('loads/rpc-client.ts', { options: end }));
   const caller = stack.use(await startChild('loads/rpc-caller.ts', { options: end }));
   return driven(cpu, (ms) => caller.ask('drive', { inFlight: IN_FLIGHT, ms }, CALLS));
 }
 
-/** A callboard relay with HTTP callers, over any backend. `env`: further settings. */
+/** Starts a Callboard relay with HTTP callers, over any backend. `env`: further settings. */
 export async function overHttp(
   stack: AsyncDisposableStack,
   env: Readonly<Record<string, string>> = {},

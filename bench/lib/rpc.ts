@@ -1,16 +1,18 @@
-/** The call that the call suites make: an action that returns its params. */
+/**
+ * The call that the call suites make: an action that returns its params. Every path uses these params and these frames.
+ */
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 
 export const USER = 'u1';
 export const ACTION = 'echo';
-/** Unfinished calls at any time: as many as two clients may have. */
+/** The number of unfinished calls at any time: as many as two clients may have. */
 export const IN_FLIGHT = 64;
-/** JSON of 200 bytes. */
+/** The params of a call: JSON of 200 bytes. */
 export const PAYLOAD = { text: 'p'.repeat(189) } as const;
 export const PAYLOAD_TEXT = JSON.stringify(PAYLOAD);
 
-/** The clients that share the calls: a link has at most 32 unfinished commands. */
+/** The ids of the clients that share the calls. There are two, because a link has at most 32 unfinished commands. */
 export const CLIENT_IDS: readonly string[] = clientIds(2);
 
 export function clientIds(count: number): readonly string[] {
@@ -18,20 +20,21 @@ export function clientIds(count: number): readonly string[] {
 }
 
 /**
- * How an endpoint speaks to its relay. `bare`: the protocol written by hand. `library`: the relay's own client library.
+ * The form of the options of a caller or client. `bare`: it speaks the protocol as written by hand. `library`: it uses
+ * the relay's own client library.
  */
 export const END = z.object({
   kind: z.enum(['ws', 'lines', 'echo', 'socket.io', 'nats', 'bare', 'library']),
   port: z.number(),
   token: z.string().default(''),
-  /** How many clients take the calls in turn, where there can be several. */
+  /** The number of clients that take the calls in turn, where there can be several. */
   clients: z.number().optional(),
-  /** Whether bare callers choose the ids of their commands. */
+  /** Whether bare callers choose the ids of their commands themselves. */
   ownIds: z.boolean().optional(),
 });
 export type End = z.infer<typeof END>;
 
-/** The results of the calls that returned. Times in milliseconds. */
+/** The form of the results: the number of calls that returned, and times in milliseconds. */
 export const CALLS = z.object({ count: z.number(), ms: z.number(), p50: z.number(), p99: z.number() });
 
 export function openSocket(url: string, protocol?: string): Promise<WebSocket> {
@@ -42,7 +45,7 @@ export function openSocket(url: string, protocol?: string): Promise<WebSocket> {
   });
 }
 
-/** Sends frames so that all of one tick are written together. */
+/** Returns a function that sends frames. All frames of one tick of the event loop are written together. */
 export function corked(socket: WebSocket): (text: string) => void {
   let armed = false;
   return (text) => {
@@ -65,13 +68,13 @@ function isCorkable(value: unknown): value is Corkable {
   return typeof value === 'object' && value !== null && 'cork' in value && 'uncork' in value;
 }
 
-/** `<id>|<payload>`: the payload is never parsed. */
+/** Splits a message of the form `<id>|<payload>`. The payload is never parsed. */
 export function splitLine(text: string): readonly [id: string, payload: string] {
   const at = text.indexOf('|');
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** The header and the payload text of a frame of the relay. */
+/** Splits a frame of the relay into its parsed header and the text of its payload. */
 export function splitFrame(text: string): readonly [header: unknown, payload: string] {
   const at = text.indexOf('\n');
   return at < 0 ? [JSON.parse(text), ''] : [JSON.parse(text.slice(0, at)), text.slice(at + 1)];

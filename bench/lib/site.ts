@@ -1,4 +1,4 @@
-/** A site of the relay, with sessions for its viewers. */
+/** Opens a site of the relay with sessions for its viewers, and writes the viewers' requests. */
 import { z } from 'zod';
 import { askJson, userToken, type Relay } from './callboard.ts';
 import { EVENT_NAME, FAN_QUERY } from './fan-event.ts';
@@ -7,13 +7,16 @@ import { startChild } from './processes.ts';
 export type Viewer = { readonly sessionId: string; readonly token: string };
 export type Site = { readonly ownerToken: string; readonly viewers: readonly Viewer[] };
 
-/** The relay's bounds: sessions of one site, and streams of one grant. */
+/** The relay's limits: the sessions of one site, and the streams of one grant. */
 const SESSIONS = 1000;
 const STREAMS_PER_GRANT = 10;
-/** Sessions that are opened at the same time. */
+/** The number of sessions that are opened at the same time. */
 const AT_ONCE = 25;
 
-/** A connected host, its site, and enough sessions for this many streams, if possible one for each. */
+/**
+ * Connects a host, registers its site, and opens enough sessions for this many streams: one for each stream, if
+ * possible.
+ */
 export async function openSite(relay: Relay, streams: number, stack: AsyncDisposableStack): Promise<Site> {
   if (streams > SESSIONS * STREAMS_PER_GRANT)
     throw new Error(`A site has at most ${SESSIONS * STREAMS_PER_GRANT} streams.`);
@@ -38,17 +41,17 @@ export async function openSite(relay: Relay, streams: number, stack: AsyncDispos
 
 const OPENED = z.object({ session_id: z.string(), token: z.string() });
 
-/** The request of a viewer for the GraphQL subscription over SSE. */
+/** Returns a viewer's request for the GraphQL subscription over SSE. */
 export function graphqlStream({ sessionId, token }: Viewer): string {
   return streamRequest(sessionId, token);
 }
 
-/** A viewer's request for the plain stream that a browser's EventSource reads. */
+/** Returns a viewer's request for the plain stream that a browser's EventSource reads. */
 export function eventSourceStream({ sessionId, token }: Viewer): string {
   return `GET /site-sessions/${sessionId}/events HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 }
 
-/** The same subscription for a peer. */
+/** Returns the request for the same subscription at a peer. */
 export function streamRequest(sessionId: string, token: string | null, path = '/graphql'): string {
   const body = JSON.stringify({ query: FAN_QUERY, variables: { id: sessionId } });
   const bearer = token === null ? '' : `Authorization: Bearer ${token}\r\n`;

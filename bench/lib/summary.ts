@@ -1,11 +1,11 @@
-/** The query of the suites: one user's summary, its connections and their actions. */
+/** The query of the query suites: the summary of one user, with its connections and their actions. */
 import { z } from 'zod';
 
 /** The users of the query, and how many connections each has. */
 export const USERS = { u100: 100, u10: 10 } as const;
 export type UserName = keyof typeof USERS;
 export const USER_NAMES: readonly UserName[] = ['u100', 'u10'];
-/** The actions that each client advertises. */
+/** The number of actions that each client advertises. */
 export const ACTIONS = 3;
 
 export const SUMMARY = `query UserSummary($id: ID!) {
@@ -40,7 +40,7 @@ export const SUMMARY = `query UserSummary($id: ID!) {
   }
 }`;
 
-/** The advertisement of a client's k-th action. */
+/** Returns the advertisement of a client's k-th action. */
 export function action(k: number): { readonly name: string; readonly summary: string } {
   return { name: `board.action${k}`, summary: `Does thing number ${k} for a caller` };
 }
@@ -67,12 +67,12 @@ const USER = z.object({
   completeness: z.object({ complete: z.boolean() }),
 });
 
-/** The relay's answer, which its peers serve from memory. */
+/** The relay's answer for one user. The peers serve it from memory. */
 export type User = z.infer<typeof USER>;
 export const ANSWER = z.object({ data: z.object({ user: USER }) });
 export const SEED = z.object({ users: z.record(z.string(), USER), mode: z.string().default('') });
 
-/** The answer to the query, written by hand. */
+/** Returns the answer to the query, built by hand. */
 export function answerOf(user: User): object {
   const { connections, completeness } = user;
   const nodes = connections.nodes.slice(0, 100).map((node) => ({

@@ -1,10 +1,11 @@
+/** A load of the call suites: a BullMQ caller, which adds jobs and waits for their results. */
 import { Queue, QueueEvents } from 'bullmq';
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
 import { drive, DRIVE } from '../lib/drive.ts';
 import { PAYLOAD } from '../lib/rpc.ts';
 
-/** The caller: adds a job and waits until it is finished. */
+/** Starts the caller. Each call adds a job and waits until it is finished. */
 export async function start(given: unknown): Promise<Started> {
   const { port } = z.object({ port: z.number() }).parse(given);
   const connection = { port, host: '127.0.0.1' };

@@ -1,9 +1,10 @@
+/** A load of the call suites: a BullMQ worker, which takes the part of the client. */
 import { Worker } from 'bullmq';
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
 import { IN_FLIGHT } from '../lib/rpc.ts';
 
-/** The client: a worker that returns its input. */
+/** Starts a worker that returns the input of each job. */
 export async function start(given: unknown): Promise<Started> {
   const { port } = z.object({ port: z.number() }).parse(given);
   const work = async ({ data }: { data: unknown }): Promise<object> => ({ ok: data });

@@ -6,7 +6,7 @@ import { fanEvent, type FanEvent } from '../lib/fan-event.ts';
 import { createAnswerReader } from '../lib/http-answers.ts';
 import { openReader, type Reader } from '../lib/reader.ts';
 
-/** The endpoint that takes events. `form`: how events are encoded there. */
+/** The form of the endpoint that receives events. `form`: how events are encoded there. */
 const ENDPOINT = z.object({ port: z.number(), path: z.string(), token: z.string(), form: z.enum(['ingest', 'plain']) });
 const OPEN = z.object({
   command: z.array(z.string()),
@@ -22,11 +22,12 @@ const OPEN = z.object({
 const PHASE = z.object({ name: z.string(), window: z.number(), batch: z.number(), ms: z.number() });
 const NAMED = z.object({ name: z.string() });
 export const OPENED = z.object({ wireBytes: z.number(), sample: z.string() });
-/** `frames`: events that arrived, over all streams. */
+/** The form of a phase's results. `frames`: the number of events that arrived, over all streams. */
 export const PHASE_RUN = z.object({ frames: z.number(), ms: z.number(), lost: z.number() });
 
 /**
- * A publisher continues when this share of its events has arrived, so that a few slow streams do not delay the rest.
+ * The fraction of an event's deliveries after which the publisher continues, so that a few slow streams do not delay
+ * the rest.
  */
 const ENOUGH = 0.97;
 
@@ -70,11 +71,14 @@ function missing(name: string): never {
   throw new Error(`Nothing was opened for ${name}.`);
 }
 
-/** The characters of the first sample's text; the text is then adjusted until an event has the wanted bytes. */
+/**
+ * The length of the text in the first sample event. The length is then adjusted until an event has the wanted number of
+ * bytes.
+ */
 const FIRST_CHARS = 100;
-/** How many samples are taken; the shortest one counts. */
+/** The number of samples that are taken; the shortest one counts. */
 const SAMPLES = 3;
-/** How long to wait for the rest of what a stream sends at once. */
+/** How long to wait for the rest of what a stream sends at once, in milliseconds. */
 const SETTLE_MS = 100;
 
 async function open({ command, endpoint: at, wireBytes, ...options }: z.infer<typeof OPEN>) {
@@ -91,7 +95,7 @@ async function run(
   { window, batch, ms }: Omit<z.infer<typeof PHASE>, 'name'>,
 ) {
   await reader.quiet();
-  // Opened for each run, because servers close connections that were idle during the other runs.
+  // A new connection for each run, because servers close connections that were idle during the other runs.
   using publisher = openPublisher(at);
   const base = reader.events;
   const began = performance.now();
@@ -109,7 +113,7 @@ async function run(
   return { frames, ms: (took * frames) / inTime, lost: streams * sent - frames };
 }
 
-/** Posts over one kept connection and resolves with the answer. */
+/** Returns a publisher that posts over one kept connection and resolves with each answer. */
 function openPublisher({ port, path, token, form }: EndpointAt): Publisher {
   let waiting: PromiseWithResolvers<void> | null = null;
   const read = createAnswerReader((_, status) => {
@@ -140,7 +144,7 @@ function ingested({ messageId, name, data }: FanEvent): object {
 
 type Stream = Pick<z.infer<typeof OPEN>, 'port' | 'requests' | 'answer' | 'marker'>;
 
-/** The shortest text in which one stream receives one event: pings in between would make it longer. */
+/** Returns the shortest text in which one stream receives one event. Pings in between would make a text longer. */
 async function sampleOf(at: EndpointAt, chars: number, { port, requests, answer, marker }: Stream): Promise<string> {
   const texts: string[] = [];
   let text = '';

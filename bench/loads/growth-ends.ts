@@ -1,4 +1,4 @@
-/** Clients of several users in one process. Each returns its params. */
+/** Holds clients of several users in one process. Each client returns the params of a call. */
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
 import { END } from '../lib/rpc.ts';

@@ -5,16 +5,16 @@ import type { Started } from '../lib/child.ts';
 
 const FILL = z.object({ port: z.number(), token: z.string(), event: z.unknown(), count: z.number() });
 
-/** The most events that one request may contain. */
+/** The maximum number of events in one request. */
 const BATCH = 100;
-/** Requests that are sent at the same time. */
+/** The number of requests that are sent at the same time. */
 const LANES = 4;
 
 export async function start(): Promise<Started> {
   return { acts: { fill: (given) => fill(FILL.parse(given)) } };
 }
 
-/** Ingests the event this many times; the relay gives each an id. */
+/** Ingests the event this many times. The relay gives each copy an id. */
 async function fill({ port, token, event, count }: z.infer<typeof FILL>): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: LANES });
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };

@@ -1,6 +1,7 @@
 /**
- * Sends requests over kept connections, each again as soon as it is answered. The requests are prepared bytes, and
- * responses are parsed only as far as their ends require, so that the load costs less than the server.
+ * Sends requests over kept connections. Each connection sends its next request as soon as the previous one is answered.
+ * The requests are prepared bytes, and responses are parsed only to find their ends, so that the load costs less than
+ * the server.
  */
 import { connect, type Socket } from 'node:net';
 import { z } from 'zod';
@@ -10,7 +11,7 @@ import { createAnswerReader } from '../lib/http-answers.ts';
 
 const RUN = z.object({ port: z.number(), requests: z.array(z.string()), connections: z.number(), ms: z.number() });
 
-/** The result of one run. Times in milliseconds. `count` includes answers after the time. */
+/** The form of a run's results. Times are in milliseconds. `count` includes answers that arrived after the time. */
 export const HTTP_RUN = z.object({
   count: z.number(),
   ms: z.number(),
@@ -22,7 +23,7 @@ export type HttpRun = z.infer<typeof HTTP_RUN>;
 
 const ONCE = RUN.pick({ port: true, requests: true });
 
-/** The first latencies of a run that are kept: the percentiles are computed from them. */
+/** The number of latencies that are kept: the first ones of a run. The percentiles are computed from them. */
 const LATENCIES = 400_000;
 
 export async function start(): Promise<Started> {
@@ -76,7 +77,7 @@ function run({ port, requests, connections, ms }: z.infer<typeof RUN>): Promise<
   return promise.finally(() => sockets.forEach((socket) => socket.destroy()));
 }
 
-/** The first response, including its head. */
+/** Sends one request and returns the response, including its head. */
 function once({ port, requests }: z.infer<typeof ONCE>): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const parts: Buffer[] = [];

@@ -1,4 +1,6 @@
-/** The reader of streams without a C compiler. It is slower than `reader.c`, so it may itself limit the measurement. */
+/**
+ * Reads many event streams without a C compiler. It is slower than `reader.c`, so it may itself limit the measurement.
+ */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 

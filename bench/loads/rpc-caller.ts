@@ -1,4 +1,4 @@
-/** The caller: keeps this many calls in flight. */
+/** The caller of the call suites: keeps a number of calls in flight over one of several interfaces. */
 import { randomUUID } from 'node:crypto';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { io } from 'socket.io-client';
@@ -34,7 +34,7 @@ export async function start(given: unknown): Promise<Started> {
   return { acts: { drive: (asked) => drive(call, DRIVE.parse(asked)) } };
 }
 
-/** Unanswered calls, by number. */
+/** Creates the table of unanswered calls, by number. */
 function waiting() {
   const open = new Map<number, (result: unknown) => void>();
   let ids = 0;
@@ -103,7 +103,7 @@ const OPENERS: Readonly<Record<End['kind'], (end: End) => Promise<Call>>> = {
   },
 };
 
-/** The relay's protocol written by hand, as for a caller in another language. */
+/** Starts a caller that speaks the relay's protocol as written by hand, like a caller in another language. */
 async function bare(
   url: string,
   { token, clients = CLIENT_IDS.length, ownIds = false }: Omit<End, 'kind' | 'port'>,

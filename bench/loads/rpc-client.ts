@@ -1,4 +1,4 @@
-/** The client: returns its params. */
+/** The client of the call suites: returns the params of each call, over one of several interfaces. */
 import { connect as connectNats } from '@nats-io/transport-node';
 import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';
@@ -65,7 +65,7 @@ async function bare(url: string, token: string, clientId: string): Promise<void>
   await welcome.promise;
 }
 
-/** Uses `ws`, because Node's own WebSocket would be the bottleneck. */
+/** A WebSocket of the package `ws`, because Node's own WebSocket would be the bottleneck. */
 export class PlainSocket extends WebSocket {
   constructor(url: string, protocols: string) {
     super(url, protocols, { perMessageDeflate: false });

@@ -1,6 +1,6 @@
 /**
- * A complete relay in its own process, as `callboard serve` starts it, with default authentication, limits, masking and
- * log.
+ * A server of the benchmarks: a complete relay in its own process, as `callboard serve` starts it, with default
+ * authentication, limits, masking and log.
  */
 import { z } from 'zod';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
@@ -13,7 +13,10 @@ import { createCrypto } from '../../src/platform/crypto.ts';
 import { createLog } from '../../src/platform/log.ts';
 import type { Started } from '../lib/child.ts';
 
-/** `env`: further settings, as CALLBOARD_ variables. `kept` false: the JSON cache is not used, as over Redis. */
+/**
+ * The form of the options. `env`: further settings, as CALLBOARD_ variables. `kept` false: the JSON cache is not used,
+ * as over Redis.
+ */
 const OPTIONS = z
   .object({ env: z.record(z.string(), z.string()).default({}), kept: z.boolean().default(true) })
   .prefault({});
@@ -33,7 +36,10 @@ async function closed(callboard: Callboard): Promise<null> {
   return null;
 }
 
-/** A memory backend that claims to be shared, so that entities that were read may change at any time. */
+/**
+ * Creates a memory backend that claims to be shared. The relay then assumes that entities that it read may change at
+ * any time.
+ */
 function withoutJsonCache(log: Log): Backend {
   const { sha256 } = createCrypto('');
   const memory = createMemoryBackend({ clock: systemClock, log, sha256 });

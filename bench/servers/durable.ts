@@ -1,7 +1,7 @@
 /**
- * A minimal relay for HTTP callers that records each call in Redis in the obvious way: a history stream, a hash with
- * the state, and the client's mailbox. `mode`: `naive` awaits each command; `auto` lets ioredis pipeline those of one
- * step.
+ * A peer of the durable suite: a minimal relay for HTTP callers that records each call in Redis in the obvious way: in
+ * a history stream, a hash with the state, and the client's mailbox. `mode`: `naive` awaits each Redis command; `auto`
+ * lets ioredis pipeline the commands of one step.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Redis } from 'ioredis';
@@ -11,7 +11,7 @@ import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';
 
 const OPTIONS = z.object({ mode: z.enum(['naive', 'auto']), redis: z.string() });
-/** How long Redis keeps the rows of a call: longer than a measurement lasts. */
+/** How long Redis keeps the rows of a call, in seconds: longer than a measurement lasts. */
 const KEPT_SECONDS = 60;
 
 type Step = readonly [command: string, ...args: (string | number)[]];

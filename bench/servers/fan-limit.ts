@@ -1,4 +1,7 @@
-/** The minimum that Node can do: one chunk per event (`mode` empty) or per tick (`merged`), written to each socket. */
+/**
+ * The limit of the fan-out suite, the least that Node can do: it writes one chunk per event (`mode` empty) or per tick
+ * (`merged`) to each socket.
+ */
 import type { Socket } from 'node:net';
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';

@@ -1,8 +1,8 @@
-/** The endpoint at which a peer receives events: POST of a JSON array, like the relay's. */
+/** The endpoint at which a peer of the fan-out suite receives events: POST of a JSON array, like the relay's. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FAN_EVENTS, type FanEvent } from '../lib/fan-event.ts';
 
-/** Handles `POST /publish`; false: it was another request. */
+/** Handles `POST /publish`. Returns false for any other request. */
 export function publishes(
   request: IncomingMessage,
   response: ServerResponse,

@@ -1,4 +1,4 @@
-/** The GraphQL schema of the fan-out peers, with a publisher for its subscription. */
+/** Builds the GraphQL schema of the fan-out peers, with a publisher for its subscription. */
 import { createPubSub, createSchema } from 'graphql-yoga';
 import type { FanEvent } from '../lib/fan-event.ts';
 
@@ -17,7 +17,7 @@ const SDL = /* GraphQL */ `
   }
 `;
 
-/** A schema with a subscription and its publisher, built with Yoga's own helpers. */
+/** Returns a schema with a subscription, and its publisher. It is built with Yoga's own helpers. */
 export function fanSchema() {
   const bus = createPubSub<{ events: [event: FanEvent] }>();
   const siteEvents = { subscribe: () => bus.subscribe('events'), resolve: (event: FanEvent) => event };

@@ -6,7 +6,7 @@ import type { FanEvent } from '../lib/fan-event.ts';
 import { listen } from '../lib/listen.ts';
 import { publishes } from './fan-publish.ts';
 
-/** Longer than any run: the readers answer no pings. */
+/** A ping interval longer than any run, in milliseconds, because the readers answer no pings. */
 const NEVER_MS = 600_000;
 
 export async function start(): Promise<Started> {

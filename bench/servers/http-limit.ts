@@ -1,6 +1,6 @@
 /**
- * The minimum that node:http can do for the query: read the body, choose by a variable, answer. `mode`: `buffer` or
- * `object`.
+ * The limit of the query suite, the least that node:http can do: it reads the body, chooses by a variable, and answers.
+ * `mode`: `buffer` sends prepared bytes; `object` writes the JSON of each answer.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Started } from '../lib/child.ts';

@@ -1,4 +1,7 @@
-/** Takes WebSocket connections and keeps them. `mode`: `raw` upgrades and nothing more; `ws` is `ws` without compression; `socket.io`. */
+/**
+ * A server of the memory suite that accepts WebSocket connections and keeps them. `mode`: `raw` only upgrades the
+ * connection; `ws` uses the package `ws` without compression; `socket.io` uses Socket.IO.
+ */
 import { createServer } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Server } from 'socket.io';
@@ -9,7 +12,7 @@ import { listen } from '../lib/listen.ts';
 
 const OPTIONS = z.object({ mode: z.enum(['raw', 'ws', 'socket.io']) });
 const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
-/** Longer than any run: the readers answer no pings. */
+/** A ping interval longer than any run, in milliseconds, because the readers answer no pings. */
 const NEVER_MS = 600_000;
 
 export async function start(given: unknown): Promise<Started> {

@@ -1,9 +1,12 @@
+/** A peer of the call suites: a relay made with Socket.IO. */
 import { createServer } from 'node:http';
 import { Server, type Socket } from 'socket.io';
 import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';
 
-/** Forwards a caller's `call` to the registered client, and returns its acknowledgement. */
+/**
+ * Starts the relay. It forwards a caller's `call` to the registered client, and returns the client's acknowledgement.
+ */
 export async function start(): Promise<Started> {
   const server = createServer();
   const io = new Server(server, { transports: ['websocket'], perMessageDeflate: false, serveClient: false });

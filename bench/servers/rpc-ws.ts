@@ -1,6 +1,7 @@
 /**
- * A relay of only `ws` and a map, without checks, records or bounds. `mode`: `empty` parses and serializes each
- * message; `lines` forwards the payload text and corks writes per tick; `echo` is one hop, without a client.
+ * The limit of the call suites: a relay made of only `ws` and a map, without checks, records or limits. `mode`: `empty`
+ * parses and serializes each message; `lines` forwards the payload text and corks writes per tick; `echo` answers the
+ * caller itself, without a client.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { WebSocketServer, type WebSocket } from 'ws';
@@ -11,7 +12,7 @@ import { corked, splitLine } from '../lib/rpc.ts';
 
 const OPTIONS = z.object({ mode: z.enum(['', 'lines', 'echo']).default('') });
 
-/** What a simple relay does with each new socket of a client and of a caller. */
+/** The functions that handle each new socket of a client and of a caller. */
 type Relay = {
   client(socket: WebSocket): void;
   caller(socket: WebSocket): void;

@@ -1,4 +1,7 @@
-/** The schema that the peers serve: the same fields over the same data, from memory, with the default resolvers. */
+/**
+ * The GraphQL schema that the peers of the query suite serve: the same fields over the same data, from memory, with the
+ * default resolvers.
+ */
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import type { User } from '../lib/summary.ts';
 

@@ -1,4 +1,4 @@
-/** GraphQL Yoga, plain or with its jit plugin, as a server of the benchmark. */
+/** A peer of the query suite: GraphQL Yoga, plain or with its jit plugin. */
 import { useGraphQlJit } from '@envelop/graphql-jit';
 import { createYoga } from 'graphql-yoga';
 import type { Started } from '../lib/child.ts';
@@ -6,7 +6,7 @@ import { listen } from '../lib/listen.ts';
 import { SEED } from '../lib/summary.ts';
 import { userSchema } from './user-schema.ts';
 
-/** `mode` of the seed: empty for plain Yoga, `jit` for Yoga with its jit plugin. */
+/** Starts the server. `mode` of the seed: empty for plain Yoga, `jit` for Yoga with its jit plugin. */
 export async function start(given: unknown): Promise<Started> {
   const { users, mode } = SEED.parse(given);
   const plugins = mode === 'jit' ? [useGraphQlJit()] : [];

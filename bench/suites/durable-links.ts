@@ -1,12 +1,12 @@
-/** Link callers over Redis at several numbers of calls in flight. */
+/** Measures callers that use links over Redis, at several numbers of calls in flight. */
 import { LEVELS, LINK_CONTENDERS, LINKS, type LinkPath } from '../lib/durable-links.ts';
 import { ratio, valueOf, type Column, type Goal, type Table } from '../lib/report.ts';
 import { alternate, Results, type Run } from '../lib/rounds.ts';
 
-/** One table for each number of calls in flight, in the order of LEVELS. */
+/** The tables, one for each number of calls in flight, in the order of LEVELS. */
 export type LinkTables = readonly { readonly inFlight: number; readonly table: Table }[];
 
-/** Starts every path once, and lets them call in turn with one number of calls in flight after another. */
+/** Starts every path once, and measures the paths in turn with one number of calls in flight after another. */
 export async function measureLinks(run: Run, columns: readonly Column[]): Promise<LinkTables> {
   await using stack = new AsyncDisposableStack();
   const wanted = LINK_CONTENDERS.filter(({ name }) => run.wanted(name));
@@ -36,7 +36,7 @@ export async function measureLinks(run: Run, columns: readonly Column[]): Promis
   return tables;
 }
 
-/** The goals for a recorded call: its cost compared with a BullMQ job, and the bytes that it may write. */
+/** Returns the goals for a recorded call: its cost compared with a BullMQ job, and the bytes that it may write. */
 export function linkGoals(tables: LinkTables): Goal[] {
   const at = (inFlight: number, name: string, column: string): number | null => {
     const found = tables.find((one) => one.inFlight === inFlight);

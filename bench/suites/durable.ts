@@ -1,4 +1,7 @@
-/** Calls that are recorded before they are answered: the relay over Redis, two relays written by hand, and a queue. */
+/**
+ * Measures calls that are recorded before they are answered: the relay over Redis, two relays written by hand, and a
+ * queue.
+ */
 import { DURABLE, DURABLE_CONTENDERS } from '../lib/durable-paths.ts';
 import { ratio, valueOf, type Column, type Goal, type Report, type Table } from '../lib/report.ts';
 import type { Run } from '../lib/rounds.ts';

@@ -1,6 +1,6 @@
 /**
- * One event to many open streams: the relay's `siteEvents` compared with bare sockets, SSE libraries, socket.io and
- * GraphQL servers.
+ * Measures one event to many open streams: the relay's `siteEvents` compared with bare sockets, SSE libraries,
+ * Socket.IO and GraphQL servers.
  */
 import { FAN, FAN_CONTENDERS, MARKER, type FanContender, type FanServer } from '../lib/fan-servers.ts';
 import { startChild, type Child, type Memory } from '../lib/processes.ts';
@@ -9,18 +9,18 @@ import { ratio, valueOf, type Column, type Goal, type Report, type Table } from 
 import { alternate, Results, type Run } from '../lib/rounds.ts';
 import { OPENED, PHASE_RUN } from '../loads/fan.ts';
 
-/** The bytes of an event on the wire: 234 of the event and 6 of its chunk. */
+/** The size of an event as it is sent: 234 bytes of the event and 6 of its chunk. */
 const WIRE_BYTES = 240;
-/** The streams of the whole comparison, and below, those of the comparison with fewer contenders. */
+/** The number of streams of the whole comparison. Below it is the number for the comparison with fewer contenders. */
 const STREAMS = 1000;
 const MANY = 5000;
 /**
- * The time of each phase as a share of the usual time, because there are three timed phases and each also waits until
- * its streams are silent.
+ * The time of each phase as a fraction of the usual time. There are three timed phases, and each also waits until its
+ * streams are silent.
  */
 const PACE_FACTOR = 0.7;
 
-/** `window`: how many publishes may be unanswered. `batch`: events per publish. */
+/** The timed phases. `window`: how many publishes may be unanswered. `batch`: events per publish. */
 const PHASES = [
   { key: 'w1', label: 'one at a time', window: 1, batch: 1 },
   { key: 'w4', label: 'four in flight', window: 4, batch: 1 },

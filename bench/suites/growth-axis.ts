@@ -1,4 +1,4 @@
-/** The result of one growth axis: cost by size, as a table, as goals and as a plot. */
+/** The results of one growth axis (cost by size), as a table, as goals and as a plot. */
 import type { Plot } from '../lib/plot.ts';
 import { valueOf, type Goal, type Row, type Table } from '../lib/report.ts';
 import type { Results } from '../lib/rounds.ts';
@@ -6,13 +6,15 @@ import type { Results } from '../lib/rounds.ts';
 /** The factor by which a cost per page may grow from the smallest to the largest size. */
 export const BY_PAGE = 1.5;
 
-/** The suffix of the key of a cost in Redis, after the key of the same cost in the relay. */
+/** The suffix of a cost's key for its part in Redis. The key without it is the same cost in the relay. */
 const OF_REDIS = '.redis';
 
-/** `bound`: the factor by which the cost may grow from the first to the last size; null if its growth is not judged. */
+/**
+ * One cost. `bound`: the factor by which it may grow from the first to the last size; null if its growth is not judged.
+ */
 export type Curve = { readonly key: string; readonly label: string; readonly bound: number | null };
 
-/** One measured axis; its rows are sizes. `file`: the name of its plot. */
+/** One measured axis. Its rows are sizes. `file`: the name of the file of its plot. */
 export type Axis = {
   readonly file: string;
   readonly title: string;
@@ -23,11 +25,11 @@ export type Axis = {
   readonly sizes: readonly number[];
   readonly curves: readonly Curve[];
   readonly rows: readonly Row[];
-  /** Columns that are shown in the table only, because they are not costs (a rate, for example). */
+  /** The columns that are only shown in the table, because they are not costs (a rate, for example). */
   readonly beside?: readonly Omit<Curve, 'bound'>[];
 };
 
-/** The rows of an axis, from the measurements by the name of each size. */
+/** Returns the rows of an axis, from the measurements by the name of each size. */
 export function rowsOf(sizes: readonly number[], results: Results): Row[] {
   return sizes.map((size) => results.row({ name: nameOf(size), kind: 'own' }));
 }
@@ -43,7 +45,7 @@ export function tableOf({ title, xLabel, yLabel, curves, rows, beside = [] }: Ax
   return { title: `${title} (${yLabel}, by ${xLabel})`, columns: [...costs, ...more], rows, by };
 }
 
-/** The verdict for each curve: its last cost as a multiple of its first. */
+/** Returns the goal of each curve with its result: its last cost as a multiple of its first. */
 export function goalsOf(axis: Axis): Goal[] {
   return axis.curves.flatMap(({ key, label, bound }) => {
     if (bound === null) return [];

@@ -1,4 +1,4 @@
-/** The memory that ended commands take in Redis, for growing numbers of them. */
+/** Measures the memory that ended commands take in Redis, for growing numbers of commands. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { userToken } from '../lib/callboard.ts';
 import { startChild, type Child } from '../lib/processes.ts';
@@ -9,16 +9,19 @@ import { BY_PAGE, nameOf, rowsOf, type Axis } from './growth-axis.ts';
 import { openPlace } from './growth-places.ts';
 
 /**
- * The total numbers of ended commands. Both clients' streams are full before the first size, so that each further
- * command adds the same amount.
+ * The total numbers of ended commands that are measured. Both clients' streams are full before the first of them, so
+ * that each further command adds the same amount.
  */
 const SIZES = [10_000, 20_000, 40_000];
 const QUICK_SIZES = [1_000, 2_000];
-/** Unfinished calls at any time: as many as two clients may have. */
+/** The number of unfinished calls at any time: as many as two clients may have. */
 const IN_FLIGHT = 64;
-/** The time for one batch of calls. It must be shorter than the time within which a benchmark process must answer. */
+/**
+ * The time for one batch of calls, in milliseconds. It must be shorter than the time within which a benchmark process
+ * must answer.
+ */
 const PART_MS = 60_000;
-/** Time for Redis to free unlinked keys, and for the relay to remove what has expired. */
+/** The time for Redis to free unlinked keys, and for the relay to remove what has expired, in milliseconds. */
 const SETTLE_MS = 1_500;
 const MEGABYTE = 1e6;
 
@@ -65,7 +68,10 @@ async function settled(redis: BenchRedis): Promise<{ readonly data: number }> {
   return redis.usage();
 }
 
-/** Calls until this many commands have ended in total. Returns how many more have ended. */
+/**
+ * Makes calls until this many commands have ended in total. Returns how many more commands have ended than before the
+ * call.
+ */
 async function callUntil(caller: Child, { ended, size }: { ended: number; size: number }): Promise<number> {
   let more = 0;
   while (ended + more < size) {

@@ -1,4 +1,4 @@
-/** A page of history and one ingestion, as the number of retained messages of a stream grows. */
+/** Measures a page of history and one ingestion, as the number of retained messages of a stream grows. */
 import { z } from 'zod';
 import { askJson, userToken, type Relay } from '../lib/callboard.ts';
 import { startChild } from '../lib/processes.ts';
@@ -15,7 +15,7 @@ import {
   type Place,
 } from './growth-places.ts';
 
-/** The rows of the measured pages. */
+/** The number of rows of the pages that are measured. */
 const PAGE = 50;
 const OWNER = 'owner';
 const SUFFIX = 'board/log';
@@ -27,10 +27,10 @@ const EVENT = {
   payload: { name: 'board_changed', data: 'x'.repeat(64) },
 } as const;
 
-/** Settings with which no message is dropped. */
+/** The settings of a relay that drops no message. */
 const KEEP_EVERYTHING = { CALLBOARD_STREAM_MAX_MESSAGES: '5000000', CALLBOARD_HISTORY_MAX_BYTES: String(8 * 2 ** 30) };
 const HEAP = ['--max-old-space-size=6144'];
-/** How many messages one fill request ingests: few enough to finish within the time of a request. */
+/** The number of messages that one fill request ingests: few enough to finish within the time of a request. */
 const PART = 100_000;
 
 const PAGE_QUERY = `query Page($stream: String!, $first: Int!, $after: String, $afterTime: DateTime) {

@@ -1,4 +1,4 @@
-/** Relays of growing content that receive the same requests: one process for each size, in turn. */
+/** Starts relays with growing amounts of content, and times the same requests at each of them in turn. */
 import { z } from 'zod';
 import { startRelay, type Relay } from '../lib/callboard.ts';
 import type { Sample } from '../lib/numbers.ts';
@@ -13,7 +13,7 @@ export type Backing = 'memory' | 'redis';
 /** One kind of timed request. `good`: whether an answer is the expected one. */
 export type Op = { readonly key: string; readonly requests: readonly string[]; good(answer: string): boolean };
 
-/** A relay with this much content, and its requests. */
+/** A relay with a known amount of content, and the requests for it. */
 export type Place = {
   readonly name: string;
   readonly relay: Relay;
@@ -21,9 +21,9 @@ export type Place = {
   readonly ops: readonly Op[];
 };
 
-/** The time of each measurement as a share of the usual time, because there are many sizes and operations. */
+/** The time of each measurement as a fraction of the usual time, because there are many sizes and operations. */
 const PACE_FACTOR = 0.5;
-/** Kept-alive HTTP connections of the load. */
+/** The number of kept-alive HTTP connections of the load. */
 const CONNECTIONS = 32;
 
 export type OpenOptions = {
@@ -32,7 +32,7 @@ export type OpenOptions = {
   readonly execArgv?: readonly string[];
 };
 
-/** Starts a relay, with a Redis of its own if requested. */
+/** Starts a relay, with its own Redis if requested. */
 export async function openPlace(
   stack: AsyncDisposableStack,
   { backing, env = {}, execArgv = [] }: OpenOptions,
@@ -43,7 +43,7 @@ export async function openPlace(
   return { relay: stack.use(await startRelay({ ...shared, ...env }, { execArgv })), redis };
 }
 
-/** Creates a relay of each size, all at once; a size that fails keeps its row. */
+/** Creates a relay of each size, all at once. A size that fails keeps its row. */
 export async function makePlaces<T>(
   sizes: readonly number[],
   results: Results,
@@ -63,8 +63,8 @@ export async function makePlaces<T>(
 }
 
 /**
- * Times each operation at all relays in turn before the next operation, so that an operation that adds content comes
- * last.
+ * Times each operation at all relays in turn before it starts the next operation. An operation that adds content must
+ * therefore come last.
  */
 export async function timePlaces(run: Run, places: readonly Place[], results: Results): Promise<void> {
   await using stack = new AsyncDisposableStack();
@@ -88,7 +88,7 @@ export async function timePlaces(run: Run, places: readonly Place[], results: Re
   for (const [name, sample] of found) results.add(name, sample);
 }
 
-/** Throws unless the answer is the expected one. */
+/** Measures one operation. Throws unless the answer is the expected one. */
 async function checked(load: Child, { relay, ops }: Place, key: string): Promise<Sample> {
   const op = ops.find((one) => one.key === key);
   const answer = await load.ask('once', { port: relay.port, requests: op?.requests ?? [] }, z.string());
@@ -107,7 +107,7 @@ async function timed(load: Child, { relay, redis, ops }: Place, { key, ms }: Par
   return { [key]: used / count, ...(ofRedis === null ? {} : { [`${key}.redis`]: ofRedis / count }) };
 }
 
-/** The bytes of a GraphQL request. */
+/** Returns the bytes of a GraphQL request. */
 export function graphqlRequest(token: string, body: object): string {
   return postRequest('/graphql', token, body);
 }
@@ -118,7 +118,7 @@ export function postRequest(path: string, token: string, given: object): string 
   return `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n${type}\r\n${body}`;
 }
 
-/** How many times a text occurs in another. */
+/** Returns how many times a text occurs in another. */
 export function timesIn(text: string, part: string): number {
   return text.split(part).length - 1;
 }

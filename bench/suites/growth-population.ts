@@ -1,4 +1,4 @@
-/** Requests to relays with growing numbers of connections or users: always the same page, user and call. */
+/** Measures requests to relays with growing numbers of connections or users: always the same page, user and call. */
 import { z } from 'zod';
 import { ADMIN_TOKEN, askJson, userToken, type Relay } from '../lib/callboard.ts';
 import { connectionsWithin } from '../lib/files.ts';
@@ -19,13 +19,13 @@ import {
   type Place,
 } from './growth-places.ts';
 
-/** The rows of the measured pages, and the connections of the user that is read. */
+/** The number of rows of the pages that are measured, and of connections of the user that is read. */
 const PAGE = 50;
-/** The links that one client process holds. */
+/** The number of links that one client process holds. */
 const LINKS_PER_HOLDER = 5_000;
-/** The connections of each user other than the one that is read. */
+/** The number of connections of each user other than the one that is read. */
 const USER_LINKS = 10;
-/** The number of users for each size of the connections axis. */
+/** The number of users for each size of the axis of connections. */
 const SPREAD = 10_000;
 
 const LISTING = `query Listing($first: Int!, $after: String) {
@@ -41,10 +41,10 @@ const USERS = `query Users($first: Int!, $after: String) {
   }
 }`;
 
-/** A population: this many links over this many users, besides those of the requested user. */
+/** The numbers of links and of users, besides those of the requested user. */
 type Population = { readonly links: number; readonly users: number };
 
-/** With fewer users, the smallest size would not fill a page of them. */
+/** Returns the relay without the listing of users. With fewer users, the smallest size would not fill a page. */
 function withoutUsers(place: Place): Place {
   return { ...place, ops: place.ops.filter(({ key }) => key !== USERS_PAGE.key) };
 }
@@ -65,7 +65,7 @@ export async function byConnections(run: Run, backing: Backing): Promise<Axis> {
   return axis({ file: `connections-${backing}`, what: 'connections', backing, sizes, results });
 }
 
-/** The same connections, over a growing number of users. */
+/** Measures the same number of connections, spread over a growing number of users. */
 export async function byUsers(run: Run): Promise<Axis> {
   const [sizes, links] = run.quick ? [[20, 100], 1_000] : [[20, 100, 1_000, 10_000], SPREAD];
   const results = new Results();
@@ -128,7 +128,7 @@ function client(token: string, clientId: string) {
   return { token, clientId, instanceId: `i-${clientId}`, payload };
 }
 
-/** Half of the users sort before the requested one, half after it. */
+/** Returns the clients of a population. Half of the users sort before the requested one, half after it. */
 async function population({ links, users }: Population): Promise<Client[]> {
   const name = (i: number): string => `${i % 2 === 0 ? 't' : 'v'}-${String(i).padStart(6, '0')}`;
   const tokens = await Promise.all(Array.from({ length: users }, (_, i) => userToken(name(i), 'connect')));
@@ -179,7 +179,7 @@ const LISTED = z.object({ data: z.record(z.string(), PAGE_INFO) });
 /** The page size with which the middle of a listing is reached: the largest that the relay allows. */
 const FAR = 1000;
 
-/** The cursor after this many rows of a listing. */
+/** Returns the cursor after this many rows of a listing. */
 async function cursorAt(relay: Relay, query: string, rows: number): Promise<string | null> {
   let after: string | null = null;
   for (let left = rows; left > 0; left -= FAR) {

@@ -1,4 +1,4 @@
-/** Calls over one Redis with a growing number of relays, and over a growing number of masters. */
+/** Measures calls over one Redis with a growing number of relays, and over a growing number of Redis masters. */
 import { Redis } from 'ioredis';
 import { startRedisCluster } from '../../test/kit/redis-cluster.ts';
 import { startRelay, userToken, type Relay } from '../lib/callboard.ts';
@@ -11,20 +11,20 @@ import { HTTP_RUN } from '../loads/http.ts';
 import { BY_PAGE, nameOf, rowsOf, type Axis, type Curve } from './growth-axis.ts';
 import { makePlaces, postRequest } from './growth-places.ts';
 
-/** Unfinished calls at any time, over all relays. */
+/** The number of unfinished calls at any time, over all relays. */
 const IN_FLIGHT = 48;
-/** The time of each measurement as a share of the usual time. */
+/** The time of each measurement as a fraction of the usual time. */
 const PACE_FACTOR = 0.6;
-/** How many users own the called clients. Their keys are spread over the partitions. */
+/** The number of users who own the called clients. Their keys are spread over the partitions. */
 const USERS = 6;
-/** The setting CALLBOARD_PARTITIONS: it divides evenly among one and three masters. */
+/** The value of CALLBOARD_PARTITIONS. It divides evenly among one and among three masters. */
 const PARTITIONS = 6;
-/** How many times the CPU of one relay all relays together may need for a call. */
+/** The CPU that all relays together may need for a call, as a multiple of the CPU of a single relay. */
 const RELAYS_BOUND = 1.3;
 
-/** CPU of all the Redis processes so far, in microseconds. */
+/** Returns the CPU time of all the Redis processes so far, in microseconds. */
 type Cpu = () => Promise<number>;
-/** Which relay receives the calls for a relay's clients: the same one, or the next one. */
+/** Which relay receives the calls: `near`, the relay of the called clients; `far`, the next relay. */
 type Way = 'near' | 'far';
 
 type Group = {
@@ -69,7 +69,7 @@ export async function byMasters(run: Run): Promise<Axis> {
 
 type Found = Pick<Axis, 'file' | 'title' | 'xLabel' | 'sizes'> & { readonly results: Results };
 
-/** Calls between relays are shown in the table, because they are what this suite measures. */
+/** Returns the axis. Calls between relays are shown in its table, because they are what this suite measures. */
 function axis({ results, ...of }: Found): Axis {
   const near: readonly Curve[] = [
     { key: 'near', label: 'client of the same relay, relays', bound: RELAYS_BOUND },
@@ -137,7 +137,7 @@ async function timeAll(run: Run, groups: readonly Group[], { results, ways }: Ti
 
 type Part = { readonly way: Way; readonly ms: number };
 
-/** All relays are called at once, with the same total number of calls in flight. */
+/** Measures calls at all relays at once, with the same total number of calls in flight. */
 async function timed(load: Child, { relays, calls, redis }: Group, { way, ms }: Part): Promise<Sample> {
   const cpu = async (): Promise<number> => (await Promise.all(relays.map((relay) => relay.cpu()))).reduce(sum, 0);
   const before = { relays: await cpu(), redis: await redis() };

@@ -1,4 +1,4 @@
-/** CPU for each frame of `siteEvents`, as the number of open streams grows. */
+/** Measures the CPU time for each frame of `siteEvents`, as the number of open streams grows. */
 import { MARKER } from '../lib/fan-event.ts';
 import { connectionsWithin } from '../lib/files.ts';
 import { startRelay, type Relay } from '../lib/callboard.ts';
@@ -11,12 +11,15 @@ import { OPENED, PHASE_RUN } from '../loads/fan.ts';
 import { BY_PAGE, nameOf, rowsOf, type Axis } from './growth-axis.ts';
 import { makePlaces } from './growth-places.ts';
 
-/** The bytes of an event on the wire: 234 of the event and 6 of its chunk. */
+/** The size of an event as it is sent: 234 bytes of the event and 6 of its chunk. */
 const WIRE_BYTES = 240;
 const SIZES = [10, 100, 1_000, 5_000];
-/** The time of each measurement as a share of the usual time. */
+/** The time of each measurement as a fraction of the usual time. */
 const PACE_FACTOR = 0.5;
-/** Events are published one at a time, so that each is written separately; ten at once would share their writes. */
+/**
+ * The timed phases. Events are published one at a time, so that each is written separately; ten at once would share
+ * their writes.
+ */
 const PHASES = [
   { key: 'one', label: 'one event at a time', window: 1, batch: 1 },
   { key: 'ten', label: 'ten events at once', window: 1, batch: 10 },

@@ -1,4 +1,7 @@
-/** Writes the suite's results: figures and plots in `growth/`, and tables between two markers of docs/performance.md. */
+/**
+ * Writes the results of the suite `growth`: figures and plots in `growth/`, and tables between two markers of
+ * docs/performance.md.
+ */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { format } from 'prettier';
 import { plotted } from '../lib/plot.ts';
@@ -9,12 +12,12 @@ import { goalsOf, plotOf, tableOf, type Axis } from './growth-axis.ts';
 const FOLDER = new URL('../growth/', import.meta.url);
 const FIGURES = new URL('figures.json', FOLDER);
 
-/** `order`: the names of all axes. */
+/** The measured axes to write. `order`: the names of all axes in the order of the page. */
 export type Found = { readonly axes: readonly Axis[]; readonly order: readonly string[]; readonly rounds: number };
 
 /**
- * Writes the plots and the section. Axes that were not measured this time keep their earlier results. Throws if the
- * page has no markers for it.
+ * Writes the plots and the section of the page. Axes that were not measured this time keep their earlier results.
+ * Throws if the page has no markers for the section.
  */
 export async function writeGrowth({ axes, order, rounds }: Found): Promise<void> {
   const known = new Map([...(await figures()), ...axes].map((axis) => [axis.file, axis]));
@@ -25,7 +28,7 @@ export async function writeGrowth({ axes, order, rounds }: Found): Promise<void>
   await writeSection('growth', { how: `${rounds} rounds`, text: sectionOf(all) });
 }
 
-/** The results that an earlier run wrote. */
+/** Reads the results that an earlier run wrote. */
 async function figures(): Promise<readonly Axis[]> {
   try {
     return JSON.parse(await readFile(FIGURES, 'utf8')) as readonly Axis[];

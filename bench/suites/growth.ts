@@ -1,4 +1,4 @@
-/** How costs grow: each cost as a curve over a size on which it should not depend. */
+/** Measures how costs grow: each cost as a curve over a size on which it should not depend. */
 import { connectionsWithin } from '../lib/files.ts';
 import { reasonOf, type Run } from '../lib/rounds.ts';
 import type { Report } from '../lib/report.ts';
@@ -10,7 +10,7 @@ import { byMasters, byRelays } from './growth-relays.ts';
 import { byStreams } from './growth-streams.ts';
 import { writeGrowth } from './growth-write.ts';
 
-/** `--only` selects by these names. */
+/** The axes by name. `--only` selects by these names. */
 const AXES: readonly (readonly [string, (run: Run) => Promise<Axis>])[] = [
   ['connections-memory', (run) => byConnections(run, 'memory')],
   ['connections-redis', (run) => byConnections(run, 'redis')],

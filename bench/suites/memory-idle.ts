@@ -1,4 +1,4 @@
-/** What a relay takes before anybody uses it: the time until it listens, and its memory. */
+/** Measures a relay before anybody uses it: the time until it listens, and its memory. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { Results, type Run } from '../lib/rounds.ts';
 
 export const AT_REST = 'callboard serve, at rest';
 const PROGRAM = fileURLToPath(new URL('../../dist/bin.js', import.meta.url));
-/** How long the relay runs without requests before its memory is read. */
+/** How long the relay runs without requests before its memory is read, in milliseconds. */
 const REST_MS = 5_000;
 const LINE = z.object({ url: z.string() });
 
@@ -60,7 +60,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
   throw new Error('it ended without a word');
 }
 
-/** Reads the memory from Linux; on another system this row cannot run. */
+/** Returns the memory of a process in megabytes, from Linux. On another system this row cannot run. */
 async function residentMegabytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return (Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024) / 1e6;

@@ -1,4 +1,4 @@
-/** The memory of idle connections: client links, and streams that wait for events. */
+/** Measures the memory of idle connections: links of clients, and streams that wait for events. */
 import { z } from 'zod';
 import { startRelay, userToken } from '../lib/callboard.ts';
 import { FAN_CONTENDERS, JOIN, MARKER, UPGRADE } from '../lib/fan-servers.ts';
@@ -10,7 +10,7 @@ import { Results, type Run } from '../lib/rounds.ts';
 import { measureStreams } from './fanout.ts';
 import { AT_REST, idleRelay } from './memory-idle.ts';
 
-/** The links and streams that the servers hold, and the users that they belong to. */
+/** The number of links that the servers hold. Below it are the numbers of streams and of users. */
 const LINKS = 10_000;
 const STREAMS = 5_000;
 const USERS = 100;
@@ -41,7 +41,7 @@ type Idle = { readonly links: number; readonly command: readonly string[] };
 type Contender = {
   readonly name: string;
   readonly kind: RowKind;
-  /** Starts the server and opens this many links to it. */
+  /** Starts the server. `open` then opens this contender's links to it. */
   prepare(stack: AsyncDisposableStack): Promise<{ readonly child: Child; open(): Promise<unknown> }>;
 };
 

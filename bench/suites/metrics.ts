@@ -1,5 +1,6 @@
 /**
- * What counting and measuring adds to the cost of one call. It is measured inside this process, so no peer is compared.
+ * Measures what counting adds to the cost of one call. It runs inside this process, so there is no peer to compare
+ * with.
  */
 import { createMetrics, type Meter } from '../../src/platform/metrics.ts';
 import { FINE } from '../../src/core/metrics/slots.ts';
@@ -26,11 +27,11 @@ const ROW = {
   exemplars: 'the durations of one call, with exemplars',
   all: 'all of one call, with its part of a time slot',
 } as const;
-/** The goal: what counting and measuring one call may cost, in microseconds. */
+/** The goal: the cost that counting may add to one call, in microseconds. */
 const GOAL_US = 0.3;
-/** How many calls are made before the clock is read again. */
+/** The number of calls that are made before the clock is read again. */
 const BATCH = 10_000;
-/** The calls in one slot of 5 s, at 200 calls per second. */
+/** The number of calls in one slot of 5 s, at 200 calls per second. */
 const CALLS_IN_SLOT = 1000;
 
 const WAYS: readonly Way[] = [

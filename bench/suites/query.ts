@@ -1,6 +1,6 @@
 /**
- * One user's summary by GraphQL: this relay compared with bare node:http and GraphQL servers, and with its own REST
- * route.
+ * Measures one user's summary by GraphQL: this relay compared with bare node:http and GraphQL servers, and with its own
+ * REST route.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -12,18 +12,18 @@ import { alternate, Results, type Run } from '../lib/rounds.ts';
 import { action, ACTIONS, ANSWER, SUMMARY, USER_NAMES, USERS, type User, type UserName } from '../lib/summary.ts';
 import { HTTP_RUN } from '../loads/http.ts';
 
-/** Kept-alive HTTP connections of the load. */
+/** The number of kept-alive HTTP connections of the load. */
 const CONNECTIONS = 32;
 
-/** One contender, and its request. */
+/** One contender, and the request that is sent to it. */
 type Server = {
   readonly name: string;
   readonly kind: RowKind;
   readonly child: Child;
   readonly token: string | null | Readonly<Record<UserName, string>>;
-  /** A path for GET, in place of the query. */
+  /** A path to request with GET, in place of the query. */
   readonly path?: string;
-  /** The Accept header of this request; the others send none. */
+  /** The Accept header of this contender's request. The other contenders get none. */
   readonly accept?: string;
 };
 
@@ -44,7 +44,7 @@ export const OWN = {
   slow: 'callboard --no-fast-path',
   rest: 'callboard REST GET',
 } as const;
-/** An Accept header with which requests are always answered by Yoga, never by the fast path. */
+/** An Accept header with which Yoga answers every request, never the fast path. */
 const BY_YOGA = 'application/json, */*;q=0.1';
 const OWN_USER = "callboard, a user's token";
 const OWN_ROWS = [OWN.fast, OWN_USER, OWN.warm, OWN.cold, OWN.slow, OWN.rest].map((name) => ({
@@ -85,7 +85,7 @@ export async function query(run: Run): Promise<Report> {
   return { suite: 'query', tables, goals: goalsOf(tables), notes };
 }
 
-/** Failures during warm-up count; its measurements do not. */
+/** Returns results that keep the failures of the warm-up and drop its measurements. */
 function discarding(results: Results): Results {
   const none = new Results();
   none.fail = (name, error) => results.fail(name, error);
@@ -124,7 +124,7 @@ async function startAll(run: Run, { stack, fail }: Starting): Promise<Server[]> 
   return [...servers, ...own.filter(({ name }) => run.wanted(name))];
 }
 
-/** Clients of both users, in a separate process. */
+/** Connects the clients of both users, in a separate process. */
 async function populate(relay: Relay, stack: AsyncDisposableStack): Promise<void> {
   const payload = JSON.stringify({ actions: Array.from({ length: ACTIONS }, (_, k) => action(k)) });
   const clients = await Promise.all(
@@ -153,7 +153,7 @@ async function seed(relay: Relay): Promise<Record<UserName, User>> {
   return { u100: await of('u100'), u10: await of('u10') };
 }
 
-/** A user may query only itself. */
+/** Returns the token for a user. A user may query only their own data. */
 function tokenFor(token: string | Readonly<Record<UserName, string>>, user: UserName): string {
   return typeof token === 'string' ? token : token[user];
 }
@@ -175,7 +175,7 @@ async function timed(load: Child, server: Server, { user, ms }: { user: UserName
   return { rate: (count * 1000) / took, cpu: cpu / count, ...rest };
 }
 
-/** Sends the same request to each contender, and excludes those with a different answer. */
+/** Sends the same request to each contender, and excludes contenders with a different answer. */
 async function compare(servers: Server[], fail: (name: string, error: unknown) => void): Promise<string[]> {
   const answers = new Map<UserName, { text: string; json: unknown }>();
   let equal = 0;
@@ -197,7 +197,7 @@ async function compare(servers: Server[], fail: (name: string, error: unknown) =
   return [`Answers compared before timing: all equal as JSON, ${equal} equal to the first of their size byte by byte.`];
 }
 
-/** The text of an answer, without the parts that differ between relays and over time. */
+/** Returns the text of an answer, without the parts that differ between relays and over time. */
 async function answerTo(server: Server, user: UserName): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${server.child.port}/graphql`, {
     method: 'POST',

@@ -1,4 +1,6 @@
-/** What tracing adds to a call, inside this process: there is nothing to compare it with outside. */
+/**
+ * Measures what tracing adds to a call. It runs inside this process, because there is nothing outside to compare with.
+ */
 import * as sdk from '@opentelemetry/sdk-trace';
 import { trace } from '@opentelemetry/api';
 import { createCallboard, type CallboardOptions } from '../../src/callboard.ts';
@@ -20,7 +22,7 @@ import { PAYLOAD_TEXT } from '../lib/rpc.ts';
 type TraceApi = NonNullable<CallboardOptions['tracing']>;
 
 const OFF = 'tracing off';
-/** Each with the most microseconds that it may add to a call. */
+/** The modes of tracing. `bound`: the most microseconds that the mode may add to a call. */
 const MODES: readonly { readonly name: string; readonly bound: number; readonly ratio: string }[] = [
   { name: 'tracing, sampled off', bound: 1, ratio: '0' },
   { name: 'tracing, 1 % sampled', bound: 1, ratio: '0.01' },
@@ -29,7 +31,10 @@ const MODES: readonly { readonly name: string; readonly bound: number; readonly 
 const OFF_BOUND = 0.2;
 const TITLE = 'What tracing adds to a call inside the relay';
 
-/** Calls in a chunk, and chunks of each mode in a round. The modes alternate chunk by chunk. */
+/**
+ * The number of calls in a chunk. Below it is the number of chunks of each mode in a round. The modes alternate chunk
+ * by chunk.
+ */
 const CHUNK = 250;
 const CHUNKS = 60;
 const WARM_CHUNKS = 20;
@@ -37,7 +42,7 @@ const SEAM_CALLS = 1_000_000;
 
 export type TracingCosts = { readonly table: Table; readonly goals: readonly Goal[] };
 
-/** Medians of the differences between chunks with and without tracing that ran one after the other. */
+/** Returns the medians of the differences between chunks with and without tracing that ran one after the other. */
 export async function measureTracing({ pace, quick, say, wanted }: Run): Promise<TracingCosts> {
   const added = new Map<string, number[]>([OFF, ...MODES.map(({ name }) => name)].map((name) => [name, []]));
   if (![...added.keys()].some(wanted)) return { table: tableOf([]), goals: [] };
@@ -58,7 +63,7 @@ function tableOf(rows: readonly Row[]): Table {
   return { title: TITLE, columns: [{ key: 'cpu', label: 'CPU us/call' }], rows, by: 'cpu' };
 }
 
-/** Fresh relays for each round, because a relay remembers the calls that ended. */
+/** Measures one round on new relays, because a relay remembers the calls that ended. */
 async function measureRound(added: ReadonlyMap<string, number[]>, chunks: number): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const plain = stack.use(await startCalls(null));
@@ -69,7 +74,7 @@ async function measureRound(added: ReadonlyMap<string, number[]>, chunks: number
   }
   for (let chunk = -WARM_CHUNKS; chunk < chunks; chunk++)
     for (const { name, calls } of traced) {
-      // Every other time the traced chunk comes first, so that no side gains from its place.
+      // Every other time the traced chunk comes first, so that neither mode gains from its position.
       const [first, second] = chunk % 2 === 0 ? [plain, calls] : [calls, plain];
       const costs = new Map([[first, await first.cost()]]);
       costs.set(second, await second.cost());
@@ -77,7 +82,7 @@ async function measureRound(added: ReadonlyMap<string, number[]>, chunks: number
     }
 }
 
-/** The whole SDK as `callboard serve` uses it, with an exporter that sends nothing. */
+/** Returns the whole SDK as `callboard serve` uses it, with an exporter that sends nothing. */
 function apiWith(sampling: TraceSampling): TraceApi {
   const exporter = {
     export: (_: unknown, done: (result: { code: number }) => void) => done({ code: 0 }),
@@ -93,7 +98,7 @@ function apiWith(sampling: TraceSampling): TraceApi {
 }
 
 type Calls = AsyncDisposable & {
-  /** Makes a chunk of calls, one after the other. Resolves with the CPU time of one, in microseconds. */
+  /** Makes a chunk of calls, one after the other. Resolves with the CPU time of one call, in microseconds. */
   cost(): Promise<number>;
 };
 
@@ -106,7 +111,7 @@ const USER: UserPrincipal = {
 const ACTION = { name: 'work', summary: null, description: null, version: null, checksArguments: null, schema: null };
 const RESULT = { kind: 'result', payload: trustJson(PAYLOAD_TEXT), error: null, refused: false } as const;
 
-/** A relay in this process, and a client that acknowledges and completes each command in the same tick. */
+/** Starts a relay in this process, and a client that acknowledges and completes each command in the same tick. */
 async function startCalls(tracing: TraceApi | null): Promise<Calls> {
   const callboard = createCallboard({ config: { auth: {} }, ...(tracing && { tracing }) });
   const { core } = callboard;
@@ -148,7 +153,7 @@ async function call(core: Core): Promise<void> {
 
 const NO_TRACING = { tracing: null, nodeId: 'n' } as const;
 
-/** CPU time, in microseconds, of what a call passes through for tracing where nothing is traced. */
+/** Returns the CPU time of the code for tracing that a call passes through when nothing is traced, in microseconds. */
 function seams(): number {
   const request = { userId: 'bench', clientId: 'tab', action: 'work' };
   const client = { userId: 'bench', clientId: 'tab' };

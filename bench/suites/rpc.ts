@@ -1,4 +1,4 @@
-/** One call: caller, relay, client, relay, caller. */
+/** Measures one call: from the caller over the relay to the client, and back. */
 import { ratio, valueOf, type Column, type Goal, type Report, type Table } from '../lib/report.ts';
 import { alternate, Results, type Run } from '../lib/rounds.ts';
 import { IN_FLIGHT, PAYLOAD_TEXT } from '../lib/rpc.ts';
@@ -31,7 +31,7 @@ export type MeasuredCalls = {
   readonly columns: readonly Column[];
 };
 
-/** Starts each path, and lets them call in turn. */
+/** Starts each path, and measures calls over the paths in turn. */
 export async function measureCalls(run: Run, { suite, title, contenders, columns }: MeasuredCalls): Promise<Table> {
   await using stack = new AsyncDisposableStack();
   const results = new Results();

@@ -1,4 +1,4 @@
-/** By how much the best line (least squares) through samples in equal distances rises from the first to the last. */
+/** Measures how much a series of samples grows, by the line that fits it best. */
 export function growth(samples: readonly number[]): number {
   const middle = (samples.length - 1) / 2;
   const mean = samples.reduce((sum, value) => sum + value, 0) / samples.length;

@@ -1,4 +1,4 @@
-/** A process that holds connected clients and makes calls to them at a steady rate, beside the relay that is measured. */
+/** Holds connected clients and calls them at a steady rate, in a process beside the relay that is measured. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
@@ -7,7 +7,7 @@ import { signToken } from '../../src/http/token.ts';
 import { serveActs } from '../lib/acts.ts';
 import { CONNECT, RATE, type Connecting } from './load.ts';
 
-/** How many connections open at once, so that the relay's listen backlog never overflows. */
+/** The number of connections that open at once: few enough that the relay's listen backlog never overflows. */
 const AT_ONCE = 64;
 const TICK_MS = 10;
 const ACTIONS = ['door.open', 'note.add', 'page.print', 'photo.take', 'sign.show'];
@@ -53,7 +53,7 @@ serveActs({
     }, TICK_MS);
     return null;
   },
-  /** How many calls completed, how many clients are connected, and the first problem. */
+  /** Returns how many calls completed, how many clients are connected, and the first problem. */
   state: () => ({ made, connected: open.filter(({ readyState }) => readyState === WebSocket.OPEN).length, wrong }),
 });
 
@@ -61,7 +61,7 @@ function userOf(client: number, perUser: number): string {
   return `user-${Math.floor(client / perUser)}`;
 }
 
-/** A client that answers each command at once. */
+/** Opens a client that answers each command at once. */
 async function opened(id: number, { link, secret, perUser }: Connecting): Promise<WebSocket> {
   const user = userOf(id, perUser);
   const token = await signToken({ secret, user, scopes: ['connect'], ttlSeconds: 24 * 3600, now: Date.now() });

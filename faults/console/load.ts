@@ -1,4 +1,4 @@
-/** Clients and calls beside the relay, in a process of their own. */
+/** Starts the process that holds clients and makes calls, and sends it requests. */
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { startChild } from '../lib/child.ts';
@@ -13,15 +13,17 @@ export const RATE = z.object({
 const STATE = z.object({ made: z.number(), connected: z.number(), wrong: z.string().nullable() });
 
 export interface ConsoleLoad extends AsyncDisposable {
-  /** Calls a second from now on; 0 stops them. */
+  /** Sets the number of calls per second from now on; 0 stops them. */
   rate(perSecond: number): Promise<void>;
-  /** How many calls completed, how many clients are connected, and the first thing that went wrong. */
+  /** Returns how many calls completed, how many clients are connected, and the first problem. */
   state(): Promise<z.infer<typeof STATE>>;
 }
 
 const ENTRY = fileURLToPath(new URL('load-process.ts', import.meta.url));
 const PER_USER = 10;
-/** Ten thousand connections take longer than other requests. */
+/**
+ * The time limit for connecting all clients, in milliseconds. Ten thousand connections take longer than other requests.
+ */
 const CONNECT_MS = 300_000;
 
 /** Connects this many clients, ten of each user. */

@@ -9,18 +9,18 @@ import { openTab, paintTime, type Tab } from './tab.ts';
 export type Figure = {
   readonly text: string;
   readonly measured: number;
-  /** The largest value that is not a failure. */
+  /** The largest value with which the figure passes. */
   readonly bound: number;
   readonly unit: string;
-  /** How many decimals of the value are shown. */
+  /** The number of decimals with which the value is shown. */
   readonly digits: number;
 };
 
 export type MeasureOptions = {
   readonly connections: number;
-  /** Calls a second. */
+  /** The number of calls per second. */
   readonly rate: number;
-  /** How long the heap of a live page is watched. */
+  /** The time for which the heap of a live page is watched, in minutes. */
   readonly minutes: number;
   readonly say: (line: string) => void;
 };
@@ -35,10 +35,10 @@ const IDLE_MS = 20_000;
 const IDLE_ROUNDS = 3;
 const HEAP_SAMPLES_A_MINUTE = 2;
 const MIB = 1024 * 1024;
-/** Growth by less than this many MiB may be chance, because collections are not equally complete. */
+/** The growth of the heap, in MiB, below which it may be chance, because collections are not equally complete. */
 const NOISE_MIB = 1;
 
-/** The pages that are longest when the relay is busy, with their headings. */
+/** The pages that show most rows when the relay is busy, with their headings. */
 const PAGES: readonly (readonly [path: string, heading: string])[] = [
   ['', 'Overview'],
   ['calls', 'Calls'],
@@ -57,7 +57,7 @@ const LIVE_PAGES = ['', 'calls', 'calls?follow=on', 'clients'];
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
-/** All figures, in the order in which they are measured. Takes `minutes` and about five more. */
+/** Measures all figures and returns them in the order of measurement. Takes `minutes` and about five more. */
 export async function measureConsole({ connections, rate, minutes, say }: MeasureOptions): Promise<readonly Figure[]> {
   await buildConsole(BUILT);
   await using relay = await startRelay({ clock: 'real' });
@@ -93,7 +93,9 @@ export async function measureConsole({ connections, rate, minutes, say }: Measur
   return figures;
 }
 
-/** The CPU of the relay that a tab on the overview takes, as a share of one core, without any calls. */
+/**
+ * Measures the CPU time of the relay that a tab on the overview causes, as a fraction of one core, without any calls.
+ */
 async function idleCost(relay: Relay, open: () => Promise<Tab>): Promise<Figure> {
   let [without, withTab] = [0, 0];
   for (let round = 0; round < IDLE_ROUNDS; round++) {
@@ -110,7 +112,7 @@ async function idleCost(relay: Relay, open: () => Promise<Tab>): Promise<Figure>
   };
 }
 
-/** Milliseconds of CPU that the relay used during one part. */
+/** Returns the CPU time that the relay used during one part, in milliseconds. */
 async function cpuDuring(relay: Relay): Promise<number> {
   const before = await relay.cpuMs();
   await pause(IDLE_MS);
@@ -126,7 +128,7 @@ async function pageFigures(tab: Tab, say: MeasureOptions['say']): Promise<readon
       .getByText(/^Reading /)
       .first()
       .waitFor({ state: 'detached' });
-    // What opening a page takes is not counted: it happens once.
+    // What opening a page costs is not counted, because it happens once.
     await tab.longestTask();
     if (LIVE_PAGES.includes(path)) await pause(WATCH_MS);
     const [elements, task] = [await tab.elements(), await tab.longestTask()];
@@ -140,7 +142,9 @@ async function pageFigures(tab: Tab, say: MeasureOptions['say']): Promise<readon
   ];
 }
 
-/** How much the heap of the calls page, which follows every call, grows from its second minute to its last. */
+/**
+ * Measures how much the heap of the calls page grows from its second minute to its last. That page follows every call.
+ */
 async function heapGrowth(tab: Tab, minutes: number, say: MeasureOptions['say']): Promise<Figure> {
   await tab.goTo('calls?follow=on', 'Calls');
   const samples: number[] = [];

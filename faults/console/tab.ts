@@ -1,4 +1,4 @@
-/** One tab of the console in Chromium, with what its main thread, its document and its heap did. */
+/** Opens a tab of the console in Chromium, and measures what its main thread, its document and its heap did. */
 import { readdir } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
 import type { Browser, CDPSession, Page } from 'playwright-core';
@@ -7,28 +7,31 @@ export interface Tab extends AsyncDisposable {
   readonly page: Page;
   /** Opens a path of the console inside the tab, and waits for its heading. */
   goTo(path: string, heading: string): Promise<void>;
-  /** Makes the tab's CPU this many times slower than that of this machine. */
+  /** Slows the tab's CPU down to a fraction of this machine's: 1 / `factor`. */
   throttle(factor: number): Promise<void>;
-  /** The longest task of the main thread since the last call, in milliseconds; 0 if none took 50 ms. */
+  /** Returns the longest task of the main thread since the last call, in milliseconds; 0 if none took 50 ms. */
   longestTask(): Promise<number>;
-  /** The elements of the document. */
+  /** Returns the number of elements of the document. */
   elements(): Promise<number>;
-  /** Bytes of the heap after a collection. */
+  /** Returns the size of the heap after a collection, in bytes. */
   heap(): Promise<number>;
 }
 
-/** What the tab writes to its console when the first figure is painted, before the time in milliseconds. */
+/**
+ * The begin of the line that the tab writes to its console when the first figure is painted. The time in milliseconds
+ * follows.
+ */
 const PAINTED = 'painted at ';
 
 export type TabOptions = { readonly url: string; readonly token: string };
 
-/** Opens a tab that is signed in, in a session of its own, so that nothing is cached. */
+/** Opens a tab that is signed in. It has a browser session of its own, so that nothing is cached. */
 export async function openTab(browser: Browser, { url, token }: TabOptions): Promise<Tab> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   await context.addInitScript((given) => sessionStorage.setItem('callboard:token', given), token);
   await context.addInitScript(watchTab);
   const page = await context.newPage();
-  // A navigation inside the origin keeps the process of this page.
+  // A later navigation inside the same origin keeps the process of this page.
   await page.goto(`${url}/healthz`);
   await levelPriority(browser);
   const session = await context.newCDPSession(page);
@@ -51,14 +54,17 @@ export async function openTab(browser: Browser, { url, token }: TabOptions): Pro
   };
 }
 
-/** Milliseconds from the navigation until the browser painted the figures of the overview, on a CPU that is `slower`. */
+/**
+ * Returns the milliseconds from the navigation until the browser painted the figures of the overview, on a CPU that is
+ * `slower`.
+ */
 export async function paintTime(
   browser: Browser,
   { slower, ...options }: TabOptions & { slower: number },
 ): Promise<number> {
   await using tab = await openTab(browser, options);
   await tab.throttle(slower);
-  // A line in the browser's console says when: asking the page would take its time away.
+  // The tab reports the time as a line in the browser's console, because requests to the page would delay it.
   const painted = tab.page.waitForEvent('console', {
     predicate: (line) => line.text().startsWith(PAINTED),
     timeout: 60_000,
@@ -68,8 +74,8 @@ export async function paintTime(
 }
 
 /**
- * Chromium gives its processes a priority of their own. They get that of this process, so that one may raise it for a
- * measurement beside other programs. On Linux each thread has its own.
+ * Gives Chromium's processes the priority of this process. Chromium gives them priorities of its own, but a measurement
+ * may run at a raised priority beside other programs. On Linux each thread has its own priority.
  */
 async function levelPriority(browser: Browser): Promise<void> {
   const session = await browser.newBrowserCDPSession();
@@ -81,7 +87,9 @@ async function levelPriority(browser: Browser): Promise<void> {
   }
 }
 
-/** Runs in the tab before the console: keeps long tasks, and the time at which the first figure was painted. */
+/**
+ * Runs in the tab before the console's code. It keeps long tasks, and the time at which the first figure was painted.
+ */
 function watchTab(): void {
   const longTasks: number[] = [];
   Reflect.set(window, 'longTasks', longTasks);
@@ -91,13 +99,13 @@ function watchTab(): void {
   const seen = new MutationObserver(() => {
     if (!document.querySelector('.readouts dd')) return;
     seen.disconnect();
-    // The first frame paints what was found; the second one begins after that.
+    // The next frame paints the figure that was found. The frame after it begins when that is done.
     requestAnimationFrame(() => requestAnimationFrame(() => console.debug(`painted at ${performance.now()}`)));
   });
   seen.observe(document, { childList: true, subtree: true });
 }
 
-/** Runs in the tab: follows a link inside the page. */
+/** Runs in the tab: follows a link without loading the page again. */
 function follow(href: string): void {
   const link = document.createElement('a');
   link.href = href;

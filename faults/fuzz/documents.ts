@@ -7,7 +7,7 @@ import { jsonText } from './json-text.ts';
 import { mutate } from './mutate.ts';
 import { Draw } from './random.ts';
 
-/** One request to /graphql. `rest` is the JSON text of its members besides the query, each after a comma. */
+/** One request to /graphql. `rest` is the JSON text of the request's members besides the query, each after a comma. */
 export type DocumentInput = {
   readonly who: string;
   readonly query: string;
@@ -16,20 +16,20 @@ export type DocumentInput = {
 };
 
 /**
- * The JSON text of the request. `mark` changes the document so that the relay has not seen it before; its cost stays
- * the same.
+ * Returns the JSON text of the request. `mark` changes the document so that the relay has not seen it before; its cost
+ * stays the same.
  */
 export function bodyOf({ query, rest }: DocumentInput, mark = ''): string {
   return `{"query":${JSON.stringify(mark === '' ? query : `${query}\n# ${mark}`)}${rest}}`;
 }
 
 const KIB = 1024;
-/** The most characters of a document that leave room for the rest of the body. */
+/** The maximum size of a document that leaves room for the rest of the body, in characters. */
 const MOST = 900 * KIB;
 const CORPUS = readRestDocuments().map(({ text }) => text);
 const USER_STREAM = 'user-0/clients/desk';
 
-/** Shapes whose cost to parse, validate or execute grows with `n`. */
+/** The forms of documents whose cost to parse, validate or execute grows with `n`. */
 const GROWING: readonly ((n: number) => string)[] = [
   (n) => `{ ${many(n, (i) => `a${i}: __typename`)} }`,
   (n) => `{ ${many(n, () => '__typename')} }`,
@@ -66,7 +66,7 @@ export function documentInput(seed: number, index: number): DocumentInput {
   return { who: requester(draw), query, rest: `,"variables":${variables}${odd}`, mutates: /\bmutation\b/.test(query) };
 }
 
-/** Usually a requester who has the required permission, so that most documents are executed. */
+/** Draws the requester: usually one who has the required permission, so that most documents are executed. */
 function requester(draw: Draw): string {
   if (draw.chance(0.7)) return 'admin';
   return draw.chance(0.7) ? someUser(draw) : draw.pick(['nobody', 'wrong']);
@@ -88,7 +88,7 @@ function source(draw: Draw, seed: number, index: number): { readonly text: strin
   return { text: draw.pick(GROWING)(draw.size(draw.chance(0.2) ? 20 * KIB : 200)), variables: '{}' };
 }
 
-/** Operations that take an input object as a variable. */
+/** The operations that take an input object as a variable. */
 const FILTERED: readonly string[] = [
   'query ($f: PendingRpcFilter) { pendingRpcCount(filter: $f) { count } }',
   'query ($f: ContextFilter) { contextCount(filter: $f) { count } }',
@@ -97,7 +97,7 @@ const FILTERED: readonly string[] = [
   'mutation ($f: [IngestMessageInput!]!) { ingestMessages(messages: $f) { __typename } }',
 ];
 
-/** An input object with up to thousands of members that its type does not have. */
+/** Draws an input object with up to thousands of members that its type does not have. */
 function filterText(draw: Draw): string {
   const count = draw.size(draw.chance(0.5) ? 5_000 : 100);
   return `{${Array.from({ length: count }, (_, i) => `"k${i}":${i % 10}`).join(',')}}`;
@@ -106,8 +106,8 @@ function filterText(draw: Draw): string {
 const KNOWN_ARGUMENTS = { clientId: KNOWN.client, commandId: KNOWN.command, siteId: KNOWN.site, action: KNOWN.action };
 
 /**
- * JSON text with values for the variables that the operation declares, some of them hostile, and some that it does not
- * declare.
+ * Draws JSON text with values for the variables that the operation declares, some of them hostile, and values for
+ * variables that it does not declare.
  */
 function variablesOf(draw: Draw, text: string): string {
   const declared = [...(text.slice(0, text.indexOf('{')).matchAll(/\$(\w+): ([\w!\[\]]+)/g) ?? [])];
@@ -133,7 +133,7 @@ function valueOf(draw: Draw, name: string, type: string): string {
   return JSON.stringify(likelyText(draw, known[name] ?? hostileText(draw)));
 }
 
-/** JSON text with members that inputs of mutations have, and with others. */
+/** Draws JSON text with members that inputs of mutations have, and with other members. */
 function inputText(draw: Draw): string {
   const members = [
     `"userId":${JSON.stringify(likelyText(draw, someUser(draw)))}`,

@@ -2,15 +2,15 @@
 import type { Input, Kind, KindName } from './kinds.ts';
 import { FAST_CLOCK, type Target } from './target.ts';
 
-/** CPU of the main thread that one turn of the event loop may take, milliseconds. */
+/** The limit of CPU time of the main thread for one turn of the event loop, in milliseconds. */
 export const TURN_MS = 100;
-/** An input counts as hung if the relay does not answer its own process for this long. */
+/** The time without any answer from the relay's process after which an input counts as hung, in milliseconds. */
 const SILENT_MS = 20_000;
-/** Inputs of one batch, after which the relay is checked. */
+/** The number of inputs of one batch. The relay is checked after each batch. */
 const BATCH = 48;
-/** Inputs of a batch that are sent at the same time. */
+/** The number of inputs of a batch that are sent at the same time. */
 const LANES = 12;
-/** How far the stepped clock is moved after each batch of a kind whose clock is stopped. */
+/** How far the stepped clock is moved after each batch of a kind whose clock is stopped, in milliseconds. */
 const STEP_MS = 1_000;
 
 export type Finding = {
@@ -26,27 +26,34 @@ export type KindReport = {
   readonly sent: number;
   readonly seconds: number;
   readonly findings: readonly Finding[];
-  /** The most expensive turn of a single input, and that input. Turns of batches contain several inputs. */
+  /**
+   * The most expensive turn of the event loop that a single input caused, and that input's index. Turns of batches
+   * contain several inputs.
+   */
   readonly worst: { readonly ms: number; readonly index: number };
-  /** Turns above the bound that no single input reached: several inputs together, or a garbage collection. */
+  /**
+   * The number of turns above the limit that no single input repeated: several inputs together, or a garbage
+   * collection, caused them.
+   */
   readonly together: number;
 };
 
 export type RunOptions = {
   readonly target: Target;
   readonly kind: Kind;
-  /** Frames, requests or documents to send; the first input is `from`. */
+  /** The number of frames, requests or documents to send. The first input is `from`. */
   readonly count: number;
   readonly from: number;
-  /** The run stops after this many inputs that cost too much, because each of them delays it. */
+  /** The number of inputs that cost too much after which the run stops, because each of them delays it. */
   readonly most: number;
-  /** CPU of the main thread that one turn may take, milliseconds; TURN_MS unless given. */
+  /** The limit of CPU time of the main thread for one turn, in milliseconds; TURN_MS unless given. */
   readonly turnMs?: number | undefined;
   readonly onFinding: (finding: Finding) => void;
 };
 
 /**
- * Sends inputs in batches and checks the relay after each. The inputs of a suspicious batch are sent again one by one.
+ * Sends inputs in batches and checks the relay after each batch. The inputs of a suspicious batch are sent again one by
+ * one.
  */
 export async function runKind(options: RunOptions): Promise<KindReport> {
   const { target, kind, count, from, most } = options;
@@ -85,7 +92,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
   };
   const send = async (input: Input, mark = ''): Promise<void> => {
     const problems = await input.send(target, mark).catch((error: unknown) => [`no answer: ${String(error)}`]);
-    // If the relay is gone or stuck, every input of the batch is suspicious; sending each alone finds the cause.
+    // If the relay has ended or hangs, every input of the batch is suspicious. Sending each alone finds the cause.
     if (target.relay.ended === null) for (const what of problems) find(input, what);
   };
   const look = () => target.relay.turns(SILENT_MS).catch(() => null);
@@ -97,7 +104,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
   /** Whether this input alone causes the problem. */
   const alone = async (input: Input): Promise<boolean> => {
     await look();
-    // `mark` keeps the relay's cache of documents from hiding the cost of reading one.
+    // `mark` makes the document new to the relay, so that its cache of documents does not hide the cost of reading it.
     const mark = `again ${again++}`;
     await sendPhases([input], (one) => send(one, mark), target);
     const seen = await look();
@@ -116,7 +123,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
     if (!(await alone(input))) return false;
     if (findings.length > before) return true;
     const first = worst.ms;
-    // A garbage collection delays one turn, but not the same turn twice, so the input is sent again.
+    // A garbage collection delays one turn, but not the same turn twice. So the input is sent again.
     if (!(await alone(input))) return false;
     costly++;
     find(input, `a turn took ${Math.round(first)} ms of the main thread`);
@@ -155,7 +162,9 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
   };
 }
 
-/** First the inputs that change nothing; then, with the clock running, those that do. */
+/**
+ * Sends first the inputs that change nothing, and then, with the clock running, the inputs that change stored state.
+ */
 async function sendPhases(
   inputs: readonly Input[],
   send: (input: Input) => Promise<void>,

@@ -5,7 +5,7 @@ import { jsonText, objectText } from './json-text.ts';
 import { mutate } from './mutate.ts';
 import { Draw } from './random.ts';
 
-/** One link from its hello to its end. `frames` are sent after the welcome; a Buffer is sent as a binary frame. */
+/** One link from its hello to its end. `frames` are sent after the welcome. A Buffer is sent as a binary frame. */
 export type FrameSession = {
   readonly user: string;
   readonly hello: string;
@@ -14,13 +14,14 @@ export type FrameSession = {
 };
 
 /**
- * The number of frames of a session, its hello included: too few to exceed a rate limit before the last frame is read.
+ * The number of frames of a session, its hello included: few enough that no rate limit ends the link before the last
+ * frame is read.
  */
 export const SESSION_FRAMES = 20;
-/** The fifth bad frame in a minute closes a link. */
+/** The maximum number of malformed frames of a session. The fifth bad frame in a minute closes a link. */
 const WILD_FRAMES = 4;
 const MIB = 1024 * 1024;
-/** The most bytes of a payload that leave room for the frame's header. */
+/** The maximum size of a payload that leaves room for the frame's header, in bytes. */
 const PAYLOAD_MAX = MIB - 20_000;
 const TYPES = Object.keys(UP).filter((type) => type !== 'hello');
 const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'];
@@ -36,7 +37,7 @@ export function frameSession(seed: number, index: number, token: (user: string) 
   return { user, hello, frames, end: draw.chance(0.9) ? 'close' : 'terminate' };
 }
 
-/** Nineteen of twenty hellos are valid, so that the frames after them are read. */
+/** Draws a hello. Nineteen of twenty are valid, so that the frames after them are read. */
 function makeHello(draw: Draw, token: string): string {
   const isClient = draw.chance(0.7);
   const client = isClient && {
@@ -55,7 +56,7 @@ function advertisement(draw: Draw): string {
   return `{"metadata":${jsonText(draw, 15_000)},"actions":[${actions.join(',')}]}`;
 }
 
-/** A frame whose header fits the table of frames, with hostile values where the table permits any text. */
+/** Draws a frame whose header fits the table of frames, with hostile values where the table permits any text. */
 function knownFrame(draw: Draw, token: string): string {
   const type = draw.pick(TYPES);
   const header = headerOf(draw, type, token);

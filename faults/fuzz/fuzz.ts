@@ -6,15 +6,15 @@ import { openTarget } from './target.ts';
 
 export type FuzzOptions = {
   readonly seed: number;
-  /** The number of inputs of each kind; omitted kinds are not sent. */
+  /** The number of inputs of each kind. Kinds that are absent are not sent. */
   readonly counts: Readonly<Partial<Record<KindName, number>>>;
-  /** The index of the first input: 0, or that of the input to repeat. */
+  /** The index of the first input: 0, or the index of the input to repeat. */
   readonly from?: number;
-  /** Each kind stops after this many inputs that cost too much. */
+  /** The inputs of a kind end early after this many that cost too much. */
   readonly most: number;
-  /** The folder of the relay's sources, if not this project's. */
+  /** The folder of the relay's sources. Absent: those of this project. */
   readonly source?: string | undefined;
-  /** Inputs of each kind that are sent before the heap is measured; 0: the heap is not judged. */
+  /** The number of inputs of each kind that are sent before the heap is measured. 0: the heap is not judged. */
   readonly warmUp: number;
   /** See `RunOptions.turnMs`. */
   readonly turnMs?: number;
@@ -28,7 +28,7 @@ export type FuzzReport = {
   readonly green: boolean;
 };
 
-/** The warm-up uses another seed, so that its inputs are not those of the judged run. */
+/** The seed of the warm-up, which differs from the run's seed so that the inputs differ too. */
 const WARM_SEED = 0x5eed;
 
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
@@ -55,7 +55,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
     kinds.push(report);
     onReport(report);
   }
-  // The heap is compared only if the relay was not restarted; inputs that ended it are findings already.
+  // The heap is compared only if the relay was not restarted. Inputs that ended the relay are findings already.
   const heap = start && target.relay.pid === pid ? heapVerdict(start, await settledMemory(target)) : null;
   const green = kinds.every(({ findings }) => findings.length === 0) && (heap?.good ?? true);
   return { kinds, heap, green };

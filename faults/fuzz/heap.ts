@@ -3,12 +3,15 @@ import { passTime } from '../lib/pass-time.ts';
 import type { Memory } from '../lib/relay.ts';
 import type { Target } from './target.ts';
 
-/** Longer than the relay keeps anything: the hour of ended commands and the retention of the relays under test. */
+/**
+ * A time that is longer than the relay keeps anything, in milliseconds: ended commands for an hour, history for the
+ * retention of the relays under test.
+ */
 const KEPT_MS = 2 * 3_600_000;
-/** The factor by which the heap may exceed its size at the start. */
+/** The fraction by which the heap may exceed its size at the start. */
 const HEAP_GROWTH = 0.2;
 
-/** Moves the clock beyond every retention time, then collects and measures. */
+/** Moves the clock beyond every retention time, collects garbage, and measures the memory. */
 export async function settledMemory({ relay }: Target): Promise<Memory> {
   await passTime(relay, KEPT_MS);
   return relay.memory();

@@ -1,7 +1,9 @@
-/** Hostile values from which inputs are made: texts, numbers, ids and JSON. */
+/** Draws the hostile values from which inputs are made: texts, numbers, ids and JSON. */
 import type { Draw } from './random.ts';
 
-/** Names that the planted users, clients and commands have, so that hostile values sometimes match. */
+/**
+ * The names of the users, clients and commands that the target prepares, so that hostile values sometimes match them.
+ */
 export const KNOWN = { users: 8, client: 'desk', action: 'echo', command: 'planted', site: 'board' } as const;
 const KIB = 1024;
 
@@ -48,7 +50,9 @@ const FIXED: readonly string[] = [
   ],
 ];
 
-/** Long texts that take a very long time if an expression or a normalization needs more than linear time. */
+/**
+ * The forms of long texts that take a very long time if an expression or a normalization needs more than linear time.
+ */
 const GROWING: readonly ((n: number) => string)[] = [
   (n) => `a@${'.'.repeat(n)}@`,
   (n) => `a@${'a.'.repeat(n >> 1)}`,
@@ -67,8 +71,8 @@ const GROWING: readonly ((n: number) => string)[] = [
 ];
 
 /**
- * A text that somebody may send in place of an id, a name or anything else. Usually short; one in fifty has up to `max`
- * characters.
+ * Draws a text that somebody may send in place of an id, a name or anything else. It is usually short; one in fifty has
+ * up to `max` characters.
  */
 export function hostileText(draw: Draw, max = 64 * KIB): string {
   if (draw.chance(0.6)) return draw.pick(FIXED);
@@ -83,7 +87,7 @@ function randomChars(draw: Draw, length: number): string {
   return text;
 }
 
-/** A text that is usually valid in this place: a known name, or one that exists only sometimes. */
+/** Draws a text that is usually valid in its field: a known name, or one that exists only sometimes. */
 export function likelyText(draw: Draw, known: string): string {
   if (draw.chance(0.75)) return known;
   return draw.chance(0.5) ? `${known}-${draw.int(0, 99)}` : hostileText(draw);

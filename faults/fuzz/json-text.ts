@@ -29,7 +29,7 @@ const KEYS: readonly string[] = [
   'id',
 ];
 
-/** Shapes whose cost grows with their size. */
+/** The forms of JSON whose cost grows with its size. */
 const GROWING: readonly ((draw: Draw, bytes: number) => string)[] = [
   (_, n) => `{${list(n / 9, (i) => `"k${i}":${i % 10}`)}}`,
   (_, n) => `[${list(n / 2, () => '0')}]`,
@@ -52,8 +52,8 @@ function list(count: number, item: (i: number) => string): string {
 }
 
 /**
- * JSON text of any form, including repeated keys, large numbers and odd spaces, which no value can hold. Some texts are
- * large, up to `max` bytes.
+ * Draws JSON text of any form, including repeated keys, large numbers and odd spaces, which JSON.stringify cannot
+ * write. Some texts are large, up to `max` bytes.
  */
 export function jsonText(draw: Draw, max: number): string {
   if (draw.chance(0.1)) return draw.pick(GROWING)(draw, draw.size(max));
@@ -61,7 +61,7 @@ export function jsonText(draw: Draw, max: number): string {
   return value(draw, draw.int(0, 4));
 }
 
-/** Like `jsonText`, but an object. */
+/** Draws JSON text like `jsonText`, but always an object. */
 export function objectText(draw: Draw, max: number): string {
   if (draw.chance(0.15)) return `{${list(draw.size(max) / 9, (i) => `"k${i}":${i % 10}`)}}`;
   return members(draw, draw.int(0, 3));

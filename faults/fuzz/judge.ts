@@ -1,7 +1,8 @@
+/** Judges the relay's answers to hostile inputs. */
 import { z } from 'zod';
 import { CODES, isCode } from '../../src/protocol/codes.ts';
 
-/** The judged parts of an answer. `text` is its body. */
+/** The parts of an answer that are judged. `text` is its body. */
 export type Answer = { readonly status: number; readonly text: string };
 
 const PROBLEM = z.object({ code: z.string() });
@@ -10,8 +11,8 @@ const ERRORS = z.object({ errors: z.array(z.object({ extensions: z.object({ code
 const TRACE = /\bat [\w.<>]+ \((?:file|node):|node:internal|\/src\/\w+\/[\w-]+\.ts/;
 
 /**
- * What is wrong with an answer; null if nothing is. Each refusal must state its cause by a documented code, and a
- * failure of the relay (5xx) must have the status of its code. `internal` states no cause.
+ * Returns what is wrong with an answer; null if nothing is. Each refusal must state its cause by a documented code, and
+ * a failure of the relay (5xx) must have the status of its code. The code `internal` states no cause.
  */
 export function problemOf({ status, text }: Answer): string | null {
   if (status === 0) return null;
@@ -28,7 +29,7 @@ export function problemOf({ status, text }: Answer): string | null {
   return null;
 }
 
-/** The code of a problem, of the error inside an outcome, or of GraphQL errors. */
+/** Returns the codes in an answer: that of a problem document, of the error inside an outcome, or of GraphQL errors. */
 function codesOf(status: number, text: string): readonly string[] {
   const isErrors = text.startsWith('{"errors"');
   if (!isErrors && status < 400) return [];

@@ -15,13 +15,15 @@ export type KindName = (typeof KIND_NAMES)[number];
 /** One input, which can be sent any number of times. */
 export type Input = {
   readonly index: number;
-  /** How many frames, requests or documents it contains. */
+  /** The number of frames, requests or documents that the input contains. */
   readonly count: number;
-  /** Whether it changes stored state. Answers to other inputs cannot be compared at the same time. */
+  /**
+   * Whether the input changes stored state. While such an input is sent, answers to other inputs cannot be compared.
+   */
   readonly changes: boolean;
-  /** Resolves with the faults of the answers. `mark`: makes the input unknown to the relay. */
+  /** Sends the input and resolves with the faults of the answers. `mark` makes the input new to the relay. */
   send(target: Target, mark: string): Promise<readonly string[]>;
-  /** As text for the report of a finding. */
+  /** Returns the input as text for the report of a finding. */
   show(): string;
 };
 
@@ -30,7 +32,7 @@ export type Kind = {
   /** The clock of the relay: `still`, so that two answers to one request are equal, or `fast`, so that waits end. */
   readonly clock: 'still' | 'fast';
   readonly countOfOne: number;
-  /** The input of this index, always the same for the same seed. */
+  /** Returns the input of this index, always the same for the same seed. */
   make(index: number, target: Target): Input;
 };
 
@@ -82,11 +84,14 @@ function requests(seed: number): Kind {
   };
 }
 
-/** A document takes the fast path from its third request on. */
+/** How often each document is sent. From the third request on, a document takes the relay's fast path. */
 const TIMES = 3;
-/** How often two answers are compared before they count as different, because a link may answer a ping between them. */
+/** How often two answers are compared before they count as different. A link may answer a ping between two requests. */
 const LOOKS = 3;
-/** Fields whose answer changes while others read payloads, since each such read adds a row to the audit. */
+/**
+ * Matches documents that read the audit. Their answers change while others read payloads, since each such read adds a
+ * row to the audit.
+ */
 const AUDIT = /\baudit(?:Events|Chain)\b/;
 
 function documents(seed: number): Kind {
@@ -131,7 +136,7 @@ async function areEqual(
   return false;
 }
 
-/** The characters of an input that a report shows. */
+/** The maximum length of an input in a report, in characters. */
 const SHOWN = 600;
 
 function short(text: string): string {

@@ -55,7 +55,7 @@ const CHANGES: readonly Change[] = [
   (draw, text) => text.replace(/"[^"]*"/, () => JSON.stringify(hostileText(draw, 2_000))),
 ];
 
-/** A text with one to four places changed. */
+/** Returns the text with one to four parts changed. */
 export function mutate(draw: Draw, text: string): string {
   let changed = text;
   for (let left = draw.int(1, 4); left > 0; left--)

@@ -1,6 +1,9 @@
+/** Draws the random values of the fuzzer's inputs from a seed. */
 import { between, pick, seeded } from '../outages/random.ts';
 
-/** Random values for one input. The same seed, kind and index give the same input, whatever was generated before. */
+/**
+ * The random values for one input. The same seed, kind and index give the same input, whatever was generated before.
+ */
 export class Draw {
   readonly next: () => number;
 
@@ -23,7 +26,7 @@ export class Draw {
     return pick(this.next, list);
   }
 
-  /** From 1 to `max`: one in ten is `max` itself, the others are distributed over all magnitudes. */
+  /** Draws a size from 1 to `max`. One in ten is `max` itself; the others are distributed over all magnitudes. */
   size(max: number): number {
     if (this.chance(0.1)) return max;
     return Math.max(1, Math.floor(Math.exp(this.next() * Math.log(max))));

@@ -7,13 +7,13 @@ import { mutate } from './mutate.ts';
 import { Draw } from './random.ts';
 
 /**
- * The bytes of one HTTP request. `whole`: it is well-formed, so the relay closes the connection after its answer by
- * itself.
+ * The bytes of one HTTP request. `whole`: the request is well-formed, so the relay closes the connection by itself
+ * after its answer.
  */
 export type RequestInput = { readonly bytes: Buffer; readonly whole: boolean; readonly method: string };
 
 const MIB = 1024 * 1024;
-/** The most bytes of params that leave room for the rest of the body. */
+/** The maximum size of params that leaves room for the rest of the body, in bytes. */
 const PARAMS_MAX = MIB - 150_000;
 const OWN = [
   'GET /healthz',
@@ -31,7 +31,7 @@ const STREAMS = [
   'GET /site-sessions/{session_id}/events',
 ];
 const ROUTES = [...readRestDocuments().map(({ name }) => name), ...OWN, ...STREAMS];
-/** Operations with a body; those with opaque params more often. */
+/** The operations that have a body. Operations with opaque params are drawn more often. */
 const WRITING = ROUTES.flatMap((name) =>
   /^(POST|PUT)/.test(name) ? Array<string>(name.includes('/actions/') ? 3 : 1).fill(name) : [],
 );

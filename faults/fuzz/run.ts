@@ -26,7 +26,7 @@ const { values } = parseArgs({
 });
 
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
-/** Problems of one kind that the report shows in full. */
+/** The number of findings of one kind that the report shows in full. */
 const SHOWN_OF_A_GROUP = 2;
 /** The number of findings of each kind. */
 const groups = new Map<string, number>();

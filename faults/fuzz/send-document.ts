@@ -2,12 +2,12 @@
 import { request, type Agent } from 'node:http';
 import type { Answer } from './judge.ts';
 
-/** How long the relay may take to answer: longer than its own bound for a document. */
+/** How long the relay may take to answer, in milliseconds: longer than its own limit for a document. */
 const ANSWER_MS = 30_000;
 
 export type DocumentSender = { readonly agent: Agent; readonly token: string; readonly address: string };
 
-/** Sends one POST to /graphql of the relay at `url`; rejects when it is not answered in time. */
+/** Sends one POST to /graphql of the relay at `url`. Rejects when the relay does not answer in time. */
 export function sendDocument(url: string, body: string, { agent, token, address }: DocumentSender): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const headers = {

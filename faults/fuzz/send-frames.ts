@@ -5,15 +5,12 @@ import { SUBPROTOCOL } from '../../src/protocol/frame.ts';
 import { isFault, parseDown } from '../../src/protocol/frames.ts';
 import type { FrameSession } from './frames.ts';
 
-/** How long a link may take from its opening to its end. */
+/** The time limit of a link from its opening to its end, in milliseconds. */
 const SESSION_MS = 20_000;
-/** The close code that says that the relay failed, which no input may cause. */
+/** The close code with which the relay reports a failure of its own, which no input may cause. */
 const INTERNAL = 4490;
 
-/**
- * Sends the frames of a session over a link of its own. Resolves when the link is closed, with the faults that were
- * found.
- */
+/** Sends the frames of a session over a new link. Resolves when the link is closed, with the faults that were found. */
 export function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession): Promise<readonly string[]> {
   const { promise, resolve } = Promise.withResolvers<readonly string[]>();
   const problems: string[] = [];
@@ -37,7 +34,7 @@ export function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession
     else if (frame.type === 'refused' && (!isCode(frame.code) || frame.code === 'internal'))
       problems.push(`refused with the code ${frame.code}: ${frame.message}`);
     else if (frame.type === 'bye' && frame.code === INTERNAL) problems.push(`closed with 4490: ${frame.reason}`);
-    // The frames are sent even if the hello was refused, as a careless peer would do.
+    // The frames are sent even if the hello was refused, as a careless client would do.
     begin();
   });
   socket.on('error', (error) => void (begun || problems.push(`the link broke before its welcome: ${error.message}`)));

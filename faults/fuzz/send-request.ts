@@ -3,18 +3,18 @@ import { connect } from 'node:net';
 import type { Answer } from './judge.ts';
 import type { RequestInput } from './requests.ts';
 
-/** How long the relay may take to answer. */
+/** How long the relay may take to answer, in milliseconds. */
 const ANSWER_MS = 20_000;
-/** How many bytes of an answer are kept. Longer answers are no refusals and are not judged by their text. */
+/** The number of bytes of an answer that are kept. Longer answers are no refusals and are not judged by their text. */
 const KEPT = 256 * 1024;
 
 export type RawAnswers = {
   readonly answers: readonly Answer[];
-  /** The relay neither answered nor closed the connection in time. */
+  /** Whether the relay neither answered nor closed the connection in time. */
   readonly hung: boolean;
 };
 
-/** Sends the bytes on their own connection. Resolves when the relay closed it, or began a stream. */
+/** Sends the bytes on a new connection. Resolves when the relay has closed it, or has begun a stream. */
 export function sendRequest(url: string, { bytes, whole, method }: RequestInput): Promise<RawAnswers> {
   const { promise, resolve } = Promise.withResolvers<RawAnswers>();
   const { hostname, port } = new URL(url);
@@ -33,7 +33,7 @@ export function sendRequest(url: string, { bytes, whole, method }: RequestInput)
     size += chunk.length;
   });
   socket.on('end', () => socket.destroy());
-  // A relay that stops reading may reset the connection. What arrived before is its answer.
+  // A relay that stops reading may reset the connection. The answer is what arrived before the reset.
   socket.on('error', () => {});
   socket.on('close', () => {
     clearTimeout(late);
@@ -48,7 +48,7 @@ function isStream(chunk: Buffer): boolean {
   return head.includes('content-type: text/event-stream') || head.startsWith('http/1.1 101');
 }
 
-/** The answers of one connection, in order. Answers to HEAD have no body and are not judged. */
+/** Returns the answers of one connection, in order. Answers to HEAD have no body and are not judged. */
 function readAnswers(text: string, isHead: boolean): readonly Answer[] {
   const answers: Answer[] = [];
   let rest = text;
@@ -69,7 +69,7 @@ function readAnswers(text: string, isHead: boolean): readonly Answer[] {
 function readBody(head: string, rest: string): { readonly body: string; readonly length: number } {
   const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
   if (length !== undefined) {
-    // Lengths are bytes, not characters.
+    // The header gives the length in bytes, not in characters.
     const body = Buffer.from(rest).subarray(0, Number(length)).toString('utf8');
     return { body, length: body.length };
   }

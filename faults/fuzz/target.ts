@@ -1,11 +1,13 @@
-/** The relay that the fuzzer sends its inputs to, with users, clients and commands prepared. */
+/** Starts the relay that the fuzzer sends its inputs to, and prepares users, clients and commands on it. */
 import { Agent } from 'node:http';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { ADMIN_TOKEN, startRelay, type Relay } from '../lib/relay.ts';
 import { KNOWN } from './hostile.ts';
 
 const MIB = 1024 * 1024;
-/** Limits of the relays under test, so that rows and commands expire within the time of a run. */
+/**
+ * How long the relay under test keeps rows and commands, in milliseconds, so that they expire within the time of a run.
+ */
 const RETENTION_MS = 3_600_000;
 const RELAY_CONFIG = { historyMaxBytes: 64 * MIB, retentionMs: RETENTION_MS, rawMessages: true };
 /**
@@ -14,10 +16,10 @@ const RELAY_CONFIG = { historyMaxBytes: 64 * MIB, retentionMs: RETENTION_MS, raw
  */
 export const FAST_CLOCK = 20;
 
-/** The relay under test with users, clients and commands, restarted when an input ended it. */
+/** The relay under test with its users, clients and commands. It is restarted when an input ended it. */
 export interface Target extends AsyncDisposable {
   readonly relay: Relay;
-  /** The token of `admin`, of a user by name, of a user that does not exist, or '' for none. */
+  /** Returns the token of `admin`, of a user by name or of a user that does not exist; '' for no token. */
   token(who: string): string;
   readonly agent: Agent;
   /** Starts another relay in place of the current one, which may be dead or stuck. */
@@ -73,7 +75,7 @@ async function tokensOf(relay: Relay): Promise<ReadonlyMap<string, string>> {
   return new Map([...signed, ['admin', ADMIN_TOKEN]]);
 }
 
-/** Each user gets a client with actions, a context, a site and a command on record. */
+/** Gives each user a client with actions, a context, a site and a command on record. */
 async function plant(relay: Relay, tokens: ReadonlyMap<string, string>): Promise<readonly Runtime[]> {
   await relay.run(1);
   const users = [...tokens.keys()].filter((name) => name !== 'admin');

@@ -5,9 +5,12 @@ import { z } from 'zod';
 /** A child process that answers requests (`acts.ts`). */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** Why it ended, with the last lines of its stderr; null while it runs. */
+  /** Why the process ended, with the last lines of its standard error; null while it runs. */
   readonly ended: string | null;
-  /** Rejects with the error of the request, when it takes longer than `withinMs`, or when the process ends first. */
+  /**
+   * Sends a request. Rejects with the error of the request, when it takes longer than `withinMs`, or when the process
+   * ends first.
+   */
   ask<T>(act: string, given: unknown, answer: z.ZodType<T>, withinMs?: number): Promise<T>;
 }
 
@@ -23,14 +26,14 @@ const MESSAGE = z.object({
   answer: z.unknown().optional(),
   error: z.string().optional(),
 });
-/** How long a child process may take to say that it is ready. */
+/** How long a child process may take to say that it is ready, in milliseconds. */
 const START_MS = 60_000;
-/** How long a child process may take to answer, unless the question names another bound. */
+/** How long a child process may take to answer, in milliseconds, unless the request names another limit. */
 const ANSWER_MS = 60_000;
-/** The characters of its standard error that the error of an ended child shows. */
+/** The number of characters of its standard error that the error of an ended child shows. */
 const STDERR_CHARS = 4_000;
 
-/** The child processes that run. They are killed when this process exits, for whatever reason. */
+/** The child processes that run. This process kills them when it exits, for whatever reason. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 

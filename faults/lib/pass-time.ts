@@ -1,12 +1,15 @@
 /** Moves the clock of a relay under test forward in steps, so that hours pass in seconds. */
 import type { Relay } from './relay.ts';
 
-/** Shorter than the silence after which a link is closed, so that open links survive. */
+/**
+ * The length of a step, in milliseconds. It is shorter than the silence after which a link is closed, so that open
+ * links survive.
+ */
 const STEP_MS = 10_000;
-/** Time for the answers to pings. */
+/** The pause after each step for the answers to pings, in milliseconds. */
 const PAUSE_MS = 2;
 
-/** Moves the stepped clock of a relay on by `ms`, slowly enough for its links to answer. */
+/** Moves the stepped clock of a relay forward by `ms`, slowly enough for its links to answer. */
 export async function passTime(relay: Relay, ms: number): Promise<void> {
   for (let moved = 0; moved < ms; moved += STEP_MS) {
     await relay.advance(Math.min(STEP_MS, ms - moved));

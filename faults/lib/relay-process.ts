@@ -1,5 +1,5 @@
 /**
- * A relay in direct mode in a process of its own. The parent can move its clock, and read what its event loop, its heap
+ * Runs a relay in direct mode in its own process. The parent can move its clock, and read what its event loop, its heap
  * and its log did. Arguments: the options as JSON (`relay.ts`). Needs --expose-gc.
  */
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const { createLog }: typeof import('../../src/platform/log.ts') = await import(a
 
 const clock = options.clock === 'real' ? undefined : new SteppedClock(options.startAt);
 const errors: string[] = [];
-/** Errors in the log include those that are hidden from answers, so each one is a finding. */
+/** The log also holds the errors that answers hide, so each logged error is a finding. */
 const log = createLog({ level: 'error', secrets: [], sink: { write: (line) => void errors.push(line) } });
 const callboard = createCallboard({
   config: { auth: { adminTokens: [options.adminToken], secret: options.secret }, trustProxy: true, ...options.config },
@@ -38,7 +38,7 @@ async function collect(): Promise<void> {
 
 serveActs({
   at: () => ({ url, secondUrl: second?.url ?? null }),
-  /** Each logged error is returned once. */
+  /** Returns what the event loop did, and the errors logged since the last call. */
   turns: () => ({ ...meter.take(), errors: errors.splice(0) }),
   async advance(given) {
     const { ms } = z.object({ ms: z.number() }).parse(given);
@@ -49,7 +49,7 @@ serveActs({
     clock?.run(z.object({ factor: z.number() }).parse(given).factor);
     return null;
   },
-  /** Milliseconds of CPU, user and system, since the process started. */
+  /** Returns the CPU time, user and system, since the process started, in milliseconds. */
   cpu() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1000;

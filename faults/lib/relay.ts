@@ -9,23 +9,23 @@ export const SECRET = 'a secret of the hostile runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-hostile-runs';
 const SOURCE = join(import.meta.dirname, '..', '..', 'src');
 const ENTRY = fileURLToPath(new URL('relay-process.ts', import.meta.url));
-/** The day at which the stepped clock starts, so that a seed has the same meaning every day. */
+/** The time at which the stepped clock starts, so that a seed has the same meaning every day. Epoch milliseconds. */
 const START = Date.UTC(2026, 0, 1);
-/** How long tokens are valid: longer than any run, also under a clock that runs fast. */
+/** How long tokens are valid, in seconds: longer than any run, even under a clock that runs fast. */
 const TOKEN_SECONDS = 400 * 24 * 3600;
 
-/** The options with which the process of a relay is started. */
+/** The form of the options with which the process of a relay is started. */
 export const RELAY_OPTIONS = z.object({
   /** The folder of the relay's sources. */
   source: z.string(),
   adminToken: z.string(),
   secret: z.string(),
-  /** `stepped`: the time does not move until it is advanced, and starts at `startAt`. */
+  /** `stepped`: the clock starts at `startAt`, and does not move until it is advanced. */
   clock: z.enum(['real', 'stepped']),
   startAt: z.number(),
   /** Whether to open a second HTTP server without the fast path. */
   secondServer: z.boolean(),
-  /** Settings of the relay, as `openCallboard` takes them. */
+  /** The settings of the relay, in the form that `openCallboard` takes. */
   config: z.record(z.string(), z.unknown()),
 });
 export type RelayOptions = z.infer<typeof RELAY_OPTIONS>;
@@ -37,36 +37,36 @@ const TURNS = z.object({
   stalledMs: z.number(),
   errors: z.array(z.string()),
 });
-/** Bytes, after collections. */
+/** The form of a measurement of memory after garbage collections, in bytes. */
 const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number(), arrayBuffers: z.number() });
 export type Memory = z.infer<typeof MEMORY>;
 
-/** A relay in a separate process that measures its main thread and its heap. */
+/** A relay in a separate process, which measures its main thread and its heap. */
 export interface Relay extends AsyncDisposable {
   readonly pid: number;
   readonly url: string;
   readonly linkUrl: string;
   /** The URL of the server without the fast path. */
   readonly secondUrl: string;
-  /** Why its process ended; null while it runs. */
+  /** Why the process ended; null while it runs. */
   readonly ended: string | null;
   /**
-   * What the main thread did since the last call, and the errors logged since then. Rejects when it does not answer in
-   * time.
+   * Returns what the main thread did since the last call, and the errors logged since then. Rejects when the process
+   * does not answer in time.
    */
   turns(withinMs?: number): Promise<z.infer<typeof TURNS>>;
-  /** Moves the stepped clock. */
+  /** Moves the stepped clock forward. */
   advance(ms: number): Promise<void>;
-  /** Lets the stepped clock run at a multiple of real time; 0 stops it. */
+  /** Lets the stepped clock run at a multiple of real time. 0 stops it. */
   run(factor: number): Promise<void>;
-  /** Milliseconds of CPU, user and system, since its process started. */
+  /** Returns the CPU time, user and system, since the process started, in milliseconds. */
   cpuMs(): Promise<number>;
-  /** Runs the garbage collector first. */
+  /** Measures the memory after garbage collections. */
   memory(): Promise<Memory>;
   token(user: string, scopes?: readonly string[]): Promise<string>;
 }
 
-/** The time limit of requests that collect garbage or move the clock by hours. */
+/** The time limit of requests that collect garbage or move the clock by hours, in milliseconds. */
 const LONG_MS = 300_000;
 
 export async function startRelay(given: Partial<RelayOptions> = {}): Promise<Relay> {

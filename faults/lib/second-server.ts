@@ -1,8 +1,9 @@
+/** Opens a second HTTP server on a relay's core, to compare answers with and without the fast path. */
 import type { Callboard } from '../../src/callboard.ts';
 import { silentLog } from '../../src/core/log.ts';
 import type { Clock } from '../../src/core/clock.ts';
 
-/** A second HTTP server over the same core, without the fast path. `at`: resolves the path of a source file. */
+/** Opens a second HTTP server over the same core, without the fast path. `at`: resolves the path of a source file. */
 export async function openSecondServer(
   at: (path: string) => string,
   { callboard, clock }: { readonly callboard: Callboard; readonly clock: Clock },

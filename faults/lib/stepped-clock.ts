@@ -10,7 +10,7 @@ type Timer = { at: number; readonly every: number | null; readonly run: () => vo
  */
 export class SteppedClock implements Clock {
   #now: number;
-  /** Sorted by time; a cancelled timer is dropped when its time comes. */
+  /** The timers, sorted by their time. A cancelled timer is dropped when its time comes. */
   readonly #timers: Timer[] = [];
   #advancing: Promise<void> = Promise.resolve();
   #ticker: NodeJS.Timeout | null = null;
@@ -31,13 +31,16 @@ export class SteppedClock implements Clock {
     return this.#add({ at: this.#now + ms, every: ms, run, cancelled: false });
   }
 
-  /** Moves the time on by `ms` and runs what falls due. Calls queue behind each other. */
+  /**
+   * Moves the time forward by `ms` and runs the timers that fall due. A call waits until the calls before it have
+   * finished.
+   */
   advance(ms: number): Promise<void> {
     this.#advancing = this.#advancing.then(() => this.#advanceNow(ms));
     return this.#advancing;
   }
 
-  /** From now on the time runs at `factor` times real time, in steps of 20 ms of real time; 0 stops it. */
+  /** Lets the time run at `factor` times real time from now on, in steps of 20 ms of real time. 0 stops it. */
   run(factor: number): void {
     if (this.#ticker) clearInterval(this.#ticker);
     this.#ticker = null;
@@ -47,7 +50,7 @@ export class SteppedClock implements Clock {
     this.#ticker = setInterval(() => {
       if (busy) return;
       const now = performance.now();
-      // Whole milliseconds, as a system clock returns.
+      // Rounded to whole milliseconds, like the times of a system clock.
       const ms = Math.floor((now - last) * factor);
       last += ms / factor;
       busy = true;
@@ -78,7 +81,7 @@ export class SteppedClock implements Clock {
     return () => void (timer.cancelled = true);
   }
 
-  /** Places the timer after those with the same time. */
+  /** Inserts the timer after those with the same time. */
   #insert(timer: Timer): void {
     let low = 0;
     let high = this.#timers.length;
@@ -91,5 +94,5 @@ export class SteppedClock implements Clock {
   }
 }
 
-/** Real time between two steps of the clock. */
+/** The real time between two steps of the clock, in milliseconds. */
 const STEP_MS = 20;

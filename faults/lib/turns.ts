@@ -3,10 +3,12 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** What the event loop did since the last `take`. */
 export type Turns = {
-  /** CPU of the main thread in the most expensive turn, milliseconds. */
+  /** The CPU time of the main thread in the most expensive turn, in milliseconds. */
   readonly worstMs: number;
   readonly turns: number;
-  /** The longest time for which no timer ran, milliseconds. It also grows when the machine does not run the process. */
+  /**
+   * The longest time for which no timer ran, in milliseconds. It also grows when the machine does not run the process.
+   */
   readonly stalledMs: number;
 };
 
@@ -15,13 +17,13 @@ export type TurnMeter = {
   take(): Turns;
 };
 
-/** How often the delay of the event loop is sampled. */
+/** The interval at which the delay of the event loop is sampled, in milliseconds. */
 const DELAY_RESOLUTION_MS = 10;
 
 /**
- * Measures the CPU of the main thread (`process.threadCpuUsage`) in each turn of the event loop. Other processes do not
- * affect it. An immediate runs once in each turn; it is unreferenced, so it does not keep the process alive. A turn may
- * hold several inputs that arrived together, and garbage collections.
+ * Measures the CPU time of the main thread (`process.threadCpuUsage`) in each turn of the event loop. Other processes
+ * do not affect it. An immediate runs once in each turn; it is unreferenced, so it does not keep the process alive. A
+ * turn may contain several inputs that arrived together, and garbage collections.
  */
 export function createTurnMeter(): TurnMeter {
   const delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });

@@ -1,3 +1,4 @@
+/** Mutants of the GraphQL code, by which `npm run mutants` shows that tests notice a missing guard. */
 import type { GuardMutant } from './mutant.ts';
 
 /** The guard mutants of GraphQL: each leaves out one check of documents, variables or answers. */

@@ -1,3 +1,4 @@
+/** Mutants of the HTTP code, by which `npm run mutants` shows that tests notice a missing guard. */
 import type { GuardMutant } from './mutant.ts';
 
 /** The guard mutants of HTTP: each leaves out one check of requests, users, tokens or sockets. */

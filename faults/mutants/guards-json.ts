@@ -1,3 +1,4 @@
+/** Mutants of the JSON code, by which `npm run mutants` shows that tests notice a missing guard. */
 import type { GuardMutant } from './mutant.ts';
 
 /** The guard mutants of JSON: each leaves out one check of JSON text. */

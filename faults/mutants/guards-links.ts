@@ -1,3 +1,4 @@
+/** Mutants of the code of links, by which `npm run mutants` shows that tests notice a missing guard. */
 import type { GuardMutant } from './mutant.ts';
 
 /** The guard mutants of links: each leaves out one check of frames or links. */

@@ -1,3 +1,4 @@
+/** Mutants of the code that stores data, by which `npm run mutants` shows that tests notice a missing guard. */
 import type { GuardMutant } from './mutant.ts';
 
 /** The guard mutants of stored data: each leaves out one check of history, commands or payloads. */

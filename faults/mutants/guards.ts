@@ -1,3 +1,4 @@
+/** Joins the lists of guard mutants: mistakes that each leave out one check of the relay. */
 import { GRAPHQL_GUARDS } from './guards-graphql.ts';
 import { HTTP_GUARDS } from './guards-http.ts';
 import { JSON_GUARDS } from './guards-json.ts';
@@ -7,7 +8,7 @@ import { SHARES_GUARDS } from './guards-shares.ts';
 import { STORED_GUARDS } from './guards-stored.ts';
 import type { GuardMutant } from './mutant.ts';
 
-/** All guard mutants, which `npm run mutants` plants one after the other. */
+/** All guard mutants. `npm run mutants` plants them one after the other. */
 export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...GRAPHQL_GUARDS,
   ...JSON_GUARDS,

@@ -11,7 +11,7 @@ import { faultsOf } from '../neighbours/verdict.ts';
 import type { GuardMutant, Judge } from './mutant.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-/** The parts of a source copy that tests need. */
+/** The files and folders that tests need beside a copy of the sources. */
 const FOR_TESTS = [
   'test',
   'faults',
@@ -28,8 +28,8 @@ const TEST = z.object({ status: z.string(), fullName: z.string() });
 const REPORT = z.object({ testResults: z.array(z.object({ assertionResults: z.array(TEST) })) });
 
 /**
- * The judge that noticed the mistake, as text; null if none did. `source`: the folder of the sources, if not this
- * project's; the tests beside them are used.
+ * Returns the judge that noticed the mistake, as text; null if none did. `source`: the folder of the sources, if not
+ * this project's. The tests beside that folder are used.
  */
 export async function caught(mutant: GuardMutant, source?: string): Promise<string | null> {
   await using planted = plantMutant(mutant, source);
@@ -51,8 +51,8 @@ async function judgeWith(
 }
 
 /**
- * The failures of the judging tests on unchanged sources, as text; null if all pass. A test that also fails without a
- * mutant proves nothing.
+ * Returns the failures of the judging tests on unchanged sources, as text; null if all pass. A test that also fails
+ * without a mutant proves nothing.
  */
 export async function failsUnharmed(mutants: readonly GuardMutant[], source?: string): Promise<string | null> {
   const files = [...new Set(mutants.flatMap(({ judge }) => ('test' in judge ? [judge.test] : [])))];
@@ -62,7 +62,8 @@ export async function failsUnharmed(mutants: readonly GuardMutant[], source?: st
 }
 
 /**
- * Runs test files in the copy, up to the first failing test. Files that cannot be loaded prove nothing about the guard.
+ * Runs test files in the copy, up to the first failing test. Test files that cannot be loaded prove nothing about the
+ * guard.
  */
 async function failingTests(
   files: readonly string[],

@@ -1,8 +1,9 @@
+/** The types of a guard mutant: a guard that is left out, and what must notice that. */
 import type { Plant } from '../outages/mutants/mutant.ts';
 
 /**
- * What must notice a missing guard: a test file that fails (`test`), or a run of one of these programs that ends with a
- * finding: hostile inputs (`fuzz`, with their kind and number) or an attack beside an honest user (`neighbours`).
+ * What must notice a missing guard. `test`: a test file, which fails. `fuzz`: a run of hostile inputs, given by kind
+ * and number, which ends with a finding. `neighbours`: an attack beside an honest user, which ends with a finding.
  */
 export type Judge =
   | { readonly test: string }

@@ -1,5 +1,5 @@
 /**
- * Runs one attack beside an honest user, on relays and a Redis of its own, and collects what the honest user
+ * Runs one attack beside an honest user, with its own relays and its own Redis, and collects what the honest user
  * measured.
  */
 import { execFileSync } from 'node:child_process';
@@ -20,24 +20,24 @@ import type { Episode } from './verdict.ts';
 export type EpisodeOptions = {
   readonly attack: string;
   readonly mode: 'direct' | 'shared';
-  /** How long the attack lasts, and how long the honest user is measured alone before it. */
+  /** How long the attack lasts, in seconds. The honest user is measured alone for the same time before it. */
   readonly seconds: number;
   readonly aloneSeconds: number;
-  /** The folder of the relays' sources, if not this project's. */
+  /** The folder of the relays' sources. Absent: those of this project. */
   readonly source?: string | undefined;
-  /** Settings of the relays, as variables of their environment. */
+  /** The settings of the relays, as variables of their environment. */
   readonly env?: Readonly<Record<string, string>>;
 };
 
-/** How often the memory of the relays is read. */
+/** The interval at which the memory of the relays is read, in milliseconds. */
 const MEMORY_MS = 250;
-/** The longest time that a phase may take beyond its length: its last call may wait that long. */
+/** The longest time that a phase may exceed its length, in milliseconds: its last call may wait that long. */
 const REST_MS = 60_000;
-/** The time limit of the check, which repeats each command. */
+/** The time limit of the check of the honest user's data, in milliseconds. The check repeats each command. */
 const CHECK_MS = 600_000;
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-/** One attack on separate relays, beside an honest user. */
+/** Runs one attack on separate relays, beside an honest user. */
 export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const { attack: name, mode, seconds, aloneSeconds } = options;
   const attack = attackOf(name);
@@ -81,7 +81,7 @@ function startRelays(options: EpisodeOptions, folder: string, redis: RedisServer
   );
 }
 
-/** Samples the resident memory of each relay. */
+/** Samples the resident memory of each relay until it is stopped. */
 function watchMemory(relays: readonly Relay[]) {
   const read = (): number[] => relays.map(({ proc }) => memoryOf(proc.pid) ?? 0);
   const base = read();

@@ -1,33 +1,34 @@
-/** The forms of what the processes of an episode measure and count. */
+/** The forms of the figures that the processes of an episode report to each other. */
 import { z } from 'zod';
 
-/** What the honest user observed in one phase. Times in milliseconds. */
+/** What the honest user observed in one phase. Times are in milliseconds. */
 export const PHASE = z.object({
   calls: z.number(),
-  /** Calls that did not end with the expected result. */
+  /** The calls that did not end with the expected result. */
   wrong: z.array(z.string()),
   p50: z.number(),
   p99: z.number(),
-  /** The operator's reads: how many, and those that were not answered with 200. */
+  /** The number of the operator's reads. Beside it are the reads that were not answered with 200. */
   reads: z.number(),
   readsWrong: z.array(z.string()),
   readP99: z.number(),
 });
 export type Phase = z.infer<typeof PHASE>;
 
-/** What was left of the honest user's data after the attack. */
+/** The form of the check of the honest user's data after the attack. */
 export const WHOLENESS = z.object({
   ids: z.number(),
   /**
-   * Command ids that ran again when they were repeated, or were answered with another outcome than the recorded one.
+   * The ids of commands that ran again when they were repeated, or that were answered with another outcome than the
+   * recorded one.
    */
   idsBroken: z.array(z.string()),
-  /** Commands whose retained rows are incomplete. */
+  /** The commands whose retained rows are incomplete. */
   rowsMissing: z.array(z.string()),
 });
 export type Wholeness = z.infer<typeof WHOLENESS>;
 
-/** The number of the hostile user's actions, by name. An attack without actions proves nothing. */
+/** The numbers of the hostile user's actions, by name. An attack without actions proves nothing. */
 export const OPERATION_COUNTS = z.record(z.string(), z.number());
 export type OperationCounts = z.infer<typeof OPERATION_COUNTS>;
 

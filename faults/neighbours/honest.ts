@@ -1,4 +1,7 @@
-/** The process of the honest user: a client, callers over HTTP and over a link, ten calls a second, and an operator's reads once a second. Argument: the site as JSON. */
+/**
+ * Runs the honest user in a process: one client, callers over HTTP and over a link at ten calls a second, and the reads
+ * of an operator once a second. Argument: the site as JSON.
+ */
 import { randomBytes } from 'node:crypto';
 import { get } from 'node:http';
 import { z } from 'zod';
@@ -9,17 +12,17 @@ import { serveActs } from '../lib/acts.ts';
 import { percentile, type Phase, type Wholeness } from './figures.ts';
 import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, relayUrl, SITE } from './site.ts';
 
-/** Calls per second of the honest user. */
+/** The number of calls per second of the honest user. */
 const CALLS_A_SECOND = 10;
-/** One of this many calls has more data than a history row holds. */
+/** The number of calls of which one is large: it has more data than a history row holds. */
 const LARGE_EACH = 10;
-/** The bytes of the arguments of large calls and of all others. */
+/** The size of the arguments of large calls, in bytes. Below it is the size for all other calls. */
 const LARGE_BYTES = 20 * 1024;
 const SMALL_BYTES = 200;
-/** The time that a call, and a read of the operator, may take. */
+/** How long a call, and a read of the operator, may take, in milliseconds. */
 const RESPOND_MS = 10_000;
 const READ_MS = 10_000;
-/** The most bytes of an operator's answer, which must not grow with one user's advertisements. */
+/** The maximum size of an operator's answer, in bytes. It must not grow with one user's advertisements. */
 const READ_BYTES = 32 * 1024 * 1024;
 const READS = ['/healthz', '/metrics', '/users?limit=10', '/actions', '/connections?limit=1000'];
 
@@ -33,7 +36,8 @@ const rows = new Map<string, number>();
 const target = { userId: HONEST, clientId: 'desk', action: 'echo' };
 
 /**
- * Counts the commands that the relay sends, because the library would answer a repeated one from memory and hide it.
+ * A socket that counts the commands that the relay sends. The client library would answer a repeated command from
+ * memory and hide the repetition.
  */
 class CountingSocket extends WebSocket {
   constructor(url: string | URL, protocols?: string | string[]) {
@@ -81,7 +85,10 @@ async function call(caller: Caller, commandId: string, n: number): Promise<strin
   }
 }
 
-/** Uses a connection of its own, so that it fails when the relay accepts no more connections. */
+/**
+ * Reads a path as the operator and returns the fault, if any. It opens a new connection, so that it fails when the
+ * relay accepts none.
+ */
 async function read(path: string): Promise<string | null> {
   const { promise, resolve, reject } = Promise.withResolvers<string | null>();
   const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -99,7 +106,7 @@ async function read(path: string): Promise<string | null> {
   return promise.catch((error: unknown) => `${path}: ${String(error)}`);
 }
 
-/** Calls at a fixed rate for this long, independently of earlier calls. */
+/** Makes calls at a fixed rate for this long, whether or not earlier calls have ended. */
 async function phase(given: unknown): Promise<Phase> {
   const { name, seconds } = z.object({ name: z.string(), seconds: z.number() }).parse(given);
   const times: number[] = [];
@@ -161,8 +168,8 @@ async function repeat(commandId: string, params: object): Promise<string | null>
 }
 
 /**
- * Repeats each command by its id, and reads each recorded row. A repeated command must be answered with the recorded
- * outcome, with or without its result.
+ * Repeats each command by its id, and reads each recorded row. The relay must answer a repeated command with the
+ * recorded outcome, with or without its result.
  */
 async function whole(): Promise<Wholeness> {
   const idsBroken: string[] = [];

@@ -1,20 +1,21 @@
-/** The process of the hostile user. Arguments: the site as JSON, the name of the attack. */
+/** Runs one attack of the hostile user in a process. Arguments: the site as JSON, the name of the attack. */
 import { setMaxListeners } from 'node:events';
 import { setPriority } from 'node:os';
 import { serveActs } from '../lib/acts.ts';
 import { attackOf } from './attacks/attacks.ts';
 import { SITE } from './site.ts';
 
-/** The niceness of hostile processes: the relay and the honest user get the CPU before them. */
+/** The niceness of hostile processes. The relay and the honest user get the CPU before them. */
 const HOSTILE_NICE = 15;
-// A lower priority, so that the attack uses up the relay and not the cores on which the honest user is measured.
+// The attack has a lower priority, so that it exhausts the relay and not the cores on which the honest user is
+// measured.
 setPriority(HOSTILE_NICE);
 const site = SITE.parse(JSON.parse(process.argv[2] ?? ''));
 const attack = attackOf(process.argv[3] ?? '');
 const operations: Record<string, number> = {};
 const over = new AbortController();
 setMaxListeners(0, over.signal);
-// An attacker expects that the relay cuts its sockets.
+// The relay may cut an attacker's sockets at any time.
 process.on('uncaughtException', () => (operations['broken'] = (operations['broken'] ?? 0) + 1));
 process.on('unhandledRejection', () => (operations['broken'] = (operations['broken'] ?? 0) + 1));
 
@@ -24,7 +25,7 @@ serveActs({
     void attack.run({ site, signal: over.signal, count });
     return null;
   },
-  /** Returns the counts of its actions. Its resources are held until the process ends. */
+  /** Ends the attack and returns the counts of its actions. Its resources are held until the process ends. */
   end() {
     over.abort();
     return operations;

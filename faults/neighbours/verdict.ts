@@ -1,8 +1,8 @@
-/** Judges one attack: whether the honest user was harmed, and whether the relay's memory kept its bound. */
+/** Judges one attack: whether the honest user was harmed, and whether the relay's memory kept its limit. */
 import { SHARE_BOUNDS } from '../../src/core/shares/bounds.ts';
 import type { OperationCounts, Phase, Wholeness } from './figures.ts';
 
-/** The result of one attack in one mode. Times in milliseconds, memory in bytes. */
+/** The result of one attack in one mode. Times are in milliseconds, memory in bytes. */
 export type Episode = {
   readonly attack: string;
   readonly mode: 'direct' | 'shared';
@@ -10,29 +10,32 @@ export type Episode = {
   readonly beside: Phase;
   readonly wholeness: Wholeness;
   readonly operations: OperationCounts;
-  /** For each relay: resident memory before the attack, and its maximum. */
+  /** The resident memory of each relay before the attack, and its maximum during the attack. */
   readonly memory: readonly { readonly base: number; readonly peak: number }[];
-  /** Relays whose processes ended, each with the last lines of its stderr. */
+  /** The relays whose processes ended, each with the last lines of its standard error. */
   readonly ended: readonly string[];
 };
 
 const MIB = 1024 * 1024;
 /**
- * The memory that a relay in direct mode may use for the shares counted in bytes; for spilled payloads, the total
- * without a directory.
+ * The memory that a relay in direct mode may use for spilled payloads, in bytes: the total of that share when no
+ * directory is set.
  */
 const SPILLED_IN_MEMORY = 128 * MIB;
-/** The memory of the mark of one ended command. */
+/** The memory for the record that remains of one ended command, in bytes. */
 const MARK_BYTES = 50;
-/** The memory of an idle link, with its socket and its row. */
+/** The memory of an idle link with its socket and its row, in bytes. */
 const LINK_BYTES = 24 * 1024;
-/** Memory beyond the counted bytes: object headers, and garbage. */
+/** The factor by which memory may exceed the counted bytes, because of object headers and garbage. */
 const SLACK = 1.3;
-/** The honest user's p99 may be this long, or P99_TIMES as long as without the attack, whichever is more. */
+/**
+ * The limit of the honest user's p99, in milliseconds. P99_TIMES the p99 without the attack is the limit if that is
+ * more.
+ */
 const P99_MS = 100;
 const P99_TIMES = 5;
 
-/** The sum of the totals of all shares, bytes. */
+/** Returns the sum of the totals of all shares, in bytes. */
 export function totalOfShares(): number {
   const { links, marks, spilled_bytes: _, waits: __, ...bytes } = SHARE_BOUNDS;
   const sum = Object.values(bytes).reduce((all, { total }) => all + (total ?? 0), 0);
@@ -44,8 +47,8 @@ export function p99Bound(alone: number): number {
 }
 
 /**
- * The promises that the relay broke; empty if it kept all. `timing` false: the p99 is not judged, because the machine
- * is busy.
+ * Returns the promises that the relay broke; none if it kept all. `timing` false: the p99 is not judged, because the
+ * machine is busy.
  */
 export function faultsOf(episode: Episode, { timing }: { readonly timing: boolean }): readonly string[] {
   const { alone, beside, wholeness, operations, memory, ended } = episode;
@@ -90,7 +93,7 @@ const COLUMNS = [
   'verdict',
 ];
 
-/** A Markdown table, with a row for each episode. */
+/** Returns a Markdown table with a row for each episode. */
 export function tableOf(episodes: readonly Episode[], timing: { readonly timing: boolean }): string {
   const rows = episodes.map((episode) => {
     const { attack, mode, alone, beside, wholeness, operations, memory } = episode;

@@ -22,22 +22,22 @@ export type EpisodeOptions = {
   readonly perSecond: number;
   readonly faults: number;
   readonly direct: boolean;
-  /** The folder of the relays' sources, if not this project's. */
+  /** The folder of the relays' sources. Absent: those of this project. */
   readonly source?: string | undefined;
 };
 
 export type Episode = {
   readonly report: Report;
-  /** The faults that were carried out. */
+  /** The number of faults that were carried out. */
   readonly faults: number;
   readonly seconds: number;
-  /** The folder of its logs. */
+  /** The folder of the run's logs. */
   readonly folder: string;
 };
 
 /**
- * How long a fault takes beyond the time for which it is held, in milliseconds: about a lease and a start, or a
- * failover.
+ * How long a fault may take in addition to the time for which it is held, in milliseconds: about a lease and a start,
+ * or a failover.
  */
 const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-kill': 10_000,
@@ -46,19 +46,19 @@ const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-swap': 25_000,
   'redis-failover': 10_000,
 };
-/** The report of a relay that is not among the listed nodes. */
+/** What is recorded for a relay that is not among the listed nodes. */
 const UNLISTED = { waiters: -1, unfinished: -1 } as const;
-/** How often the memory and the sockets of the processes are recorded. */
+/** The interval at which the memory and the sockets of the processes are recorded, in milliseconds. */
 const SAMPLE_MS = 1_000;
-/** The time between two reads of the records of commands under load. */
+/** The time between two reads of the records of commands under load, in milliseconds. */
 const COUNT_MS = 1_500;
-/** If there are more records than this, only some of them are read repeatedly. */
+/** The number of records above which only some of them are read repeatedly. */
 const COUNTED_MAX = 2_000;
-/** How long the last waits may take to end once no calls are made. */
+/** How long the last waits may take to end once no calls are made, in milliseconds. */
 const QUIET_MS = 60_000;
-/** How long relays may take to close the sockets of clients that have left. */
+/** How long relays may take to close the sockets of clients that have left, in milliseconds. */
 const LEAVE_MS = 20_000;
-/** How long calls are made after the last fault is healed. */
+/** How long calls are made after the last fault is healed, in milliseconds. */
 const AFTERMATH_MS = 5_000;
 
 /** Runs one plan: load under faults, a quiet time, the last reading, the shutdown, and the judgement. */
@@ -86,7 +86,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   return { report, faults: done, seconds: (performance.now() - from) / 1000, folder };
 }
 
-/** The rate at which the load outlasts the schedule, because a fault without load shows nothing. */
+/** Returns the rate with which the load lasts longer than the schedule, because a fault without load shows nothing. */
 function paceOf({ commands, perSecond }: EpisodeOptions, schedule: readonly Fault[]): number {
   const last = schedule.at(-1);
   if (!last) return perSecond;
@@ -129,7 +129,10 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
   await until(async () => (await reader.waiting()) === 0, QUIET_MS);
 }
 
-/** Reads under load and faults again and again. A read that fails is made up for by the next one. */
+/**
+ * Reads the records repeatedly under load and faults, until it is disposed. After a failed read, the next one reads
+ * everything again.
+ */
 function countAgain(reader: Reader): AsyncDisposable {
   let ended = false;
   const counting = (async () => {
@@ -146,7 +149,7 @@ function countAgain(reader: Reader): AsyncDisposable {
   };
 }
 
-/** Reads everything that the judge needs, twice, because records may no longer change. */
+/** Reads everything that the judge needs, twice, because from now on records may no longer change. */
 async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<void> {
   await reader.records();
   log.write({ event: 'phase', phase: 'read' });

@@ -1,3 +1,7 @@
+/**
+ * Returns a generator of random numbers from 0 (included) to 1 (excluded). The same seed gives the same numbers
+ * (mulberry32).
+ */
 /** Random numbers from 0 (included) to 1 (excluded), the same for the same seed (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
@@ -10,14 +14,14 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** Throws for an empty list. */
+/** Returns a random item of the list. Throws for an empty list. */
 export function pick<T>(random: () => number, list: readonly T[]): T {
   const one = list[Math.floor(random() * list.length)];
   if (one === undefined) throw new Error('nothing to pick from');
   return one;
 }
 
-/** A whole number from `from` to `to`, both included. */
+/** Returns a whole number from `from` to `to`, both included. */
 export function between(random: () => number, from: number, to: number): number {
   return from + Math.floor(random() * (to - from + 1));
 }

@@ -1,25 +1,26 @@
+/** Lists the fault runs that `npm run faults -- --gate` makes before a release. */
 /** One run of one plan before a release. */
 export type ReleaseRun = {
   readonly plan: string;
   readonly seed: number;
   readonly commands: number;
-  /** The number of faults; by default the plan's. */
+  /** The number of faults; by default that of the plan. */
   readonly faults?: number;
   /**
-   * The highest number of commands per second: three relays, the store, the clients and the callers share two cores.
+   * The highest number of commands per second. Three relays, the store, the clients and the callers share two cores.
    */
   readonly rate: number;
 };
 
-/** Commands per second. */
+/** The number of commands per second of most runs. */
 const RATE = 120;
-/** With spilled payloads, two cores can handle about 100 per second. */
+/** The number of commands per second with spilled payloads, of which two cores can handle about 100. */
 const LARGE_RATE = 60;
 const SEEDS = [11, 12, 13];
-/** The number of commands of the plans that run once for each seed, and of those that run only once. */
+/** The number of commands of each plan that runs once for each seed. Below it are the plans that run only once. */
 const REPEATED = { F2: 4_000, F3: 4_000, F3a: 4_000, F4: 3_000, F5: 3_000, F6: 3_000, F7: 3_000, F8: 4_000 };
 const ONCE = { F12: 4_000, F13: 4_000, F14: 4_000, F15: 3_000, F17: 3_000, F19: 4_000, sentinel: 2_000 };
-/** Plans whose single fault takes most of the run: a process is stopped for 30 s, or a failover is awaited. */
+/** The plans whose single fault takes most of the run: a process is stopped for 30 s, or a failover is awaited. */
 const ONE_FAULT: readonly string[] = ['F6', 'F7', 'sentinel'];
 
 const repeated = Object.entries(REPEATED).flatMap(([plan, commands]) =>

@@ -40,7 +40,7 @@ function optionsOf({ plan: name, seed, commands, rate, faults }: ReleaseRun): Ep
   return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, source: values.source };
 }
 
-/** The plan with the options of the command line. */
+/** Returns the run of this plan with the options of the command line. */
 function asked(plan: string): ReleaseRun {
   const faults = values.kills === undefined ? {} : { faults: Number(values.kills) };
   return { plan, seed, commands: Number(values.commands), rate: Number(values.rate), ...faults };

@@ -10,12 +10,12 @@ import { makeSpillFolder, type SpillFolder } from './processes/spill-folder.ts';
 
 export type Who = { readonly user: string; readonly client: string };
 
-/** A client process: the same clients through all its boots, each time as new instances. */
+/** A client process. It has the same clients through all its boots, each time as new instances. */
 export type ClientProcess = {
   readonly proc: Proc;
   /**
-   * `forging`: instances that never received the unfinished commands of the previous boot report them before the honest
-   * ones connect.
+   * Starts the process again. `forging`: before the honest clients connect, other instances report the unfinished
+   * commands of the previous boot, which they never received.
    */
   restart(how?: { readonly forging: boolean }): Promise<void>;
 };
@@ -26,14 +26,14 @@ export type World = AsyncDisposable & {
   readonly relays: readonly Relay[];
   readonly who: readonly Who[];
   readonly clients: readonly ClientProcess[];
-  /** The proxy of the clients: it connects to any relay that accepts. */
+  /** The proxy in front of the relays, through which clients connect to any relay that accepts. */
   readonly front: Proxy;
-  /** Null in direct mode, and under a sentinel. */
+  /** The Redis server; null in direct mode, and under a sentinel. */
   readonly redis: RedisServer | null;
   readonly sentinel: RedisSentinel | null;
-  /** The address of the Redis that is written to now; null in direct mode. */
+  /** Returns the address of the Redis that is written to now; null in direct mode. */
   storeUrl(): Promise<string | null>;
-  /** Each relay's proxy to Redis, in their order; empty in direct mode, and under a sentinel. */
+  /** The proxies to Redis, one for each relay in the relays' order; empty in direct mode, and under a sentinel. */
   readonly redisProxies: readonly Proxy[];
   /** The folder of large payloads; null if the plan has none. */
   readonly spill: SpillFolder | null;
@@ -50,20 +50,20 @@ export type WorldOptions = {
 const NAMES = ['north', 'east', 'west'];
 const USERS = ['ann', 'ben', 'cleo', 'dan', 'eve', 'fay'];
 const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
-/** The processes among which the clients are spread. */
+/** The number of processes over which the clients are spread. */
 const CLIENT_PROCESSES = 2;
 
 /**
- * The old space of a relay, in MiB. By default V8 collects promoted garbage the later the more memory a machine has, so
- * the memory of the process would not show what it needs: with payloads of 24 KiB there were 150 MiB of garbage. About
- * 60 MiB of a relay's heap survive a collection when Redis holds the records.
+ * The size of a relay's old space, in MiB. By default V8 collects promoted garbage the later the more memory a machine
+ * has. The memory of the process would then not show what it needs: with payloads of 24 KiB it had 150 MiB of garbage.
+ * About 60 MiB of a relay's heap survive a collection when Redis holds the records.
  */
 const HEAP_MIB = 256;
 
 export async function startWorld({ folder, direct, plan, commands, source }: WorldOptions): Promise<World> {
   await using ends = new AsyncDisposableStack();
   const { redis, sentinel } = direct ? NO_STORE : await startStore(ends, plan);
-  // Room for the params and the result of each command.
+  // The folder has room for the params and the result of each command.
   const spill = plan.bytes > 0 ? ends.use(makeSpillFolder(2 * commands * plan.bytes)) : null;
   const relays: Relay[] = [];
   const redisProxies: Proxy[] = [];

@@ -1,11 +1,11 @@
-/** The steady load of a soak run: clients, callers, subscriptions and reads at a fixed rate. */
+/** Puts a steady load on the relay of a soak run: clients, callers, subscriptions and reads at a fixed rate. */
 import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import type { Relay } from '../lib/relay.ts';
 
 export interface Load extends AsyncDisposable {
   readonly calls: number;
-  /** Requests whose connection broke. The caller sends them again by default. */
+  /** The number of requests that callers sent again, because their connection broke. */
   readonly resent: number;
   readonly wrong: readonly string[];
   /** Records a problem, unless there are too many already. */
@@ -16,28 +16,33 @@ export interface Load extends AsyncDisposable {
   make(count: number): Promise<void>;
 }
 
-/** The users, each with one client. */
+/** The number of users. Each has one client. */
 const USERS = 10;
-/** How often the load begins the calls that are due. */
+/** The interval at which the load begins the calls that are due, in milliseconds. */
 const TICK_MS = 10;
-/** Of each hundred calls, LARGE have more data than a history row holds, and OVER_HTTP use HTTP. */
+/**
+ * The number of calls in each hundred that have more data than a history row holds. Below it is the number that use
+ * HTTP.
+ */
 const LARGE = 2;
 const OVER_HTTP = 10;
-/** The bytes of the arguments of large calls and of all others. */
+/** The size of the arguments of large calls, in bytes. Below it is the size for all other calls. */
 const LARGE_BYTES = 20 * 1024;
 const SMALL_BYTES = 200;
-/** The first wrong calls, which the report shows. */
+/** The number of wrong calls that the report shows: the first ones. */
 const KEPT_WRONG = 20;
-/** Calls that are made at the same time during the warm-up. */
+/** The number of calls that are made at the same time during the warm-up. */
 const LANES = 20;
-/** The causes of an error that the report shows, one within the other. */
+/** The maximum number of nested causes that the report shows of an error. */
 const CAUSES = 5;
-/** Unfinished calls, at most; beyond, the load waits. */
+/** The maximum number of unfinished calls. Above it, the load waits. */
 const OPEN_MAX = 2_000;
-/** By the relay's clock, which runs fast. Milliseconds. */
+/** The time that a client has to answer, in milliseconds of the relay's clock, which runs fast. */
 const RESPOND_MS = 300_000;
 
-/** Clients and callers of ten users; calls start at `rate` per second, independently of earlier ones. */
+/**
+ * Connects clients and callers of ten users. Calls start at `rate` per second, whether or not earlier ones have ended.
+ */
 export async function openLoad(relay: Relay, rate: number): Promise<Load> {
   let resent = 0;
   const fetch: typeof globalThis.fetch = (...asked) =>
@@ -119,7 +124,7 @@ async function openUser(relay: Relay, userId: string, fetch: typeof globalThis.f
   };
 }
 
-/** An error with its causes: "could not be reached" alone does not say why. */
+/** Returns the message of an error with those of its causes: "could not be reached" alone does not say why. */
 function chainOf(error: unknown): string {
   const chain: string[] = [];
   for (let at = error; at !== undefined && chain.length < CAUSES; at = at instanceof Error ? at.cause : undefined)

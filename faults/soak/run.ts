@@ -22,8 +22,8 @@ const write = (line: string): void => void process.stdout.write(`${line}\n`);
 const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
 
 /**
- * The share of requests that may be repeated, in thousandths. A few are normal: a connection may close just as its next
- * request is sent.
+ * The fraction of requests that may be repeated, in thousandths. A few repetitions are normal: a connection may close
+ * just as its next request is sent.
  */
 const RESENT_PER_THOUSAND = 0.1;
 

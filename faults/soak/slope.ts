@@ -1,4 +1,4 @@
-/** Finds by samples whether the heap keeps growing. */
+/** Judges from samples whether the heap keeps growing. */
 
 /** One sample of the relay's heap, after garbage collection. Sizes in bytes. */
 export type Sample = {
@@ -6,29 +6,38 @@ export type Sample = {
   readonly heapBytes: number;
   readonly rssBytes: number;
   readonly calls: number;
-  /** Since the previous sample: the most expensive event-loop turn (CPU), and the longest stall. Milliseconds. */
+  /**
+   * The most expensive turn of the event loop since the previous sample (CPU time), and the longest stall.
+   * Milliseconds.
+   */
   readonly worstTurnMs: number;
   readonly stalledMs: number;
 };
 
-/** The first minutes are not judged, because caches and the records of the idempotency window fill up. */
+/**
+ * The number of minutes at the start that are not judged, because caches and the records of the idempotency window fill
+ * up.
+ */
 export const WARM_UP_MINUTES = 10;
-/** The growth that is permitted after the warm-up, as a share of the heap at its end, along the best-fitting line. */
+/**
+ * The growth that is permitted after the warm-up, along the best-fitting line, as a fraction of the heap at the line's
+ * start.
+ */
 const GROWTH_PART = 0.05;
-/** Less growth than this is noise of the garbage collector. */
+/** The growth in bytes below which it is noise of the garbage collector. */
 const NOISE_BYTES = 3 * 1024 * 1024;
 
 export type Judged = {
   readonly flat: boolean;
-  /** By the best-fitting line (least squares), over the judged time. */
+  /** The growth along the best-fitting line (least squares) over the judged time, in bytes. */
   readonly grownBytes: number;
   readonly mostBytes: number;
   readonly samples: number;
 };
 
 /**
- * Whether the heap stays flat after the warm-up: the best line through the samples grows by at most 5% of its start
- * value, or 3 MiB. Throws for fewer than three samples.
+ * Judges whether the heap stays flat after the warm-up: the best line through the samples grows by at most 5% of its
+ * start value, or 3 MiB. Throws for fewer than three samples.
  */
 export function judgeSlope(samples: readonly Sample[], warmUpMinutes: number): Judged {
   const judged = samples.filter(({ minute }) => minute >= warmUpMinutes);

@@ -6,9 +6,9 @@ import type { Sample } from './slope.ts';
 
 export type SoakOptions = {
   readonly minutes: number;
-  /** Calls per second of real time. */
+  /** The number of calls per second of real time. */
   readonly rate: number;
-  /** Minutes between two samples of the heap. */
+  /** The number of minutes between two samples of the heap. */
   readonly everyMinutes: number;
   /**
    * How long ended commands, their results and history are kept, in milliseconds. A deployment keeps them for an hour
@@ -22,9 +22,9 @@ export type SoakOptions = {
 export type Soaked = {
   readonly samples: readonly Sample[];
   readonly calls: number;
-  /** Requests that were repeated because their connection broke. */
+  /** The number of requests that were repeated because their connection broke. */
   readonly resent: number;
-  /** Calls that did not end with their result, and errors that the relay logged; the first of them as text. */
+  /** The first calls that did not end with their result, and the first errors that the relay logged, as text. */
   readonly wrong: readonly string[];
 };
 
@@ -33,8 +33,8 @@ const MINUTE_MS = 60_000;
 const MIB = 1024 * 1024;
 
 /**
- * A relay in direct mode with the system clock under a steady load of calls. Ended commands, results and history are
- * kept for `hourMs`; history is also bounded by 64 MiB.
+ * Runs a relay in direct mode with the system clock under a steady load of calls. Ended commands, results and history
+ * are kept for `hourMs`. History is also limited to 64 MiB.
  */
 export async function soak({ minutes, rate, everyMinutes, hourMs, source, onSample }: SoakOptions): Promise<Soaked> {
   const config = { retentionMs: hourMs, idempotencyWindowMs: hourMs, historyMaxBytes: 64 * MIB };
@@ -48,7 +48,7 @@ export async function soak({ minutes, rate, everyMinutes, hourMs, source, onSamp
     samples.push(sample);
     onSample?.(sample);
   }
-  // Calls that are in progress are finished first, because closing their callers would fail them.
+  // Calls that are in progress end first, because closing their callers would fail them.
   await load.finish();
   return ended(load, samples);
 }
@@ -71,8 +71,8 @@ export type RoundsOptions = {
 };
 
 /**
- * A smaller version for any machine. Each round makes this many calls, moves the relay's clock by more than an hour,
- * and samples the heap. A round counts as a minute.
+ * Runs a shorter soak for any machine. Each round makes this many calls, moves the relay's clock forward by more than
+ * an hour, and samples the heap. A round counts as a minute.
  */
 export async function soakRounds({ rounds, callsOfRound, source }: RoundsOptions): Promise<Soaked> {
   const config = { retentionMs: HOUR_MS, historyMaxBytes: 64 * MIB };

@@ -1,7 +1,13 @@
-/** A plugin of codegen: writes where the documents have enums, and the words that REST writes for them. */
+/**
+ * A plugin of codegen: writes a file that says where the documents have enums, and which words REST writes for their
+ * values.
+ */
 import { wireWords } from './wire-words.ts';
 
-/** A type of the schema, by shape: codegen has a graphql module of its own. */
+/**
+ * The form of a type of the schema. It is not imported from graphql, because codegen uses its own copy of the graphql
+ * module.
+ */
 type Type = {
   readonly name?: string;
   readonly ofType?: Type;
@@ -31,7 +37,7 @@ type Operation = Selection & {
 };
 type DocumentFile = { readonly document: { readonly definitions: readonly Operation[] } };
 
-/** The function that codegen calls with the schema and the documents; returns the text of the generated file. */
+/** Returns the text of the generated file. Codegen calls this function with the schema and the documents. */
 export function plugin(schema: Schema, files: readonly DocumentFile[]): string {
   const definitions = files.flatMap(({ document }) => document.definitions);
   const fragments = new Map(

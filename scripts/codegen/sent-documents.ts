@@ -1,6 +1,9 @@
-/** Which REST documents the command line also sends, as GraphQL, so that their names and members are those of REST. */
+/**
+ * Selects the REST documents that the command line also sends, as GraphQL, so that its names and members are those of
+ * REST.
+ */
 
-/** The operations of `src/rest/operations` that the command line sends. Fragments are taken as they are needed. */
+/** The operations of `src/rest/operations` that the command line sends. The fragments that they use are included. */
 const SENT: readonly string[] = [
   ...['ListConnections', 'ConnectionActions', 'DisconnectClient'],
   ...['ListDeliveryCommands', 'ListDispatcherNodes', 'ListCapacityScopes', 'DrainNode', 'CancelCommand'],
@@ -17,8 +20,8 @@ type Definition = {
 type DocumentFile = { readonly document?: { readonly definitions: readonly object[] } };
 
 /**
- * Keeps these operations, the command line's own and all fragments; without the directive `@rest`, which the served
- * schema does not have, and without descriptions, which the relay need not read.
+ * Keeps these operations, the command line's own operations and all fragments. It removes the directive `@rest`, which
+ * the served schema does not have, and descriptions, which the relay need not read.
  */
 export function keepSent<File extends DocumentFile>({ documents }: { readonly documents: readonly File[] }): File[] {
   return documents.map((file) => ({

@@ -1,7 +1,10 @@
-/** The words that REST writes for each name of a GraphQL enum. */
+/** Finds the words that REST writes for the values of each GraphQL enum. */
 import { schema } from '../../src/graphql/schema/schema.ts';
 
-/** Each enum by name, with its words by name. Asked by shape, since codegen has a graphql module of its own. */
+/**
+ * Returns, by the name of each enum, the words by the name of each value. It recognizes enums by their form, since
+ * codegen uses its own copy of the graphql module.
+ */
 export function wireWords(): Record<string, Record<string, string>> {
   const words: Record<string, Record<string, string>> = {};
   for (const type of Object.values(schema.getTypeMap())) {

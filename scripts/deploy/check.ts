@@ -1,7 +1,7 @@
 /**
  * `npm run deploy:check`: builds the image and runs it, runs the tests of deploy/, and restarts two relays behind each
- * proxy under load. Says of each step what it did, or what this machine lacks for it. `--without-image` leaves the image
- * out, which takes minutes; the restarts are then of relays of this checkout.
+ * proxy under load. It says of each step what it did, or what this machine lacks for it. `--without-image` skips the
+ * image, which takes minutes; it then restarts relays of this checkout.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ import { runTests } from './tests.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAMES = Object.keys(PROXIES) as ProxyName[];
-/** What the tests of deploy/ use where it is installed. */
+/** The programs that the tests of deploy/ use where they are installed. */
 const PROGRAMS = ['nginx', 'haproxy', 'caddy', 'promtool', 'kubectl', 'systemd-analyze', 'redis-server'];
 
 const { values } = parseArgs({ options: { 'without-image': { type: 'boolean', default: false } } });

@@ -1,4 +1,4 @@
-/** Builds deploy/Dockerfile with buildah, without a daemon, on a base of Debian packages. */
+/** Builds deploy/Dockerfile with buildah, without a daemon, on a base image made of Debian packages. */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -27,10 +27,13 @@ const INSPECTED = z.object({
 });
 export type ImageConfig = z.infer<typeof INSPECTED>['OCIv1']['config'];
 
-/** `root`: the folder where the file system of a container of the image is mounted. */
+/** A built image. `root`: the folder where the file system of a container of the image is mounted. */
 export type BuiltImage = { readonly config: ImageConfig; readonly root: string; readonly size: string };
 
-/** Builds the image and mounts it. `folder` takes everything, layers included. Throws CannotRun if tools are missing. */
+/**
+ * Builds the image and mounts it. Everything is written below `folder`, layers included. Throws CannotRun if tools are
+ * missing.
+ */
 export function buildImage(folder: string, say: Say): BuiltImage {
   const missing = ['buildah', 'mmdebstrap'].filter((name) => find(name) === null);
   if (process.platform !== 'linux' || process.getuid?.() !== 0) throw new CannotRun('it needs Linux and root');
@@ -67,7 +70,7 @@ export function discardImages(folder: string): void {
   buildah('rmi', '--all', '--force');
 }
 
-/** Runs buildah with all of its state in this folder. */
+/** Returns a function that runs buildah with all of its state in this folder. */
 function buildahIn(folder: string): (...args: readonly string[]) => string {
   const state = ['--root', join(folder, 'layers'), '--runroot', join(folder, 'run')];
   const works = (driver: string): boolean => {
@@ -78,12 +81,15 @@ function buildahIn(folder: string): (...args: readonly string[]) => string {
       return false;
     }
   };
-  // vfs works on every file system and copies each layer; overlay is several times faster.
+  // The driver vfs works on every file system and copies each layer; overlay is several times faster.
   const driver = works('overlay') ? 'overlay' : 'vfs';
   return (...args) => output('buildah', [...state, '--storage-driver', driver, ...args]);
 }
 
-/** What the official image of Node has: a small Debian, Node and npm; and tini, so that nothing is installed later. */
+/**
+ * Makes a base image with what the official image of Node has (a small Debian, Node and npm), and with tini, so that
+ * the build installs nothing.
+ */
 function makeBase(context: string): void {
   const packages = 'libstdc++6,libgcc-s1,ca-certificates,tini';
   output('mmdebstrap', ['--quiet', '--variant=essential', `--include=${packages}`, SUITE, join(context, 'base.tar')]);
@@ -103,7 +109,10 @@ function makeBase(context: string): void {
   writeFileSync(join(context, 'Dockerfile'), `${lines.join('\n')}\n`);
 }
 
-/** The npm settings of this machine, for the build only: they are mounted and never copied into the image. */
+/**
+ * Writes the npm settings of this machine to a file for the build only. The file is mounted and never copied into the
+ * image.
+ */
 function npmSettings(folder: string): string {
   const own = join(homedir(), '.npmrc');
   const lines = [

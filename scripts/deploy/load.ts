@@ -1,4 +1,7 @@
-/** A steady load of commands through one address: clients that run them, and callers that repeat what was refused. */
+/**
+ * Puts a steady load of commands on the relays behind one address: clients that run the commands, and callers that
+ * repeat what was refused.
+ */
 import { createHttpCaller, CallerError, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 
@@ -9,16 +12,18 @@ export type LoadOptions = {
   readonly url: string;
   readonly token: () => Promise<string>;
   readonly clients: number;
-  /** Callers, each of which has one command at a time. */
+  /** The number of callers. Each has one command at a time. */
   readonly callers: number;
 };
 
 export type LoadFigures = {
   /** The number of commands by their outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
-  /** How often a relay or the proxy refused a command that the caller then repeated under the same id, by code. */
+  /**
+   * The number of refusals by a relay or by the proxy, by code. The caller then repeated the command under the same id.
+   */
   readonly refusals: Readonly<Record<string, number>>;
-  /** Commands that a client ran more than once. */
+  /** The number of commands that a client ran more than once. */
   readonly ranTwice: number;
 };
 
@@ -27,9 +32,9 @@ export type Load = AsyncDisposable & {
   readonly ended: number;
   /** Resolves when this many more commands have ended. */
   more(count: number): Promise<void>;
-  /** Starts a command on each client that runs until `release` is called. Resolves when all of them run. */
+  /** Starts a command on each client, which runs until `release` is called. Resolves when all of them run. */
   hold(): Promise<{ readonly release: () => void; readonly ended: Promise<void> }>;
-  /** Lets the callers finish their commands and resolves with what became of all. */
+  /** Lets the callers finish their commands, and resolves with what became of all commands. */
   finish(): Promise<LoadFigures>;
 };
 
@@ -78,7 +83,7 @@ class RunningLoad implements Load {
 
   call(callers: number): void {
     this.#calling = Promise.all(Array.from({ length: callers }, (_, i) => this.#callOn(i)));
-    // A failure is reported by `finish`.
+    // `finish` reports a failure.
     this.#calling.catch(() => {});
   }
 
@@ -131,7 +136,10 @@ class RunningLoad implements Load {
       await this.#untilEnded(i % this.#runtimes.length, 'work', crypto.randomUUID());
   }
 
-  /** Repeats a refused command under its id, and waits on for one whose wait its relay ended. */
+  /**
+   * Awaits the end of a command. It repeats a refused command under its id, and waits again for one whose relay ended
+   * the wait.
+   */
   async #untilEnded(client: number, action: string, commandId: string): Promise<void> {
     const target = { userId: USER, clientId: `client-${client}`, action };
     let answer: Invocation | null = null;
@@ -152,7 +160,7 @@ class RunningLoad implements Load {
   }
 }
 
-/** What a caller does with `Retry-After`. */
+/** Waits as long as `Retry-After` asks for. */
 function afterMs(ms: number): Promise<void> {
   return new Promise((done) => setTimeout(done, ms));
 }

@@ -1,4 +1,4 @@
-/** A relay as a process of its own, which can be stopped as a service manager does and started again on its port. */
+/** Runs a relay in its own process, which can be stopped as a service manager does and started again on its port. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -7,14 +7,17 @@ import { createInterface } from 'node:readline';
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
 const KEPT_CHARS = 4_000;
 
-/** The program and its arguments that run `callboard serve --json`, such as a command that runs it in a container. */
+/**
+ * Returns the program and the arguments that run `callboard serve --json`, such as a command that runs it in a
+ * container.
+ */
 export type ServeCommand = (env: Readonly<Record<string, string>>) => {
   readonly program: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** Runs the relay of this checkout. */
+/** Returns the command that runs the relay of this checkout. */
 export const ofCheckout: ServeCommand = (env) => ({
   program: process.execPath,
   args: [BIN, 'serve', '--json'],
@@ -23,16 +26,16 @@ export const ofCheckout: ServeCommand = (env) => ({
 
 export type RelayProcess = AsyncDisposable & {
   readonly pid: number;
-  /** Sends SIGTERM. */
+  /** Sends SIGTERM to the relay. */
   stop(): Stopping;
-  /** The last lines of its log, for error messages. */
+  /** The last lines of the relay's log, for error messages. */
   readonly output: string;
 };
 
 export type Stopping = {
   /** Resolves when the relay says that it drains. */
   readonly draining: Promise<void>;
-  /** Resolves with the exit code; null if a signal ended it. */
+  /** Resolves with the exit code; null if a signal ended the relay. */
   readonly ended: Promise<number | null>;
 };
 

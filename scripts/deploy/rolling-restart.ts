@@ -1,4 +1,6 @@
-/** Two relays behind a proxy of deploy/proxies, restarted one after another while commands and events go on. */
+/**
+ * Restarts two relays behind a proxy of deploy/proxies one after another, while commands run and events are published.
+ */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { signToken } from '../../src/http/token.ts';
 import { freePort, startRedis } from '../../test/kit/redis.ts';
@@ -12,23 +14,23 @@ import { openAudience, type Audience } from './viewers.ts';
 const SECRET = 'a secret of the tests, long enough for HS256';
 const ADMIN = 'admin-token-of-the-rolling-restart';
 const NODES = ['a', 'b'] as const;
-/** Between restarts, so many commands have to end. */
+/** The number of commands that must end between two restarts. */
 const COMMANDS = 50;
 const VIEWERS = 3;
-/** How long all restarts together may take: several times what they take on a slow machine. */
+/** The time limit of all restarts together, in milliseconds: several times what they take on a slow machine. */
 const LIMIT_MS = 240_000;
 
 export type RestartFigures = LoadFigures & {
   /** The exit code of each relay that was stopped. */
   readonly exits: readonly (number | null)[];
-  /** For each viewer: how often its stream was live again, and how many gaps it was told. */
+  /** For each viewer, how often its stream became live again, and how many gaps the relay reported to it. */
   readonly viewers: readonly { readonly reconnects: number; readonly gaps: number }[];
 };
 
 export type RestartOptions = {
-  /** What runs a relay; by default the relay of the checkout. */
+  /** The command that runs a relay; by default the relay of the checkout. */
   readonly serve?: ServeCommand;
-  /** Receives each step, with the time since the start. */
+  /** Receives the text of each step, with the time since the start. */
   readonly say?: Say;
 };
 
@@ -120,7 +122,7 @@ function token(): Promise<string> {
   return signToken({ secret: SECRET, user: 'alice', scopes, ttlSeconds: 3600, now: Date.now() });
 }
 
-/** Throws unless the relay itself, past the proxy, is ready. It is ready as soon as it listens. */
+/** Throws unless the relay itself, without the proxy, is ready. A relay is ready as soon as it listens. */
 async function requireReady(port: number): Promise<void> {
   const { status } = await fetch(`http://127.0.0.1:${port}/readyz`);
   if (status !== 200) throw new Error(`a relay listens and /readyz answers ${status}`);

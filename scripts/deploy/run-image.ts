@@ -1,4 +1,4 @@
-/** Runs programs of the built image as its user on a root file system that cannot be written. */
+/** Runs programs of the built image as the image's user, on a root file system that is read-only. */
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
 import { readFileSync } from 'node:fs';
@@ -10,12 +10,13 @@ import { startRelayProcess, type RelayProcess, type ServeCommand } from './relay
 import type { Say } from './steps.ts';
 
 const SECRET = 'a secret of the check, long enough for HS256';
-/** The commands that run when the relay is stopped, each on a client of its own. */
+/** The number of commands that run when the relay is stopped, each on a client of its own. */
 const RUNNING = 3;
 
 /**
- * A mount namespace of its own, in which the root is mounted read-only. Each program replaces the one before, so a
- * signal reaches the image's entry point. Arguments: the root, its user, its folder, and the program.
+ * A shell script that runs a program in a new mount namespace, in which the root is mounted read-only. Each program
+ * replaces the one before, so a signal reaches the image's entry point. Arguments: the root, its user, its folder, and
+ * the program.
  */
 const SCRIPT = `set -e
 root=$1 user=$2 folder=$3; shift 3
@@ -35,7 +36,7 @@ function environmentOf({ config }: BuiltImage): Record<string, string> {
   );
 }
 
-/** The image's entry point and command, in place of the relay of the checkout. */
+/** Returns the image's entry point and command, in place of the relay of the checkout. */
 export function ofImage(image: BuiltImage): ServeCommand {
   return (env) => ({
     ...inImage(image, [...image.config.Entrypoint, ...image.config.Cmd, '--json']),
@@ -60,7 +61,7 @@ export async function tryImage(image: BuiltImage, say: Say): Promise<void> {
     CALLBOARD_SECRET: SECRET,
     CALLBOARD_ADMIN_TOKEN: 'admin-token-of-the-check',
   };
-  // /tmp may be written by everybody, so only a read-only root refuses this.
+  // Every user may write to /tmp, so only a read-only root refuses this.
   const touched = run('touch', '/tmp/probe');
   if (!touched.stderr.includes('Read-only file system')) throw new Error(`the root can be written: ${touched.stderr}`);
   say('root file system: read-only');
@@ -80,7 +81,7 @@ export async function tryImage(image: BuiltImage, say: Say): Promise<void> {
   await stopWhileCommandsRun(relay, { url: `http://127.0.0.1:${port}`, say });
 }
 
-/** A stop must let the commands that run end, and must then end the process with 0. */
+/** Throws unless a stopped relay lets the running commands end, and then exits with 0. */
 async function stopWhileCommandsRun(
   relay: RelayProcess,
   { url, say }: { readonly url: string; readonly say: Say },

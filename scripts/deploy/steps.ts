@@ -1,7 +1,7 @@
-/** Runs the steps of `npm run deploy:check` one after another, and says what each did or why it could not run. */
+/** Runs the steps of `npm run deploy:check` one after another, and says what each did, or why it could not run. */
 import { spawnSync } from 'node:child_process';
 
-/** Thrown by a step that this machine cannot run; the message says why. It is no failure. */
+/** The error of a step that this machine cannot run. Its message says why. It does not count as a failure. */
 export class CannotRun extends Error {}
 
 export type Say = (line: string) => void;
@@ -10,7 +10,7 @@ export class Steps {
   readonly #rows: { readonly name: string; readonly result: string }[] = [];
   #failed = false;
 
-  /** Runs a step; returns what it returns, or null if it failed or could not run. */
+  /** Runs a step and returns its result, or null if it failed or could not run. */
   async run<T>(name: string, act: (say: Say) => Promise<T>): Promise<T | null> {
     const startedAt = Date.now();
     write(`\n== ${name}`);
@@ -39,7 +39,7 @@ export class Steps {
   }
 }
 
-/** Runs a program and returns its standard output. Throws what it wrote if it fails. */
+/** Runs a program and returns its standard output. If the program fails, throws an error with what it wrote. */
 export function output(program: string, args: readonly string[], cwd?: string): string {
   const { status, stdout, stderr, error } = spawnSync(program, [...args], {
     ...(cwd !== undefined && { cwd }),

@@ -1,4 +1,4 @@
-/** Runs the tests of deploy/ and says which passed and which were left out. */
+/** Runs the tests of deploy/ and says which passed and which were skipped. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const REPORT = z.object({
 });
 const TESTS = ['test/deploy/', 'test/cli/activated-socket.test.ts'];
 
-/** Throws the output of the run if a test fails. */
+/** Runs the tests. Throws an error with their output if one fails. */
 export function runTests(root: string, say: Say): void {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-tests-'));
   const report = join(folder, 'report.json');

@@ -1,4 +1,4 @@
-/** Viewers of a cooperative site, which report whether their stream broke and which events they got about it. */
+/** Runs viewers of a cooperative site, and records which events they received and whether their streams broke. */
 import { createSiteEventPublisher } from '../../src/clients/host/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { CooperativeSiteBrowserClient } from '../../src/clients/site/index.ts';
@@ -7,9 +7,9 @@ const SITE = 'board';
 const EVENT = 'site_changed';
 
 export type Viewer = {
-  /** How often its stream became live. */
+  /** The number of times that the viewer's stream became live. */
   readonly lives: number;
-  /** Resolves when its stream is live. */
+  /** Resolves when the viewer's stream is live. */
   live(): Promise<void>;
   readonly gaps: number;
   /** Resolves when the viewer has received an event with this data. */
@@ -20,7 +20,7 @@ export type Audience = AsyncDisposable & {
   readonly viewers: readonly Viewer[];
   /**
    * Publishes one event as soon as the site's host is connected and every stream is live. Resolves when all viewers
-   * received it; rejects if a stream ended for good.
+   * have received it. Rejects if a stream ended for good.
    */
   reachAll(): Promise<void>;
 };
@@ -67,7 +67,7 @@ export async function openAudience({ url, token, count }: AudienceOptions): Prom
   };
 }
 
-/** `done` settles when the stream ends for good, which only an abort does in order. */
+/** A viewer and its stream. `done` settles when the stream ends for good; it resolves only after an abort. */
 type Watching = { readonly viewer: Viewer; readonly done: Promise<void> };
 
 function watch(url: string, session: { sessionId: string; token: string }, signal: AbortSignal): Watching {
@@ -81,7 +81,7 @@ function watch(url: string, session: { sessionId: string; token: string }, signa
   };
   const seen = { lives: 0, gaps: 0 };
   const onStatus = (status: string): void => {
-    // After each break there is a new promise.
+    // Each break of the stream needs a new promise.
     if (status === 'waiting') live = Promise.withResolvers<void>();
     if (status !== 'live') return;
     seen.lives += 1;
@@ -104,7 +104,7 @@ function watch(url: string, session: { sessionId: string; token: string }, signa
     received: (data) => arrival(data).promise,
   };
   const done = follow();
-  // A failure is reported by `reachAll`.
+  // `reachAll` reports a failure.
   done.catch(() => {});
   return { viewer, done };
 }

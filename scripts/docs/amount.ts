@@ -14,7 +14,10 @@ const UNITS = {
   ],
 } as const;
 
-/** A number with the largest unit that leaves it whole, such as `16 KiB`. The name says the unit: `_MS`, `_SECONDS`, `BYTES`. */
+/**
+ * Writes a number with the largest unit that leaves it whole, such as `16 KiB`. The setting's name says the unit:
+ * `_MS`, `_SECONDS`, `BYTES`.
+ */
 export function amount(name: string, value: number): string {
   if (/_SECONDS$/.test(name)) return inUnits(value * 1000, UNITS.ms, 'ms');
   if (/_MS$/.test(name)) return inUnits(value, UNITS.ms, 'ms');

@@ -1,10 +1,10 @@
-/** The generated part of docs/cli.md: every verb of operators, from the table of verbs. */
+/** Writes the generated part of docs/cli.md: every verb of operators, from the table of verbs. */
 import { usageOfArgs } from '../../src/cli/operator/command.ts';
 import type { Verb } from '../../src/cli/operator/verb.ts';
 import { VERBS } from '../../src/cli/operator/verbs/table.ts';
 import { table } from './table.ts';
 
-/** Markdown with one table of all verbs. */
+/** Returns Markdown with one table of all verbs. */
 export function commandsPart(): string {
   const rows = VERBS.map((verb) => [
     `\`${[verb.name, usageOfArgs(verb)].join(' ').trim()}\``,

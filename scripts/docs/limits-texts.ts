@@ -1,4 +1,7 @@
-/** What each bound of core/limits.ts bounds, in the order of docs/limits.md. Bounds that only tune the relay are left out. */
+/**
+ * The text of each limit of core/limits.ts in docs/limits.md, in the order of that page. Limits that only tune the
+ * relay are left out.
+ */
 export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'Pages and answers': {
     PAGE_DEFAULT: 'rows of a page, by default',

@@ -1,4 +1,4 @@
-/** The generated part of docs/limits.md: the bounds of core/limits.ts, by what they bound. */
+/** Writes the generated part of docs/limits.md: the limits of core/limits.ts, grouped by what they limit. */
 import * as limits from '../../src/core/limits.ts';
 import { amount } from './amount.ts';
 import { LIMIT_TEXTS } from './limits-texts.ts';
@@ -8,7 +8,7 @@ type Bound = number | { readonly default: number; readonly min: number; readonly
 
 const BOUNDS: Readonly<Record<string, unknown>> = { ...limits };
 
-/** Markdown with one table for each group of limits. Throws if a text describes a limit that does not exist. */
+/** Returns Markdown with one table for each group of limits. Throws if a text describes a limit that does not exist. */
 export function limitsPart(): string {
   return Object.entries(LIMIT_TEXTS)
     .map(([title, texts]) => {

@@ -1,4 +1,4 @@
-/** The generated part of docs/operating.md: every metric of the relay, from the list of metrics. */
+/** Writes the generated part of docs/operating.md: every metric of the relay, from the list of metrics. */
 import { METRICS, type MetricType } from '../../src/core/metrics/list.ts';
 import { table } from './table.ts';
 
@@ -8,7 +8,7 @@ const TITLES: Readonly<Record<MetricType, string>> = {
   gauge: 'State, computed when it is read and, of those in `series`, every five seconds',
 };
 
-/** Markdown with one table for each type of metric. */
+/** Returns Markdown with one table for each type of metric. */
 export function metricsPart(): string {
   return Object.entries(TITLES)
     .map(([type, title]) => {

@@ -1,4 +1,4 @@
-/** The pages of docs/ with a generated part, and the text that each of them should have. */
+/** Lists the pages of docs/ that have a generated part, and the text that each of them should have. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { commandsPart } from './commands.ts';
@@ -23,7 +23,7 @@ export type GeneratedPage = {
   readonly now: string;
 };
 
-/** Each page with a generated part: its path, its text as the code would have it, and its text now. */
+/** Returns each page with a generated part: its path, its text as the code would have it, and its text now. */
 export function generatedPages(): readonly GeneratedPage[] {
   return PARTS.map(({ page, part }) => {
     const file = fileURLToPath(new URL(`../../${page}`, import.meta.url));

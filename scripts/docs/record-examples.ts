@@ -1,7 +1,7 @@
 /**
- * Records the examples of the OpenAPI document from a relay: `node scripts/docs/record-examples.ts`. The examples
- * contain ids and times of the recorded run, so record them only when an answer changes its form. A test checks that
- * they fit the document.
+ * Records the examples of the OpenAPI document from a running relay: `node scripts/docs/record-examples.ts`. The
+ * examples contain ids and times of the recorded run, so record them only when an answer changes its form. A test
+ * checks that the examples fit the document.
  */
 import { writeFileSync } from 'node:fs';
 import { createCallboard } from '../../src/callboard.ts';
@@ -182,7 +182,8 @@ const parameters = {
   ...{ min_age_ms: 5000, limit: 100, admitted_after: '2026-01-31T12:00:00Z', after_time: '2026-01-31T12:00:00Z' },
 };
 const file = { parameters, operations };
-// The tokens belong to ended sessions and are worthless; they are replaced all the same.
+// The tokens belong to ended sessions and are worthless. They are replaced anyway, so that the document contains no
+// token.
 const text = JSON.stringify(
   file,
   (name, value: unknown) => (name === 'token' || name === 'ticket' ? 'shown-only-once' : value),

@@ -4,7 +4,10 @@ import type { SettingName } from '../../src/settings.ts';
 
 type OwnSetting = Exclude<SettingName, (typeof SETTINGS_OF_SHARE)[keyof typeof SETTINGS_OF_SHARE][number]>;
 
-/** What each setting does, in the order of docs/settings.md. Settings of shares are described by their shares. */
+/**
+ * The sentences by group and setting, in the order of docs/settings.md. The settings of a share are described with the
+ * share.
+ */
 export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnSetting, string>>>>> = {
   Listening: {
     HOST: 'the address to listen on; credentials are required for every address except loopback',

@@ -1,4 +1,7 @@
-/** The generated part of docs/settings.md: every setting with its default and its range, from the settings' schema. */
+/**
+ * Writes the generated part of docs/settings.md: every setting with its default and its range, from the settings'
+ * schema.
+ */
 import { z } from 'zod';
 import { SHARE_BOUNDS, SHARE_NAMES } from '../../src/core/shares/bounds.ts';
 import { FILE_SETTINGS } from '../../src/settings-files.ts';
@@ -8,7 +11,7 @@ import { amount } from './amount.ts';
 import { SETTING_TEXTS } from './settings-texts.ts';
 import { table } from './table.ts';
 
-/** Markdown with one table for each group of settings, and one for the shares. */
+/** Returns Markdown with one table for each group of settings, and one for the shares. */
 export function settingsPart(): string {
   const groups = Object.entries(SETTING_TEXTS).map(([title, texts]) => {
     const rows = Object.entries(texts).map(([name, text]) => (isSettingName(name) ? settingRow(name, text) : []));
@@ -17,7 +20,7 @@ export function settingsPart(): string {
   return [...groups, `## Shares\n\n${sharesTable()}`].join('\n\n');
 }
 
-/** The settings that settingsPart describes. */
+/** Returns the names of the settings that settingsPart describes. */
 export function describedSettings(): readonly string[] {
   const own = Object.values(SETTING_TEXTS).flatMap((texts) => Object.keys(texts));
   return [...own, ...Object.values(SETTINGS_OF_SHARE).flatMap((pair) => pair.filter((name) => name !== null))];

@@ -1,15 +1,15 @@
-/** The Grafana dashboard of a deployment, in Grafana's classic JSON. Its panels follow the list of metrics. */
+/** Writes the Grafana dashboard of a deployment, in Grafana's classic JSON. Its panels follow the list of metrics. */
 import { checkGroups, GROUPS } from './groups.ts';
 import { OVERVIEW, panelOf, PROCESS, type Panel } from './panels.ts';
 
-/** Grafana's grid is 24 columns wide. */
+/** The width of Grafana's grid, in columns. */
 const COLUMNS = 24;
 const SIZES = { timeseries: { w: 8, h: 7 }, stat: { w: 3, h: 4 } } as const;
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' };
 
 type Row = { readonly title: string; readonly panels: readonly Panel[] };
 
-/** The whole dashboard as JSON text, with a line feed at its end. The same metrics yield the same text. */
+/** Returns the whole dashboard as JSON text, with a line feed at its end. The same metrics yield the same text. */
 export function dashboardText(): string {
   checkGroups();
   const rows: readonly Row[] = [
@@ -51,7 +51,7 @@ function queryVariable(name: string, label: string, query: string, all: boolean)
   return { name, label, type: 'query', datasource: DATASOURCE, query, refresh: 2, sort: 1, hide: 0, ...choice };
 }
 
-/** Rows from top to bottom; the panels of each from left to right. */
+/** Returns the panels with their positions: rows from top to bottom, the panels of each row from left to right. */
 function panelsOf(rows: readonly Row[]): readonly object[] {
   const placed: object[] = [];
   let y = 0;

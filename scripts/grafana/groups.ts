@@ -1,4 +1,4 @@
-/** How the metrics of a relay are grouped on the dashboard. Every metric is in exactly one group. */
+/** Groups the metrics of a relay for the dashboard. Every metric is in exactly one group. */
 import { COUNTER_NAMES, GAUGE_NAMES, HISTOGRAM_NAMES, type MetricName } from '../../src/core/metrics.ts';
 
 export type MetricGroup = { readonly title: string; readonly metrics: readonly MetricName[] };

@@ -1,4 +1,4 @@
-/** The panels of the dashboard: what each shows, as PromQL. Their places on the page are in `dashboard.ts`. */
+/** The panels of the dashboard: what each shows, as PromQL. `dashboard.ts` decides their positions. */
 import { METRICS, type MetricText } from '../../src/core/metrics/list.ts';
 import type { GaugeName, MetricName } from '../../src/core/metrics.ts';
 
@@ -15,7 +15,10 @@ export type Panel = {
 const OWN = '{job="$job", instance=~"$instance"}';
 const RATE = '[$__rate_interval]';
 
-/** Gauges that have the same value on each node, since they show the deployment: the maximum is shown, not each. */
+/**
+ * The gauges that describe the whole deployment, so that each node reports the same value. The dashboard shows the
+ * maximum.
+ */
 const OF_DEPLOYMENT: ReadonlySet<MetricName> = new Set<GaugeName>([
   'waiters',
   'oldest_wait_seconds',
@@ -25,7 +28,7 @@ const OF_DEPLOYMENT: ReadonlySet<MetricName> = new Set<GaugeName>([
   'nodes',
 ]);
 
-/** A panel of one metric, by its type and label. */
+/** Returns the panel of one metric, by the metric's type and label. */
 export function panelOf(name: MetricName): Panel {
   const text = METRICS.find(({ exposedName }) => exposedName.replace(/^callboard_|_total$/g, '') === name);
   if (!text) throw new Error(`The list of metrics has no ${name}.`);
@@ -85,7 +88,7 @@ const process = (title: string, unit: Unit, metric: string, description: string)
 const shareOf = (outcome: string): string =>
   `(sum(rate(callboard_commands_ended_total{job="$job", instance=~"$instance", outcome="${outcome}"}${RATE})) or vector(0)) / sum(rate(callboard_commands_ended_total${OWN}${RATE}))`;
 
-/** What an operator looks at first. */
+/** The panels that an operator looks at first. */
 export const OVERVIEW: readonly Panel[] = [
   stat('Relays that answer', 'short', 'sum(up{job="$job"})', 'Relays that Prometheus can scrape.'),
   stat('Relays that are ready', 'short', `sum(callboard_ready${OWN})`, 'Relays that take new links and commands.'),
@@ -97,7 +100,7 @@ export const OVERVIEW: readonly Panel[] = [
   stat('Oldest wait', 's', `max(callboard_oldest_wait_seconds${OWN})`, 'Age of the oldest pending RPC.'),
 ];
 
-/** The processes of the relays, which prom-client measures. */
+/** The panels about the relays' processes, whose metrics come from prom-client. */
 export const PROCESS: readonly Panel[] = [
   process('CPU', 'percentunit', `rate(process_cpu_seconds_total${OWN}${RATE})`, 'Processor time: 100 % is one core.'),
   process('Memory', 'bytes', `process_resident_memory_bytes${OWN}`, 'Resident memory of the process.'),

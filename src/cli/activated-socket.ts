@@ -1,12 +1,13 @@
 /** Finds the listening socket that a service manager such as systemd passes to the process. */
 import { UsageError } from './io.ts';
 
-/** The first file descriptor that a service manager passes (sd_listen_fds). */
+/** The number of the first file descriptor that a service manager passes. systemd's sd_listen_fds defines it. */
 const FIRST_FD = 3;
 
 /**
- * The listening socket that a service manager such as systemd passed to this process, by LISTEN_PID and LISTEN_FDS; null
- * if it passed none. Throws UsageError if it passed several, because a relay listens on one.
+ * Returns the file descriptor of the listening socket that a service manager such as systemd passed to this process.
+ * LISTEN_PID and LISTEN_FDS describe it. Returns null if none was passed. Throws UsageError if several were passed,
+ * because a relay listens on one socket.
  */
 export function activatedSocket(env: Readonly<Record<string, string | undefined>>, pid: number): number | null {
   const { LISTEN_PID, LISTEN_FDS } = env;

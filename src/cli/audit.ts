@@ -6,14 +6,15 @@ import { ChainVerifier, type ChainReport } from '../core/audit/verify.ts';
 import { splitFlags } from './flags.ts';
 import { UsageError, type Io } from './io.ts';
 
-/** The chain is broken. The process exits with code 1. */
+/** The error for an audit chain that is broken. The process exits with code 1. */
 export class AuditError extends Error {
   override readonly name = 'AuditError';
 }
 
 /**
- * Verifies a file (`--file`, default AUDIT_FILE) or the chain of a running relay (`--url`, with the token of an
- * administrator in CALLBOARD_TOKEN), with the keys of these settings. Prints the first row that is wrong.
+ * Verifies the chain of an audit file (`--file`, by default AUDIT_FILE), or the chain of a running relay (`--url`, with
+ * the token of an administrator in CALLBOARD_TOKEN). It uses the audit keys of these settings. Prints the first row
+ * that is wrong.
  */
 export async function audit([verb, ...argv]: readonly string[], io: Io): Promise<void> {
   if (verb !== 'verify') throw new UsageError('audit: expected "verify"');
@@ -47,7 +48,7 @@ function readOrFail(path: string): ReturnType<typeof readAuditFile> {
 }
 
 const CHAIN = 'query ($after: Int!) { auditChain(afterSeq: $after) { lines lastSeq } }';
-/** How long the relay may take to answer, in milliseconds. */
+/** The longest time that the relay may take to answer, in milliseconds. */
 const ANSWER_MS = 30_000;
 
 async function addFromRelay(
@@ -57,7 +58,8 @@ async function addFromRelay(
   for (let after: number | null = 0; after !== null;) {
     const part: ChainPart = await readPart(relay, after);
     for (const line of part.lines) verifier.add(line);
-    // A row that was written by hand may have a lower number, after which the same rows would follow for ever.
+    // A forged row may have a lower number than the rows before it. Reading on from it would return the same rows for
+    // ever.
     after = part.lastSeq !== null && part.lastSeq > after ? part.lastSeq : null;
   }
 }

@@ -1,4 +1,4 @@
-/** The command `callboard console`: prints a link that signs an operator in to the console, once. */
+/** The command `callboard console`: prints a link with which an operator signs in to the console. A link works once. */
 import { userInfo } from 'node:os';
 import { readConfig, type Config } from '../config.ts';
 import { canonicalUser } from '../core/ids.ts';
@@ -8,7 +8,8 @@ import { splitFlags } from './flags.ts';
 import { UsageError, type Io } from './io.ts';
 
 /**
- * Prints a link that any node of the deployment accepts. The operator's name goes into the audit and into the token.
+ * Prints a sign-in link that any node of the deployment accepts. The operator's name is recorded in the audit and in
+ * the token.
  */
 export async function consoleLink(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--url', '--name'] });
@@ -25,7 +26,7 @@ export async function consoleLink(argv: readonly string[], io: Io): Promise<void
   io.complain(`It signs ${name} in as an administrator, once, within ${SIGN_IN_TICKET_SECONDS} seconds.\n`);
 }
 
-/** The address of the relay with these settings, as seen from this machine. */
+/** Returns the address of the relay with these settings, as seen from this machine. */
 function addressOf({ host, port, basePath, tls }: Config): string {
   const known = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `${tls ? 'https' : 'http'}://${known.includes(':') ? `[${known}]` : known}:${port}${basePath}`;

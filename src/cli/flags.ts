@@ -1,12 +1,12 @@
-/** Separates the flags of a command from those that are settings of the relay. */
+/** Separates the flags of a command from the flags that are settings of the relay. */
 import { UsageError } from './io.ts';
 
 export type Split = { readonly own: ReadonlyMap<string, string>; readonly rest: readonly string[] };
 
 /**
- * Separates a command's own flags from the other arguments, which are then read as settings. Flags in `values` are
- * written `--user alice` or `--user=alice`; flags in `switches` have no value. Throws UsageError when a value is
- * missing.
+ * Separates a command's own flags from its other arguments, which the caller then reads as settings. Flags named in
+ * `values` are written `--user alice` or `--user=alice`. Flags named in `switches` have no value. Throws UsageError
+ * when a value is missing.
  */
 export function splitFlags(
   argv: readonly string[],

@@ -1,4 +1,4 @@
-/** What `callboard serve` prints when it begins to listen. */
+/** Writes the text that `callboard serve` prints when it begins to listen. */
 import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
 import { TRIAL_USER, type Credentials } from './trial.ts';
@@ -8,13 +8,13 @@ export type Started = {
   readonly mode: string;
   readonly nodeId: string;
   readonly credentials: Credentials | null;
-  /** The code that signs the editor in, once; null: it asks for a token. */
+  /** The one-time code that signs the user in to the GraphQL editor. Null: the editor asks for a token. */
   readonly code: string | null;
-  /** The code that signs the console in, once; null: it asks for a token. */
+  /** The one-time code that signs the operator in to the console. Null: the console asks for a token. */
   readonly consoleCode: string | null;
 };
 
-/** One line of JSON, for programs that start a relay. */
+/** Returns one line of JSON for programs that start a relay. */
 export function jsonLine({ url, credentials }: Started): string {
   const generated = credentials && {
     admin_token: credentials.adminToken,
@@ -24,7 +24,7 @@ export function jsonLine({ url, credentials }: Started): string {
   return `${JSON.stringify({ event: 'listening', url, ...generated })}\n`;
 }
 
-/** Text for a person: what to open, and commands that work as they are pasted. */
+/** Returns the text for a person: what to open, and commands that work as they are pasted. */
 export function greeting(started: Started): string {
   const { url, mode, nodeId, credentials, code, consoleCode } = started;
   const editor = code === null ? `${url}/graphql` : `${url}/graphql#code=${code}`;
@@ -64,7 +64,7 @@ curl -H "authorization: Bearer $ADMIN" ${url}/connections
 `;
 }
 
-/** A command that runs a client. Its lines contain no single quotes. */
+/** Returns a shell command that runs a client. Its lines contain no single quotes. */
 function client(url: string): string {
   return `${nodeCommand()} --input-type=module -e '
 import { env } from "node:process";
@@ -76,12 +76,15 @@ runtime.handle("notes.add", { summary: "Adds a note" }, ({ text }) => ({ added: 
 runtime.connect();'`;
 }
 
-/** How a shell in this folder starts the Node that runs this process. */
+/** Returns how a shell in this folder starts the same Node that runs this process. */
 function nodeCommand(): string {
   return process.execPath.includes(`${sep}node_modules${sep}`) ? 'npx node' : 'node';
 }
 
-/** How a program in this folder imports the runtime: by its name, or by its address where the package is not installed. */
+/**
+ * Returns how a program in this folder imports the client runtime: by its package name, or by its file address where
+ * the package is not installed.
+ */
 function runtimeSpecifier(): string {
   const name = 'callboard/runtime';
   try {

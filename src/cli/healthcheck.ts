@@ -1,4 +1,4 @@
-/** The command `callboard healthcheck`. */
+/** The command `callboard healthcheck`: asks a relay on this machine whether it is ready. */
 import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
@@ -7,11 +7,11 @@ import { readConfig } from '../config.ts';
 import { splitFlags } from './flags.ts';
 import { UsageError, type Io } from './io.ts';
 
-/** The default of `--within`, in milliseconds. */
+/** The default of `--within`: how long the relay may take to answer, in milliseconds. */
 const WITHIN_MS = 3_000;
 
 /**
- * Requests `/readyz` of the relay with these settings (host, port, base path) on this machine, and prints the answer.
+ * Requests `/readyz` from the relay with these settings (host, port, base path) on this machine, and prints the answer.
  * Made for health checks of containers whose images have no curl. Throws if the relay is not ready, or does not answer
  * within 3 s (`--within`).
  */
@@ -26,14 +26,14 @@ export async function healthcheck(argv: readonly string[], io: Io): Promise<void
   io.print(`${body}\n`);
 }
 
-/** The relay is not ready. The process exits with code 1. */
+/** The error for a relay that is not ready. The process exits with code 1. */
 export class HealthError extends Error {
   override readonly name = 'HealthError';
 }
 
 /**
- * The certificate is not verified: it names the relay's public host, and this request stays on the machine and carries
- * no secret.
+ * Requests a URL of the relay. It does not verify the certificate, because the certificate names the relay's public
+ * host. The request stays on this machine and carries no secret.
  */
 async function ask(url: string, within: number): Promise<{ readonly status: number; readonly body: string }> {
   const signal = AbortSignal.timeout(within);
@@ -48,7 +48,7 @@ async function ask(url: string, within: number): Promise<{ readonly status: numb
   }
 }
 
-/** A host that listens on all addresses is reached over loopback. */
+/** Returns a host that can be reached. A relay that listens on all addresses is reached over loopback. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::' || host === '[::]') return '[::1]';

@@ -1,8 +1,9 @@
+/** Writes the help of the command line: its commands, and the settings as flags. */
 import { NOUNS } from './operator/nouns.ts';
 import { FILE_SETTINGS } from '../settings-files.ts';
 import { SETTING_NAMES, SWITCHES } from '../settings.ts';
 
-/** The text that `callboard help` prints. */
+/** Returns the text that `callboard help` prints. */
 export function helpText(): string {
   const flags = SETTING_NAMES.map((name) => {
     const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;

@@ -1,7 +1,9 @@
-/** What commands of the command line may use of the process. A command uses nothing else of it. */
+/**
+ * What a command of the command line may use of the process: output, stop signals, a clock and questions to a person.
+ */
 import type { Clock } from '../clients/link/clock.ts';
 
-/** The parts of the process that a command may use; provided by bin.ts, or by tests. */
+/** The parts of the process that a command may use. bin.ts provides them; tests provide their own. */
 export type Io = {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Writes the output of a command to standard output. */
@@ -10,7 +12,7 @@ export type Io = {
   readonly complain: (text: string) => void;
   /** Registers a callback for the first stop signal; the second signal ends the process at once. */
   readonly onStop: (stop: () => void) => void;
-  /** The clock of the operators' commands. By default that of the system. */
+  /** The clock of the operators' commands. Absent: the system's clock. */
   readonly clock?: Clock;
   /** True: standard output is a terminal, whose screen may be cleared. */
   readonly screen?: boolean;
@@ -18,7 +20,7 @@ export type Io = {
   readonly ask?: (question: string) => Promise<string>;
 };
 
-/** Wrong usage of the command line. The process exits with code 2. */
+/** The error for wrong usage of the command line. The process exits with code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -1,4 +1,4 @@
-/** Chooses and runs a command of the command line. */
+/** Chooses the command that the arguments name, and runs it. */
 import { CallboardError } from '../core/errors.ts';
 import { VERSION } from '../version.ts';
 import { helpText } from './help.ts';
@@ -7,7 +7,7 @@ import { NOUNS } from './operator/nouns.ts';
 
 type Run = (argv: readonly string[], io: Io) => Promise<void>;
 
-/** Commands are loaded on demand, so that `token` does not load the server. */
+/** The commands of the relay, each loaded on demand, so that `token` does not load the server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   serve: async () => (await import('./serve.ts')).serve,
   demo: async () => (await import('./demo.ts')).demo,
@@ -19,7 +19,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   schema: async () => (await import('./schema.ts')).schema,
 };
 
-/** Words that a shell's completion proposes beside the verbs of operators. */
+/** The words that a shell's completion proposes as first word, beside the operators' commands. */
 const OTHERS = [...Object.keys(COMMANDS), 'help', 'version'];
 
 /**
@@ -44,12 +44,15 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** `audit verify` reads the settings of a relay; all else about the audit asks a relay. */
+/**
+ * Whether the arguments are a command for operators. `audit verify` is not: it reads the settings of a relay. Every
+ * other `audit` command asks a relay.
+ */
 function isOperators([noun = '', verb]: readonly string[]): boolean {
   return Object.hasOwn(NOUNS, noun) && !(noun === 'audit' && verb === 'verify');
 }
 
-/** Prints what may follow these words, one proposal a line. The scripts of `callboard completion` run it. */
+/** Prints the words that may follow these words, one proposal a line. The scripts of `callboard completion` run it. */
 async function complete(words: readonly string[], io: Io): Promise<number> {
   const { completions } = await import('./operator/app.ts');
   const found = await completions(words, io);

@@ -8,8 +8,8 @@ import type { RedactingLog } from '../platform/log.ts';
 import type { Io } from './io.ts';
 
 /**
- * How often the files are read, in milliseconds. Reading notices a new file however it was replaced, even by a symbolic
- * link.
+ * The time between two readings of the files, in milliseconds. Reading them notices a new file however it was replaced,
+ * even by a symbolic link.
  */
 const CHECK_MS = 5_000;
 
@@ -22,9 +22,9 @@ export type ReloadParts = {
 };
 
 /**
- * Checks every 5 s whether a file of the configuration has changed, and replaces the credentials and the certificate. A
- * faulty configuration is logged and changes nothing; the files are read again after their next change. Does nothing
- * without such files.
+ * Checks every 5 s whether a file of the configuration has changed, and then replaces the credentials and the
+ * certificate. A faulty configuration is logged and changes nothing; the files are read again after their next change.
+ * Does nothing if the configuration names no such file.
  */
 export function reloadOnChange(started: Config, { callboard, env, argv, clock, log }: ReloadParts): Cancel {
   if (started.files.length === 0) return () => {};
@@ -55,7 +55,7 @@ function contentOf(paths: readonly string[]): string {
   return JSON.stringify(paths.map(textOf));
 }
 
-/** Null: the file cannot be read, for example because it is just being replaced. */
+/** Returns the text of a file. Null: it cannot be read, for example because it is just being replaced. */
 function textOf(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');

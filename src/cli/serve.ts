@@ -1,4 +1,4 @@
-/** The command `callboard serve`. */
+/** The command `callboard serve`: runs a relay until it is stopped. */
 import { openCallboard, type Callboard } from '../callboard.ts';
 import { readConfig, secretsIn, type Config } from '../config.ts';
 import { DRAIN_MS } from '../core/limits.ts';
@@ -20,7 +20,7 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const config = readConfig(io.env, rest);
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config) });
   for (const warning of config.warnings) log.warn({}, warning);
-  // The warning is left out for a trial run with generated credentials, which keeps nothing anyway.
+  // A trial run with generated credentials gets no warning, because it keeps nothing anyway.
   if (config.redis === null && !config.audit.file && !config.generated)
     log.warn({}, 'the audit is kept in memory and is lost when the relay ends: set AUDIT_FILE to keep it');
   const credentials = config.generated ? await trialCredentials(config) : null;
@@ -44,7 +44,7 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   log.info({}, 'stopped');
 }
 
-/** Starts listening. If that fails, it closes the relay again and rethrows. */
+/** Starts to listen and returns the address. If that fails, it closes the relay again and rethrows. */
 async function listen(callboard: Callboard, { host, port }: Config, fd: number | null): Promise<string> {
   try {
     return await callboard.listen(fd === null ? { host, port } : { host, fd });

@@ -1,9 +1,13 @@
+/** The command `callboard spill-clean`: deletes expired payloads from the spill directory, and nothing else. */
 import { cleanSpillDirectory } from '../callboard.ts';
 import { readConfig } from '../config.ts';
 import { createLog } from '../platform/log.ts';
 import { UsageError, type Io } from './io.ts';
 
-/** Removes expired payloads from the configured spill directory and prints their number. May run beside relays. */
+/**
+ * Removes expired payloads from the configured spill directory and prints how many it removed. May run while relays use
+ * the directory.
+ */
 export async function spillClean(argv: readonly string[], io: Io): Promise<void> {
   const { spillDir, logLevel } = readConfig(io.env, argv);
   if (spillDir === null)

@@ -1,6 +1,6 @@
 /**
- * Exports the spans of `callboard serve` by OTLP, as the standard variables of OpenTelemetry say (docs/tracing.md). Its
- * packages are optional: they are loaded only where an endpoint is set.
+ * Exports the spans of `callboard serve` by OTLP, as the standard variables of OpenTelemetry say (docs/tracing.md). The
+ * packages of OpenTelemetry are optional: this file loads them only where an endpoint is set.
  */
 import type { CallboardOptions } from '../callboard.ts';
 import { CallboardError } from '../core/errors.ts';
@@ -14,11 +14,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export type TraceExport = {
   readonly api: TraceApi;
-  /** Exports what is left, for a few seconds at most. Never rejects. */
+  /** Exports the spans that are left, within a few seconds. Never rejects. */
   close(): Promise<void>;
 };
 
-/** The packages that an operator installs to export spans. */
+/** The names of the packages that an operator installs to export spans. */
 const PACKAGES =
   '@opentelemetry/api @opentelemetry/sdk-trace @opentelemetry/resources @opentelemetry/exporter-trace-otlp-proto';
 const PROTOCOL = 'http/protobuf';
@@ -32,8 +32,8 @@ const loadPackages = async () => ({
 type Packages = Awaited<ReturnType<typeof loadPackages>>;
 
 /**
- * Null without an endpoint, and if a package is missing, of which a line in the log tells. Throws `invalid_argument` for
- * variables with values that are not supported.
+ * Opens the export of spans. Returns null without an endpoint, and if a package is missing, which is logged. Throws
+ * `invalid_argument` for variables with values that are not supported.
  */
 export async function openTraceExport(env: Environment, log: Log): Promise<TraceExport | null> {
   const url = endpointOf(env);
@@ -65,14 +65,17 @@ async function start(packages: Packages, { url, sampling }: ExportSettings, log:
         decideRoots(provider.getTracer(name, version) as ReturnType<TraceApi['getTracer']>, rootRatioOf(sampling)),
       setSpanContext: trace.setSpanContext.bind(trace) as TraceApi['setSpanContext'],
     },
-    // A failure of the export is already in the log.
+    // The exporter has logged its failure already.
     close: () => provider.shutdown().catch(() => {}),
   };
 }
 
 type Exporter = InstanceType<Packages['OTLPTraceExporter']>;
 
-/** Logs the first failure, and the next success: a collector that is away must not fill the log. */
+/**
+ * Logs the first failure of an exporter and its next success only, so that an unreachable collector does not fill the
+ * log.
+ */
 function noteFailures(exporter: Exporter, log: Log): Exporter {
   const send = exporter.export.bind(exporter);
   let failing = false;
@@ -87,7 +90,7 @@ function noteFailures(exporter: Exporter, log: Log): Exporter {
   return exporter;
 }
 
-/** Null: nothing is exported. */
+/** Returns the address to which spans are sent. Null: nothing is exported. */
 function endpointOf(env: Environment): string | null {
   if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return null;
   const name = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']

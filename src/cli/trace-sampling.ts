@@ -1,4 +1,4 @@
-/** Which traces `callboard serve` records: the samplers that OTEL_TRACES_SAMPLER names. */
+/** Decides which traces `callboard serve` records, by the sampler that OTEL_TRACES_SAMPLER names. */
 import { CallboardError } from '../core/errors.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -8,11 +8,11 @@ export type Sampler = NonNullable<NonNullable<ConstructorParameters<Packages['Tr
 export type TraceSampling = {
   /** The value of OTEL_TRACES_SAMPLER, or its default. */
   readonly setting: string;
-  /** One of SAMPLERS. */
+  /** The sampler's name, without the prefix for parent-based ones. */
   readonly name: keyof typeof SAMPLERS;
-  /** Whether the decision of a caller is respected, so that `name` decides about new traces only. */
+  /** Whether the decision of a caller is respected. If so, `name` decides about new traces only. */
   readonly parentBased: boolean;
-  /** The part of the traces that `traceidratio` records: 0 to 1. */
+  /** The fraction of the traces that `traceidratio` records: 0 to 1. */
   readonly ratio: number;
 };
 
@@ -22,11 +22,13 @@ const SAMPLERS = {
   traceidratio: ({ TraceIdRatioBasedSampler }: Packages, ratio: number): Sampler => new TraceIdRatioBasedSampler(ratio),
 };
 const PARENT_BASED = 'parentbased_';
-/** One trace in a hundred, unless a caller has decided. */
+/** The default sampler. It records one trace in a hundred, unless a caller has decided. */
 const DEFAULT_SAMPLER = `${PARENT_BASED}traceidratio`;
 const DEFAULT_RATIO = 0.01;
 
-/** Throws `invalid_argument` for a sampler or a ratio that is not supported. */
+/**
+ * Reads the sampling from the environment. Throws `invalid_argument` for a sampler or a ratio that is not supported.
+ */
 export function samplingOf(env: Environment): TraceSampling {
   const setting = env['OTEL_TRACES_SAMPLER'] || DEFAULT_SAMPLER;
   const name = setting.replace(PARENT_BASED, '');
@@ -45,15 +47,16 @@ function isSampler(name: string): name is keyof typeof SAMPLERS {
   return Object.hasOwn(SAMPLERS, name);
 }
 
-/** The SDK's part of the sampling. A parent-based one leaves the decision about new traces to `rootRatioOf`. */
+/** Creates the SDK's sampler. A parent-based one leaves the decision about new traces to `rootRatioOf`. */
 export function samplerOf(packages: Packages, { name, parentBased, ratio }: TraceSampling): Sampler {
   if (parentBased) return new packages.ParentBasedSampler({ root: new packages.AlwaysOnSampler() });
   return SAMPLERS[name](packages, ratio);
 }
 
 /**
- * The part of new traces that are recorded, for `decideRoots`; null if the SDK decides. With a parent-based sampler later
- * decisions follow the first one, so that a random number serves as well as the id of the trace.
+ * Returns the fraction of new traces to record, for `decideRoots`; null if the SDK decides. With a parent-based
+ * sampler, later decisions follow the first one, so the first may be a random number instead of a function of the
+ * trace's id.
  */
 export function rootRatioOf({ name, parentBased, ratio }: TraceSampling): number | null {
   if (!parentBased || name === 'always_on') return null;

@@ -1,18 +1,20 @@
-/** Where the console and its relay are, from the address of this script: `<base>/console/assets/<name>.js`. */
+/**
+ * Finds the addresses of the console and its relay from the address of this script: `<base>/console/assets/<name>.js`.
+ */
 
-// On a line of its own: the bundler would take `new URL(text, import.meta.url)` for a file to copy.
+// This is a separate statement, because the bundler would take `new URL(text, import.meta.url)` for a file to copy.
 const script = import.meta.url;
 
 /** The path of the console, with a slash at its end: `<base>/console/`. */
 export const CONSOLE_PATH = new URL('../', script).pathname;
 
-/** The base path of the relay without a slash at its end, as its settings write it. */
+/** The base path of the relay without a slash at its end, in the form of the relay's setting. */
 export const RELAY_PATH = CONSOLE_PATH.replace(/\/console\/$/, '');
 
-/** The relay's base address, for commands that a person copies. */
+/** Returns the relay's base address, for commands that a person copies. */
 export const relayUrl = (): string => `${location.origin}${RELAY_PATH}`;
 
-/** The path of a page of the console, from a path such as `clients/alice`. */
+/** Returns the URL path of a page of the console, from a path such as `clients/alice`. */
 export const pagePath = (path: string): string => `${CONSOLE_PATH}${path}`;
 
 /** Joins path segments, each percent-encoded. */

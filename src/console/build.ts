@@ -1,4 +1,7 @@
-/** Builds the console. `node src/console/build.ts` writes it to dist/console. Not part of the published sources. */
+/**
+ * Builds the console: `node src/console/build.ts` writes it to dist/console. The package contains the result, not this
+ * file.
+ */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,18 +11,22 @@ import { WITHOUT_ADDRESS } from '../clients/build.ts';
 
 export type BuiltFile = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
 
-/** The forms library is written for React. Preact has the same interface. */
+/**
+ * The packages of React and what replaces them. The forms library is written for React; Preact has the same interface.
+ */
 const ALIASES = {
   'react/jsx-runtime': 'preact/jsx-runtime',
   'react-dom': 'preact/compat',
   react: 'preact/compat',
 };
 
-/** What nearly every page needs, in one file: a small file of its own costs more as a request than it saves. */
+/**
+ * The modules that nearly every page needs, bundled as one file. A small file costs more as a request than it saves.
+ */
 const SHARED =
   /src\/console\/(api|nodes\/(counters|scopes)|session|shell|ui|waits\/columns)|node_modules\/(@preact|preact\/(dist|hooks|jsx-runtime)|preact-iso)\//;
 
-/** Only the tests of the library need these modules, but a file that the library exports imports them. */
+/** Leaves out modules that only the tests of the forms library need. A file that the library exports imports them. */
 const WITHOUT_TESTS: Plugin = {
   name: 'without-test-validator',
   enforce: 'pre',
@@ -44,7 +51,7 @@ export async function buildConsole(folder: string): Promise<readonly BuiltFile[]
       emptyOutDir: true,
       target: 'es2022',
       sourcemap: false,
-      // One stylesheet, so that pages that are loaded later need no request for theirs.
+      // One stylesheet for all pages, so that a page that is loaded later needs no request for styles.
       cssCodeSplit: false,
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
@@ -63,7 +70,7 @@ export async function buildConsole(folder: string): Promise<readonly BuiltFile[]
   );
 }
 
-/** The files that index.html names: the browser loads them before it can show a page. */
+/** Returns the files that index.html names. The browser loads them before it can show a page. */
 export async function firstLoad(folder: string): Promise<readonly string[]> {
   const html = await readFile(join(folder, 'index.html'), 'utf8');
   return [...html.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map((match) => match[1] ?? '');

@@ -1,4 +1,4 @@
-/** What an attack is, and what all attacks use. The attacks are in the other files of this folder. */
+/** The types of an attack, and functions that all attacks use. The attacks are in the other files of this folder. */
 import type { Site } from '../site.ts';
 
 /**
@@ -15,13 +15,13 @@ export type Attack = {
   readonly name: string;
   readonly says: string;
   readonly run: (context: AttackContext) => Promise<void>;
-  /** The limit of file descriptors with which the relay is started, for attacks that use them up. */
+  /** The limit of file descriptors with which the relay is started, for attacks that use up all descriptors. */
   readonly descriptors?: number;
 };
 
 /**
- * Runs `act` in this many lanes, sequentially in each, until the attack is over. Failures are counted and do not stop
- * it.
+ * Repeats `act` in this many lanes until the attack is over. Within a lane, one run follows the other. Failures are
+ * counted and do not stop it.
  */
 export async function inLanes(
   { signal, count }: AttackContext,
@@ -44,7 +44,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((done) => setTimeout(done, ms));
 }
 
-/** Waits until the attack is over, so that its resources stay held. */
+/** Waits until the attack is over, so that the attack's resources stay held. */
 export function held({ signal }: AttackContext): Promise<void> {
   return new Promise((done) => (signal.aborted ? done() : signal.addEventListener('abort', () => done())));
 }

@@ -7,7 +7,7 @@ import { TOKENS } from './tokens.ts';
 
 export const ATTACKS: readonly Attack[] = [...COMPUTING, ...HOLDING, ...STORING, ...TOKENS];
 
-/** Throws for a name that no attack has. */
+/** Returns the attack with this name. Throws if there is none. */
 export function attackOf(name: string): Attack {
   const found = ATTACKS.find((attack) => attack.name === name);
   if (!found) throw new Error(`There is no attack ${name}: ${ATTACKS.map((attack) => attack.name).join(', ')}.`);

@@ -1,11 +1,11 @@
-/** Attacks that make a relay compute: expensive documents, filters, schemas and payloads. */
+/** Lists the attacks that make a relay compute: expensive documents, filters, schemas and payloads. */
 import { flood } from './links.ts';
 import { inLanes, type Attack } from './attack.ts';
 import { post } from './requests.ts';
 
 const LANES = 4;
 
-/** 39 KB: the cost of reporting unknown members grows with their number. */
+/** A filter of 39 KB with unknown members. The cost of reporting them grows with their number. */
 const wideFilter = JSON.stringify({
   query: 'query ($f: PendingRpcFilter) { pendingRpcCount(filter: $f) { count } }',
   variables: { f: Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`k${i}`, i])) },
@@ -17,14 +17,14 @@ const quadraticId = (n: number): string =>
     variables: { id: n % 2 === 0 ? `a@${'.'.repeat(64_000)}@` : '\u0301\u0327'.repeat(32_000) },
   });
 
-/** 12 KB, costly to parse and to validate. */
+/** A document of 12 KB that is costly to parse and to validate. */
 const longDocument = JSON.stringify({
   query: `{ ${Array.from({ length: 300 }, (_, i) => `a${i}: users { nodes { id } }`).join(' ')} }`,
 });
 
 const manyKeys = `{${Array.from({ length: 100_000 }, (_, i) => `"${i}":0`).join(',')}}`;
 
-/** Attacks that cost computing time. */
+/** The attacks that cost computing time. */
 export const COMPUTING: readonly Attack[] = [
   {
     name: 'wide-variables',

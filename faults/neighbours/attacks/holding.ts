@@ -1,4 +1,4 @@
-/** Attacks that hold resources: links, streams, waits, and unread answers. */
+/** Lists the attacks that hold resources: links, streams, waits, and unread answers. */
 import { flood, openLink } from './links.ts';
 import { held, inLanes, pause, type Attack } from './attack.ts';
 import { openRaw, post } from './requests.ts';
@@ -8,7 +8,7 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const LANES = 4;
 
-/** A report of as many contexts as fit into a frame. */
+/** Returns a report frame with nearly as many contexts as fit into a frame. */
 const contexts = (n: number): string => {
   const metadata = 'm'.repeat(15_900);
   const set = Array.from({ length: 60 }, (_, i) => ({
@@ -24,7 +24,7 @@ const advertised = JSON.stringify({
   actions: Array.from({ length: 15 }, (_, i) => ({ name: `action${i}`, description: 'd'.repeat(60 * KIB) })),
 });
 
-/** Attacks that hold memory, sockets or links for as long as possible. */
+/** The attacks that hold memory, sockets or links for as long as possible. */
 export const HOLDING: readonly Attack[] = [
   {
     name: 'unfinished-headers',

@@ -6,7 +6,10 @@ import type { AttackContext } from './attack.ts';
 
 export type Hello = { readonly clientId?: string; readonly payload?: string; readonly token?: string };
 
-/** A bare link of the hostile user that only answers pings. Resolves after the welcome; rejects when it is refused. */
+/**
+ * Opens a bare link of the hostile user, which only answers pings. Resolves after the welcome; rejects when the relay
+ * refuses the link.
+ */
 export async function openLink(site: Site, n: number, { clientId, payload, token }: Hello = {}): Promise<WebSocket> {
   const socket = new WebSocket(linkUrl(site, n), SUBPROTOCOL, { perMessageDeflate: false });
   const client = clientId !== undefined && { client_id: clientId, instance_id: `${clientId}-${n}`, client_type: 'web' };
@@ -24,13 +27,13 @@ export async function openLink(site: Site, n: number, { clientId, payload, token
   return promise;
 }
 
-/** Sends the next frame once the previous ones have left this process. */
+/** Sends a frame and resolves when it has left this process. */
 async function sendPaced(socket: WebSocket, text: string): Promise<void> {
   if (socket.readyState !== WebSocket.OPEN) throw new Error('closed');
   await new Promise<void>((done, failed) => socket.send(text, (error) => (error ? failed(error) : done())));
 }
 
-/** Opens links of separate clients, each of which sends `frames` in turn and is reopened when the relay closes it. */
+/** Opens links of separate clients. Each sends `frames` in turn, and is opened again when the relay closes it. */
 export async function flood(
   { site, signal, count }: AttackContext,
   {

@@ -4,12 +4,18 @@ import { freshToken, HOSTILE, relayUrl, type Site } from '../site.ts';
 
 export type Post = { readonly path: string; readonly body: string; readonly token?: string | null };
 
-/** How long the relay may take to answer. */
+/** How long the relay may take to answer, in milliseconds. */
 const ANSWER_MS = 30_000;
-/** An address that is not the honest user's, so that limits by address do not affect the honest user. */
+/**
+ * The hostile user's address. It differs from the honest user's, so that limits by address do not affect the honest
+ * user.
+ */
 const HOSTILE_ADDRESS = '127.0.0.2';
 
-/** A request of the hostile user. Returns the status; rejects without an answer. `token` null: no token. */
+/**
+ * Sends a request of the hostile user and returns the status. Rejects without an answer. `token` null: no token is
+ * sent.
+ */
 export async function post(site: Site, n: number, { path, body, token }: Post): Promise<number> {
   const bearer = token === undefined ? await freshToken(HOSTILE) : token;
   const response = await fetch(relayUrl(site, n) + path, {

@@ -1,4 +1,4 @@
-/** Attacks that fill the store: history, commands, marks, sites and large payloads. */
+/** Lists the attacks that fill the store: history, commands, records of ended commands, sites and large payloads. */
 import { createLinkCaller } from '../../../src/clients/caller/index.ts';
 import { createRuntime } from '../../../src/clients/runtime/index.ts';
 import { inLanes, pause, type Attack, type AttackContext } from './attack.ts';
@@ -8,7 +8,7 @@ import { freshToken, HOSTILE, linkUrl } from '../site.ts';
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Calls of the hostile user to its own client, with results of this size. */
+/** Makes calls of the hostile user to the hostile user's own client, with results of `bytes`. */
 async function calls(context: AttackContext, lanes: number, bytes: number, restMs: number): Promise<void> {
   const { site, count } = context;
   const result = 'r'.repeat(bytes);
@@ -32,7 +32,7 @@ async function calls(context: AttackContext, lanes: number, bytes: number, restM
   });
 }
 
-/** Attacks with data that the relay keeps after the end, so that others' data might be evicted. */
+/** The attacks whose data the relay keeps after the attack, so that other users' data might be evicted. */
 export const STORING: readonly Attack[] = [
   {
     name: 'large-results',

@@ -1,9 +1,10 @@
+/** Lists the attacks with tokens and identities. */
 import { openLink } from './links.ts';
 import { inLanes, pause, type Attack } from './attack.ts';
 import { post } from './requests.ts';
 import { freshToken } from '../site.ts';
 
-/** Attacks that could make the relay confuse other users with the attacker. */
+/** The attacks that could make the relay confuse other users with the attacker. */
 export const TOKENS: readonly Attack[] = [
   {
     name: 'bad-tokens',

@@ -1,6 +1,6 @@
 /**
- * Carries out each kind of fault. Faults of the network are here; those of relays, Redis and payload files have
- * files of their own.
+ * Finds the function that carries out each kind of fault. Faults of the network are in this file; faults of relays,
+ * Redis and payload files are in files of their own.
  */
 import { ACTS_OF_REDIS } from './redis.ts';
 import { ACTS_OF_RELAYS } from './relays.ts';

@@ -8,11 +8,11 @@ export type Nemesis = {
   /** Carries out the schedule until it ends or is stopped. Resolves when the last started fault is healed. */
   run(): Promise<void>;
   stop(): void;
-  /** The faults that were carried out. */
+  /** The number of faults that were carried out. */
   readonly done: number;
 };
 
-/** How long to wait after a fault that took longer than planned. */
+/** How long to wait after a fault that took longer than planned, in milliseconds. */
 const REST_MS = 2_000;
 
 export function createNemesis(world: World, log: FaultLog, schedule: readonly Fault[]): Nemesis {
@@ -53,7 +53,7 @@ async function suffer(world: World, log: FaultLog, fault: Fault): Promise<void> 
   log.write({ event: 'heal', id });
 }
 
-/** The name of the fault's target in the logs of the other processes. */
+/** Returns the name of the fault's target, as the logs of the other processes write it. */
 function nameOf({ relays }: World, { kind, target }: Fault): string {
   return kind.startsWith('relay-') ? (relays[target % relays.length]?.name ?? '') : String(target);
 }

@@ -1,4 +1,4 @@
-/** Faults of Redis: kills, power cuts, pauses, failovers and the like. */
+/** Carries out the faults of Redis: kills, power cuts, pauses, failovers and the like. */
 import { readdirSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -6,9 +6,9 @@ import type { RedisServer } from '../../../test/kit/redis.ts';
 import type { Act } from './act.ts';
 import { given, sleep, until } from './waiting.ts';
 
-/** How long Redis accepts writes that are then lost. */
+/** How long Redis accepts writes that are then lost, in milliseconds. */
 const LOST_WRITES_MS = 1_000;
-/** How long a new replica may take to have all data of its master. */
+/** How long a new replica may take to copy all data of its master, in milliseconds. */
 const REPLICA_FOLLOWS_MS = 60_000;
 
 export const ACTS_OF_REDIS = {
@@ -22,7 +22,8 @@ export const ACTS_OF_REDIS = {
     const end = endOfLog(redis.folder);
     await sleep(LOST_WRITES_MS);
     await redis.kill();
-    // Imitates a power cut: the writes of the last second never reached the disk, although they were confirmed.
+    // Cuts the log as a power cut does: the writes of the last second never reached the disk, although they were
+    // confirmed.
     truncateSync(end.path, end.bytes);
     await redis.restart();
   },
@@ -39,7 +40,7 @@ export const ACTS_OF_REDIS = {
     await master.kill();
     await sentinel.movedFrom(from);
     await master.restart();
-    // The next failover has no target until the replica follows the new master.
+    // A failover needs a replica, so this waits until the replica follows the new master.
     if (!(await until(() => follows(master), REPLICA_FOLLOWS_MS)))
       throw new Error('the old master does not follow the new one');
   },

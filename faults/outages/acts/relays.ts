@@ -1,4 +1,4 @@
-/** Faults of relays: kills, pauses, drains, and a second process of the same node. */
+/** Carries out the faults of relays: kills, pauses, drains, and a second process of the same node. */
 import type { Act } from './act.ts';
 import { given, sleep, until } from './waiting.ts';
 import type { FaultLog } from '../log/log.ts';
@@ -7,14 +7,17 @@ import type { Relay } from '../processes/relays.ts';
 import type { Fault } from '../plan/plan.ts';
 import type { World } from '../world.ts';
 
-/** Attempts to start a relay again, and the time between them. */
+/** The number of attempts to start a relay again. Below it is the time between two attempts. */
 const RESTARTS = 5;
 const RETRY_MS = 2_000;
-/** A lease, plus the time that a loaded machine needs to start a process. */
+/**
+ * The time within which another relay takes over, in milliseconds: a lease, plus the time that a loaded machine needs
+ * to start a process.
+ */
 const TAKEN_OVER_MS = 30_000;
-/** How long the second process with the same node id runs. */
+/** How long the second process with the same node id runs, in milliseconds. */
 const TWIN_RUNS_MS = 3_000;
-/** How long a relay may take to be ready again. */
+/** How long a relay may take to be ready again, in milliseconds. */
 const READY_MS = 30_000;
 
 export const ACTS_OF_RELAYS = {
@@ -75,8 +78,8 @@ async function isReady({ url }: Relay): Promise<boolean> {
 }
 
 /**
- * Repeats the start, because the lease of the previous boot may still be valid and a second process of a node is
- * refused until it ends.
+ * Starts the relay again, repeatedly. The lease of the previous boot may still be valid, and a second process of a node
+ * is refused until the lease ends.
  */
 async function restart(relay: Relay): Promise<void> {
   for (let turn = 1; ; turn++) {

@@ -1,6 +1,6 @@
 /**
- * Faults of the folder of large payloads: files that are removed, damaged or replaced by links, and a folder that
- * cannot be written.
+ * Carries out the faults of the folder of large payloads: files that are removed, damaged or replaced by links, and a
+ * folder that cannot be written.
  */
 import {
   closeSync,
@@ -22,9 +22,9 @@ import { fillerOf } from '../log/events.ts';
 import { between, pick, seeded } from '../random.ts';
 import type { World } from '../world.ts';
 
-/** How many files a fault of single files affects. */
+/** The number of files that a fault of single files affects. */
 const FILES = 20;
-/** What is written again and again to fill the disk. */
+/** The bytes that are written repeatedly to fill the disk. */
 const CHUNK = Buffer.alloc(64 * 1024);
 
 export const ACTS_OF_SPILL = {

@@ -10,18 +10,18 @@ import { setsOf, type Sets } from './sets.ts';
 export type Violation = Finding & { readonly invariant: string };
 
 export type Report = {
-  /** No invariant was violated, and each had evidence. */
+  /** Whether no invariant was violated, and each had evidence. */
   readonly green: boolean;
   readonly violations: readonly Violation[];
-  /** Invariants for which the logs hold no evidence. */
+  /** The invariants for which the logs hold no evidence. */
   readonly unproven: readonly string[];
   /** The sizes of the sets as Jepsen defines them. */
   readonly counts: Readonly<Record<keyof Sets, number>>;
-  /** The final records by outcome; `live`: without an end. */
+  /** The number of final records by outcome. `live` counts those without an end. */
   readonly outcomes: Readonly<Record<string, number>>;
-  /** Figures, one line each. */
+  /** Further figures of the run, one line each. */
   readonly says: readonly string[];
-  /** How many objects were checked for each invariant. */
+  /** The number of objects that were checked, by invariant. */
   readonly looked: Readonly<Record<string, number>>;
 };
 

@@ -13,11 +13,11 @@ export type Case = {
   readonly key: Key;
   readonly text: string;
   readonly waits: Wait[];
-  /** Ends of waits without a logged attempt. */
+  /** The ends of waits for which no attempt was logged. */
   readonly strayEnds: WaitEnd[];
   readonly runs: Run[];
   readonly runEnds: Of<'run-end'>[];
-  /** In the order read; the last one is from the end of the run if `final`. */
+  /** The records in the order of reading. If `final`, the last one was read at the end of the run. */
   readonly records: RecordRead[];
   readonly ends: Of<'ends'>[];
 };
@@ -26,20 +26,20 @@ export type Evidence = {
   readonly events: readonly Logged[];
   readonly cases: ReadonlyMap<string, Case>;
   of<E extends Logged['event']>(event: E): readonly Of<E>[];
-  /** The record at the end of the run; null if the last reading did not contain it. */
+  /** Returns the record at the end of the run; null if the last reading did not contain it. */
   final(one: Case): RecordRead | null;
-  /** The admission time of the record; -Infinity if it is unknown. */
+  /** Returns the admission time of the record; -Infinity if it is unknown. */
   admittedAt(one: Case): number;
   /** Whether a fault was active between these times, or was healed less than `graceMs` before them. */
   disturbed(fromNs: number, toNs: number): boolean;
   /**
-   * The time since which no fault was active and none was healed less than RECOVERY_MS before, seen from `ns`;
-   * -Infinity: since the start.
+   * Returns the begin of the calm time before `ns`: since then no fault was active, and none was healed less than
+   * RECOVERY_MS earlier. -Infinity: calm since the start.
    */
   calmSince(ns: number): number;
   /** The start of the last reading; Infinity if there was none. */
   readonly readAt: number;
-  /** Faults of these kinds, in order; `to` is the time of the healing, Infinity if there was none. */
+  /** Returns the faults of these kinds, in order. `to` is the time of the healing; Infinity if there was none. */
   faults(...kinds: readonly string[]): readonly FaultTime[];
 };
 
@@ -48,13 +48,13 @@ export type FaultTime = {
   readonly target: string;
   readonly from: number;
   readonly to: number;
-  /** The start by the machine's clock, epoch milliseconds; NaN if it was not recorded. */
+  /** The start of the fault by the machine's clock, in epoch milliseconds; NaN if it was not recorded. */
   readonly wall: number;
 };
 
 /** One millisecond in nanoseconds, the unit of the logs. */
 export const MS = 1e6;
-/** How long the effects of a fault may last after it is healed. */
+/** How long the effects of a fault may last after it is healed, in milliseconds. */
 export const RECOVERY_MS = 15_000;
 
 export function gather(events: readonly Logged[]): Evidence {
@@ -75,7 +75,7 @@ export function gather(events: readonly Logged[]): Evidence {
     final,
     admittedAt(one) {
       // Records have times of the system clock, and logs have times of a monotonic clock. The log of a fault has both,
-      // so the difference is known.
+      // so it gives the difference.
       const both = faults.find(({ wall }) => !Number.isNaN(wall));
       const { admittedAt = Number.NaN } = final(one) ?? {};
       return both && !Number.isNaN(admittedAt) ? both.from + (admittedAt - both.wall) * MS : -Infinity;
@@ -143,7 +143,7 @@ export function answersOf(one: Case): readonly Of<'answer'>[] {
   return [...one.waits.flatMap(({ ends }) => ends), ...one.strayEnds].filter((end) => end.event === 'answer');
 }
 
-/** Ends that give the final outcome of the command. */
+/** Returns the answers that give the final outcome of the command. */
 export function verdictsOf(one: Case): readonly Of<'answer'>[] {
   return answersOf(one).filter(({ outcome }) => outcome !== 'pending');
 }

@@ -1,13 +1,13 @@
-/** A violation that the judge found. Decides nothing. */
+/** The types of what a judge finds: violations, and how many objects it checked. */
 
 /** A violation, and the object that it concerns. */
 export type Finding = { readonly what: string; readonly ids: readonly string[] };
 
 export type Judged = {
-  /** How many objects were checked: an invariant without any is unproven, not kept. */
+  /** The number of objects that were checked. An invariant without any object is unproven, not kept. */
   readonly looked: number;
   readonly findings: readonly Finding[];
-  /** Figures for the reader of the run, one line. */
+  /** Figures for the reader of the run, as one line. */
   readonly says?: string;
 };
 

@@ -1,14 +1,14 @@
-/** Judges the bounds of each relay, its memory, and that nothing is left when all clients and callers are gone. */
+/** Judges the limits of each relay, its memory, and that it holds nothing when all clients and callers have left. */
 import type { Evidence } from './evidence.ts';
 import type { Logged } from '../log/events.ts';
 import { find, type Judged } from './finding.ts';
 
-/** Commands that one link may have in flight. */
+/** The maximum number of commands that one link may have in flight. */
 const WINDOW = 32;
 const MIB = 1024 * 1024;
-/** The most memory that a relay may use, in bytes. */
+/** The maximum memory of a relay, in bytes. */
 const RSS_MAX = 512 * MIB;
-/** By how many bytes a minute the memory of a relay may grow. */
+/** The maximum growth of a relay's memory, in bytes per minute. */
 const SLOPE_MAX_PER_MINUTE = MIB;
 /** One minute in nanoseconds, the unit of the logs. */
 const MINUTE = 60e9;
@@ -35,7 +35,7 @@ export function judgeCaps({ of, events }: Evidence): Judged {
   };
 }
 
-/** The highest number of handlers that ran at once, by instance. */
+/** Returns the highest number of handlers that ran at the same time, by instance. */
 function mostAtOnce(events: readonly Logged[]): ReadonlyMap<string, number> {
   const now = new Map<string, number>();
   const most = new Map<string, number>();
@@ -73,8 +73,8 @@ export function judgeMemory({ of }: Evidence): Judged {
 }
 
 /**
- * Whether memory grows, by least squares over the last third of the samples, if that is at least a minute. Earlier
- * changes of the heap are no trend.
+ * Whether memory grows, by least squares over the last third of the samples, if that third is at least a minute long.
+ * Earlier changes of the heap are no trend.
  */
 function grows(samples: readonly Memory[]): boolean {
   const first = samples[0];

@@ -6,7 +6,7 @@ import type { Expectation } from './expectation.ts';
 
 /** How much longer than its command a wait may last, in milliseconds. */
 const ANSWER_DELAY_MS = 5_000;
-/** How long a relay may still send answers from before a loss, in milliseconds. */
+/** How long after a loss a relay may still send answers from before it, in milliseconds. */
 const LATE_ANSWERS_MS = 1_000;
 
 export function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
@@ -48,7 +48,7 @@ export function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
   };
 }
 
-/** The commands that a reader found live after a caller had received their end. */
+/** Returns the commands that a reader found live after a caller had received their end. */
 function answeredEarly({ cases, of }: Evidence): readonly Case[] {
   const live = Map.groupBy(of('live'), keyText);
   return [...cases.values()].filter((one) => {
@@ -58,8 +58,8 @@ function answeredEarly({ cases, of }: Evidence): readonly Case[] {
 }
 
 /**
- * Whether a wait continued after its command had run, or after another wait had received its end, and no fault explains
- * it.
+ * Whether a wait continued after its command had run, or after another wait had received the end, and no fault explains
+ * that.
  */
 function wasLeft({ calmSince }: Evidence, one: Case, { attempt, ends }: Wait): boolean {
   const end = ends[0];

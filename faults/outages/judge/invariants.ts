@@ -1,4 +1,4 @@
-/** The invariants that every run must keep, with the function that judges each. */
+/** Lists the invariants that every run must keep, with the function that judges each. */
 import {
   answersOf,
   MS,
@@ -23,11 +23,11 @@ export type Invariant = {
 };
 
 /**
- * How much later than its deadline the end of a command may be reported if it was repaired at the last moment, in
- * milliseconds.
+ * How much later than its deadline the end of a command may be reported, in milliseconds, if the relay repaired the
+ * command at the last moment.
  */
 const MEND_MARGIN_MS = 1_000;
-/** The outcomes that a client reports. Their evidence concerns one instance. */
+/** The outcomes that a client reports. Their evidence must come from one instance. */
 const FROM_CLIENT = new Set(['completed', 'failed', 'cancelled']);
 
 export const INVARIANTS: readonly Invariant[] = [
@@ -84,7 +84,7 @@ function isStranded(one: Case, { final }: Evidence): boolean {
 }
 
 /**
- * Whether the command expired although no fault had an effect any more, so that everything should have been repaired.
+ * Whether the command expired although no fault had an effect any more. Everything should have been repaired by then.
  */
 function hadTime(evidence: Evidence, one: Case): boolean {
   const verdict = verdictsOf(one)[0];
@@ -108,7 +108,9 @@ function judgeSets(evidence: Evidence, { loss }: Expectation): Judged {
   };
 }
 
-/** A client that ran the command once reports one end, however often the report arrives. */
+/**
+ * Whether the record counts one end for a client that ran the command once, however often the client's report arrived.
+ */
 function countsItsOwn({ runs }: Case, record: RecordRead | null): boolean {
   return (
     record?.execution === 'reported_by_client' &&
@@ -188,8 +190,8 @@ function judgeInstances({ cases, final }: Evidence): Judged {
 }
 
 /**
- * A store that lost a dispatch mark cannot take its absence as a proof. It reports the loss, and the outcome is then
- * unknown.
+ * Judges that no command ran whose record proves that it did not run. A store that lost a dispatch mark cannot take the
+ * mark's absence as a proof. The store reports the loss, and the outcome is then unknown.
  */
 function judgeProof({ cases, final }: Evidence, { loss }: Expectation): Judged {
   const all = [...cases.values()].filter((one) => final(one) || wasRefused(one));

@@ -2,14 +2,14 @@
 import { MS, verdictsOf, type Evidence } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
-/** Faults that make the store lose confirmed data, in a plan that promises that each loss is noticed. */
+/** The faults that make the store lose confirmed data, in a plan that promises that each loss is noticed. */
 const LOSSES = ['redis-kill', 'redis-cut', 'redis-failover'] as const;
-/** How long after a loss its callers may wait for their answer. */
+/** How long after a loss the callers may wait for their answer, in milliseconds. */
 const ANSWER_DELAY_MS = 5_000;
 
 /**
- * Judges by the relays' own reports. A relay notices a loss when the store does not know a number that it had
- * confirmed, so each notice is a loss of confirmed data.
+ * Judges by the relays' own reports whether they noticed each loss. A relay notices a loss when the store does not know
+ * a number that it had confirmed. So each report is a loss of confirmed data.
  */
 export function judgeNoticed({ of, faults }: Evidence): Judged {
   const losses = faults(...LOSSES);
@@ -36,8 +36,8 @@ export function judgeNoticed({ of, faults }: Evidence): Judged {
 }
 
 /**
- * Callers that waited on a relay when it noticed a loss are answered within five seconds, and no caller gets
- * `completed` for a command that no client ran.
+ * Judges that callers who waited on a relay when it noticed a loss are answered within five seconds, and that no caller
+ * gets `completed` for a command that no client ran.
  */
 export function judgeAnswered({ cases, of, faults }: Evidence): Judged {
   const words = of('lost').filter(({ cause }) => cause === 'store_lost');

@@ -1,10 +1,10 @@
-/** The promises that single plans make beyond the invariants, and their checks. */
+/** Judges the promises that single plans make beyond the invariants. */
 import { MS, type Evidence } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 import { judgeNoticed, judgeAnswered } from './losses.ts';
 import { judgeReattached, judgeRecovery } from './recovery.ts';
 
-/** The promises that a plan may make beyond the invariants. */
+/** The names of the promises that a plan may make beyond the invariants. */
 export const PROMISE_NAMES = [
   'prompt',
   'recovery',
@@ -40,18 +40,18 @@ export const PROMISES: readonly PlanPromise[] = [
   { name: 'amnesty', says: 'an outage of the store ends no node', judge: judgeAmnesty },
 ];
 
-/** By how much a wait may exceed its bound, for delays of a busy machine. */
+/** How much a wait may exceed its limit because of a busy machine, in milliseconds. */
 const OVER_MS = 2_000;
 /** The faults that stop a relay, and with it the timers of its waits. */
 const PAUSES = ['relay-pause', 'relay-swap'] as const;
 
 /**
- * How long a caller on a link may take to repeat its request after its relay is back, in milliseconds. Its wait then
- * starts again.
+ * How long a caller on a link may take to repeat its request after its relay is back, in milliseconds. The caller's
+ * wait then starts again.
  */
 const ASKED_ANEW_MS = 5_000;
 
-/** The time during which the requested relay was stopped or gone does not count. */
+/** Judges that waits end in time. The time during which the requested relay was stopped or gone does not count. */
 function judgePrompt({ cases, faults }: Evidence): Judged {
   const gone = faults('relay-kill').map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
   const pauses = [...faults(...PAUSES), ...gone];
@@ -77,8 +77,8 @@ function judgePrompt({ cases, faults }: Evidence): Judged {
 }
 
 /**
- * Handlers of such a plan work for less than the ten seconds that a stopping relay waits. Only the stopping relay
- * answers `draining`; refused callers try the others.
+ * Judges that a stopping relay finishes its commands. In such a plan, handlers work for less than the ten seconds that
+ * the relay waits. Only the stopping relay answers `draining`; callers that it refuses try the others.
  */
 function judgeDrained({ cases, final, faults }: Evidence): Judged {
   const drains = faults('relay-drain');
@@ -114,8 +114,8 @@ function slowestOf(faults: readonly { readonly from: number; readonly to: number
 }
 
 /**
- * The part of the lease that is certainly left when a process is stopped. The lease of 8 s is renewed every 2 s, so at
- * least 6 s are left; one second is for delays of a busy machine.
+ * The part of the lease that is certainly left when a process is stopped, in milliseconds. The lease of 8 s is renewed
+ * every 2 s, so at least 6 s are left; one second is for delays of a busy machine.
  */
 const LEASE_LEFT_MS = 5_000;
 
@@ -158,7 +158,10 @@ function judgePayloads({ of, faults }: Evidence): Judged {
   };
 }
 
-/** Redis was unavailable for all relays alike, so none of them may reap the others only because it continued first. */
+/**
+ * Judges that no relay reaps another one after Redis was unavailable for all of them alike, only because it continued
+ * first.
+ */
 function judgeAmnesty({ of, faults }: Evidence): Judged {
   const pauses = faults('redis-pause', 'all-holes');
   const lost = of('lost').filter(({ at }) => pauses.some(({ from }) => at >= from));

@@ -1,16 +1,16 @@
-/** Judges whether commands and waits recovered after the loss of a relay, and how soon. */
+/** Judges whether commands and waits recovered after the loss of a relay, and how fast. */
 import { answersOf, MS, verdictsOf, type Case, type Evidence, type FaultTime } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
 /** How long the client of a killed relay takes to notice that its link is gone, in milliseconds. */
 const LINK_LOSS_MS = 2_000;
-/** How long after the kill of a relay its commands may take to be taken up again. */
+/** How long after the kill of a relay its commands may take to go on, in milliseconds. */
 const RECOVERY_MAX_MS = 15_000;
 
 type Held = {
   readonly one: Case;
   readonly text: string;
-  /** The time until the command goes on, in nanoseconds; Infinity: never. */
+  /** The time until the command went on, in nanoseconds. Infinity: it never did. */
   readonly again: number;
   readonly known: number;
 };
@@ -59,8 +59,8 @@ function recoveriesOf(evidence: Evidence): readonly Held[] {
 }
 
 /**
- * Whether the command was admitted after the kill. Redis runs on this machine, so the times in records are those of its
- * clock.
+ * Whether the command was admitted after the kill. Redis runs on this machine, so the times in records come from the
+ * machine's clock.
  */
 function isYounger(one: Case, { final }: Evidence, { wall }: FaultTime): boolean {
   return (final(one)?.admittedAt ?? -Infinity) > wall;
@@ -124,7 +124,10 @@ function seconds(ns: number): string {
   return (ns / MS / 1000).toFixed(2);
 }
 
-/** After the load, each relay is asked once more for each command. The names of these waits contain `again`. */
+/**
+ * Judges the last waits of a run: after the load, each relay is asked once more for each command. The names of these
+ * waits contain `again`.
+ */
 export function judgeReattached({ cases, final }: Evidence): Judged {
   const asked = [...cases.values()].flatMap((one) => {
     const record = final(one);

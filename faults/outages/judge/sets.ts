@@ -1,23 +1,29 @@
+/** Sorts the commands of a run into the sets by which Jepsen's checkers judge. */
 import { answersOf, wasRefused, type Case, type Evidence } from './evidence.ts';
 
-/** Sets of commands, as Jepsen's checkers distinguish them. */
+/** The sets of commands, as Jepsen's checkers distinguish them. */
 export type Sets = {
-  /** Those that callers attempted. */
+  /** The commands that callers attempted. */
   readonly attempts: readonly Case[];
-  /** Those that a relay reported as admitted. */
+  /** The commands that a relay reported as admitted. */
   readonly ok: readonly Case[];
-  /** Those that were admitted and have no record at the end. */
+  /** The commands that were admitted and have no record at the end. */
   readonly lost: readonly Case[];
-  /** Those that have a record although no caller attempted them, or although all their invocations were refused. */
+  /**
+   * The commands that have a record although no caller attempted them, or although all their invocations were refused.
+   */
   readonly unexpected: readonly Case[];
-  /** Those with a record whose callers never got a certain answer. */
+  /** The commands with a record whose callers never got a certain answer. */
   readonly recovered: readonly Case[];
-  /** Those that were attempted and have neither a certain answer nor a record; the request may not have arrived. */
+  /**
+   * The commands that were attempted and have neither a certain answer nor a record. Their request may not have
+   * arrived.
+   */
   readonly unknown: readonly Case[];
   readonly refused: readonly Case[];
-  /** Those that ended and were later reported with another end. */
+  /** The commands that ended and were later reported with another end. */
   readonly late: readonly Case[];
-  /** Those whose handler was started more than once. */
+  /** The commands whose handler was started more than once. */
   readonly duplicates: readonly Case[];
 };
 

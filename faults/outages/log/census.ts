@@ -7,13 +7,13 @@ type Row = Readonly<Record<string, unknown>>;
 export type Scope = {
   readonly live: Key[];
   /**
-   * A text that is equal in two readings if no command was admitted or ended in between: ends are final, and no id is
-   * used twice.
+   * A text that is equal in two readings if and only if no command was admitted or ended between them. Ends are final,
+   * and no id is used twice.
    */
   text: string;
 };
 
-/** All records, by their scope, in the order read. */
+/** Reads all records and returns them by scope, in the order of reading. */
 export async function readScopes(
   each: (take: (row: Row) => void) => Promise<void>,
 ): Promise<ReadonlyMap<string, Scope>> {

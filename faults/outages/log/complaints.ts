@@ -1,4 +1,4 @@
-/** Reads the errors that the relays logged. */
+/** Reads the errors that the relays wrote to their logs. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logged } from './events.ts';
@@ -6,8 +6,8 @@ import type { Logged } from './events.ts';
 const LOSS = 'this node lost what it held';
 
 /**
- * The errors that the relays logged, as far as they are judged. Their times are converted to those of the other logs,
- * exact to some milliseconds.
+ * Returns the errors in the relays' logs that the judge considers. Their times are converted to those of the other
+ * logs, exact to some milliseconds.
  */
 export function readComplaints(folder: string): readonly Logged[] {
   const wallToMonotonic = Number(process.hrtime.bigint()) - Date.now() * 1e6;
@@ -31,7 +31,7 @@ function lossOf(line: string): { readonly wallMs: number; readonly cause: string
     const { time, cause } = JSON.parse(line);
     return { wallMs: Date.parse(time), cause: String(cause) };
   } catch {
-    // The relay was killed while it wrote the line.
+    // The relay was killed while it wrote this line.
     return null;
   }
 }

@@ -1,9 +1,12 @@
-/** The events in the logs of a run. Only their form; other files write and read them. */
+/** The types of the events in the logs of a run. Other files write and read the logs. */
 
-/** The name of one command. */
+/** The ids that name one command. */
 export type Key = { readonly user: string; readonly client: string; readonly command: string };
 
-/** The events that the processes of a run log. `wait` names one wait of one caller. The times are in the stamp. */
+/**
+ * The events that the processes of a run log. `wait` names one wait of one caller. The time of an event is in its
+ * stamp.
+ */
 export type FaultEvent =
   /** A caller is about to send a request. `budgetMs`: how long the command may take from now, in milliseconds. */
   | (Key & {
@@ -14,8 +17,8 @@ export type FaultEvent =
       readonly budgetMs: number;
     })
   /**
-   * A relay answered with the state of the command, so it was admitted. `canary` and `by` (an instance) are taken from
-   * the result.
+   * A relay answered with the state of the command, so the command was admitted. `canary` and `by` (an instance) are
+   * taken from the result.
    */
   | (Key & {
       readonly event: 'answer';
@@ -25,7 +28,7 @@ export type FaultEvent =
       readonly canary: string | null;
       readonly by: string | null;
     })
-  /** A relay refused, so the command was not admitted by this request. */
+  /** A relay refused the request, so this request did not admit the command. */
   | (Key & { readonly event: 'refused'; readonly wait: string; readonly code: string })
   /** The request failed without a certain answer, so the command may have been admitted. */
   | (Key & { readonly event: 'broken'; readonly wait: string; readonly code: string })
@@ -39,12 +42,12 @@ export type FaultEvent =
       readonly dispatched: boolean;
       readonly bound: string | null;
       readonly late: number;
-      /** By the clock of Redis, epoch milliseconds. */
+      /** The time of admission by the clock of Redis, in epoch milliseconds. */
       readonly admittedAt?: number;
     })
-  /** How many rows of a command's history are an end. Late ends are not counted. */
+  /** The number of rows in a command's history that are an end. Late ends are not counted. */
   | (Key & { readonly event: 'ends'; readonly rows: number })
-  /** A client ran the command. It is on disk before the handler begins, and again after it ended. */
+  /** A client ran the command. The event is on disk before the handler begins, and another one after it ended. */
   | (Key & { readonly event: 'run-begin'; readonly instance: string; readonly canary: string | null })
   | (Key & { readonly event: 'run-end'; readonly instance: string })
   | {
@@ -54,17 +57,17 @@ export type FaultEvent =
       readonly instance: string;
       readonly up: boolean;
     }
-  /** `user` was shown this canary on an interface of the relay. `on`: which one. */
+  /** The relay showed `user` this canary. `on`: the interface on which it was shown. */
   | { readonly event: 'seen'; readonly user: string; readonly on: string; readonly canary: string }
   | { readonly event: 'reservation'; readonly scope: string; readonly reserved: number }
   /** A record that was live when it was read. The reading began at `since`, by the clock of `at`. */
   | (Key & { readonly event: 'live'; readonly since: number })
   /**
-   * The live records of a scope and its reservations, counted under load. None of its commands was admitted or ended in
-   * between.
+   * The live records of a scope and its reservations, counted under load. No command of the scope was admitted or ended
+   * between the two counts.
    */
   | { readonly event: 'count'; readonly scope: string; readonly live: number; readonly reserved: number }
-  /** All reservations were listed: a scope without a row holds none. */
+  /** All reservations were listed, so a scope without a row holds none. */
   | { readonly event: 'reservations-read'; readonly scopes: number }
   | { readonly event: 'cap'; readonly name: string; readonly value: number; readonly max: number }
   | { readonly event: 'memory'; readonly of: string; readonly bytes: number }
@@ -88,13 +91,13 @@ export type FaultEvent =
       readonly wall?: number;
     }
   | { readonly event: 'heal'; readonly id: number }
-  /** The fault is not possible on this machine. */
+  /** The fault was skipped, because it is not possible on this machine. */
   | { readonly event: 'skipped'; readonly id: number; readonly kind: string; readonly why: string }
   /** A relay reported that it lost data: `fenced` or `store_lost`. */
   | { readonly event: 'lost'; readonly of: string; readonly cause: string }
   /**
-   * A second process of a node was started while the first was alive, or was paused for `afterMs`. `came`: whether it
-   * was let in.
+   * A second process of a node was started while the first was alive, or was paused for `afterMs`. `came`: whether the
+   * second one was admitted.
    */
   | {
       readonly event: 'twin';
@@ -103,22 +106,26 @@ export type FaultEvent =
       readonly afterMs: number;
       readonly came: 'in' | 'refused';
     }
-  /** A large payload of history: as it was sent, missing and reported as missing, or anything else. */
+  /**
+   * A large payload was read from history. `whole`: as it was sent. `unavailable`: missing, and reported as missing.
+   * `wrong`: anything else.
+   */
   | (Key & { readonly event: 'payload'; readonly kind: string; readonly state: 'whole' | 'unavailable' | 'wrong' })
   | { readonly event: 'phase'; readonly phase: 'load' | 'quiet' | 'read' };
 
 /**
- * `at`: nanoseconds of the monotonic clock. All processes of a run share a machine, so their stamps can be compared.
+ * When and where an event was logged. `at`: nanoseconds of the monotonic clock. All processes of a run share a machine,
+ * so their stamps can be compared.
  */
 export type Stamp = { readonly proc: string; readonly boot: string; readonly seq: number; readonly at: number };
 export type Logged = Stamp & FaultEvent;
 
-/** A text that names its user and its command, so that any reader of it can tell whose it is. */
+/** Returns a text that names its user and its command, so that any reader of it can tell whom it belongs to. */
 export function canaryOf({ user, command }: Pick<Key, 'user' | 'command'>): string {
   return `canary/${user}/${command}`;
 }
 
-/** A text of `bytes` characters that occurs in no other command's payload. */
+/** Returns a text of `bytes` characters that occurs in no other command's payload. */
 export function fillerOf(key: Pick<Key, 'user' | 'command'>, bytes: number): string {
   const canary = `${canaryOf(key)} `;
   return canary.repeat(Math.ceil(bytes / canary.length)).slice(0, bytes);

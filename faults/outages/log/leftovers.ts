@@ -2,16 +2,16 @@
 import { Redis } from 'ioredis';
 import { KINDS } from '../../../src/backends/redis/keys.ts';
 
-/** The kinds of keys that may have no expiry: they are removed with their content or their node, or never. */
+/** The kinds of keys that may have no expiry. They are removed with their content or their node, or never. */
 const ALLOWED: ReadonlySet<string> = new Set(
   Object.entries(KINDS)
     .filter(([, { ends }]) => ends !== 'ttl')
     .map(([kind]) => kind),
 );
-/** Keys that Redis looks at in one step of a scan. */
+/** The number of keys that Redis looks at in one step of a scan. */
 const SCAN = 1000;
 
-/** The keys of a Redis that will never be removed although they should be, or that are of no known kind. */
+/** Returns the keys of a Redis that will never be removed although they should be, and keys of no known kind. */
 export async function leftovers(url: string): Promise<readonly string[]> {
   const redis = new Redis(url);
   const found: string[] = [];

@@ -4,16 +4,16 @@ import { join } from 'node:path';
 import type { FaultEvent, Logged } from './events.ts';
 
 export interface FaultLog {
-  /** Writes one line with one system call: a killed process leaves at most its last line truncated. */
+  /** Writes one line with one system call, so that a killed process truncates at most its last line. */
   write(event: FaultEvent): void;
-  /** Like `write`, and the line is on disk when it returns. */
+  /** Writes a line like `write`. The line is on disk when it returns. */
   record(event: FaultEvent): void;
   close(): void;
 }
 
 export type LogOptions = { readonly folder: string; readonly proc: string; readonly boot: string };
 
-/** Appends to a file of this process and boot only. */
+/** Opens the log of this process and boot, and appends to it. No other process writes to that file. */
 export function openLog({ folder, proc, boot }: LogOptions): FaultLog {
   const file = openSync(join(folder, `${proc}.${boot}.ndjson`), 'a');
   let seq = 0;
@@ -33,11 +33,14 @@ export function openLog({ folder, proc, boot }: LogOptions): FaultLog {
 
 export type ReadLogs = {
   readonly events: readonly Logged[];
-  /** The number of last lines that a kill truncated. */
+  /** The number of lines that a kill truncated; each is the last of its file. */
   readonly torn: number;
 };
 
-/** All logs of a folder, merged in order of time. Throws for a malformed line that is not the last of its file. */
+/**
+ * Reads all logs of a folder and merges them in order of time. Throws for a malformed line that is not the last of its
+ * file.
+ */
 export function readLogs(folder: string): ReadLogs {
   const names = readdirSync(folder).filter((name) => name.endsWith('.ndjson'));
   const logs = names.map((name) => parseLog(readFileSync(join(folder, name), 'utf8'), name));
@@ -45,12 +48,12 @@ export function readLogs(folder: string): ReadLogs {
   return { events, torn: logs.filter(({ torn }) => torn).length };
 }
 
-/** In order of time. */
+/** Merges logs in order of time. */
 export function mergeLogs(...logs: readonly (readonly Logged[])[]): readonly Logged[] {
   return logs.flat().sort((a, b) => a.at - b.at || a.seq - b.seq);
 }
 
-/** One file's text. */
+/** Reads the events from the text of one file. `name` is used in errors. */
 export function parseLog(text: string, name: string): { readonly events: readonly Logged[]; readonly torn: boolean } {
   const lines = text.split('\n');
   const rest = lines.pop() ?? '';

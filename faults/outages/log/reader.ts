@@ -6,37 +6,43 @@ import { ADMIN_TOKEN, type Relay } from '../processes/relays.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Rows of one page: the most that the relay answers. */
+/** The number of rows of one page: the most that the relay answers. */
 const PAGE = 1000;
-/** How many history rows are read at once: an answer contains at most 16 MiB of large payloads. */
+/** The number of history rows that are read at once. An answer contains at most 16 MiB of large payloads. */
 const LARGE_PAGE = 100;
-/** How long the relay may take to answer a page. */
+/** How long the relay may take to answer a page, in milliseconds. */
 const READ_MS = 10_000;
-/** History rows that are an end of a command: the end that its client reported, or the one that the relay wrote. */
+/**
+ * Matches the ids of history rows that are an end of a command: the end that its client reported, or the end that the
+ * relay wrote.
+ */
 const END = /^(?<command>[^:]+):(?:(?:result|error|cancelled):.+|end)$/;
 const LATE = 'late_result';
 
 /** Reads the relays' state, as their administrator. */
 export type Reader = {
-  /** Logs every record. */
+  /** Reads and logs every record of a command. */
   records(): Promise<void>;
-  /** Logs the ends in each client's history, and whose payloads its rows contain. */
+  /** Reads each client's history, and logs the ends and whose payloads the rows contain. */
   history(clients: readonly Pick<Key, 'user' | 'client'>[]): Promise<void>;
-  /** Logs reservations, and the bounded resources. */
+  /** Reads and logs reservations, and the use of limited resources. */
   bounds(): Promise<void>;
-  /** Under load: the live commands, and the reservations of each scope without a concurrent change. */
+  /**
+   * Reads and logs, under load, the live commands and the reservations of each scope in which nothing changed during
+   * the reading.
+   */
   census(): Promise<void>;
-  /** The number of waiters that are left, on all nodes. */
+  /** Returns the number of waiters that are left on all nodes. */
   waiting(): Promise<number>;
-  /** What a relay holds according to its own report; null if it does not say. */
+  /** Returns what a relay reports that it holds; null if it reports nothing. */
   node(name: string): Promise<{ readonly waiters: number; readonly unfinished: number } | null>;
 };
 
 export type ReaderOptions = {
   readonly log: FaultLog;
-  /** Any relay that answers. */
+  /** Returns any relay that answers. */
   readonly relay: () => Pick<Relay, 'url'>;
-  /** The characters of payloads besides their canary. */
+  /** The number of characters of payloads besides their canary. */
   readonly bytes: number;
 };
 
@@ -44,7 +50,7 @@ export function createReader({ log, relay, bytes }: ReaderOptions): Reader {
   const ask = async (path: string): Promise<Row> => {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, connection: 'close' };
     const answer = await fetch(`${relay().url}${path}`, { headers, signal: AbortSignal.timeout(READ_MS) });
-    // The stream does not exist if the client never received a command.
+    // A stream does not exist if its client never received a command.
     if (answer.status === 404 && path.startsWith('/history/')) return { items: [], next_cursor: null };
     if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
     return answer.json();
@@ -153,8 +159,8 @@ function logPayload(log: FaultLog, { user, client, row, bytes }: Shown): void {
 }
 
 /**
- * Counts the ends of each command, and logs the first canary of another user. If there is none, it logs a canary of the
- * user's own, so that the read is recorded.
+ * Counts the ends of each command, and logs the first canary of another user. If there is none, it logs one of the
+ * user's own canaries, so that the log shows the read.
  */
 function countEnds(log: FaultLog, { user, client }: Pick<Key, 'user' | 'client'>) {
   const ends = new Map<string, number>();

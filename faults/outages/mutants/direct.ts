@@ -1,6 +1,7 @@
+/** The mutants that fault runs must catch with one relay in direct mode. */
 import type { Mistake } from './mutant.ts';
 
-/** Mutants in the memory backend and in code that both backends use. */
+/** The mutants in the memory backend and in code that both backends use. */
 export const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'leak',

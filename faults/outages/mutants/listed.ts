@@ -1,6 +1,7 @@
+/** The mutants that fault runs must catch and that were known beforehand from other relays. */
 import type { Mistake } from './mutant.ts';
 
-/** Mutants that copy known mistakes of relays over a shared store. */
+/** The mutants that copy known mistakes of relays over a shared store. */
 export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'send-before-mark',

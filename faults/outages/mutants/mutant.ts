@@ -1,4 +1,7 @@
-/** The types of mutants: planted mistakes that a run must notice. The mutants are in the other files of this folder. */
+/**
+ * The types of mutants: mistakes that are planted in the sources and that a run must notice. The mutants are in the
+ * other files of this folder.
+ */
 
 /** A text that occurs exactly once in a file below src, and the text that replaces it. */
 export type Edit = { readonly file: string; readonly find: string; readonly replace: string };
@@ -12,10 +15,10 @@ export type Mutant = Edit & {
   readonly also?: readonly Edit[];
   /** The name of the plan under which the mistake shows. */
   readonly plan: string;
-  /** The invariants, or promises of the plan, of which at least one must catch it. */
+  /** The names of the invariants, or promises of the plan, of which at least one must catch the mistake. */
   readonly caughtBy: readonly string[];
 };
 export type Mistake = Omit<Mutant, 'mode'>;
 
-/** A mistake in one or more places of the sources. */
+/** A mistake in one or more files of the sources. */
 export type Plant = Edit & { readonly also?: readonly Edit[] };

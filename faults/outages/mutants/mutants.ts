@@ -1,4 +1,4 @@
-/** The mutants that fault runs must catch: each breaks one rule of the relay. */
+/** Joins the lists of mutants that fault runs must catch. Each mutant breaks one rule of the relay. */
 import { DIRECT_MUTANTS } from './direct.ts';
 import { LISTED_MUTANTS } from './listed.ts';
 import type { Mutant } from './mutant.ts';

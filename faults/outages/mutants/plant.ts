@@ -11,7 +11,7 @@ export function editsOf({ file, find, replace, also = [] }: Plant): readonly Edi
   return [{ file, find, replace }, ...also];
 }
 
-/** The text of the file with the mistake. Throws unless the text to replace occurs in it exactly once. */
+/** Returns the text of the file with the mistake. Throws unless the text to replace occurs in the file exactly once. */
 export function mutate({ file, find, replace }: Edit, source: string = join(ROOT, 'src')): string {
   const parts = readFileSync(join(source, file), 'utf8').split(find);
   if (parts.length !== 2) throw new Error(`${file} holds what is replaced ${parts.length - 1} times: ${find}`);
@@ -36,7 +36,7 @@ export function copySources(from: string = join(ROOT, 'src')): SourceCopy {
   };
 }
 
-/** A copy of the sources with one mistake. */
+/** Copies the sources and plants one mistake in the copy. */
 export function plantMutant(mutant: Plant, from?: string): SourceCopy {
   const copy = copySources(from);
   for (const edit of editsOf(mutant)) writeFileSync(join(copy.source, edit.file), mutate(edit, copy.source));

@@ -1,6 +1,7 @@
+/** The mutants that fault runs must catch with three relays over one Redis. */
 import type { Mistake } from './mutant.ts';
 
-/** Mutants in the Redis backend and in code that both backends use. */
+/** The mutants in the Redis backend and in code that both backends use. */
 export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-mark',

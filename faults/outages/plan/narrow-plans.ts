@@ -1,10 +1,10 @@
-/** The plans that test one kind of fault each. */
+/** Lists the plans that test one kind of fault each. */
 import type { PlanRow } from './plan.ts';
 
-/** The bytes of a payload that is too large for a history row. */
+/** The size of a payload that is too large for a history row, in bytes. */
 export const LARGE_BYTES = 24 * 1024;
 
-/** Short plans with one kind of fault each. They show planted mistakes, and a correct relay survives them. */
+/** The short plans with one kind of fault each. Planted mistakes show under them, and a correct relay survives them. */
 export const NARROW_PLANS: readonly PlanRow[] = [
   { name: 'slow', says: 'slow handlers', kinds: [], faults: 0, workMs: 4_000 },
   {

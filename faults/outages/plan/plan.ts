@@ -46,15 +46,15 @@ export type FaultKind =
 
 export type Fault = {
   readonly id: number;
-  /** Milliseconds after the start of the load. */
+  /** The time from the start of the load to the fault, in milliseconds. */
   readonly atMs: number;
   readonly kind: FaultKind;
-  /** The index of the relay (or client process), from 0. */
+  /** The index of the relay (or client process) that the fault hits, from 0. */
   readonly target: number;
   readonly holdMs: number;
 };
 
-/** Milliseconds. */
+/** A range of times, in milliseconds. */
 export type Range = readonly [fromMs: number, toMs: number];
 
 export type Plan = {
@@ -63,16 +63,16 @@ export type Plan = {
   readonly kinds: readonly FaultKind[];
   readonly gap: Range;
   readonly hold: Range;
-  /** How many faults a run has by default. */
+  /** The number of faults that a run has by default. */
   readonly faults: number;
-  /** Redis' arguments, besides its address. */
+  /** The arguments of Redis, besides its address. */
   readonly redis: readonly string[];
   readonly durability: 'memory' | 'aof_everysec' | 'aof_always';
   /** Whether the faults make the store lose data. */
   readonly loss: boolean;
   /** Whether the target is always the last relay, to which no client is connected. */
   readonly callersOnly: boolean;
-  /** The share of commands that two callers invoke at once. */
+  /** The fraction of commands that two callers invoke at once. */
   readonly doubled: number;
   /** The longest time that a handler works, in milliseconds. */
   readonly workMs: number;
@@ -80,23 +80,23 @@ export type Plan = {
   readonly respondMs: number;
   /** The promises that a run must keep besides the invariants. */
   readonly promises: readonly PromiseName[];
-  /** Whether the targets are chosen in turn instead of at random. */
+  /** Whether the targets are hit one after the other instead of at random. */
   readonly rolling: boolean;
   /**
-   * Whether the store is a master and its replica under a sentinel, instead of one Redis. Relays then have no proxy to
-   * it.
+   * Whether the store is a master and its replica under a sentinel, instead of one Redis. Relays then connect to it
+   * without a proxy.
    */
   readonly sentinel: boolean;
   /**
-   * The characters of params and result besides their canary. Large ones are stored in a directory that the relays
-   * share.
+   * The number of characters of params and result besides their canary. Large payloads are stored in a directory that
+   * the relays share.
    */
   readonly bytes: number;
   /** Whether every relay is asked once more for each end after the load. */
   readonly again: boolean;
-  /** How many of the clients receive commands. */
+  /** The number of clients that receive commands. */
   readonly clients: number;
 };
 
-/** The defaults of most plans. */
+/** A plan as its list writes it. A member that is absent has the default that most plans use. */
 export type PlanRow = Pick<Plan, 'name' | 'says' | 'kinds'> & Partial<Plan>;

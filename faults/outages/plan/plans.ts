@@ -1,4 +1,4 @@
-/** The plans of fault runs, by name: which faults, which load, and what must hold. */
+/** Lists the plans of fault runs by name: which faults, which load, and what must hold. */
 import { LARGE_BYTES, NARROW_PLANS } from './narrow-plans.ts';
 import type { Plan, PlanRow, Range } from './plan.ts';
 
@@ -6,7 +6,10 @@ const EVERYSEC = ['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', 
 const ALWAYS = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
 const NONE = ['--appendonly', 'no', '--save', ''];
 const SHORT: Range = [0, 0];
-/** Without this setting Redis could rewrite its log, and cutting its end would lose other data than the last second. */
+/**
+ * The arguments of a Redis that never rewrites its log. If it did, cutting the log's end would lose more than the last
+ * second.
+ */
 const ONE_LOG = [...EVERYSEC, '--auto-aof-rewrite-percentage', '0'];
 
 const base = {

@@ -10,7 +10,8 @@ export type ScheduleOptions = {
 };
 
 /**
- * The faults and their times. The same options always give the same schedule. One fault ends before the next begins.
+ * Returns the faults of a run with their times. The same options always give the same schedule. One fault ends before
+ * the next begins.
  */
 export function scheduleOf({ seed, plan, faults, targets }: ScheduleOptions): readonly Fault[] {
   const random = seeded(seed);

@@ -3,7 +3,7 @@ export type ClientOrder = {
   readonly proc: string;
   readonly boot: string;
   readonly folder: string;
-  /** `ws://…/connect` */
+  /** The address of the link: `ws://…/connect`. */
   readonly link: string;
   readonly secret: string;
   readonly clients: readonly { readonly user: string; readonly client: string }[];

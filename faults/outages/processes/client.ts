@@ -1,6 +1,6 @@
 /**
- * A process of honest clients. They run each command that they receive once, and log it on disk. Started with one
- * argument, a ClientOrder as JSON. It prints `ready` when every link is up, and ends when its standard input does.
+ * Runs a process of honest clients, which run each command that they receive once, and log it on disk. Its one argument
+ * is a ClientOrder as JSON. The process prints `ready` when every link is up, and ends when its standard input does.
  */
 import { createRuntime, type Call, type Params, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { signToken } from '../../../src/http/token.ts';
@@ -8,11 +8,11 @@ import type { ClientOrder } from './client-order.ts';
 import { forgeEnds } from './forger.ts';
 import { openLog, type FaultLog } from '../log/log.ts';
 
-/** How long tokens are valid: longer than any episode. */
+/** How long tokens are valid, in seconds: longer than any episode. */
 const DAY_SECONDS = 86_400;
 /**
- * The share of the usual backoff after which a client without a link reconnects, so that a run need not wait for a long
- * one.
+ * The fraction of the usual backoff after which a client without a link reconnects, so that a run need not wait for a
+ * long backoff.
  */
 const RETRY_SHARE = 0.1;
 

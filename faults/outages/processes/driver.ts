@@ -1,4 +1,4 @@
-/** Invokes the commands of a run at its rate, and asks for the ends of those whose answer did not arrive. */
+/** Invokes the commands of a run at its rate, and asks again for ends that did not arrive. */
 import {
   createHttpCaller,
   createLinkCaller,
@@ -19,13 +19,13 @@ export type Load = {
   readonly perSecond: number;
   readonly relays: readonly { readonly name: string; readonly url: string }[];
   readonly clients: readonly { readonly user: string; readonly client: string }[];
-  /** The share of commands that a second caller invokes at the same time under the same id. */
+  /** The fraction of commands that a second caller invokes at the same time under the same id. */
   readonly doubled: number;
-  /** The longest time that a handler works, milliseconds. */
+  /** The longest time that a handler works, in milliseconds. */
   readonly workMs: number;
-  /** The time that a client has to answer, milliseconds. */
+  /** The time that a client has to answer, in milliseconds. */
   readonly respondMs: number;
-  /** The characters of params and result besides their canary. */
+  /** The number of characters of params and result besides their canary. */
   readonly bytes: number;
   /** Whether `again` will be called. */
   readonly again: boolean;
@@ -39,22 +39,22 @@ export type Driver = AsyncDisposable & {
   readonly begun: number;
 };
 
-/** How long a command may wait for its client to connect. */
+/** How long a command may wait for its client to connect, in milliseconds. */
 const CONNECT_MS = 15_000;
-/** No more than this are started at once: a hanging relay must not get more load. */
+/** The maximum number of commands that are open at once. A hanging relay must not get more load. */
 const OPEN_MAX = 1_000;
-/** Commands that are invoked again at the same time, after the end of the load. */
+/** The number of commands that are invoked again at the same time, after the end of the load. */
 const AGAIN_AT_ONCE = 20;
-/** How often the driver begins the calls that are due. */
+/** The interval at which the driver begins the calls that are due, in milliseconds. */
 const TICK_MS = 20;
-/** Attempts until a command without an answer is given up. */
+/** The number of attempts after which a command without an answer is given up. */
 const TRIES = 60;
 /**
- * How long to wait after a refusal or without an answer, in milliseconds; it doubles each time up to `most`, which is
- * longer than any refusal asks for.
+ * The wait after a refusal or a missing answer, in milliseconds. It doubles each time up to `most`, which is longer
+ * than any refusal asks for.
  */
 const PAUSE_MS = { first: 250, most: 2_000 } as const;
-/** Codes that prove that this request did not admit the command; anything else proves nothing. */
+/** The codes that prove that this request did not admit the command. Any other code proves nothing. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'not_connected',
   'instance_mismatch',
@@ -133,7 +133,7 @@ type Command = { readonly key: Key; readonly workMs: number; readonly doubled: b
 
 function newCommand({ clients, doubled, workMs }: Load, random: () => number, n: number): Command {
   const key = { ...pick(random, clients), command: `c${n}` };
-  // Each command has a random sequence of its own, so that commands do not influence each other.
+  // Each command has its own random sequence, so that commands do not influence each other.
   const own = seeded(Math.floor(random() * 2 ** 32));
   return { key, workMs: between(own, 0, workMs), doubled: own() < doubled, random: own };
 }
@@ -162,7 +162,7 @@ type Once = {
   readonly command: Command;
   readonly wait: string;
   readonly how: 'invoke' | 'attach';
-  /** The relay to ask; absent: any. */
+  /** The name of the relay to ask. Absent: any relay. */
   readonly of?: string;
 };
 
@@ -204,7 +204,7 @@ function attach(caller: Caller, { user, client, command }: Key, withinMs: number
 
 type Result = { readonly canary: string | null; readonly by: string | null };
 
-/** The result of an invocation. It has a canary only if everything that was sent came back. */
+/** Returns the result of an invocation. It has a canary only if everything that was sent came back. */
 function resultOf(invocation: Invocation, filler: string): Result {
   const result = invocation.outcome === 'completed' ? invocation.result : null;
   if (typeof result !== 'object' || result === null) return { canary: null, by: null };

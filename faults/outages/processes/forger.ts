@@ -9,16 +9,17 @@ import { parseLog } from '../log/log.ts';
 type Who = ClientOrder['clients'][number];
 type Begun = Extract<Logged, { event: 'run-begin' }>;
 
-/** How long the relay may take to welcome the forger's link. */
+/** How long the relay may take to welcome the forger's link, in milliseconds. */
 const ANSWER_MS = 3_000;
 /** How long a forger stays connected, in milliseconds, so that its frames are handled. */
 const STAY_MS = 300;
-/** How long the forger's token is valid, which it uses at once. */
+/** How long the forger's token is valid, in seconds. The forger uses it at once. */
 const TOKEN_SECONDS = 3_600;
 
 /**
- * Instances that never received the unfinished commands of the previous boot report them as completed, each over its
- * own link. No honest client does this; it shows that a relay accepts an end only from the bound instance.
+ * Lets instances that never received the unfinished commands of the previous boot report them as completed, each over
+ * its own link. No honest client does this. It tests that a relay accepts an end only from the instance to which the
+ * command is bound.
  */
 export async function forgeEnds(order: ClientOrder): Promise<void> {
   const begun = begunBefore(order);

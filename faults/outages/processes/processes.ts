@@ -8,16 +8,16 @@ import { createInterface } from 'node:readline';
 /** One process of a run, which can be killed, paused and restarted. Signals are sent to its own process id only. */
 export type Proc = {
   readonly name: string;
-  /** The number of this start, from 1. */
+  /** The number of times that the process was started, this start included. */
   readonly boot: number;
   readonly pid: number;
   readonly alive: boolean;
-  /** The last lines of its stderr. */
+  /** Returns the last lines of the process's standard error. */
   complaint(): string;
   kill(): Promise<void>;
   pause(): void;
   resume(): void;
-  /** Asks it to stop, and waits until it has. */
+  /** Asks the process to stop, and waits until it has. */
   stop(): Promise<void>;
 };
 
@@ -31,17 +31,18 @@ export type Start = {
 
 export type Started = { readonly proc: Proc; readonly firstLine: string };
 
-/** The processes that run. They are killed when this process exits, for whatever reason. */
+/** The processes that run. This process kills them when it exits, for whatever reason. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
-/** How long a process may take to be ready. */
+/** How long a process may take to be ready, in milliseconds. */
 const START_MS = 20_000;
-/** The characters of its standard error that the error of an ended process shows. */
+/** The number of characters of its standard error that the error of an ended process shows. */
 const COMPLAINT_CHARS = 2_000;
 
 /**
- * Starts this Node on `args` and resolves with its first line of output. Its stderr is written to `<name>.<boot>.err`.
+ * Starts this Node on `args` and resolves with its first line of output. Its standard error is written to
+ * `<name>.<boot>.err`.
  */
 export async function start({ name, boot, folder, args, env }: Start): Promise<Started> {
   const complaints = join(folder, `${name}.${boot}.err`);
@@ -102,13 +103,13 @@ function handleOf(child: ChildProcess, { name, boot, complaint }: Pick<Proc, 'na
   };
 }
 
-/** The memory that a process uses, in bytes; null once it is gone. Linux. */
+/** The memory that a process uses, in bytes; null once it is gone. Works on Linux only. */
 export function memoryOf(pid: number): number | null {
   const line = read(`/proc/${pid}/status`)?.match(/^VmRSS:\s+(\d+) kB$/m);
   return line?.[1] === undefined ? null : Number(line[1]) * 1024;
 }
 
-/** The sockets that a process has open. Linux. */
+/** The number of sockets that a process has open. Works on Linux only; elsewhere 0. */
 export function socketsOf(pid: number): number {
   const folder = `/proc/${pid}/fd`;
   try {

@@ -1,4 +1,4 @@
-/** A TCP proxy between the processes of a run, which can delay, cut or swallow what passes. */
+/** Runs a TCP proxy between the processes of a run, which can delay, cut or drop what passes. */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
@@ -22,27 +22,27 @@ export type Proxy = AsyncDisposable & {
   set(mode: ProxyMode): void;
   /** Breaks every connection with RST. */
   reset(): void;
-  /** Closes every connection at the far end only. The near end does not learn of it and waits. */
+  /** Closes every connection on the target's side only. The side that connected does not learn of it and waits. */
   halfOpen(): void;
   /**
-   * Closes every connection at the near end only. The far end does not learn of it until the returned function is
+   * Closes every connection on the connecting side only. The target does not learn of it until the returned function is
    * called.
    */
   breakNear(): () => void;
-  /** Drops the next answer of a far end, and closes its connection. The request has arrived. */
+  /** Drops the next answer of a target and closes its connection. The request has arrived. */
   dropReply(): void;
-  /** The answers that `dropReply` dropped so far. */
+  /** The number of answers that `dropReply` has dropped. */
   readonly dropped: number;
 };
 
-/** The loopback ports that a connection may go to, in order of preference. Read for each connection. */
+/** Returns the loopback ports that a connection may go to, in order of preference. It is called for each connection. */
 export type Targets = () => readonly number[];
 
 type Pair = { readonly near: Socket; readonly far: Socket; dead: boolean; cutOff: boolean; late: boolean };
 type Direction = 'up' | 'down';
 type State = { mode: ProxyMode; drops: number; dropped: number };
 
-/** A TCP proxy on loopback that can inject faults. */
+/** Starts a TCP proxy on loopback that can inject faults. */
 export async function startProxy(targets: Targets): Promise<Proxy> {
   const pairs = new Set<Pair>();
   const state: State = { mode: { kind: 'pass' }, drops: 0, dropped: 0 };
@@ -99,7 +99,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The first port that accepts a connection; null if none does. */
+/** Connects to the first port that accepts a connection; null if none does. */
 async function reach(ports: readonly number[]): Promise<Socket | null> {
   for (const port of ports) {
     const far = connect(port, '127.0.0.1');
@@ -152,7 +152,7 @@ function carry(pair: Pair, direction: Direction, state: State): void {
   from.resume();
 }
 
-/** Runs actions in order and not before their times, so that nothing overtakes delayed data. */
+/** Returns a queue that runs actions in order and not before their times, so that no data overtakes delayed data. */
 function createLater(): { add(ms: number, act: () => void): void } {
   const waiting: { readonly at: number; readonly act: () => void }[] = [];
   const turn = (): void => {
@@ -177,7 +177,8 @@ function send(to: Socket, bytes: Buffer, mode: ProxyMode): void {
 
 function breakOff({ near, far }: Pair): void {
   for (const socket of [near, far]) {
-    // A reset during a shutdown is refused, and Node then keeps the handle forever, so the process could not end.
+    // Node refuses to reset a socket during its shutdown, and then keeps the handle for ever, so the process could not
+    // end.
     const shutting = socket.writableEnded && !socket.writableFinished;
     if (shutting) socket.destroy();
     else socket.resetAndDestroy();

@@ -5,19 +5,19 @@ import { socketsOf, start, type Proc } from './processes.ts';
 
 export const SECRET = 'a secret of the fault runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-fault-runs';
-/** The first boot number of a node's second processes, distinct from the numbers of its own boots. */
+/** The first boot number of a node's second processes. It is distinct from the boot numbers of the node itself. */
 const TWINS = 1_000;
 const SOURCE = join(import.meta.dirname, '..', '..', '..', 'src');
-/** One relay of the run: the same node and port through all its boots. */
+/** One relay of the run, which keeps its node id and port through all its boots. */
 export type Relay = {
   readonly name: string;
   readonly port: number;
   readonly url: string;
-  /** The current process; it may be dead. */
+  /** The current process, which may have ended. */
   readonly proc: Proc;
-  /** The number of its sockets when it was ready and before any connection. */
+  /** The number of sockets of the process when it was ready and before any connection. */
   readonly baseline: number;
-  /** Starts a new process in place of one that ended. */
+  /** Starts a new process in place of the one that ended. */
   restart(): Promise<void>;
   /** Starts another process of the same node, on a port that no client knows. Rejects when the node id is refused. */
   twin(): Promise<Proc>;
@@ -26,13 +26,16 @@ export type Relay = {
 export type RelayOptions = {
   readonly name: string;
   readonly folder: string;
-  /** The proxy to Redis; null: direct mode. */
+  /** The address of Redis, which is a proxy. Null: direct mode. */
   readonly redisUrl: string | null;
   readonly namespace: string;
-  /** The folder of the relay's sources, if not this project's; used for mutants. */
+  /** The folder of the relay's sources, used for mutants. Absent: those of this project. */
   readonly source?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
-  /** The size of V8's old space, in MiB; by default V8 chooses it by the machine's memory. The relay ends if it needs more. */
+  /**
+   * The size of V8's old space, in MiB. The relay ends if it needs more. By default V8 chooses it by the machine's
+   * memory.
+   */
   readonly heapMiB?: number;
 };
 

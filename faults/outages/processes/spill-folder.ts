@@ -1,30 +1,30 @@
-/** The folder of large payloads of a run: a small file system that can be filled and cut off. */
+/** Creates the folder of large payloads of a run: a small file system that can be filled and made read-only. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const MIB = 1024 * 1024;
-/** The least size of the folder's file system. */
+/** The minimum size of the folder's file system, in MiB. */
 const LEAST_MIB = 256;
-/** How often mounting the folder again is tried: it may still be in use. */
+/** The number of attempts to mount the folder again, because it may still be in use. */
 const REMOUNTS = 50;
 
 /**
- * The directory in which the relays of a run keep large payloads. If the machine permits it, it is a small file system
- * of its own.
+ * The directory in which the relays of a run keep large payloads. If the machine permits it, the directory is a small
+ * file system of its own.
  */
 export type SpillFolder = Disposable & {
   readonly path: string;
-  /** Whether it is a file system of its own, with its own size, that can be made read-only even for root. */
+  /** Whether the folder is a separate file system, which has its own size and can be made read-only even for root. */
   readonly mounted: boolean;
-  /** The paths of all stored payloads. */
+  /** Returns the paths of all stored payloads. */
   files(): readonly string[];
-  /** Makes the directory writable or not. Returns false if that is not possible on this machine. */
+  /** Makes the directory writable or read-only. Returns false if that is not possible on this machine. */
   setWritable(writable: boolean): boolean;
 };
 
-/** Creates the folder. `bytes`: the amount of payloads that it must have room for. */
+/** Creates the folder. `bytes`: the size of the payloads that it must have room for. */
 export function makeSpillFolder(bytes: number): SpillFolder {
   const size = Math.max(LEAST_MIB, Math.ceil((1.5 * bytes) / MIB));
   const path = mkdtempSync(join(tmpdir(), 'callboard-faults-spill-'));
@@ -49,7 +49,7 @@ export function makeSpillFolder(bytes: number): SpillFolder {
   };
 }
 
-/** Repeats the remount, because it is refused while a file is being written. */
+/** Mounts the folder again, repeatedly, because mounting is refused while a file is being written. */
 function remount(path: string, writable: boolean): boolean {
   for (let turn = 0; turn < REMOUNTS; turn++) {
     if (run('mount', '-o', `remount,${writable ? 'rw' : 'ro'}`, path)) return true;

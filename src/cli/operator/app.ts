@@ -1,4 +1,7 @@
-/** The operators' commands as one Stricli application. Only this folder knows Stricli, and only these commands load it. */
+/**
+ * Joins the operators' commands in one application of Stricli, the library for command lines. Only this folder imports
+ * Stricli.
+ */
 import { buildApplication, buildRouteMap, proposeCompletions, run, type Application } from '@stricli/core';
 import type { Io } from '../io.ts';
 import { commandOf, type OperatorContext } from './command.ts';
@@ -15,7 +18,7 @@ function applicationOf(): Application<OperatorContext> {
   });
 }
 
-/** The command of this name, or else the commands below it. */
+/** Returns the command of this name, or else the group of commands below it. */
 function routeOf(noun: string, brief: string) {
   const single = VERBS.find(({ name }) => name === noun);
   if (single) return commandOf(single);
@@ -33,7 +36,7 @@ export async function runOperator(argv: readonly string[], io: Io): Promise<Oper
   return process.exitCode === 0 || process.exitCode === null ? OPERATOR_EXIT.done : OPERATOR_EXIT.usage;
 }
 
-/** What may follow these words; the last one is the part of a word that is typed so far. */
+/** Returns the words that may follow these words. The last word is the part that is typed so far. */
 export async function completions(words: readonly string[], io: Io): Promise<readonly string[]> {
   const { context } = contextOf(io, () => {});
   const found = await proposeCompletions(applicationOf(), words, context);

@@ -8,7 +8,7 @@ import { OUTPUTS, type Output } from './output.ts';
 import { openRelay, type OperatorRelay } from './relay.ts';
 import { SHARED_FLAGS, type Flag, type OperatorRun, type SharedFlag, type Verb } from './verb.ts';
 
-/** Stricli passes it to the command as `this`. */
+/** The context that Stricli passes to each command as `this`. */
 export type OperatorContext = CommandContext & {
   readonly io: Io;
   /** Sets the exit code of the process. */
@@ -23,7 +23,7 @@ const SHARED: Readonly<Record<SharedFlag, string>> = {
   tokenFile: 'File with the token',
   tokenCommand: 'Shell command that prints the token',
 };
-/** The help of each argument. */
+/** The help text of each argument, by the argument's name. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
   'user/client': 'Id of the user and of the client, such as alice/desk',
   'user/client/command': 'Ids of the user, the client and the command, such as alice/desk/c1',
@@ -46,7 +46,7 @@ export function commandOf(verb: Verb): Command<OperatorContext> {
       customUsage: [`[flags] ${usageOfArgs(verb)}`.trimEnd()],
       ...(verb.examples && { fullDescription: descriptionOf(verb.brief, verb.examples) }),
     },
-    // Stricli infers its type from literal flags, which a table of commands does not have.
+    // Stricli infers the type of this member from literal flags, which a table of commands does not have.
     parameters: parametersOf(verb) as never,
     async func(given, ...args) {
       const output = OUTPUTS.find((form) => form === given['output']) ?? 'table';
@@ -64,12 +64,12 @@ function descriptionOf(brief: string, examples: readonly string[]): string {
   return `${brief}\n\n${examples.map((line) => `  callboard ${line}`).join('\n')}`;
 }
 
-/** The flags that a verb takes, its own and the shared ones, without `output`. */
+/** Returns the flags that a verb takes: its own and the shared ones, without `output`. */
 export function flagsOf({ flags = {}, shared = SHARED_FLAGS }: Verb): Readonly<Record<string, Flag>> {
   return { ...flags, ...Object.fromEntries(shared.map((name) => [name, SHARED[name]])) };
 }
 
-/** The arguments as people write them, such as `<user/client> <action> [params...]`. */
+/** Returns the arguments of a verb as people write them, such as `<user/client> <action> [params...]`. */
 export function usageOfArgs({ args = [] }: Verb): string {
   return args.map((name) => (isOptional(name) ? `[${name.replace('?', '')}]` : `<${name}>`)).join(' ');
 }
@@ -148,7 +148,7 @@ function textOfFlag(value: Given[string]): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Writes one error to standard error: a JSON problem with `-o json` and `jsonl`, otherwise a line. */
+/** Writes one error to standard error: a JSON problem document with `-o json` and `jsonl`, otherwise one line. */
 function complain(error: unknown, output: Output, io: Io): OperatorExit {
   const known = error instanceof OperatorFailure;
   const exit = known ? error.exit : OPERATOR_EXIT.unexpected;

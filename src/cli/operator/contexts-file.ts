@@ -1,4 +1,4 @@
-/** The file of contexts: which relays an operator uses, and where the token of each comes from. */
+/** Reads and writes the file of an operator's contexts. A context names a relay and the source of the token for it. */
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { homedir } from 'node:os';
@@ -7,18 +7,18 @@ import { OPERATOR_EXIT, OperatorFailure } from './failure.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A relay, and at most one source of its token. */
+/** One context: a relay, and at most one source of its token. */
 export type RelayContext = {
   readonly url: string;
   readonly token_command?: string;
   readonly token_file?: string;
-  /** The token itself; there only if the operator asked to store it. */
+  /** The token itself. Present only if the operator asked to store it. */
   readonly token?: string;
 };
 
 export type ContextsFile = {
   readonly current: string | null;
-  /** The one that was current before; null if none was. */
+  /** The context that was current before; null if there was none. */
   readonly previous: string | null;
   readonly contexts: Readonly<Record<string, RelayContext>>;
 };
@@ -28,15 +28,15 @@ const FOLDER_OF_OWNER = 0o700;
 const OTHERS = 0o077;
 const NONE: ContextsFile = { current: null, previous: null, contexts: {} };
 
-/** Where the contexts are: `$XDG_CONFIG_HOME/callboard/contexts.json`, by default below `~/.config`. */
+/** Returns the path of the contexts file: `$XDG_CONFIG_HOME/callboard/contexts.json`, by default below `~/.config`. */
 export function contextsPath(env: Env): string {
   const home = env['HOME'] ?? homedir();
   return join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'callboard', 'contexts.json');
 }
 
 /**
- * The contexts; none if there is no file. Throws OperatorFailure for a file that holds something else, and for one that
- * others may read while it holds a token.
+ * Reads the contexts; there are none if the file does not exist. Throws OperatorFailure for a file that holds something
+ * else, and for a file that holds a token and that other users may read.
  */
 export async function readContexts(env: Env): Promise<ContextsFile> {
   const path = contextsPath(env);
@@ -53,13 +53,13 @@ export async function readContexts(env: Env): Promise<ContextsFile> {
   return file;
 }
 
-/** Writes the contexts, readable by the owner only. A reader sees the old file or the new one. */
+/** Writes the contexts to a file that only its owner may read. A concurrent reader sees the old file or the new one. */
 export async function writeContexts(env: Env, file: ContextsFile): Promise<void> {
   const path = contextsPath(env);
   await mkdir(dirname(path), { recursive: true, mode: FOLDER_OF_OWNER });
   const fresh = `${path}.${randomUUID()}`;
   await writeFile(fresh, `${JSON.stringify(file, null, 2)}\n`, { mode: OWNER_ONLY, flag: 'wx' });
-  // The mode of a new file is reduced by the umask, never below what the owner needs here.
+  // The umask may have reduced the mode of the new file, so the mode is set exactly.
   await chmod(fresh, OWNER_ONLY);
   await rename(fresh, path);
 }

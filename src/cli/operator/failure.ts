@@ -1,7 +1,10 @@
 /** The exit codes of the operator's commands, and the error that carries one. */
 import { CODES } from '../../protocol/codes.ts';
 
-/** The exit codes. 5 and 7 prove that nothing ran, so the call may be repeated. After 8, look at the command first. */
+/**
+ * The exit codes of the operators' commands. 5 and 7 prove that nothing ran, so the call may be repeated. After 8, look
+ * at the command before repeating it.
+ */
 export const OPERATOR_EXIT = {
   done: 0,
   unexpected: 1,
@@ -19,7 +22,10 @@ export const OPERATOR_EXIT = {
 
 export type OperatorExit = (typeof OPERATOR_EXIT)[keyof typeof OPERATOR_EXIT];
 
-/** Ends a command with an exit code. `code` is a code of the relay, or one of the command line's own. */
+/**
+ * The error that ends a command with an exit code. `code` is an error code of the relay, or one of the command line's
+ * own.
+ */
 export class OperatorFailure extends Error {
   override readonly name = 'OperatorFailure';
   readonly exit: OperatorExit;
@@ -52,7 +58,7 @@ const BY_OUTCOME: Readonly<Record<string, OperatorExit>> = {
   outcome_unknown: OPERATOR_EXIT.unknown,
 };
 
-/** The exit code of a command as the relay describes it; null for a body that describes none. */
+/** Returns the exit code for a command as the relay describes it; null for a body that describes no command. */
 export function exitOfCommand(body: Readonly<Record<string, unknown>>): OperatorExit | null {
   const { outcome } = body;
   if (outcome === null && typeof body['stage'] === 'string') return OPERATOR_EXIT.running;
@@ -68,21 +74,21 @@ const BY_STATUS: Readonly<Record<number, OperatorExit>> = {
   413: OPERATOR_EXIT.refused,
   429: OPERATOR_EXIT.refused,
 };
-/** Server errors that prove that nothing was admitted or done. */
+/** The codes of server errors that prove that nothing was admitted or done. */
 const REFUSALS: readonly string[] = ['draining', 'store_full', 'audit_unavailable'];
 
-/** The exit code of a problem that describes no command. */
+/** Returns the exit code for a problem document that describes no command. */
 export function exitOfProblem(status: number, code: string): OperatorExit {
   if (REFUSALS.includes(code)) return OPERATOR_EXIT.refused;
   return BY_STATUS[status] ?? OPERATOR_EXIT.unexpected;
 }
 
-/** The exit code of an error or a refusal of GraphQL. */
+/** Returns the exit code for the code of a GraphQL error or of a refusal. */
 export function exitOfCode(code: string): OperatorExit {
   return exitOfProblem(Object.entries(CODES).find(([known]) => known === code)?.[1] ?? 500, code);
 }
 
-/** Throws the failure of a refusal in the data of a mutation; returns any other answer. */
+/** Returns the answer of a mutation. Throws OperatorFailure if the answer is a refusal. */
 export function accepted<Answer extends object>(answer: Answer): Exclude<Answer, RefusedAnswer> {
   if (!isRefused(answer)) return answer as Exclude<Answer, RefusedAnswer>;
   const problem = { code: answer.code, detail: answer.message, by: answer.by };

@@ -4,7 +4,7 @@ import { readCount } from './times.ts';
 import { usageFailure } from './failure.ts';
 import type { OperatorRun } from './verb.ts';
 
-/** Where a page begins, and how many rows it may have. */
+/** The cursor where a page begins, and the most rows that it may have. */
 export type Paging = { readonly cursor?: string; readonly limit?: number };
 
 type Seen = { readonly complete: boolean; readonly sources: readonly object[] };
@@ -17,12 +17,15 @@ export type ListedPage = {
 };
 
 const ROWS_MAX = 1000;
-/** Of the pages of `--all`. A page of more messages would cost more than the relay allows for one operation. */
+/**
+ * The number of rows that each page of `--all` reads. A page of more messages would exceed the relay's limit of cost
+ * for one operation.
+ */
 const ALL_ROWS = 500;
 
 /**
- * Prints the page that `--cursor` and `--limit` name, or with `--all` all pages. As `json` they are one document. What is
- * missing, and where the next page begins, is said on standard error.
+ * Prints the page that `--cursor` and `--limit` name, or with `--all` all pages. With `-o json`, all pages are printed
+ * as one document. Standard error says what is missing, and where the next page begins.
  */
 export async function printListing(
   run: OperatorRun,
@@ -36,14 +39,14 @@ export async function printListing(
   sayWhatIsMissing(run, page);
 }
 
-/** Says on standard error where the next page begins, and that an answer is incomplete. */
+/** Writes to standard error where the next page begins, and that the answer is incomplete. */
 export function sayWhatIsMissing({ io }: OperatorRun, { next_cursor, completeness }: Omit<ListedPage, 'items'>): void {
   if (typeof next_cursor === 'string')
     io.complain(`There are more rows: add --cursor ${next_cursor}, or --all for all pages.\n`);
   if (!completeness.complete) io.complain('The answer is incomplete; -o json shows what is missing and why.\n');
 }
 
-/** Every page reads ALL_ROWS, unless a limit is given. */
+/** Reads all pages, each with ALL_ROWS rows unless a limit is given. */
 async function readAll(
   { cursor, limit = ALL_ROWS }: Paging,
   read: (paging: Paging) => Promise<ListedPage>,
@@ -55,7 +58,7 @@ async function readAll(
   for (;;) {
     const page = await read(from === undefined ? { limit } : { limit, cursor: from });
     items.push(...page.items);
-    // A page that only ended at the bound of its rows is continued by the next one.
+    // A page that ended only at its limit of rows counts as complete, because the next page continues it.
     complete &&= page.completeness.complete;
     sources.push(...page.completeness.sources);
     if (typeof page.next_cursor !== 'string') break;

@@ -1,6 +1,6 @@
-/** The first words of the operators' commands. Loaded at every start, so it imports nothing. */
+/** The first words of the operators' commands. Every start loads this file, so it imports nothing. */
 
-/** Each with what it is about. */
+/** The description of each first word, by the word. */
 export const NOUNS: Readonly<Record<string, string>> = {
   status: 'State of the deployment',
   top: 'Rates and the busiest clients, again and again',

@@ -1,4 +1,7 @@
-/** Prints the answers of operators' commands: `table`, `json`, `jsonl` or `ids`. */
+/**
+ * Writes the answers of operators' commands as text in the form that `--output` names: `table`, `json`, `jsonl` or
+ * `ids`.
+ */
 import { cellOf, tableText, widthOf } from './table.ts';
 
 export const OUTPUTS = ['table', 'json', 'jsonl', 'ids'] as const;
@@ -9,7 +12,7 @@ export type OutputRow = Readonly<Record<string, unknown>>;
 /** Which members a table shows, and which together are the address of a row. A member of a member is `outer.inner`. */
 export type Columns = { readonly shown: readonly string[]; readonly id: readonly string[] };
 
-/** The text of one listing. `page` is printed whole as `json`, also when it is empty. */
+/** Returns the text of one listing. As `json` the page is written whole, even when it has no rows. */
 export function listText(page: Readonly<{ items: readonly object[] }>, output: Output, columns: Columns): string {
   const rows = page.items.map((item): OutputRow => ({ ...item }));
   if (output === 'json') return jsonLine(page);
@@ -21,12 +24,12 @@ export function listText(page: Readonly<{ items: readonly object[] }>, output: O
   return rows.map((row) => rowText(row, output, columns)).join('');
 }
 
-/** The line of one row, without a table. */
+/** Returns the line of one row, for the forms other than `table`. */
 export function rowText(row: OutputRow, output: Exclude<Output, 'table'>, { id }: Pick<Columns, 'id'>): string {
   return output === 'ids' ? `${idOf(row, id)}\n` : jsonLine(row);
 }
 
-/** The text of one object: a line for each member, or JSON. Members that hold lists are shown as JSON. */
+/** Returns the text of one object: a line for each member, or JSON. Members that hold lists are written as JSON. */
 export function objectText(value: object, output: Output, { id }: Pick<Columns, 'id'>): string {
   const row: OutputRow = { ...value };
   if (output !== 'table') return rowText(row, output, { id });
@@ -35,12 +38,15 @@ export function objectText(value: object, output: Output, { id }: Pick<Columns, 
   return lines.map(([name, text]) => `${name.padEnd(width)}  ${text}\n`).join('');
 }
 
-/** The cells of a row, in the order of the columns. */
+/** Returns the cells of a row, in the order of the columns. */
 export function cellsOf(row: OutputRow, names: readonly string[]): readonly string[] {
   return names.map((name) => cellOf(memberOf(row, name)));
 }
 
-/** Objects are shown member by member, so that a person can read what is proven about a command. */
+/**
+ * Returns a line for each member, including those of nested objects, so that a person can read what is proven about a
+ * command.
+ */
 function linesOf(row: OutputRow, prefix: string): (readonly [string, string])[] {
   return Object.entries(row).flatMap(([name, value]) =>
     isRow(value) && Object.keys(value).length > 0

@@ -1,12 +1,14 @@
-/** Reads addresses and the parameters of a call from arguments. */
+/** Reads addresses such as `alice/kiosk`, and the params of a call, from the arguments of a command. */
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { usageFailure } from './failure.ts';
 
-/** What each kind of address is made of. */
+/** The parts of each kind of address, as usage errors show them. */
 const ADDRESSES = { 2: '<user>/<client>', 3: '<user>/<client>/<command>', site: '<owner>/<site>' } as const;
 
-/** Splits an address. No id holds a slash. Throws a usage failure for another text. */
+/**
+ * Splits an address at its slashes. No id holds a slash. Throws a usage failure for a text that is not such an address.
+ */
 export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [string, string, string] {
   const [user = '', client = '', ...rest] = address.split('/');
   const command = rest.join('/');
@@ -15,7 +17,10 @@ export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [s
   return [user, client, command];
 }
 
-/** The parameters of `--params <file|->` and of `key:=json` and `key=text`; the latter are added to the former. */
+/**
+ * Reads the params of a call: those of the file of `--params <file|->`, to which the arguments `key:=json` and
+ * `key=text` are added.
+ */
 export async function readParams(file: string | undefined, pairs: readonly string[]): Promise<unknown> {
   const given = file === undefined ? undefined : parse(await contentOf(file), '--params');
   if (pairs.length === 0) return given;

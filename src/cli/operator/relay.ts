@@ -1,4 +1,4 @@
-/** The relay that an operator's command talks to: REST for calls, GraphQL for everything else. */
+/** Sends the requests of operators' commands to the relay: REST for calls, GraphQL for everything else. */
 import type { TypedDocumentString } from '../../generated/cli.ts';
 import type { Clock } from '../../clients/link/clock.ts';
 import { requestRelay, trimUrl, type HttpAnswer } from '../../clients/link/relay-request.ts';
@@ -10,7 +10,7 @@ export type RelayCall = {
   readonly method?: 'GET' | 'POST';
   readonly body?: object;
   readonly query?: Readonly<Record<string, string | undefined>>;
-  /** How long the relay may take, in milliseconds. */
+  /** How long the relay may take to answer, in milliseconds. */
   readonly budgetMs?: number;
   /** False: a request whose connection breaks is not sent again. */
   readonly repeatable?: boolean;
@@ -27,29 +27,37 @@ export type SentOperation = {
 
 export type OperatorRelay = {
   readonly settings: () => Promise<RelaySettings>;
-  /** The answer of a REST route, whatever its status. Throws OperatorFailure if there is none. */
+  /**
+   * Requests a REST route and returns its answer, whatever its status. Throws OperatorFailure if there is no answer.
+   */
   request(path: string, call?: RelayCall): Promise<HttpAnswer>;
-  /** The body of an answer. Throws OperatorFailure for a problem. */
+  /** Requests a REST route and returns the body of the answer. Throws OperatorFailure for a problem document. */
   read(path: string, call?: RelayCall): Promise<HttpAnswer['body']>;
-  /** Runs a query or a mutation. Variables and data have the words of REST. Throws OperatorFailure. */
+  /**
+   * Runs a query or a mutation. Variables and data have the words of REST in place of GraphQL's enum names. Throws
+   * OperatorFailure.
+   */
   query<Data, Variables extends object>(
     document: TypedDocumentString<Data, Variables>,
     variables: Variables,
     call?: Pick<RelayCall, 'repeatable' | 'budgetMs'>,
   ): Promise<Data>;
-  /** The request of a subscription. */
+  /** Builds the request of a subscription. */
   prepare<Data, Variables extends object>(
     document: TypedDocumentString<Data, Variables>,
     variables: Variables,
   ): Promise<SentOperation>;
 };
 
-/** The default time for one answer, with its retries, in milliseconds. */
+/** The default limit for one answer with its retries, in milliseconds. */
 const BUDGET_MS = 10_000;
-/** Further attempts of a request that is safe to repeat. */
+/** The number of retries of a request that is safe to repeat. */
 const RETRIES = 2;
 
-/** Opens the relay that the flags, the environment or a context name. Nothing is read or sent before the first request. */
+/**
+ * Opens the relay that the flags, the environment or a context name. It reads and sends nothing before the first
+ * request.
+ */
 export function openRelay(
   flags: RelayFlags,
   { env, clock }: { readonly env: Readonly<Record<string, string | undefined>>; readonly clock: Clock },
@@ -102,7 +110,9 @@ function operationOf<Data, Variables extends object>(
   return { name, body: { query, variables: withNames(name, variables) } };
 }
 
-/** The body of an answer. Throws OperatorFailure for a problem, and for an answer that no relay gives. */
+/**
+ * Returns the body of an answer. Throws OperatorFailure for a problem document, and for an answer that no relay gives.
+ */
 export function bodyOf({ status, body }: HttpAnswer): HttpAnswer['body'] {
   if (status < 300 && Object.keys(body).length > 0) return body;
   const { code, detail } = body;
@@ -111,7 +121,10 @@ export function bodyOf({ status, body }: HttpAnswer): HttpAnswer['body'] {
   throw new OperatorFailure(exitOfProblem(status, code), code, typeof detail === 'string' ? detail : code, body);
 }
 
-/** The relay has validated the document against the schema from which the type was generated. */
+/**
+ * Returns the data of an answer. It trusts the type, because the relay validated the document against the schema from
+ * which the type was generated.
+ */
 function dataOf<Data>(answer: HttpAnswer): Data {
   throwErrors(answer.body);
   const { data } = bodyOf(answer);
@@ -127,7 +140,7 @@ export function throwErrors({ errors }: Readonly<Record<string, unknown>>): void
   throw new OperatorFailure(exitOfCode(code), code, typeof message === 'string' ? message : code);
 }
 
-/** Path segments, each encoded. */
+/** Joins path segments, each percent-encoded. */
 export function pathOf(...segments: readonly string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
 }

@@ -1,10 +1,13 @@
-/** The state of a deployment as `status`, `top` and `doctor` show it: figures, and what needs a person. */
+/** Reads the state of a deployment for `status`, `top` and `doctor`: figures, and what needs a person's attention. */
 import { GetStatusDocument, type GetStatusQuery } from '../../generated/cli.ts';
 import type { OperatorRelay } from './relay.ts';
 
 const WINDOW_SECONDS = 60;
 const SERIES = ['commands_ended', 'command_p50', 'command_p99'];
-/** Callers wait at most ten minutes. One that has waited half of it deserves a look. */
+/**
+ * The age from which a waiting caller needs attention, in milliseconds. Callers wait at most ten minutes; this is half
+ * of that.
+ */
 const LONG_WAIT_MS = 300_000;
 
 type Ends = Readonly<Record<string, number>>;
@@ -17,10 +20,13 @@ export type DeploymentReport = {
   readonly nodes: number;
   readonly links: number;
   readonly unfinished_commands: number;
-  /** Commands that ended in the last minute, divided by its seconds. */
+  /** The commands that ended per second, averaged over the last minute. */
   readonly calls_per_second: number;
   readonly ended_last_minute: Ends;
-  /** In milliseconds, over the latest seconds in which commands ended; null if none ended within a minute. */
+  /**
+   * The median duration of calls in milliseconds, over the latest seconds in which commands ended; null if none ended
+   * within a minute.
+   */
   readonly p50_ms: number | null;
   readonly p99_ms: number | null;
   readonly waits: number;
@@ -30,7 +36,7 @@ export type DeploymentReport = {
   readonly needs_attention: readonly string[];
 };
 
-/** Asks the relay for its state. Administrators only. Throws OperatorFailure. */
+/** Reads the state of the deployment from the relay. Administrators only. Throws OperatorFailure. */
 export async function readReport(relay: OperatorRelay): Promise<DeploymentReport> {
   const variables = { series: SERIES, window_seconds: WINDOW_SECONDS, step_seconds: WINDOW_SECONDS };
   return reportOf(await relay.query(GetStatusDocument, variables));

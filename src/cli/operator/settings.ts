@@ -1,4 +1,7 @@
-/** Which relay a command talks to, and where its token comes from: flags first, then the environment, then contexts. */
+/**
+ * Decides which relay a command talks to, and where its token comes from: flags first, then the environment, then
+ * contexts.
+ */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -9,22 +12,23 @@ export type RelayFlags = Readonly<Record<string, string | undefined>>;
 type Env = Readonly<Record<string, string | undefined>>;
 
 export type RelaySettings = {
-  /** The relay's base address. */
+  /** The base address of the relay. */
   readonly url: string;
-  /** What named the address, for people. */
+  /** A description of what named the address, for people. */
   readonly urlFrom: string;
-  /** Gives the token. Rejects with OperatorFailure if there is none. */
+  /** Reads the token from its source. Rejects with OperatorFailure if there is none. */
   readonly token: () => Promise<string>;
-  /** What the token comes from, for people. Null: nothing names one. */
+  /** A description of where the token comes from, for people. Null: nothing names a source. */
   readonly tokenFrom: string | null;
 };
 
 const DEFAULT_URL = 'http://127.0.0.1:4400';
 
 /**
- * Reads the flags `context`, `url`, `tokenFile` and `tokenCommand`, CALLBOARD_CONTEXT, CALLBOARD_URL and CALLBOARD_TOKEN, and the file of
- * contexts. The token of a context goes to the relay of that context only. No flag holds a token, since other users of
- * the machine can read arguments. Throws OperatorFailure for settings that do not fit together.
+ * Reads the flags `context`, `url`, `tokenFile` and `tokenCommand`, the variables CALLBOARD_CONTEXT, CALLBOARD_URL and
+ * CALLBOARD_TOKEN, and the file of contexts. The token of a context is sent to the relay of that context only. No flag
+ * holds a token, since other users of the machine can read arguments. Throws OperatorFailure for settings that do not
+ * fit together.
  */
 export async function readSettings(flags: RelayFlags, env: Env): Promise<RelaySettings> {
   if (flags['context'] !== undefined && flags['url'] !== undefined)
@@ -57,14 +61,17 @@ async function contextOf(flags: RelayFlags, env: Env): Promise<NamedContext | nu
   return { url: context.url, from: `context ${name}`, context, byFlag: flags['context'] !== undefined };
 }
 
-/** The context with this name. Throws OperatorFailure if there is none. */
+/** Returns the context with this name. Throws OperatorFailure if there is none. */
 export function contextNamed({ contexts }: ContextsFile, name: string): RelayContext {
   const context = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
   if (!context) throw usageFailure(`there is no context "${name}"; callboard context ls lists them`);
   return context;
 }
 
-/** A context that a flag names is asked before the environment, which may belong to another relay. */
+/**
+ * Returns the source of the token. A context that a flag names comes before the environment, whose token may belong to
+ * another relay.
+ */
 function tokenSource(flags: RelayFlags, env: Env, context: NamedContext | null): Source | null {
   const { tokenCommand, tokenFile } = flags;
   if (tokenCommand !== undefined) return { give: () => printedBy(tokenCommand), from: '--token-command' };
@@ -90,7 +97,7 @@ async function noToken(): Promise<string> {
   );
 }
 
-/** What the command printed. Its own words are not repeated, since they may hold a secret. */
+/** Returns what the token command printed. Errors do not repeat its output, since it may hold a secret. */
 async function printedBy(command: string): Promise<string> {
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command]).catch((error: { code?: unknown }) => {
     throw noTokenFrom(`The token command ended with ${String(error.code)}.`);

@@ -1,4 +1,4 @@
-/** Follows a subscription of the relay over server-sent events, and connects again when it breaks. */
+/** Follows a subscription of the relay over server-sent events, and reconnects when the stream breaks. */
 import { backoffMs, BACKOFF_BASE_MS, BACKOFF_CAP_MS } from '../../clients/link/backoff.ts';
 import { sleep, type Clock } from '../../clients/link/clock.ts';
 import { parseObject } from '../../clients/link/relay-request.ts';
@@ -7,22 +7,23 @@ import { OPERATOR_EXIT, OperatorFailure } from './failure.ts';
 import { bodyOf, throwErrors, type SentOperation } from './relay.ts';
 import { withWords } from './wire.ts';
 
-/** The most characters of one event. A larger one ends the stream. */
+/** The maximum length of one event, in characters. A longer one ends the stream. */
 const EVENT_CHARS = 4 * 1024 * 1024;
-/** Codes after which the same request may succeed later. */
+/** The codes of errors after which the same request may succeed later. */
 const PASSING: readonly string[] = ['unreachable', 'bad_answer', 'store_unavailable', 'draining', 'rate_limited'];
 
 export type Following<Data> = {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly onData: (data: Data) => void;
-  /** The stream was open and broke: events may be missing until it is open again. */
+  /** Called when an open stream breaks. Events may be missing until it is open again. */
   readonly onGap: () => void;
 };
 
 /**
- * Gives the data of each event until the signal is aborted; then it rejects with the signal's reason. Rejects with
- * OperatorFailure when the relay refuses the subscription, and when it cannot be reached before the stream was ever open.
+ * Passes on the data of each event until the signal is aborted; then it rejects with the signal's reason. Rejects with
+ * OperatorFailure when the relay refuses the subscription, and when the relay cannot be reached before the stream has
+ * been open once.
  */
 export async function followStream<Data>(operation: SentOperation, following: Following<Data>): Promise<never> {
   const { clock, signal, onGap } = following;
@@ -44,7 +45,7 @@ function isPassing(fault: Error): boolean {
   return fault instanceof OperatorFailure && PASSING.includes(fault.code);
 }
 
-/** Resolves when the relay ended the stream. */
+/** Reads one stream. Resolves when the relay has ended it. */
 async function readStream<Data>(
   operation: SentOperation,
   { signal, onData }: Following<Data>,

@@ -1,13 +1,16 @@
 /** Lays out columns of text for a terminal. */
 
-/** A table with a head. The head is there also without rows. */
+/** Returns a table with a header. The header is there even without rows. */
 export function tableText(names: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [headOf(names), ...rows];
   const widths = names.map((_, column) => Math.max(...lines.map((line) => widthOf(line[column] ?? ''))));
   return lines.map((line) => lineText(line, widths)).join('');
 }
 
-/** Prints rows that come one at a time: the head first, and each column as wide as its widest cell so far. */
+/**
+ * Returns a function that lays out rows that come one at a time: the header first, and each column as wide as its
+ * widest cell so far.
+ */
 export function growingTable(names: readonly string[]): (cells: readonly string[]) => string {
   const head = headOf(names);
   const widths = head.map(widthOf);
@@ -21,7 +24,9 @@ export function growingTable(names: readonly string[]): (cells: readonly string[
   };
 }
 
-/** One value as text. Control characters come from clients and could steer a terminal, so they are shown as `?`. */
+/**
+ * Returns one value as text. Control characters come from clients and could steer a terminal, so they are shown as `?`.
+ */
 export function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '-';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
@@ -30,14 +35,16 @@ export function cellOf(value: unknown): string {
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** The number of characters as a person counts them. */
+/** Returns the number of characters as a person counts them. */
 export function widthOf(text: string): number {
   let width = 0;
   for (const _ of graphemes.segment(text)) width++;
   return width;
 }
 
-/** The last word of a member's name, since `connection.status` would make a wide column. */
+/**
+ * Returns the column headers: the last word of each member's name, since `connection.status` would make a wide column.
+ */
 function headOf(names: readonly string[]): readonly string[] {
   return names.map((name) => (name.split('.').at(-1) ?? name).toUpperCase());
 }

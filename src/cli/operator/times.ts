@@ -1,10 +1,10 @@
-/** Reads durations, times and numbers of flags. */
+/** Reads durations, times and whole numbers from the values of flags. */
 import type { Clock } from '../../clients/link/clock.ts';
 import { usageFailure } from './failure.ts';
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Reads `500ms`, `30s`, `2m`, `1h` or `7d` as milliseconds. */
+/** Returns the milliseconds of a duration such as `500ms`, `30s`, `2m`, `1h` or `7d`. */
 export function readMs(text: string | undefined, preset: number, name: string): number {
   if (text === undefined) return preset;
   const ms = durationOf(text);
@@ -12,18 +12,18 @@ export function readMs(text: string | undefined, preset: number, name: string): 
   return ms;
 }
 
-/** Reads a time such as `2026-01-31T12:00:00Z`, or an age such as `10m`, as a time in the form of ISO 8601. */
+/** Returns a time in the form of ISO 8601, from a time such as `2026-01-31T12:00:00Z` or an age such as `10m`. */
 export function readTime(text: string | undefined, name: string, clock: Clock): string | undefined {
   if (text === undefined) return undefined;
   const age = durationOf(text);
   const at = age === null ? Date.parse(text) : clock.now() - age;
-  // Date.parse accepts many forms that depend on the engine and on the zone of this machine.
+  // Date.parse alone would accept many forms that depend on the engine and on the time zone of this machine.
   if (Number.isNaN(at) || (age === null && !/^\d{4}-\d\d-\d\d/.test(text)))
     throw usageFailure(`${name}: expected a time such as 2026-01-31T12:00:00Z, or an age such as 10m`);
   return new Date(at).toISOString();
 }
 
-/** Reads a whole number from 1 on. */
+/** Reads a whole number of at least 1. */
 export function readCount(text: string | undefined, name: string): number | undefined {
   if (text === undefined) return undefined;
   if (!/^[1-9]\d{0,8}$/.test(text)) throw usageFailure(`${name}: expected a whole number from 1 on`);

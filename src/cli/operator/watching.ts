@@ -1,4 +1,6 @@
-/** Prints the events of a subscription, one line each, until the operator interrupts it or enough came. */
+/**
+ * Prints the events of a subscription, one line each, until the operator interrupts it or `--count` lines were printed.
+ */
 import type { TypedDocumentString } from '../../generated/cli.ts';
 import { cellsOf, rowText, type Columns, type OutputRow } from './output.ts';
 import { followStream } from './stream.ts';
@@ -9,11 +11,17 @@ import type { OperatorRun } from './verb.ts';
 export type Watching<Data, Variables> = Columns & {
   readonly document: TypedDocumentString<Data, Variables>;
   readonly variables: Variables;
-  /** The event in the data. `missed` says how many events came too fast to be sent before this one. */
+  /**
+   * Returns the row of the event in the data. `missed` is the number of events that were dropped before this one,
+   * because they came too fast.
+   */
   readonly event: (data: Data) => OutputRow & { readonly missed: number };
 };
 
-/** Resolves after `--count` lines. Otherwise it rejects when it is interrupted, or with the relay's refusal. */
+/**
+ * Prints events and resolves after `--count` lines. Otherwise it rejects when the operator interrupts it, or with the
+ * relay's refusal.
+ */
 export async function printEvents<Data, Variables extends object>(
   run: OperatorRun,
   { document, variables, event, ...columns }: Watching<Data, Variables>,
@@ -41,7 +49,7 @@ export async function printEvents<Data, Variables extends object>(
   });
 }
 
-/** Prints one row after the other in the chosen form. */
+/** Returns a function that prints one row after the other in the chosen form. */
 export function linePrinter({ io, output }: OperatorRun, columns: Columns): (row: OutputRow) => void {
   const lineOf = growingTable(columns.shown);
   return (row) => io.print(output === 'table' ? lineOf(cellsOf(row, columns.shown)) : rowText(row, output, columns));

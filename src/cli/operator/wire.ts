@@ -1,18 +1,24 @@
-/** Translates between the names of GraphQL's enums and the words that REST writes for them, which the command line shows. */
+/**
+ * Translates between the names of GraphQL's enum values and the words that REST writes for them. The command line shows
+ * the words.
+ */
 import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
 import { usageFailure } from './failure.ts';
 
 type Words = typeof ENUM_WORDS;
 export type EnumName = keyof Words;
-/** A word of this enum, such as `outcome_unknown` of `Outcome`. */
+/** A word of this enum in REST, such as `outcome_unknown` of `Outcome`. */
 export type WordOf<Name extends EnumName> = Words[Name][keyof Words[Name]] & string;
 
-/** All words of an enum. */
+/** Returns all words of an enum. */
 export function wordsOf(name: EnumName): readonly string[] {
   return Object.values(ENUM_WORDS[name]);
 }
 
-/** The text as a word of the enum; undefined if there is none. Throws a usage failure for another text. */
+/**
+ * Returns the text as a word of the enum; undefined if there is no text. Throws a usage failure for a text that is not
+ * such a word.
+ */
 export function readWord<Name extends EnumName>(name: Name, text: string): WordOf<Name>;
 export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined;
 export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined {
@@ -24,7 +30,7 @@ function isWord<Name extends EnumName>(name: Name, text: string): text is WordOf
   return wordsOf(name).includes(text);
 }
 
-/** The variables of an operation with GraphQL's names in place of words. */
+/** Returns the variables of an operation with GraphQL's names in place of words. */
 export function withNames(operation: string, variables: object): Readonly<Record<string, unknown>> {
   const places = ENUM_PLACES[operation]?.variables ?? {};
   return Object.fromEntries(
@@ -35,7 +41,7 @@ export function withNames(operation: string, variables: object): Readonly<Record
   );
 }
 
-/** The data of an operation with words in place of GraphQL's names. Changes the data. */
+/** Returns the data of an operation with words in place of GraphQL's names. Changes the data in place. */
 export function withWords<Data>(operation: string, data: Data): Data {
   for (const [place, name] of Object.entries(ENUM_PLACES[operation]?.data ?? {})) {
     const words = wordTable(name);

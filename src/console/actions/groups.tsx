@@ -1,4 +1,4 @@
-/** Advertisements grouped by the name of their action. */
+/** Groups the advertised actions by name, and shows each group as a row. */
 import { openInvoke } from '../invoke/open.tsx';
 import { ClientLink } from '../ui/links.tsx';
 import type { Column } from '../ui/table.tsx';
@@ -12,7 +12,7 @@ export type ActionGroup = {
   readonly clients: readonly AdvertisedSample[];
 };
 
-/** The groups, in the order of their names. */
+/** Returns the groups in the order of their names. */
 export function groupActions(items: readonly AdvertisedSample[]): readonly ActionGroup[] {
   return [...Map.groupBy(items, ({ action }) => action.name)]
     .map(([name, clients]) => ({
@@ -24,7 +24,7 @@ export function groupActions(items: readonly AdvertisedSample[]): readonly Actio
     .sort((one, other) => one.name.localeCompare(other.name));
 }
 
-/** How many clients a row names; the others are only counted. */
+/** The number of clients that a row names. The others are only counted. */
 const NAMED = 3;
 
 export const ACTION_COLUMNS: readonly Column<ActionGroup>[] = [
@@ -49,7 +49,7 @@ export const ACTION_COLUMNS: readonly Column<ActionGroup>[] = [
   },
 ];
 
-/** The start of a call. With a single client, that client is chosen. */
+/** Returns what the invoke drawer starts with. With a single client, that client is chosen. */
 function startOf(action: string, clients: readonly AdvertisedSample[]) {
   const [only] = clients;
   return clients.length === 1 && only ? { action, userId: only.userId, clientId: only.clientId } : { action };

@@ -1,4 +1,4 @@
-/** The actions that connected clients advertise. */
+/** Shows the page of the actions that connected clients advertise. */
 import { ActionSampleDocument, ActionsOfUserDocument } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { openInvoke } from '../invoke/open.tsx';

@@ -1,6 +1,6 @@
 /**
- * The one event stream of this tab. It is closed while the tab is hidden or paused, and opened again afterwards. A tab
- * that gets no slot for a stream calls `onStale` regularly instead, so that the page is read again.
+ * Keeps the one event stream of this tab. The stream is closed while the tab is hidden or paused, and opened again
+ * afterwards. A tab that gets no slot for a stream calls `onStale` regularly instead, so that the page is read again.
  */
 import { useEffect, useRef } from 'preact/hooks';
 import type { TypedDocumentString } from '../../generated/console.ts';
@@ -13,24 +13,24 @@ import { visible } from './visible.ts';
 
 /** The pauses before a broken stream is opened again, in milliseconds; the last one repeats. */
 const REOPEN_MS = [500, 1_000, 2_000, 5_000, 10_000];
-/** How often a tab without a stream reads its page again, after the previous answer. Milliseconds. */
+/** The pause between an answer and the next request of a tab without a stream, in milliseconds. */
 const ASK_MS = 3_000;
-/** How soon a page is read again after events were dropped. Milliseconds. */
+/** The delay after which a page is read again because events were dropped, in milliseconds. */
 const STALE_MS = 2_000;
 
 export type LiveHandlers<Data> = {
-  /** One event. Returns how many events were dropped before it. */
+  /** Handles one event. Returns how many events were dropped before it. */
   readonly onData: (data: Data) => number;
   /**
    * Called when the page must be read again: the stream was opened, events were dropped, or there is no stream. Events
-   * that arrive meanwhile are newer than what is read.
+   * that arrive while the page is read are newer than what is read.
    */
   readonly onStale: () => void;
   /** Called when the relay has completed the subscription, so that no more events follow. */
   readonly onEnd?: () => void;
 };
 
-/** Subscribes while the component is shown. A page uses this at most once; with `skip`, it opens nothing. */
+/** Subscribes while the component is shown. A page may call this once. With `skip`, it opens no stream. */
 export function useLive<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
@@ -56,7 +56,7 @@ export function useLive<Data, Variables>(
         subscribe(document, variables, {
           signal: stop.signal,
           onOpen: () => {
-            // Changes between the page's first answer and this moment were missed, so the page is read again.
+            // The page may have missed changes between its first answer and this moment, so it is read again.
             handlers.current.onStale();
             onOpen();
           },
@@ -64,7 +64,7 @@ export function useLive<Data, Variables>(
             const missed = handlers.current.onData(data);
             if (missed === 0) return;
             missedEvents.value += missed;
-            // A feed that exceeds its bound drops events all the time, so the page is read again from time to time.
+            // A feed that exceeds its limit drops events all the time, so the page is read again at intervals.
             staleTimer ??= setTimeout(() => {
               staleTimer = undefined;
               handlers.current.onStale();

@@ -1,4 +1,7 @@
-/** Reads one document for a component, and again when its variables change, after an event, or after a pause. */
+/**
+ * Requests one document for a component, and repeats the request when its variables change, after an event, or at
+ * intervals.
+ */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { TypedDocumentString } from '../../generated/console.ts';
 import { signIns, token } from '../session/session.ts';
@@ -20,7 +23,7 @@ export type Query<Data> = {
   /** Sends the request again now. */
   readonly again: () => void;
   /**
-   * Sends the request again because an event has changed what it answers. Events that follow each other closely, or that
+   * Repeats the request because an event has changed what it answers. Events that follow each other closely, or that
    * arrive while an answer is awaited, cause one request together.
    */
   readonly changed: () => void;
@@ -28,8 +31,9 @@ export type Query<Data> = {
 
 export type Asking = {
   /**
-   * How long after each answer the request is sent again, in milliseconds, while the tab is visible and not paused;
-   * absent: never. Only for figures that change by themselves, such as series over time, and of which no event tells.
+   * The pause after each answer before the request is repeated, in milliseconds, while the tab is visible and not
+   * paused. Absent: the request is not repeated. Use it only for figures that change without an event, such as series
+   * over time.
    */
   readonly everyMs?: number | undefined;
   /** While true, no request is sent. */
@@ -63,7 +67,7 @@ export function useQuery<Data, Variables>(
   const session = token.value === null ? null : signIns.value;
   useForget(latest, [key, session, turn]);
 
-  // Before the browser paints, so that the answer is on its way meanwhile.
+  // A layout effect runs before the browser paints, so the request is under way during the painting.
   useLayoutEffect(() => {
     if (skip || session === null || !isVisible) return undefined;
     const stop = new AbortController();
@@ -92,7 +96,7 @@ export function useQuery<Data, Variables>(
           isAsking = false;
           const shown = errorOf(error);
           setState((was) => ({ ...was, error: shown, loading: false, ...(was.key !== key && { data: null, key }) }));
-          if ((isChanged || everyMs !== undefined) && shown.code !== 'unauthenticated')
+          if ((isChanged || everyMs !== undefined) && !isPaused && shown.code !== 'unauthenticated')
             askAfter(shown.retryAfterMs ?? RETRY_MS);
         },
       );
@@ -101,7 +105,7 @@ export function useQuery<Data, Variables>(
       if (!isAsking && !isChanged) askAfter(Math.max(0, EVENT_GAP_MS - (Date.now() - (latest.current ?? 0))));
       isChanged = true;
     };
-    // When a hidden tab is shown again, or a pause ends, only old answers of repeated requests are requested again.
+    // When a hidden tab is shown again, or a pause ends, a repeated request is sent at once only if its answer is old.
     const due = everyMs === undefined ? Infinity : everyMs - (Date.now() - (latest.current ?? -Infinity));
     if (latest.current === null || due <= 0) ask();
     else if (everyMs !== undefined && !isPaused) askAfter(due);
@@ -115,7 +119,10 @@ export function useQuery<Data, Variables>(
   return { ...state, again: () => setTurn((was) => was + 1), changed: () => changed.current() };
 }
 
-/** Forgets the time of the latest answer before the effect above runs, when something other than the pause changed. */
+/**
+ * Clears the time of the latest answer when something other than the pause changed. It must run before the effect
+ * above.
+ */
 function useForget(latest: { current: number | null }, causes: readonly (string | number | null)[]): void {
   const seen = useRef(causes);
   if (causes.some((cause, at) => cause !== seen.current[at])) latest.current = null;

@@ -1,4 +1,4 @@
-/** Sends one GraphQL operation to the relay. No other file reads the token for requests. */
+/** Sends one GraphQL operation to the relay. No other file reads the token to send requests. */
 import { RELAY_PATH } from '../base.ts';
 import type { TypedDocumentString } from '../../generated/console.ts';
 import { signOutOf, token } from '../session/session.ts';
@@ -59,7 +59,10 @@ export function requireToken(): string {
   return token.value;
 }
 
-/** The error for the body of a refused request. Asks the user for another token if the relay refused the token. */
+/**
+ * Returns the error for the body of a refused request; null if it is no refusal. Asks the user for another token if the
+ * relay refused the token.
+ */
 export function refusalOf(text: string, bearer: string, { status, headers }: Response): RequestError | null {
   const { code, message } = readRefusal(text, status);
   if (code === null) return null;
@@ -76,12 +79,15 @@ function readData<Data>(text: string, bearer: string, response: Response): Data 
   return data;
 }
 
-/** Trusts the data, because the relay validated the document against the schema from which the type was generated. */
+/** Accepts any data as the generated type, because the relay validated the document against the schema of that type. */
 function isData<Data>(data: unknown): data is Data {
   return typeof data === 'object' && data !== null;
 }
 
-/** The first GraphQL error, or the problem document of a request that was refused before GraphQL. */
+/**
+ * Returns the code and message of the first GraphQL error, or of the problem document of a request that was refused
+ * before GraphQL.
+ */
 function readRefusal(text: string, status: number): { readonly code: string | null; readonly message: string } {
   const body = parseObject(text);
   const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;

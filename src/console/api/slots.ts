@@ -3,15 +3,15 @@
  * so streams of six tabs would leave none for requests.
  */
 
-/** How many tabs may hold a stream, so that two connections are left for requests. */
+/** The number of tabs that may hold a stream. Two of the six connections are left for requests. */
 const SLOTS = 4;
 
-/** Releases a slot. */
+/** Releases a slot, so that another tab may take it. */
 export type Release = () => void;
 
 /**
- * Takes a slot; null when all are taken. Every tab gets one over HTTP/2 and later, and where the browser has no locks
- * (on a page without a secure origin).
+ * Takes a slot; null when all are taken. Over HTTP/2 and later every tab gets one, and also where the browser has no
+ * locks (on a page without a secure origin).
  */
 export async function takeSlot(): Promise<Release | null> {
   const { locks } = navigator;
@@ -34,8 +34,8 @@ function tryLock(locks: LockManager, name: string): Promise<Release | null> {
 }
 
 /**
- * Whether requests share one connection. An answer from the browser's cache does not tell, so all requests of the page
- * are examined.
+ * Whether requests share one connection. An answer from the browser's cache does not tell the protocol, so all requests
+ * of the page are examined.
  */
 function isMultiplexed(): boolean {
   const entries = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];

@@ -1,10 +1,10 @@
-/** One subscription over server-sent events, as graphql-sse defines its distinct connections. */
+/** Runs one subscription over server-sent events, in the "distinct connections" mode of the graphql-sse protocol. */
 import type { TypedDocumentString } from '../../generated/console.ts';
 import { createSseParser } from '../../clients/site/sse.ts';
 import { RequestError } from './errors.ts';
 import { post, refusalOf, requireToken } from './request.ts';
 
-/** The most characters of one event. A larger one ends the stream. */
+/** The maximum length of one event, in characters. A longer one ends the stream. */
 const EVENT_CHARS = 4 * 1024 * 1024;
 
 export type StreamOptions<Data> = {
@@ -15,8 +15,8 @@ export type StreamOptions<Data> = {
 };
 
 /**
- * Runs a subscription to its end. Resolves when the relay has completed it; rejects with RequestError when it was
- * refused or broke, and with AbortError.
+ * Runs a subscription to its end. Resolves when the relay has completed it. Rejects with RequestError when the relay
+ * refused it or the stream broke, and with AbortError.
  */
 export async function subscribe<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,
@@ -48,7 +48,7 @@ function readNext<Data>(text: string, bearer: string, response: Response): Data 
   return JSON.parse(text).data;
 }
 
-/** Some browsers cannot iterate over a ReadableStream. */
+/** Reads the chunks of a stream. Some browsers cannot iterate over a ReadableStream. */
 async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   try {

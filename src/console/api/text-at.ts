@@ -1,7 +1,7 @@
 /** Finds the text of one member in a JSON text, so that a payload is shown exactly as it was received. */
 import { endOfObject, endOfValue } from '../../protocol/json-scan.ts';
 
-/** The text of the member at this path of names; null if there is none. `text` is a JSON object. */
+/** Returns the text of the member at this path of names; null if there is none. `text` is a JSON object. */
 export function textAt(text: string, path: readonly string[]): string | null {
   let start = text.search(/\S/);
   for (const name of path) {
@@ -13,7 +13,9 @@ export function textAt(text: string, path: readonly string[]): string | null {
   return end < 0 ? null : text.slice(start, end);
 }
 
-/** The index where the value of this member begins in the object at `start`; null if there is none. */
+/**
+ * Returns the index where the value of this member begins in the object at `start`; null if there is no such member.
+ */
 function valueOf(text: string, start: number, name: string): number | null {
   if (text[start] !== '{') return null;
   const wanted = JSON.stringify(name);

@@ -1,4 +1,4 @@
-/** The audit log: what operators did, to whom, and why. */
+/** Shows the audit page: what operators did, to whom, and why. */
 import { AuditDocument, type AuditFilter, type AuditQuery } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';

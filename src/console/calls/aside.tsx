@@ -1,4 +1,4 @@
-/** The panel beside the timeline of a call: its record, the present state of its client, and its waiters. */
+/** Shows the panel beside the timeline of a call: its record, the present state of its client, and its waiters. */
 import { nodesHref, clientHref } from '../ui/links.tsx';
 import { isSilent } from '../shell/facts.tsx';
 import { Nil } from '../ui/empty.tsx';

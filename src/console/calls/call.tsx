@@ -1,4 +1,4 @@
-/** The case file of one call: what is proven, since when, and by which evidence. */
+/** Shows the page of one call: what is proven about it, since when, and by which evidence. */
 import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
 import {
@@ -31,7 +31,7 @@ import type { CallDetails } from './types.ts';
 export function CallPage() {
   const { user = '', client = '', command = '' } = useRoute().params;
   const viewerId = viewer.value?.userId ?? 'admin';
-  // What was last known, an open dialog and what was typed into it belong to one call and one viewer.
+  // A key for each call and viewer, because the last known answer, an open dialog and its input belong to one of each.
   return (
     <OneCall key={`${viewerId} ${user}/${client}/${command}`} userId={user} clientId={client} commandId={command} />
   );
@@ -70,14 +70,14 @@ function OneCall(ids: CallIds) {
   );
 }
 
-/** Progress reports that the page keeps. */
+/** The number of progress reports that the page keeps. */
 const PROGRESS_MAX = 50;
 
 const GONE = 'The relay keeps the record of this call no longer. This is what was last known.';
 
 type CaseProps = {
   readonly call: CallDetails;
-  /** Whether the relay no longer has a record of the call, so that `call` is what was last known. */
+  /** Whether the relay no longer has a record of the call. `call` is then the last known answer. */
   readonly isGone: boolean;
   readonly query: Query<CallPageQuery>;
   readonly progress: readonly unknown[];

@@ -1,11 +1,11 @@
-/** Asks before a call is cancelled. */
+/** Shows the dialog that asks for confirmation before it cancels a call. */
 import { CancelCallDocument, type CancelState } from '../../generated/console.ts';
 import { throwRefusal } from '../api/errors.ts';
 import { request } from '../api/request.ts';
 import { ReasonDialog } from '../ui/reason-dialog.tsx';
 import type { CallDetails } from './types.ts';
 
-/** What the cancellation achieved, as a sentence. */
+/** The sentence for each result of a cancellation. */
 export const CANCEL_WORDS: Readonly<Record<CancelState, string>> = {
   CANCELLED: 'Cancelled: it was never written to the client.',
   REQUESTED: 'The client was asked to stop it. It may have run already.',

@@ -1,4 +1,4 @@
-/** The columns of calls, on their page and on the page of a client. */
+/** The columns of tables of calls, on the calls page and on the page of a client. */
 import type { CallRowFragment } from '../../generated/console.ts';
 import { now } from '../api/visible.ts';
 import { Nil } from '../ui/empty.tsx';
@@ -30,14 +30,14 @@ function Took({ row }: { readonly row: CallRowFragment }) {
   return <span class="soft">{duration(Math.max(0, now.value - Date.parse(row.admittedAt)))} so far</span>;
 }
 
-/** Why a call ended as it did, or what it is waiting for. */
+/** Returns why a call ended as it did, or what it is waiting for. */
 function whyText(row: CallRowFragment): string {
   const late = row.lateResults > 0 ? plural(row.lateResults, 'late result') : '';
   const why = row.outcome === null ? runningText(row) : endText(row);
   return [why, late].filter((part) => part !== '').join(' · ');
 }
 
-/** The client's message, or the relay's reason for the end. */
+/** Returns the client's message, or the relay's reason for the end. */
 function endText({ code, message, reason }: CallRowFragment): string {
   if (code !== null && message !== null) return `${reasonText(code)}: ${message}`;
   return reason === null ? '' : reasonText(reason);

@@ -1,4 +1,4 @@
-/** The state of one call, in a sentence that says only what is proven. */
+/** Shows the state of one call, in a sentence that says only what is proven. */
 import type { ComponentChildren } from 'preact';
 import { duration, plural } from '../ui/format.ts';
 import { Facts } from '../ui/page.tsx';

@@ -1,4 +1,4 @@
-/** The retained messages that name a call. */
+/** Shows the retained messages that name a call. */
 import { MessagesTable } from '../history/table.tsx';
 import { day } from '../ui/format.ts';
 import { Section } from '../ui/page.tsx';

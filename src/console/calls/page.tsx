@@ -1,4 +1,4 @@
-/** The list of calls: commands with a record. */
+/** Shows the list of calls: the commands of which the relay has a record. */
 import {
   CallsDocument,
   type CallRowFragment,
@@ -125,12 +125,12 @@ function NoCalls() {
 
 const NONE: readonly CallRowFragment[] = [];
 
-/** The part of a filter that the feed of events supports; `fits` judges the rest. */
+/** Returns the part of a filter that the feed of events supports. `fits` applies the rest. */
 function feedOf({ userId, clientId, action }: DeliveryFilter): CommandEventFilter {
   return { userId: userId ?? null, clientId: clientId ?? null, action: action ?? null };
 }
 
-/** Whether a call that was just admitted belongs to the list. */
+/** Whether a call that was just admitted belongs to the filtered list. */
 function fits(row: CallRowFragment, filter: DeliveryFilter): boolean {
   return (
     !filter.outcome &&
@@ -153,7 +153,10 @@ function filterOf(values: UrlState['values']): DeliveryFilter {
   };
 }
 
-/** The time that lies this long ago (`15m`), cut to the minute, so that repeated requests have the same filter. */
+/**
+ * Returns the time that lies an age such as `15m` ago. It is cut to the minute, so that repeated requests have the same
+ * filter.
+ */
 function sinceOf(since: string | undefined): string | null {
   const minutes = /^(\d{1,4})m$/.exec(since ?? '')?.[1];
   if (minutes === undefined) return null;

@@ -1,4 +1,4 @@
-/** Progress that the client reported since the page was opened. */
+/** Shows the progress that the client has reported since the page was opened. */
 import { Section } from '../ui/page.tsx';
 
 export function CallProgress({ reports }: { readonly reports: readonly unknown[] }) {

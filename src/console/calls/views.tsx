@@ -1,4 +1,4 @@
-/** The usual filters of calls, as links. */
+/** Shows links to the usual filters of calls. */
 import { useLocation } from 'preact-iso';
 import { pagePath } from '../base.ts';
 

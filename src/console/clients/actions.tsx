@@ -1,4 +1,4 @@
-/** The actions that one client advertises, each of which can be invoked. */
+/** Shows the actions that one client advertises, each with a button that invokes it. */
 import { openInvoke } from '../invoke/open.tsx';
 import { CutNotice } from '../ui/notice.tsx';
 import { Section } from '../ui/page.tsx';

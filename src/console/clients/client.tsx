@@ -1,4 +1,4 @@
-/** One client: its link, its actions, its calls and the callers that wait for it. */
+/** Shows the page of one client: its link, its actions, its calls and the callers that wait for it. */
 import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
 import {
@@ -36,7 +36,8 @@ import type { ClientDetails } from './types.ts';
 export function ClientPage() {
   const { user = '', client = '' } = useRoute().params;
   const viewerId = viewer.value?.userId ?? 'admin';
-  // What was last known, an open dialog and what was typed into it belong to one client and one viewer.
+  // A key for each client and viewer, because the last known answer, an open dialog and its input belong to one of
+  // each.
   return <OneClient key={`${viewerId} ${user}/${client}`} userId={user} clientId={client} />;
 }
 
@@ -75,12 +76,12 @@ function OneClient({ userId, clientId }: ClientIds) {
   );
 }
 
-/** Calls that the page shows. */
+/** The number of calls that the page shows. */
 const CALLS = 10;
 
 type DetailsProps = {
   readonly client: ClientDetails;
-  /** Whether the relay has forgotten the client since, so that `client` is what was last known. */
+  /** Whether the relay has forgotten the client. `client` is then the last known answer. */
   readonly isGone: boolean;
   readonly query: Query<ClientPageQuery>;
   readonly calls: Query<ClientCallsQuery>;

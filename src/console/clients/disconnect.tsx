@@ -1,4 +1,4 @@
-/** Asks before the link of a client is closed. */
+/** Shows the dialog that asks for confirmation before it closes the link of a client. */
 import { DisconnectClientDocument } from '../../generated/console.ts';
 import { throwRefusal } from '../api/errors.ts';
 import { request } from '../api/request.ts';

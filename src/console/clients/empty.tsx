@@ -1,4 +1,4 @@
-/** What a relay without clients says: how to start some. */
+/** Shows how to start a client, when the relay has none. */
 import { relayUrl } from '../base.ts';
 import { viewer } from '../shell/facts.tsx';
 import { Empty } from '../ui/empty.tsx';

@@ -1,4 +1,4 @@
-/** What is known of one client: its link, its instance, and the data that it sent with its hello. */
+/** Shows what is known of one client: its link, its instance, and the data that it sent in its hello frame. */
 import type { ComponentChildren } from 'preact';
 import { nodesHref } from '../ui/links.tsx';
 import { FullId, ShortId } from '../ui/id.tsx';
@@ -11,13 +11,13 @@ import type { ClientDetails } from './types.ts';
 type Part = { readonly client: ClientDetails };
 
 type HeadProps = Part & {
-  /** Whether its node is silent. */
+  /** Whether the node of the client's link is silent, so that the state is the last recorded one. */
   readonly isRecorded: boolean;
-  /** Whether the relay has forgotten the client since. */
+  /** Whether the relay has forgotten the client since the page was opened. */
   readonly isGone: boolean;
 };
 
-/** The state of the link in one sentence. */
+/** Shows the state of the link in one sentence. */
 export function ClientHead({ client, isRecorded, isGone }: HeadProps) {
   return (
     <div class="case-head">
@@ -78,7 +78,7 @@ export function ClientFacts({ client }: Part) {
   );
 }
 
-/** The instances before the present one, newest first. */
+/** Shows the instances before the present one, newest first. */
 function Replaced({ client }: Part) {
   if (client.predecessors.length === 0) return <>Not lately</>;
   return (

@@ -1,4 +1,4 @@
-/** The list of clients: links that are up, or were lost lately. */
+/** Shows the list of clients: those whose link is up, or was lost recently. */
 import {
   ClientChangesDocument,
   ClientsDocument,
@@ -137,7 +137,10 @@ function filterOf(values: UrlState['values']): ClientFilter {
   };
 }
 
-/** Whether a connection that just changed belongs to the list. Text and labels are judged by the relay alone. */
+/**
+ * Whether a connection that just changed belongs to the filtered list. Only the relay applies the filters for text and
+ * labels.
+ */
 function fits(row: ClientRowFragment, filter: ClientFilter): boolean {
   if (filter.text || filter.labels) return false;
   return (

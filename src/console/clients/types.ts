@@ -1,4 +1,4 @@
-/** The types that the files of this folder share. Types only. */
+/** The types that the files of the client pages share. Types only. */
 import type { ClientPageQuery } from '../../generated/console.ts';
 
 export type ClientDetails = NonNullable<ClientPageQuery['connection']>;

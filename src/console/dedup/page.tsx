@@ -1,4 +1,4 @@
-/** What the relay received more than once: statistics of ingestion, not of execution. */
+/** Shows what the relay received more than once: statistics of ingestion, not of execution. */
 import { DedupDocument } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { AsOf } from '../ui/as-of.tsx';
@@ -8,7 +8,7 @@ import { ErrorNotice, Information } from '../ui/notice.tsx';
 import { Facts, PageHead, Section } from '../ui/page.tsx';
 import { useUrlState } from '../ui/url-state.ts';
 
-/** The windows that the page offers, in seconds, and the one that it begins with. */
+/** The time windows that the page offers, and the one that it begins with. Seconds. */
 const WINDOWS = [60, 300, 900, 3600];
 const WINDOW = 300;
 

@@ -1,4 +1,4 @@
-/** A form made from the JSON Schema of an action. It is loaded when an action with a schema is opened. */
+/** Shows a form made from the JSON Schema of an action. The file is loaded when an action with a schema is opened. */
 import RjsfForm from '@rjsf/core';
 import type { RJSFSchema } from '@rjsf/utils';
 import { useMemo } from 'preact/hooks';
@@ -12,7 +12,7 @@ import { WIDGETS } from './widgets.tsx';
 
 type SchemaFormProps = {
   readonly schema: RJSFSchema;
-  /** The value, as JSON text. */
+  /** The value of the form, as JSON text. */
   readonly text: string;
   readonly faults: readonly ParamsFault[];
   readonly onChange: (text: string) => void;
@@ -20,7 +20,7 @@ type SchemaFormProps = {
 
 const FIELDS = { JsonField };
 
-/** Shows the value as a form. Parts that a form cannot show are fields of JSON text; nothing is hidden. */
+/** Shows the value as a form. Parts that a form cannot show become fields of JSON text, so that nothing is hidden. */
 export function SchemaForm({ schema, text, faults, onChange }: SchemaFormProps) {
   const uiSchema = useMemo(() => uiSchemaOf(schema), [schema]);
   const extraErrors = useMemo(() => errorSchemaOf(faults), [faults]);

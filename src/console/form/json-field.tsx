@@ -1,4 +1,4 @@
-/** A part of the arguments that a form cannot show, as JSON text. */
+/** Shows a part of the arguments that a form cannot show, as a field of JSON text. */
 import type { FieldProps } from '@rjsf/utils';
 import { useState } from 'preact/hooks';
 import { Icon } from '../ui/icon.tsx';

@@ -1,4 +1,4 @@
-/** How the fields, groups and lists of the form look. */
+/** The layout of the form's fields, groups and lists. */
 import type {
   ArrayFieldItemTemplateProps,
   ArrayFieldTemplateProps,
@@ -14,7 +14,7 @@ import { hintOf } from './hint.ts';
 function FieldTemplate(props: FieldTemplateProps) {
   const { id, label, schema, required = false, hidden, children, rawErrors = [], rawDescription, displayLabel } = props;
   if (hidden) return <div hidden>{children}</div>;
-  // Groups and lists show their own title, as the legend of their fields.
+  // Groups and lists show their own title as the legend of their fields.
   if (!displayLabel) return <>{children}</>;
   return (
     <div class="field">
@@ -46,8 +46,8 @@ function Errors({ id, texts }: { readonly id: string; readonly texts: readonly s
 }
 
 /**
- * A text field for texts and numbers. A number is read if the text is one. Any other text is kept as it is, and the
- * check against the schema explains what is wrong.
+ * Shows a text field for texts and numbers. Typed text that is a number becomes a number. Any other text is kept as it
+ * is, and the check against the schema explains what is wrong.
  */
 function BaseInputTemplate({ id, schema, value, required = false, rawErrors = [], onChange }: BaseInputTemplateProps) {
   const isNumber = schema.type === 'number' || schema.type === 'integer';
@@ -56,7 +56,7 @@ function BaseInputTemplate({ id, schema, value, required = false, rawErrors = []
     if (text === '') return required && !isNumber ? '' : undefined;
     return isNumber && Number.isFinite(Number(text)) ? Number(text) : text;
   };
-  // The typed text is kept, such as `1.` on the way to `1.5`, unless the value was changed elsewhere.
+  // Keeps typed text such as `1.`, which is not a number yet, unless the value was changed elsewhere.
   const shown = typed !== null && read(typed) === value ? typed : (value ?? '');
   return (
     <input

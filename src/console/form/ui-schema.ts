@@ -1,7 +1,7 @@
 /** Decides which parts of a schema a form can show; the others become fields of JSON text. */
 import type { UiSchema } from '@rjsf/utils';
 
-/** Keywords that a form cannot show. */
+/** The JSON Schema keywords that a form cannot show. */
 const NOT_FORMABLE = [
   'prefixItems',
   'patternProperties',
@@ -11,7 +11,10 @@ const NOT_FORMABLE = [
   'unevaluatedProperties',
   'contains',
 ];
-/** Parts that lie deeper are fields of JSON text, so that a schema that refers to itself ends somewhere. */
+/**
+ * The deepest level that a form shows. Deeper parts are fields of JSON text, so that a schema that refers to itself
+ * ends somewhere.
+ */
 const DEPTH = 8;
 
 const JSON_PART: UiSchema = { 'ui:field': 'JsonField' };
@@ -36,7 +39,7 @@ function partOf(given: unknown, place: Place): UiSchema {
   return parts;
 }
 
-/** Whether the form has a control for it. */
+/** Whether the form has a control for this schema. */
 function isFormable(schema: Readonly<Record<string, unknown>>): boolean {
   if (NOT_FORMABLE.some((keyword) => schema[keyword] !== undefined)) return false;
   if (schema['enum'] !== undefined || schema['const'] !== undefined) return true;
@@ -47,7 +50,7 @@ function isFormable(schema: Readonly<Record<string, unknown>>): boolean {
   return typeof type === 'string' || schema['properties'] !== undefined;
 }
 
-/** Follows a reference within the schema; any other reference is not formable. */
+/** Returns the schema that a reference within the root schema names. Any other reference is not formable. */
 function resolve(given: unknown, root: unknown): Readonly<Record<string, unknown>> {
   const schema = membersOf(given);
   const { $ref } = schema;

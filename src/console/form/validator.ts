@@ -1,4 +1,7 @@
-/** The validator of the form. The form uses it only to choose among alternatives, and checks nothing else. */
+/**
+ * The validator that the forms library requires. The form uses it only to choose among alternatives, and checks nothing
+ * else.
+ */
 import type { RJSFSchema, ValidatorType } from '@rjsf/utils';
 import { checkValue } from '../invoke/check.ts';
 

@@ -1,4 +1,4 @@
-/** The controls of the form. */
+/** The controls of the form, such as check boxes and choices. */
 import { enumOptionsIndexForValue, enumOptionsValueForIndex, type WidgetProps } from '@rjsf/utils';
 
 function SelectWidget({ id, options, value, required, rawErrors = [], onChange }: WidgetProps) {
@@ -24,7 +24,7 @@ function SelectWidget({ id, options, value, required, rawErrors = [], onChange }
   );
 }
 
-/** A value that is absent stays absent until the user chooses one. */
+/** Shows a boolean. A value that is absent stays absent until the user chooses one. */
 function CheckboxWidget({ id, value, required, label, schema, onChange }: WidgetProps) {
   if (!required)
     return (

@@ -1,4 +1,4 @@
-/** Retained messages: the streams of one user, and the messages of one stream. */
+/** Shows the history page: the streams of one user, and the retained messages of one stream. */
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { FilterBar, type Filter } from '../ui/filters.tsx';

@@ -1,6 +1,6 @@
 /**
- * Shows one payload after the user has asked for it. The payload is dropped with the dialog, and does not survive
- * navigation.
+ * Shows one payload after the user has asked for it. The payload is kept only while the dialog is open, and never
+ * across navigation.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { RevealMessageDocument, RevealPayloadDocument, RevealResultDocument } from '../../generated/console.ts';
@@ -38,7 +38,7 @@ export function MessageReveal({ row, onClose }: { readonly row: HistoryRow; read
 
 type ResultProps = { readonly call: ResultOf; readonly isExpired: boolean };
 
-/** The button that reveals the result of a call, while the result is retained. */
+/** Shows the button that reveals the result of a call, while the result is retained. */
 export function ResultReveal({ call, isExpired }: ResultProps) {
   const [open, setOpen] = useState(false);
   const { userId, clientId, commandId } = call;
@@ -65,12 +65,14 @@ export function ResultReveal({ call, isExpired }: ResultProps) {
 type RevealProps = {
   readonly title: string;
   readonly subject: Omit<RevealPayloadInput, 'reason'>;
-  /** Reads a payload of the viewer's own, which needs no reason. */
+  /** Reads a payload that belongs to the viewer, who need not give a reason. */
   readonly own: () => Promise<string | null>;
   readonly onClose: () => void;
 };
 
-/** Administrators give a reason, which is written to the audit before anything is shown. */
+/**
+ * Shows a payload. An administrator must first give a reason, which is written to the audit before anything is shown.
+ */
 function Reveal({ title, subject, own, onClose }: RevealProps) {
   const [read, setRead] = useState<(() => Promise<string | null>) | null>(() => (isAdmin.value ? null : own));
   if (read !== null) return <Revealed title={title} read={read} onClose={onClose} />;

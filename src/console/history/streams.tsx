@@ -1,4 +1,4 @@
-/** The list of a user's streams. */
+/** Shows the list of a user's streams. */
 import { StreamsDocument } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { AsOf } from '../ui/as-of.tsx';

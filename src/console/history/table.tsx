@@ -1,4 +1,4 @@
-/** A table of retained messages. Payloads are read only when they are revealed. */
+/** Shows a table of retained messages. Payloads are read only when the user reveals them. */
 import type { PayloadState } from './types.ts';
 import { useState } from 'preact/hooks';
 import { bytes } from '../ui/format.ts';

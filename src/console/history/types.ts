@@ -1,4 +1,4 @@
-/** Types of the schema that the tables of messages use. */
+/** The types of the schema that the tables of messages use. */
 import type { CallPageQuery, MessageKind, PayloadState } from '../../generated/console.ts';
 
 type Row = NonNullable<CallPageQuery['command']>['history']['nodes'][number];

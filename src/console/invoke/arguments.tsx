@@ -1,4 +1,4 @@
-/** The arguments of a call, as a form made from the schema, or as JSON text. Both show the same value. */
+/** Shows the arguments of a call as a form made from the schema, or as JSON text. Both show the same value. */
 import { ErrorBoundary, lazy } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import { Icon } from '../ui/icon.tsx';
@@ -7,9 +7,9 @@ import type { ParamsFault } from './check.ts';
 const SchemaForm = lazy(() => import('../form/form.tsx').then((room) => room.SchemaForm));
 
 type ArgumentsProps = {
-  /** The schema of the action; null: it has none, so there is no form. */
+  /** The schema of the action. Null: the action has none, so there is no form. */
   readonly schema: unknown;
-  /** The arguments, as JSON text. */
+  /** The arguments of the call, as JSON text. */
   readonly text: string;
   readonly faults: readonly ParamsFault[];
   readonly onChange: (text: string) => void;

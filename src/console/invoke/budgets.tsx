@@ -1,4 +1,4 @@
-/** Choices of how long a call may wait, and for which stage. */
+/** Shows the choices of how long a call may wait, and for which stage of the command. */
 import type { WaitStage } from '../../generated/console.ts';
 
 export type BudgetValues = {

@@ -1,4 +1,7 @@
-/** The arguments and budgets of one call, the checks while the user types, and the calls that were sent from here. */
+/**
+ * Shows the form of one call: its arguments and time limits, the checks of the input, and the calls that this form has
+ * sent.
+ */
 import { useMemo, useState } from 'preact/hooks';
 import { CopyAction } from '../ui/id.tsx';
 import { shortId } from '../ui/format.ts';
@@ -15,7 +18,7 @@ type CallFormProps = {
   readonly userId: string;
   readonly clientId: string;
   readonly actionName: string;
-  /** The action; null: the client does not advertise it at present. */
+  /** The action to invoke. Null: the client does not advertise it at present. */
   readonly action: TargetAction | null;
   readonly onBack: () => void;
 };
@@ -31,7 +34,7 @@ export function CallForm({ userId, clientId, actionName, action, onBack }: CallF
   const call = { userId, clientId, action: actionName, commandId, ...budgets };
   const submit = (): void => {
     if (broken) return;
-    // The id was used by the call that was just sent, so the next call gets another one.
+    // The call that was just sent has used the id, so the next call gets another one.
     setCommandId(createCommandId(Date.now()));
     void sendCall(call, params, (latest) =>
       setSent((was) => [latest, ...was.filter((other) => other.commandId !== latest.commandId)]),
@@ -72,7 +75,10 @@ export function CallForm({ userId, clientId, actionName, action, onBack }: CallF
   );
 }
 
-/** Arguments that do not fit the schema may be sent, because the client decides. Text that is not JSON may not. */
+/**
+ * Returns the label of the button. Arguments that do not fit the schema may be sent, because the client decides. Text
+ * that is not JSON may not.
+ */
 function sendLabel(faults: readonly ParamsFault[]): string {
   if (faults.some(({ syntax }) => syntax)) return 'Correct the JSON to invoke';
   return faults.length === 0 ? 'Invoke' : 'Invoke anyway';

@@ -1,20 +1,24 @@
 /**
- * Checks params by interpreting the schema of the action. No code is generated, because the page's policy forbids it.
+ * Checks params by interpreting the schema of the action. It generates no code, because the page's content security
+ * policy forbids it.
  */
 import { Validator, type Schema } from '@cfworker/json-schema';
 
 export type ParamsFault = {
-  /** The place of the fault: names and positions joined with dots; empty for the whole value. */
+  /** The path of the faulty part: names and indexes joined with dots; empty for the whole value. */
   readonly at: string;
   readonly text: string;
-  /** Whether the text is not JSON and therefore cannot be sent. */
+  /** Whether the fault is that the text is not JSON. Such a text cannot be sent. */
   readonly syntax: boolean;
 };
 
-/** The most faults that are shown. */
+/** The maximum number of faults that are shown. */
 const FAULTS = 20;
 
-/** The faults of params, a JSON text. Empty: it fits the schema, or there is none. */
+/**
+ * Returns the faults of params, given as JSON text. It returns none if the text fits the schema, or if there is no
+ * schema.
+ */
 export function checkParams(schema: unknown, text: string): readonly ParamsFault[] {
   let value: unknown;
   try {
@@ -25,7 +29,10 @@ export function checkParams(schema: unknown, text: string): readonly ParamsFault
   return schema === null ? [] : checkValue(schema, value);
 }
 
-/** Like `checkParams`, for a value. A schema that cannot be read counts as a fault of the whole value. */
+/**
+ * Checks a parsed value as `checkParams` checks a text. A schema that cannot be read counts as a fault of the whole
+ * value.
+ */
 export function checkValue(schema: unknown, value: unknown): readonly ParamsFault[] {
   if (!isSchema(schema)) return [{ at: '', text: 'The schema of the action is not an object.', syntax: false }];
   try {
@@ -40,14 +47,14 @@ export function checkValue(schema: unknown, value: unknown): readonly ParamsFaul
   }
 }
 
-/** Keywords whose errors only say that a part of the value has errors. */
+/** The keywords whose errors only say that a part of the value has errors. */
 const WRAPPERS = new Set(['properties', 'items', '$ref', 'allOf', 'additionalProperties', 'prefixItems']);
 
 function isSchema(schema: unknown): schema is Schema {
   return typeof schema === 'object' && schema !== null && !Array.isArray(schema);
 }
 
-/** `#/lines/0/text` as `lines.0.text`. */
+/** Returns a path in dots, `lines.0.text`, for a location such as `#/lines/0/text`. */
 function pathOf(location: string): string {
   return location
     .replace(/^#\/?/, '')

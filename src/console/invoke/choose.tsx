@@ -1,4 +1,4 @@
-/** Chooses the client and the action of a call. */
+/** Shows the fields that choose the client and the action of a call. */
 import { useState } from 'preact/hooks';
 import { ClientsDocument } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
@@ -8,7 +8,7 @@ import { CutNotice, ErrorNotice } from '../ui/notice.tsx';
 import { ConnectionMark } from '../ui/status.tsx';
 import type { InvokeClient } from './target.ts';
 
-/** The most clients to choose from; the field narrows them. */
+/** The maximum number of clients to choose from. The text in the field narrows the choice. */
 const CHOICES = 50;
 
 type ChooseClientProps = {
@@ -82,7 +82,7 @@ export function ChooseClient({ userId, onChoose }: ChooseClientProps) {
 }
 
 type ChooseActionProps = {
-  /** The client with its actions; null: it is not connected, so its actions are unknown. */
+  /** The client with its actions. Null: the client is not connected, so its actions are unknown. */
   readonly target: InvokeClient | null;
   readonly onChoose: (action: string) => void;
   readonly onBack: () => void;

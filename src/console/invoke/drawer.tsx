@@ -1,4 +1,4 @@
-/** The drawer that invokes an action: the form at the left, what the relay says of it at the right. */
+/** Shows the drawer that invokes an action: the form at the left, what the relay says of the call at the right. */
 import { useState } from 'preact/hooks';
 import { InvokeTargetDocument } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';

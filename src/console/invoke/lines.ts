@@ -1,11 +1,14 @@
-/** A call as a line for a shell. The token is a variable of the shell, so that it is never copied. */
+/**
+ * Writes a call as a line for a shell. The line names a shell variable in place of the token, so that the token is
+ * never copied.
+ */
 import { relayUrl, segments } from '../base.ts';
 
 export type LineOf = {
   readonly userId: string;
   readonly clientId: string;
   readonly action: string;
-  /** JSON text; absent: the params are left for the user to write. */
+  /** The params as JSON text. Absent: the line leaves them for the user to write. */
   readonly params?: string | undefined;
   readonly commandId?: string | undefined;
   readonly respondWithinMs?: number | undefined;
@@ -22,7 +25,7 @@ export function curlLine(call: LineOf): string {
   ].join('\n');
 }
 
-/** Members that the user did not choose are left to the relay's defaults. */
+/** Returns the body of the request. Members that the user did not choose are absent, so the relay uses its defaults. */
 function bodyOf({ params = '{}', commandId, respondWithinMs, connectWithinMs }: LineOf): string {
   const members = [
     `"params":${params}`,
@@ -33,15 +36,15 @@ function bodyOf({ params = '{}', commandId, respondWithinMs, connectWithinMs }: 
   return `{${members.filter((member) => member !== null).join(',')}}`;
 }
 
-/** For a POSIX shell. */
+/** Quotes a text for a POSIX shell. */
 function quote(text: string): string {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** As `curlLine`, for the command line of Callboard, which takes the token from the environment or a context. */
+/** Writes the call for Callboard's own command line, which takes the token from the environment or from a context. */
 export function commandLine(call: LineOf): string {
   const { userId, clientId, action, params = '{}', commandId, respondWithinMs, connectWithinMs } = call;
-  // Arguments can be read by other users of the machine, so the params come over standard input.
+  // Other users of the machine can read arguments, so the params are passed over standard input.
   const flags = [
     commandId === undefined ? [] : ['--id', commandId],
     connectWithinMs === undefined ? [] : ['--connect', `${connectWithinMs}ms`],

@@ -1,4 +1,6 @@
-/** Whether the call would be admitted: each layer of the relay, and what the client will decide. */
+/**
+ * Shows whether the relay would admit the call: the answer of each check of the relay, and what the client will decide.
+ */
 import { useEffect, useState } from 'preact/hooks';
 import {
   PreflightDocument,
@@ -27,12 +29,12 @@ const LOOKS: Readonly<
   SKIPPED: { shape: 'skip', name: 'skip', word: 'skipped' },
 };
 
-/** How long the input must stay unchanged before the relay is asked, in milliseconds. */
+/** The time for which the input must stay unchanged before the relay is asked, in milliseconds. */
 const REST_MS = 400;
 
 type PreflightProps = {
   readonly input: CallInput;
-  /** JSON text. */
+  /** The params of the call as JSON text. */
   readonly params: string;
   readonly faults: readonly ParamsFault[];
 };
@@ -116,7 +118,10 @@ function Layers({ layers, faults }: { readonly layers: readonly Layer[]; readonl
   );
 }
 
-/** Adds the faults that the console found by the client's schema. Only the client decides. */
+/**
+ * Adds to the client's layer the faults that the console found by the client's schema. Only the client decides about
+ * them.
+ */
 function withFaults(layer: Layer, faults: readonly ParamsFault[]): Layer {
   const message = faults.map(({ at, text }) => (at === '' ? text : `${at}: ${text}`)).join(' ');
   return { ...layer, verdict: 'REFUSE', message: `${message} Checked here against its schema.` };
@@ -126,7 +131,7 @@ function nameOf(layer: PreflightLayerName): string {
   return capitalWord(layer.replace(/^CLIENT_/, ''));
 }
 
-/** The input, as it was when it last stayed unchanged for REST_MS. */
+/** Returns the input as it was when it last stayed unchanged for REST_MS. */
 function useRested<Value>(value: Value, skip: boolean): Value {
   const [rested, setRested] = useState(value);
   const key = JSON.stringify(value);
@@ -142,6 +147,6 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return null; // Not asked then: see `skip`.
+    return null; // The query is skipped in this case; see `skip`.
   }
 }

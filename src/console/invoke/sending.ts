@@ -1,6 +1,6 @@
 /**
- * Sends one call and never repeats it. Its id is created before it is sent. If the answer is lost, the command with
- * that id is awaited instead of sent again.
+ * Sends one call and never repeats it. The call's id is created before it is sent. If the answer is lost, this file
+ * awaits the command with that id instead of sending it again.
  */
 import {
   AwaitCallDocument,
@@ -14,7 +14,7 @@ import { textAt } from '../api/text-at.ts';
 
 export type CallAnswer = InvokeMutation['invokeAction'];
 
-/** What is known of a call that was sent from here. */
+/** What is known of a call that this drawer has sent. */
 export type Sent = {
   readonly commandId: string;
   readonly action: string;
@@ -22,8 +22,8 @@ export type Sent = {
   readonly clientId: string;
   readonly sentAt: number;
   /**
-   * `sending`: not answered yet. `lost`: the answer was lost and the command is awaited. `answered`: the relay
-   * answered. `failed`: it is not known what became of the call.
+   * `sending`: there is no answer yet. `lost`: the answer was lost, and the command is awaited. `answered`: the relay
+   * answered. `failed`: it is unknown what became of the call.
    */
   readonly state: 'sending' | 'lost' | 'answered' | 'failed';
   readonly answer: CallAnswer | null;
@@ -32,7 +32,7 @@ export type Sent = {
   readonly error: RequestError | null;
 };
 
-/** An id as the relay makes them: a UUID of version 7, which begins with the time. */
+/** Returns an id in the form that the relay uses: a UUID of version 7, which begins with the time. */
 export function createCommandId(nowMs: number): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const view = new DataView(bytes.buffer);
@@ -46,11 +46,11 @@ export function createCommandId(nowMs: number): string {
 
 export type CallInput = InvokeActionInput & { readonly commandId: string };
 
-/** How long one request waits for a command whose answer was lost. Milliseconds. */
+/** How long one request waits for a command whose answer was lost, in milliseconds. */
 const AWAIT_MS = 30_000;
-/** How many times a command whose answer was lost is awaited. */
+/** The number of requests that await a command whose answer was lost. */
 const AWAITS = 5;
-/** The pause before the first further attempt; each following pause is longer by the same time. */
+/** The pause before the second of these requests, in milliseconds. Each following pause is longer by the same time. */
 const PAUSE_MS = 1_500;
 
 /** Sends the call and reports what is known of it to `onChange`. `paramsText` is sent unchanged. Never rejects. */

@@ -1,4 +1,4 @@
-/** The calls that were sent from this drawer, with their stages as they are proven. */
+/** Shows the calls that were sent from this drawer, each with the stages that are proven. */
 import { useState } from 'preact/hooks';
 import { CallUpdatesDocument, type Outcome, type Stage } from '../../generated/console.ts';
 import { useLive } from '../api/live.ts';
@@ -14,7 +14,7 @@ import { OutcomeMark, outcomeShape, outcomeWord, StageMark, StateMark, stageWord
 import { EXECUTION } from '../ui/words.ts';
 import type { Sent } from './sending.ts';
 
-/** Results of more bytes are shown only when the user asks for them. */
+/** The size in bytes above which a result is shown only when the user asks for it. */
 const FOLDED_BYTES = 64 * 1024;
 
 export function SentCalls({ sent }: { readonly sent: readonly Sent[] }) {

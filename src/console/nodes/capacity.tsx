@@ -1,4 +1,4 @@
-/** Admission scopes: how many commands each holds, and how many it may hold. */
+/** Shows the page of admission scopes: how many commands each holds, and how many it may hold. */
 import { CapacityDocument, type CapacityQuery } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { AsOf } from '../ui/as-of.tsx';

@@ -1,4 +1,4 @@
-/** What each node counted since it started. */
+/** Shows what each node has counted since it started. */
 import type { Outcome } from '../../generated/console.ts';
 import { Count } from '../ui/empty.tsx';
 import { clock, whole } from '../ui/format.ts';
@@ -7,7 +7,8 @@ import { OUTCOME_ORDER, OutcomeMark } from '../ui/status.tsx';
 import type { NodeRow } from './types.ts';
 
 /**
- * The words for counters that are not outcomes, in the order in which they are listed. Other counters follow by name.
+ * The words for counters that are not outcomes, in the order in which they are listed. Other counters follow in the
+ * order of their names.
  */
 const WORDS: Readonly<Record<string, string>> = {
   commands_admitted: 'Admitted',
@@ -60,7 +61,7 @@ function Figure({ node, name }: { readonly node: NodeRow; readonly name: string 
   return <Count value={value} text={whole(value)} />;
 }
 
-/** Outcomes first, then the known counters, then the others. */
+/** Returns the names of the counters: outcomes first, then the known counters, then the others. */
 function namesOf(nodes: readonly NodeRow[]): readonly string[] {
   const present = new Set(nodes.flatMap(({ counters }) => counters.map(({ name }) => name)));
   const ordered = [...OUTCOME_ORDER.map((outcome) => outcomeCounter(outcome)), ...Object.keys(WORDS)];
@@ -68,7 +69,7 @@ function namesOf(nodes: readonly NodeRow[]): readonly string[] {
   return [...ordered.filter((name) => present.has(name)), ...others];
 }
 
-/** The name of the counter of an outcome. */
+/** Returns the name of the counter of an outcome. */
 export function outcomeCounter(outcome: Outcome): string {
   return `commands_ended:${outcome.toLowerCase()}`;
 }

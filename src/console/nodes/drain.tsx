@@ -1,4 +1,4 @@
-/** Drains a node, after its name was typed. */
+/** Shows the dialog that drains a node after the operator has typed its name. */
 import { useState } from 'preact/hooks';
 import { DrainNodeDocument } from '../../generated/console.ts';
 import { errorOf, type RequestError } from '../api/errors.ts';

@@ -1,4 +1,7 @@
-/** The nodes of the deployment: whether they report, what they hold and have counted, and a button that drains them. */
+/**
+ * Shows the nodes of the deployment: whether they report, what they hold and have counted, and a button that drains
+ * each.
+ */
 import { useState } from 'preact/hooks';
 import { NodesDocument } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
@@ -17,7 +20,7 @@ import { NodeCounters } from './counters.tsx';
 import { DrainDialog } from './drain.tsx';
 import type { NodeRow } from './types.ts';
 
-/** How often the page is read again, in milliseconds: nodes report every two seconds. */
+/** The pause before the page is read again, in milliseconds. Nodes report every two seconds. */
 const EVERY_MS = 2_000;
 
 export function NodesPage() {

@@ -1,11 +1,11 @@
-/** The columns of admission scopes, on the capacity page and on the overview. */
+/** The columns of tables of admission scopes, on the capacity page and on the overview. */
 import { percent, whole } from '../ui/format.ts';
 import { Nil } from '../ui/empty.tsx';
 import type { Column } from '../ui/table.tsx';
 
 export type Scope = { readonly scopeId: string; readonly reservedCommands: number; readonly limit: number | null };
 
-/** From this share of its limit on, a scope is marked as nearly full. */
+/** The fraction of its limit from which a scope is shown as nearly full. */
 const NEARLY_FULL = 0.9;
 
 export const SCOPE_COLUMNS: readonly Column<Scope>[] = [
@@ -19,7 +19,7 @@ export const SCOPE_COLUMNS: readonly Column<Scope>[] = [
   },
 ];
 
-/** The share of its limit that a scope holds; 0 without a limit. */
+/** Returns the fraction of its limit that a scope uses; 0 without a limit. */
 export function shareOf({ reservedCommands, limit }: Scope): number {
   return limit === null || limit === 0 ? 0 : reservedCommands / limit;
 }

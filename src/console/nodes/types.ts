@@ -1,4 +1,4 @@
-/** The types that the files of this folder share. Types only. */
+/** The types that the files of the node pages share. Types only. */
 import type { NodesQuery } from '../../generated/console.ts';
 
 export type NodeRow = NodesQuery['delivery']['nodes']['nodes'][number];

@@ -1,4 +1,4 @@
-/** How calls ended, each as a link to its filter. */
+/** Shows how many calls ended with each outcome. Each count links to the list of those calls. */
 import { pagePath } from '../base.ts';
 import { outcomeCounter } from '../nodes/counters.tsx';
 import { percent, plural, whole } from '../ui/format.ts';

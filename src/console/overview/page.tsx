@@ -1,4 +1,4 @@
-/** The overview: whether calls get through now, and what needs a person. */
+/** Shows the overview: whether calls get through now, and what needs a person's attention. */
 import { OverviewDocument, OverviewSeriesDocument } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { pagePath } from '../base.ts';
@@ -20,10 +20,10 @@ import { Readouts } from './readouts.tsx';
 import { SERIES_NAMES } from './series.ts';
 import type { OverviewData } from './types.ts';
 
-/** How often the overview is read again, after each answer. Milliseconds. */
+/** The pause after each answer before the overview is read again, in milliseconds. */
 const EVERY_MS = 3_000;
 const WAITS_SHOWN = ['Stage', 'Action', 'Client', 'Waits'];
-/** The fullest admission scopes, which the page shows. */
+/** The number of admission scopes that the page shows: the fullest ones. */
 const SCOPES_SHOWN = 5;
 
 export function OverviewPage() {

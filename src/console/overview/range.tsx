@@ -1,4 +1,7 @@
-/** Which time the plots of the overview show: a window up to now, or a span that a person chose. The URL has the choice. */
+/**
+ * Chooses the time that the plots of the overview show: a window up to now, or a span between two times. The URL keeps
+ * it.
+ */
 import { useMemo, useState } from 'preact/hooks';
 import { KEPT_MS, useSpan, type TimeSpan } from '../plot/span.ts';
 import { SpanDialog } from '../plot/span-dialog.tsx';
@@ -16,18 +19,24 @@ const WINDOWS: readonly Window[] = [
   { name: '6h', seconds: 21_600, stepSeconds: 300, text: '6 h' },
   { name: '24h', seconds: 86_400, stepSeconds: 1200, text: '24 h' },
 ];
-/** How often the series of a window are read again, in milliseconds. The steps of the shortest window are longer. */
+/**
+ * The pause before the series of a window are read again, in milliseconds. It is shorter than one step of the shortest
+ * window.
+ */
 const EVERY_MS = 10_000;
-/** About how many steps a chosen span has. */
+/** The approximate number of steps that the plots show of a chosen span. */
 const STEPS = 60;
 
 export type PlotRange = {
-  /** The part of the answer that is shown; null: all of it. */
+  /** The part of the answer that is shown. Null: all of it. */
   readonly span: TimeSpan | null;
-  /** What to ask the relay for: it answers windows up to now. */
+  /** The window to request from the relay, in seconds. The relay answers windows up to now only. */
   readonly windowSeconds: number;
   readonly stepSeconds: number;
-  /** Undefined for a span: the past does not change. */
+  /**
+   * The pause before the series are read again, in milliseconds. Undefined for a chosen span, because the past does not
+   * change.
+   */
   readonly everyMs: number | undefined;
 };
 
@@ -50,7 +59,10 @@ function useWindow(): Window {
   return WINDOWS.find(({ name }) => name === values['window']) ?? DEFAULT;
 }
 
-/** Links to the windows, and the button that chooses a span. Keys: `z` chooses, `[` and `]` make it shorter and longer. */
+/**
+ * Shows links to the windows, and the button that chooses a span. Keys: `z` chooses a span, `[` and `]` shorten and
+ * lengthen it.
+ */
 export function RangeBar() {
   const { values, hrefWith, change } = useUrlState();
   const { span, fault: spanFault, choose } = useSpan();
@@ -110,13 +122,13 @@ function latest(seconds: number): TimeSpan {
   return { from: to - seconds * 1000, to };
 }
 
-/** The middle half of a span. */
+/** Returns the middle half of a span. */
 function halfOf({ from, to }: TimeSpan): TimeSpan {
   const quarter = (to - from) / 4;
   return { from: from + quarter, to: to - quarter };
 }
 
-/** Twice the span around its middle, as far as the relay has series. */
+/** Returns a span of twice the length around the same middle, as far as the relay has series. */
 function twice({ from, to }: TimeSpan): TimeSpan {
   const half = (to - from) / 2;
   const now = Date.now();

@@ -1,4 +1,4 @@
-/** The figures of the present moment. */
+/** Shows the current figures of the overview. */
 import { now } from '../api/visible.ts';
 import { silentNodes } from '../shell/facts.tsx';
 import { age, plural, whole } from '../ui/format.ts';

@@ -1,4 +1,4 @@
-/** The types that the files of this folder share. Types only. */
+/** The types that the files of the overview share. Types only. */
 import type { OverviewQuery } from '../../generated/console.ts';
 
 export type OverviewData = OverviewQuery;

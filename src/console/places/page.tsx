@@ -1,4 +1,4 @@
-/** Execution contexts and browser windows, as clients report them now. */
+/** Shows the execution contexts and browser windows that clients report. */
 import {
   ContextsDocument,
   WindowsDocument,
@@ -43,7 +43,9 @@ const FILTERS: readonly Filter[] = [
   },
 ];
 
-/** How many windows are shown above the contexts. Users have few of them, so there is one page. */
+/**
+ * The number of windows that are shown above the contexts. Users have few windows, so there is only one page of them.
+ */
 const WINDOWS = 20;
 
 export function PlacesPage() {
@@ -52,7 +54,7 @@ export function PlacesPage() {
   const filter = filterOf(values);
   const contexts = useQuery(ContextsDocument, { filter, first: PAGE_SIZE, after: values['after'] ?? null });
   const { userId, clientId, ownership } = filter;
-  // Windows have no status, and are not in a window themselves.
+  // A filter by status or by window can match no window: a window has no status and is not inside another window.
   const hasWindows = !values['window'] && !values['status'];
   const ofWindows = { filter: { userId, clientId, ownership }, first: WINDOWS, after: null };
   const windows = useQuery(WindowsDocument, ofWindows, { skip: !hasWindows });

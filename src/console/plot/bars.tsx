@@ -1,9 +1,9 @@
-/** A plot of stacked bars, one for each slot. In a layer that must not be missed, every value above 0 is visible. */
+/** Draws a plot of stacked bars, one for each slot of time. In a `loud` layer, every value above 0 is visible. */
 import { linearScale, round } from './scale.ts';
 import { Plot, type PlotColumn, type PlotMark, type PlotTime } from './plot.tsx';
 
 export type Layer = PlotColumn & {
-  /** The class of its fill, such as `f-completed`. */
+  /** The CSS class that gives the layer its colour, such as `f-completed`. */
   readonly fill: string;
   /** Whether a value above 0 is drawn at least 2 % high. */
   readonly loud?: boolean;
@@ -20,7 +20,7 @@ type BarsProps = {
   readonly marks?: readonly PlotMark[];
 };
 
-/** The least height of a loud value, in percent. */
+/** The minimum height of a value of a loud layer, in percent. */
 const LOUD = 2;
 
 export function BarsPlot({ layers, ...plot }: BarsProps) {
@@ -53,7 +53,7 @@ export function BarsPlot({ layers, ...plot }: BarsProps) {
 
 type Place = { readonly slots: number; readonly width: number; readonly y: (value: number) => number };
 
-/** One path for each layer, so that a plot has few elements however many bars it shows. */
+/** Returns one SVG path for each layer, so that a plot has few elements however many bars it shows. */
 function layerPaths(layers: readonly Layer[], { slots, width, y }: Place): readonly string[] {
   const paths = layers.map(() => '');
   for (let slot = 0; slot < slots; slot++) {

@@ -1,20 +1,27 @@
-/** The pointer in the plots: a crosshair in all of them at once, and a span that is chosen by dragging. */
+/**
+ * Tracks the pointer in the plots: a crosshair in all of them at once, and the span that a person chooses by dragging.
+ */
 import { signal } from '@preact/signals';
 import type { TimeSpan } from './span.ts';
 
-/** The position of the pointer, from 0 to 1; null while it is in no plot. */
+/**
+ * The horizontal position of the pointer, from 0 at the left edge to 1 at the right one; null while it is in no plot.
+ */
 export const crosshair = signal<number | null>(null);
 
-/** The span that is being chosen; null while nobody drags. It begins where dragging began, so it may end before that. */
+/**
+ * The span that is being chosen; null while nobody drags. `from` is where dragging began, so `to` may be earlier than
+ * `from`.
+ */
 export const dragged = signal<TimeSpan | null>(null);
 
-/** A shorter drag, as a share of the width, is a click. */
+/** The least width of a drag, as a fraction of the plot's width. A shorter drag is a click. */
 const LEAST_SHARE = 0.02;
 
-/** The time that a plot spans, in milliseconds. */
+/** The time that a plot spans: its begin, the length of a step (both in milliseconds), and the number of steps. */
 type Spanned = { readonly from: number; readonly stepMs: number; readonly slots: number };
 
-/** Handlers for the drawing of a plot. A finger scrolls the page and chooses nothing. */
+/** Returns the pointer handlers for the drawing of a plot. A finger scrolls the page and chooses nothing. */
 export function pointerHandlers({ from, stepMs, slots }: Spanned, choose: (span: TimeSpan) => void) {
   const length = slots * stepMs;
   const timeAt = (event: PointerEvent): number => from + shareOf(event) * length;
@@ -39,7 +46,7 @@ export function pointerHandlers({ from, stepMs, slots }: Spanned, choose: (span:
   };
 }
 
-/** Where the pointer is in the drawing, from 0 at its left edge to 1 at its right one. */
+/** Returns where the pointer is in the drawing, from 0 at its left edge to 1 at its right one. */
 function shareOf({ currentTarget, clientX }: PointerEvent): number {
   if (!(currentTarget instanceof Element)) return 0;
   const { left, width } = currentTarget.getBoundingClientRect();

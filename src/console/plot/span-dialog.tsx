@@ -1,4 +1,4 @@
-/** Asks for the two ends of the span that the plots show. */
+/** Shows the dialog that asks for the begin and end of the span that the plots show. */
 import { useState } from 'preact/hooks';
 import { Dialog } from '../ui/dialog.tsx';
 import { ActError } from '../ui/notice.tsx';
@@ -6,7 +6,7 @@ import { writeTime } from '../ui/read-time.ts';
 import { readSpan, type TimeSpan } from './span.ts';
 
 type SpanDialogProps = {
-  /** The span that the fields begin with. */
+  /** The span that the fields show at first. */
   readonly shown: TimeSpan;
   readonly onChoose: (span: TimeSpan) => void;
   readonly onClose: () => void;

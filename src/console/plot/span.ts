@@ -1,20 +1,20 @@
-/** The span of time that a person chose for the plots. The URL has it as `from` and `to`. */
+/** Keeps the span of time that a person chose for the plots. The URL has it as `from` and `to`. */
 import { useMemo } from 'preact/hooks';
 import { readTime, writeTime } from '../ui/read-time.ts';
 import { useUrlState } from '../ui/url-state.ts';
 
-/** Epoch milliseconds. */
+/** A span of time. Both ends are epoch milliseconds. */
 export type TimeSpan = { readonly from: number; readonly to: number };
 
-/** How long the relay keeps series, and the shortest span, in milliseconds: six of the shortest steps. */
+/** How long the relay keeps series, and the shortest span (six of the shortest steps). Milliseconds. */
 export const KEPT_MS = 86_400_000;
 const LEAST_MS = 30_000;
 
-/** A span, or a sentence that says why a text is none. */
+/** The span that two texts name, or a sentence that says why they name none. */
 export type ReadSpan =
   { readonly span: TimeSpan; readonly fault?: undefined } | { readonly span?: undefined; readonly fault: string };
 
-/** Reads both ends as people write them; see `readTime`. */
+/** Reads the two ends of a span as people write them; see `readTime`. */
 export function readSpan(from: string, to: string, now: number): ReadSpan {
   const span = { from: readTime(from, now), to: readTime(to, now) };
   if (span.from === null || span.to === null)
@@ -27,18 +27,18 @@ export function readSpan(from: string, to: string, now: number): ReadSpan {
 }
 
 export type SpanState = {
-  /** Null: none is chosen, so the plots show a window up to now. */
+  /** The chosen span. Null: none is chosen, so the plots show a window up to now. */
   readonly span: TimeSpan | null;
   /** Why the span in the URL is not shown; null if it is shown, or if there is none. */
   readonly fault: string | null;
-  /** Shows this span, widened to the shortest one, with an entry in the browser's history. */
+  /** Shows this span, widened to the shortest one if needed, and adds an entry to the browser's history. */
   readonly choose: (span: TimeSpan) => void;
 };
 
 export function useSpan(): SpanState {
   const { values, change } = useUrlState();
   const { from, to } = values;
-  // Read once, so that a span does not become too old while it is shown.
+  // The ends are read once, so that a span that is shown does not become too old for the relay.
   const { span, fault } = useMemo(() => readEnds(from, to), [from, to]);
   const choose = (chosen: TimeSpan): void => {
     const wider = Math.max(0, LEAST_MS - (chosen.to - chosen.from)) / 2;

@@ -1,6 +1,6 @@
 /**
- * The token of this tab. It is kept in memory and in session storage, which ends with the tab; never in a cookie, in a
- * URL or in local storage.
+ * Keeps the token of this tab. It is kept in memory and in session storage, which ends with the tab. It is never kept
+ * in a cookie, in a URL or in local storage.
  */
 import { signal } from '@preact/signals';
 
@@ -30,7 +30,7 @@ export function signIn(given: string): void {
   write(given);
 }
 
-/** Asks for a token in front of the page, which stays. Does nothing if the tab has another token already. */
+/** Asks for another token in front of the page, which stays open. Does nothing if the tab has another token already. */
 export function signOutOf(refused: string, why: SignedOut['why'], message: string | null): void {
   if (token.value !== refused) return;
   token.value = null;
@@ -38,7 +38,7 @@ export function signOutOf(refused: string, why: SignedOut['why'], message: strin
   write(null);
 }
 
-/** Forgets the token at the user's request. */
+/** Removes the token because the user asked for it. */
 export function signOut(): void {
   token.value = null;
   signedOut.value = { why: 'none', message: null };
@@ -54,7 +54,7 @@ function read(): string | null {
   try {
     return sessionStorage.getItem(KEY);
   } catch {
-    return null; // A browser that blocks storage: the token lasts as long as the page.
+    return null; // The browser blocks storage, so the token lasts as long as the page.
   }
 }
 
@@ -63,6 +63,6 @@ function write(value: string | null): void {
     if (value === null) sessionStorage.removeItem(KEY);
     else sessionStorage.setItem(KEY, value);
   } catch {
-    // Storage may be blocked; see `read`.
+    // The browser may block storage; see `read`.
   }
 }

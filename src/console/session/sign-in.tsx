@@ -1,4 +1,4 @@
-/** Asks for a token: at first as a page of its own, and in front of the page when a token has expired. */
+/** Shows the form that asks for a token: as a page of its own, or in front of the page whose token has expired. */
 import { useState } from 'preact/hooks';
 import { ViewerDocument } from '../../generated/console.ts';
 import { RELAY_PATH } from '../base.ts';
@@ -8,7 +8,7 @@ import { Icon } from '../ui/icon.tsx';
 import { Mark } from '../ui/shape.tsx';
 import { signedOut, signIn, type SignedOut } from './session.ts';
 
-/** The sign-in page, shown before anybody has signed in. */
+/** Shows the sign-in page, before anybody has signed in. */
 export function SignInPage() {
   return (
     <main class="signin-page">
@@ -22,7 +22,7 @@ export function SignInPage() {
   );
 }
 
-/** The sign-in form in front of the page, which stays as it is. */
+/** Shows the sign-in form in front of the page, which stays as it is. */
 export function SignInAgain() {
   return (
     <Dialog title="Sign in again to go on" onClose={() => undefined}>
@@ -87,7 +87,7 @@ function messageOf(state: SignedOut | null): string | null {
   return state?.why === 'refused' ? state.message : null;
 }
 
-/** Rejects with RequestError if the relay does not accept the token. */
+/** Asks the relay whether it accepts the token. Rejects with RequestError if it does not. */
 async function check(given: string): Promise<void> {
   const answer = await fetch(`${RELAY_PATH}/graphql`, {
     method: 'POST',

@@ -1,10 +1,13 @@
-/** Signs the tab in with the one-time code of a link: `<base>/console/#code=...`. Fragments are never sent or logged. */
+/**
+ * Signs the tab in with the one-time code of a link: `<base>/console/#code=...`. Browsers do not send fragments to
+ * servers.
+ */
 import { RELAY_PATH } from '../base.ts';
 import { explainSignIn, signIn } from './session.ts';
 
 /**
- * Exchanges the code in the URL's fragment for a token, and removes it from the URL. Does nothing without a code. If
- * the relay refuses the code, the sign-in form says so. Never rejects.
+ * Exchanges the code in the URL's fragment for a token, and removes the code from the URL. Does nothing without a code.
+ * If the relay refuses the code, the sign-in form says so. Never rejects.
  */
 export async function redeemTicketOfUrl(): Promise<void> {
   const code = new URLSearchParams(location.hash.slice(1)).get('code');

@@ -1,5 +1,5 @@
-/** The console: its frame around the page of the current URL, or the form that asks for a token. */
-import { useEffect, useState } from 'preact/hooks';
+/** Shows the whole console: the frame around the page of the current URL, or the form that asks for a token. */
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { LocationProvider, useLocation } from 'preact-iso';
 import { CONSOLE_PATH, pagePath } from '../base.ts';
 import { SignInAgain, SignInPage } from '../session/sign-in.tsx';
@@ -15,8 +15,8 @@ import { Routes } from './routes.tsx';
 import { Top } from './top.tsx';
 
 export function App() {
-  useEffect(listenForKeys, []);
-  // The page of a tab that was signed in before stays behind the form, so that no input or filter is lost.
+  useLayoutEffect(listenForKeys, []);
+  // The page of a tab that was signed in before stays mounted behind the form, so that no input or filter is lost.
   const [wasSignedIn, setWasSignedIn] = useState(signedOut.value === null);
   const out = signedOut.value;
   useEffect(() => setWasSignedIn(out === null || out.why === 'expired'), [out]);
@@ -48,7 +48,7 @@ function Frame() {
   );
 }
 
-/** Handles `g` followed by a second key, which opens a page. */
+/** Handles the key `g` followed by a second key, which opens a page. */
 function PageKeys() {
   const { route } = useLocation();
   const shown = PAGES.filter(({ admin }) => !admin || isAdmin.value);

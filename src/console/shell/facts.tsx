@@ -1,4 +1,4 @@
-/** What the frame of every page shows: who is signed in, the nodes, and how many callers wait. */
+/** Reads what the frame of every page shows: who is signed in, the nodes, and how many callers wait. */
 import { computed, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import {
@@ -14,26 +14,26 @@ import { signOutOf, token } from '../session/session.ts';
 export type SignedIn = ViewerQuery['viewer'];
 export type ShellNode = ShellOfAdminQuery['delivery']['nodes']['nodes'][number];
 
-/** The signed-in requester; null until the relay has answered. */
+/** The signed-in administrator or user; null until the relay has answered. */
 export const viewer = signal<SignedIn | null>(null);
 export const isAdmin = computed(() => viewer.value?.kind === 'ADMIN');
-/** How many callers wait; null until the relay has answered. */
+/** The number of callers that wait; null until the relay has answered. */
 export const waitCount = signal<number | null>(null);
-/** The nodes that have reported lately; empty for a user, who may not see them. */
+/** The nodes that have reported recently. Empty for a user, because only administrators may see nodes. */
 export const nodes = signal<readonly ShellNode[]>([]);
 export const silentNodes = computed(() => nodes.value.filter(({ stale }) => stale));
 
-/** Whether this node is silent, so that its rows are as last recorded. */
+/** Whether this node is silent. The rows that it holds are then shown as last recorded. */
 export function isSilent(nodeId: string | null): boolean {
   return nodeId !== null && silentNodes.value.some((node) => node.nodeId === nodeId);
 }
 
-/** How often the numbers of the header are read. */
+/** The pause before the numbers of the header are read again, in milliseconds. */
 const EVERY_MS = 5_000;
 /** The longest delay of a browser's timer, in milliseconds. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** Reads the facts while the console is shown. Renders nothing. */
+/** Reads these facts while the console is shown. Renders nothing. */
 export function ShellFacts() {
   const who = useQuery(ViewerDocument, {});
   const found = who.data?.viewer ?? null;

@@ -1,4 +1,4 @@
-/** The list of keyboard shortcuts, and the switch that turns them off. */
+/** Shows the list of keyboard shortcuts, and the switch that turns them off. */
 import { signal } from '@preact/signals';
 import { Dialog } from '../ui/dialog.tsx';
 import { isAdmin } from './facts.tsx';

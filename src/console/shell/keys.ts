@@ -1,6 +1,6 @@
-/** Keyboard shortcuts. They are off while the user types, and while a dialog is open. */
+/** Handles keyboard shortcuts. They are off while the user types, and while a dialog is open. */
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /** Runs a shortcut. Returns false when the key has no effect now, so that the browser handles it. */
 export type KeyAct = () => boolean | void;
@@ -28,26 +28,27 @@ function readSwitch(): boolean {
   }
 }
 
-/** The shortcuts of the components that are shown. For a key that several handle, the latest one wins. */
+/** The shortcuts of the components that are shown. When several handle a key, the latest component wins. */
 const maps = new Set<() => KeyMap>();
 /** The first key of shortcuts with two keys: `g`, then the key of a page. */
 const PREFIX = 'g';
-/** How long after the first key of a pair the second one may follow. */
+/** The time within which the second key of a pair must follow the first one, in milliseconds. */
 const PREFIX_MS = 1_200;
 let prefixAt = -Infinity;
 
-/** Handles these keys while the component is shown. `g c` is written as one name: `'g c'`. */
+/** Handles these keys while the component is shown. The pair of `g` and `c` is written as one name: `'g c'`. */
 export function useKeys(map: KeyMap): void {
   const current = useRef(map);
   current.current = map;
-  useEffect(() => {
+  // Before the browser paints, so that a key works as soon as the component is seen.
+  useLayoutEffect(() => {
     const read = (): KeyMap => current.current;
     maps.add(read);
     return () => void maps.delete(read);
   }, []);
 }
 
-/** Starts to listen for keys. Must be called once. */
+/** Starts to listen for keys. Call it once. */
 export function listenForKeys(): void {
   document.addEventListener('keydown', (event) => {
     const palette = (event.ctrlKey || event.metaKey) && event.key === 'k';

@@ -1,4 +1,4 @@
-/** The name of the environment, as the setting CONSOLE_LABEL says. The relay writes it into the page. */
+/** Reads the name of the environment, which the setting CONSOLE_LABEL gives. The relay writes it into the page. */
 
-/** The name; empty if none is configured. */
+/** The name of the environment; empty if none is configured. */
 export const label: string = document.querySelector<HTMLMetaElement>('meta[name="callboard-label"]')?.content ?? '';

@@ -1,11 +1,11 @@
-/** Shows that live updates have stopped, and the button that pauses them. */
+/** Shows a notice that live updates have stopped, and the button that pauses them. */
 import { brokenSince, liveState, missedEvents, paused } from '../api/live-state.ts';
 import { now } from '../api/visible.ts';
 import { age, plural } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { useKeys } from './keys.ts';
 
-/** How long the stream may be broken before the page shows it, in milliseconds. */
+/** The time for which the stream may be broken before the page shows it, in milliseconds. */
 const SHOWN_AFTER_MS = 3_000;
 
 export function LiveNotice() {

@@ -1,4 +1,4 @@
-/** The pages of the console with their addresses. Each page is loaded when it is first opened. */
+/** Lists the addresses of the console's pages. Each page is loaded when it is first opened. */
 import { lazy } from 'preact-iso';
 import { pagePath } from '../base.ts';
 
@@ -7,12 +7,12 @@ const Clients = lazy(() => import('../clients/page.tsx').then((room) => room.Cli
 
 export type Page = typeof Overview;
 export type PageRoute = {
-  /** Below the console; a segment such as `:user` stands for any id. */
+  /** The path of the page below the console's path. A segment such as `:user` stands for any id. */
   readonly path: string;
   readonly page: Page;
-  /** For users, when it is not `page`. */
+  /** The page that users see who are not administrators, if it differs from `page`. */
   readonly ofUser?: Page;
-  /** The name of a page that only administrators may see. */
+  /** The name of the page, if only administrators may see it. */
   readonly admins?: string;
 };
 
@@ -44,7 +44,7 @@ export const PAGE_ROUTES: readonly PageRoute[] = [
   { path: 'audit', page: lazy(() => import('../audit/page.tsx').then((room) => room.AuditPage)) },
 ];
 
-/** Starts to load the page of an address, while the relay is asked who is signed in. */
+/** Starts to load the page of an address while the relay is still being asked who is signed in. */
 export function preloadPage(address: string): void {
   const segments = segmentsOf(address);
   const found = PAGE_ROUTES.find(({ path }) => {
@@ -53,7 +53,7 @@ export function preloadPage(address: string): void {
       wanted.length === segments.length && wanted.every((part, at) => part.startsWith(':') || part === segments[at])
     );
   });
-  // A page that cannot be loaded says so when it is shown.
+  // A failure to load is shown when the page itself is shown.
   found?.page.preload().catch(() => undefined);
 }
 

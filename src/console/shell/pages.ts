@@ -1,13 +1,13 @@
-/** The pages of the console: their names, paths, icons and shortcuts. */
+/** Lists the console's pages with their names, paths, icons and shortcuts. */
 import type { IconName } from '../ui/icon.tsx';
 
 export type PageEntry = {
   readonly path: string;
   readonly name: string;
   readonly icon: IconName;
-  /** The second key after `g`. */
+  /** The second key of the page's shortcut, which follows `g`. */
   readonly key: string;
-  /** Whether only administrators may see it. */
+  /** Whether only administrators may see the page. */
   readonly admin: boolean;
 };
 

@@ -1,4 +1,4 @@
-/** Opens a page, a user, a client or a command by its exact name or id. */
+/** Shows the palette, which opens a page by its name, and a user, a client or a command by its exact id. */
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
@@ -76,7 +76,7 @@ function PaletteDialog() {
   );
 }
 
-/** The pages whose name contains the text, and the objects of which the text may be the id. */
+/** Returns the pages whose name contains the text, and the objects of which the text may be the id. */
 function targetsOf(text: string): readonly Target[] {
   const admin = isAdmin.value;
   const pages = PAGES.filter((page) => admin || !page.admin)

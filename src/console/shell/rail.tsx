@@ -1,4 +1,4 @@
-/** The rail of pages, with the theme and who is signed in. */
+/** Shows the rail at the side: the links to the pages, the theme, and who is signed in. */
 import { useLocation } from 'preact-iso';
 import { pagePath } from '../base.ts';
 import { signOut, token } from '../session/session.ts';
@@ -56,7 +56,7 @@ function RailItem({ page, current }: { readonly page: PageEntry; readonly curren
   );
 }
 
-/** The figure beside the name of a page; null if there is none. */
+/** Returns the figure beside the name of a page; null if there is none. */
 function countOf(path: string): string | null {
   const silent = silentNodes.value.length;
   if (path === 'waits') return waitCount.value ? String(waitCount.value) : null;
@@ -85,7 +85,7 @@ function Who() {
   );
 }
 
-/** The subject that a JWT names. It is only shown; the relay decides about the token. */
+/** Returns the subject that a JWT names. It is only shown; the relay decides whether the token is valid. */
 function subjectOf(bearer: string | null): string | null {
   try {
     const [, payload = ''] = (bearer ?? '').split('.');

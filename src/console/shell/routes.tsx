@@ -1,4 +1,4 @@
-/** Shows the page of the URL, to those who may see it. */
+/** Shows the page of the current URL, if the viewer may see it. */
 import type { ComponentType } from 'preact';
 import { Route, Router, useLocation } from 'preact-iso';
 import { pagePath } from '../base.ts';
@@ -26,7 +26,7 @@ export function Routes() {
 
 const REFUSED = new Map<string, ComponentType>();
 
-/** The page for those who may open it; other users see a page that says who may. */
+/** Returns the page for those who may open it. Other users get a page that says who may. */
 function pageOf({ page, ofUser, admins }: PageRoute): ComponentType {
   if (isAdmin.value) return page;
   if (admins === undefined) return ofUser ?? page;

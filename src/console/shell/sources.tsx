@@ -1,4 +1,4 @@
-/** Says which sources of a page are silent, and what its answer lacks. */
+/** Shows which nodes of a page's answer are silent, and what else the answer lacks. */
 import type { CompletenessPartFragment } from '../../generated/console.ts';
 import { now } from '../api/visible.ts';
 import { age, clock, plural } from '../ui/format.ts';
@@ -9,13 +9,16 @@ import { silentNodes, type ShellNode } from './facts.tsx';
 
 type SourcesProps = {
   readonly completeness: CompletenessPartFragment | undefined;
-  /** What the page shows of a silent node, with its verb: `Callers that wait on it are shown`. Absent: its links. */
+  /**
+   * What the page still shows of a silent node, with its verb: `Callers that wait on it are shown`. Absent: the node's
+   * links.
+   */
   readonly held?: string | undefined;
 };
 
 /**
- * A notice for each silent node, as soon as the frame knows of it, even if the page was read before; then what else the
- * answer lacks.
+ * Shows a notice for each silent node, as soon as the frame knows of it, even if the page was read before. A further
+ * notice says what else the answer lacks.
  */
 export function Sources({ completeness, held }: SourcesProps) {
   const named = silentNodes.value.map(({ nodeId }) => nodeId);

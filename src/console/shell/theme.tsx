@@ -1,4 +1,4 @@
-/** The choice of a theme. The stylesheet reads the checked radio button; this component stores the choice. */
+/** Shows the choice of a theme and stores it. The stylesheet reads the checked radio button. */
 import { useState } from 'preact/hooks';
 import { Icon, type IconName } from '../ui/icon.tsx';
 

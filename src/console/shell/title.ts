@@ -1,4 +1,4 @@
-/** The title of the tab: the page, then the environment. */
+/** Sets the title of the tab: the page, then the environment. */
 import { label } from './label.ts';
 
 export function setTitle(page: string): void {

@@ -1,4 +1,4 @@
-/** The top bar: the environment, the node that answers, the palette, and the state of live updates. */
+/** Shows the top bar: the environment, the node that answers, the palette, and the state of live updates. */
 import { useEffect, useState } from 'preact/hooks';
 import { brokenSince, liveState, paused } from '../api/live-state.ts';
 import { now } from '../api/visible.ts';
@@ -48,7 +48,7 @@ function LiveMark() {
   }
 }
 
-/** How long the stream may be broken before the top bar shows it, in milliseconds. */
+/** The time for which the stream may be broken before the top bar shows it, in milliseconds. */
 const QUIET_MS = 1_000;
 
 function Broken() {

@@ -1,4 +1,4 @@
-/** The cooperative sites: applications that publish events to viewers and may let them invoke actions. */
+/** Shows the list of cooperative sites: applications that publish events to viewers and may let them invoke actions. */
 import { SitesDocument, type SitesQuery } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { pagePath, segments } from '../base.ts';
@@ -16,7 +16,7 @@ import { useUrlState } from '../ui/url-state.ts';
 type SiteRow = SitesQuery['sites']['nodes'][number];
 
 const FILTERS: readonly Filter[] = [{ name: 'user', label: 'User' }];
-/** Sites on one page. Each row contains sessions, so the page is shorter than that of other lists. */
+/** The number of sites on one page. Each row contains sessions, so the page has fewer rows than other lists. */
 const SITES = 20;
 
 const ownerOf = ({ owner }: SiteRow): string => owner ?? viewer.value?.userId ?? '';

@@ -1,4 +1,4 @@
-/** The sessions of a site, with buttons for the owner: close a session, revoke a grant. */
+/** Shows the sessions of a site, with buttons for its owner: close a session, revoke a grant. */
 import { useState } from 'preact/hooks';
 import { CloseSessionDocument, RevokeGrantDocument, type SessionState } from '../../generated/console.ts';
 import { errorOf, type RequestError } from '../api/errors.ts';
@@ -153,7 +153,7 @@ const GRANT_COLUMNS: readonly Column<Grant>[] = [
   },
 ];
 
-/** The names in words; null means everything that the site allows. */
+/** Returns the names as text. Null means everything that the site allows. */
 function namesOf(names: readonly string[] | null): string {
   if (names === null) return 'all';
   return names.length === 0 ? 'none' : names.join(', ');

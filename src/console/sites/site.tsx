@@ -1,4 +1,4 @@
-/** One site with its sessions and their grants. */
+/** Shows the page of one site, with its sessions and their grants. */
 import { useRoute } from 'preact-iso';
 import { SitePageDocument } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';

@@ -1,9 +1,9 @@
-/** When a page was read, and a button that reads it again: for pages of which no event tells. */
+/** Shows when a page was read, and a button that reads it again. For pages that no event updates. */
 import type { Query } from '../api/query.ts';
 import { useKeys } from '../shell/keys.ts';
 import { clock } from './format.ts';
 
-/** Shows the oldest of the answers. The button and the key `r` send all requests again. */
+/** Shows the time of the oldest answer. The button and the key `r` send all requests again. */
 export function AsOf({ queries }: { readonly queries: readonly Query<unknown>[] }) {
   const times = queries.flatMap(({ asOf }) => asOf ?? []);
   const refresh = (): void => queries.forEach((query) => query.again());

@@ -1,10 +1,10 @@
-/** Shows that a page failed instead of leaving it blank. */
+/** Shows that a page failed, in place of a blank page. */
 import { Component, type ComponentChildren } from 'preact';
 import { Icon } from './icon.tsx';
 
 type BoundaryProps = { readonly children: ComponentChildren; readonly place: string };
 
-/** Catches errors below it. A new `place`, such as another URL, tries again. */
+/** Catches errors of the components inside it. When `place` changes, such as to another URL, it shows them again. */
 export class Boundary extends Component<BoundaryProps, { readonly failed: string | null }> {
   override state: { readonly failed: string | null } = { failed: null };
 

@@ -1,4 +1,4 @@
-/** Modal dialogs, in the middle or as a drawer at the side. */
+/** Shows modal dialogs, in the middle or as a drawer at the side. */
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
@@ -11,11 +11,12 @@ type DialogProps = {
   readonly ownTitle?: boolean;
 };
 
-/** Opens when it is mounted, and returns the focus when it is removed. Escape closes it. */
+/** Shows a dialog, which opens when it is mounted and returns the focus when it is removed. Escape closes it. */
 export function Dialog({ title, children, onClose, class: classes = 'dialog', ownTitle = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // Before the browser paints, so that keys pressed right after the button was go to the dialog and not to the page.
+  // A layout effect runs before the browser paints. Keys that are pressed right after the button go to the dialog, not
+  // to the page.
   useLayoutEffect(() => {
     const element = dialog.current;
     if (!element) return undefined;

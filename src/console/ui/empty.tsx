@@ -1,4 +1,4 @@
-/** What a page shows when it has no rows: why, and what to do next. */
+/** Shows what a page has in place of rows: why there are none, and what to do next. */
 import type { ComponentChildren } from 'preact';
 import { Icon, type IconName } from './icon.tsx';
 import { Pips } from './shape.tsx';
@@ -6,7 +6,7 @@ import { Pips } from './shape.tsx';
 type EmptyProps = {
   readonly title: string;
   readonly children?: ComponentChildren;
-  /** Four bars: `none` for nothing, `all` for a good end; or an icon. */
+  /** The picture: an icon, or four bars that are empty (`none`: there is nothing) or full (`all`: a good end). */
   readonly mark?: 'none' | 'all' | IconName;
   readonly acts?: ComponentChildren;
 };
@@ -22,7 +22,7 @@ export function Empty({ title, children, mark = 'none', acts }: EmptyProps) {
   );
 }
 
-/** Takes the place of a page while its first answer is awaited, so that nothing moves later. */
+/** Takes the place of a page until its first answer arrives, so that nothing moves later. */
 export function Loading({ what }: { readonly what: string }) {
   return (
     <p class="quiet" role="status">
@@ -31,7 +31,7 @@ export function Loading({ what }: { readonly what: string }) {
   );
 }
 
-/** A value that is absent: an en dash with the reason as title and for screen readers. */
+/** Shows that a value is absent: an en dash, with the reason as title and for screen readers. */
 export function Nil({ why }: { readonly why: string }) {
   return (
     <span class="nil" title={why}>
@@ -41,7 +41,7 @@ export function Nil({ why }: { readonly why: string }) {
   );
 }
 
-/** A count, quiet when it is 0. */
+/** Shows a count, in a quiet colour when it is 0. */
 export function Count({ value, text }: { readonly value: number; readonly text?: string }) {
   return value === 0 ? <span class="nil">0</span> : <>{text ?? value}</>;
 }

@@ -1,4 +1,7 @@
-/** Filters of a list: chips for those that are set, controls for the others, and one text field that takes all. */
+/**
+ * Shows the filters of a list: chips for those that are set, controls for the others, and one text field that takes any
+ * of them.
+ */
 import { useRef, useState } from 'preact/hooks';
 import { useKeys } from '../shell/keys.ts';
 import { Icon } from './icon.tsx';
@@ -9,14 +12,14 @@ export type Filter = {
   /** The name of the filter in the URL and in the text field: `user` in `user:alice`. */
   readonly name: string;
   readonly label: string;
-  /** The allowed values with their words; absent: any text. */
+  /** The allowed values with their words. Absent: any text is allowed. */
   readonly choices?: readonly { readonly value: string; readonly text: string }[];
 };
 
 type FilterBarProps = {
   readonly what: string;
   readonly filters: readonly Filter[];
-  /** The filter that takes words without a name; absent: each word needs a name. */
+  /** The name of the filter that takes words without a name. Absent: each word needs a name. */
   readonly bare?: string | undefined;
 };
 
@@ -129,7 +132,8 @@ function Choice({ filter, state }: { readonly filter: Filter; readonly state: Ur
 type Reading = Pick<FilterBarProps, 'filters' | 'bare'>;
 
 /**
- * The filters that a text names, such as `user:alice outcome:failed`; or a sentence that says why it cannot be read.
+ * Returns the filters that a text names, such as `user:alice outcome:failed`, or a sentence that says why the text
+ * cannot be read.
  */
 export function readFilters(text: string, { filters, bare }: Reading): Readonly<Record<string, string>> | string {
   const read: Record<string, string> = {};
@@ -151,7 +155,7 @@ export function readFilters(text: string, { filters, bare }: Reading): Readonly<
 
 type NoMatchProps = { readonly what: string; readonly filters: readonly Filter[] };
 
-/** Nothing matches the filter: names it, and offers to loosen it. */
+/** Shows that no row matches the filter, names the filter, and offers to remove parts of it. */
 export function NoMatch({ what, filters }: NoMatchProps) {
   const state = useUrlState();
   const set = filters.filter(({ name }) => state.values[name]);

@@ -1,12 +1,12 @@
-/** Ids and other texts that a person copies. */
+/** Shows ids and other texts that a person copies, with buttons that copy them. */
 import { useState } from 'preact/hooks';
 import { shortId } from './format.ts';
 import { Icon } from './icon.tsx';
 
-/** How long the button shows that it has copied, in milliseconds. */
+/** The time for which the button shows that it has copied, in milliseconds. */
 const COPIED_MS = 1_500;
 
-/** Copies `text`. `what` names it for screen readers: "Copy command id". */
+/** Shows a button that copies `text`. `what` names the text for screen readers: "Copy command id". */
 export function CopyButton({ text, what }: { readonly text: string; readonly what: string }) {
   const [state, setState] = useState<'idle' | 'copied' | 'failed'>('idle');
   const copy = (): void => {
@@ -24,7 +24,7 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
   );
 }
 
-/** Like CopyButton, but as a button with words. */
+/** Shows a copy button like CopyButton, with words in place of an icon. */
 export function CopyAction({ text, children }: { readonly text: () => string; readonly children: string }) {
   const [copied, setCopied] = useState(false);
   const copy = (): void => {
@@ -41,7 +41,8 @@ export function CopyAction({ text, children }: { readonly text: () => string; re
 }
 
 /**
- * Browsers offer the clipboard on secure origins only. Elsewhere the text is selected and copied as a user would do it.
+ * Copies a text to the clipboard. Browsers offer the clipboard on secure origins only; elsewhere the text is selected
+ * and copied as a user would do it.
  */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
@@ -54,7 +55,7 @@ async function copyText(text: string): Promise<void> {
   if (!copied) throw new Error('The browser refused to copy.');
 }
 
-/** The end of an id, with the whole id as title. */
+/** Shows the end of an id, with the whole id as title. */
 export function ShortId({ id, href }: { readonly id: string; readonly href?: string }) {
   return href === undefined ? (
     <span class="id" title={id}>
@@ -67,7 +68,7 @@ export function ShortId({ id, href }: { readonly id: string; readonly href?: str
   );
 }
 
-/** A whole id with a button that copies it. */
+/** Shows a whole id with a button that copies it. */
 export function FullId({ id, what }: { readonly id: string; readonly what: string }) {
   return (
     <>
@@ -77,7 +78,7 @@ export function FullId({ id, what }: { readonly id: string; readonly what: strin
   );
 }
 
-/** A command or program to copy. */
+/** Shows a command or a program to copy. */
 export function CopyLine({ text }: { readonly text: string }) {
   return (
     <div class="copy-line">

@@ -1,4 +1,4 @@
-/** Links to the pages of users, clients and commands. */
+/** Shows links to the pages of users, clients and commands. */
 import { pagePath, segments } from '../base.ts';
 
 type ClientId = { readonly userId: string; readonly clientId: string };
@@ -11,7 +11,7 @@ export const userHref = (userId: string): string => pagePath(`users/${segments(u
 export const streamHref = (stream: string): string => pagePath(`history?stream=${encodeURIComponent(stream)}`);
 export const nodesHref = (): string => pagePath('nodes');
 
-/** `alice / kiosk-1`, which leads to the client. */
+/** Shows a link such as `alice / kiosk-1`, which leads to the client. */
 export function ClientLink(id: ClientId) {
   return (
     <a href={clientHref(id)} title={`${id.userId} / ${id.clientId}`}>

@@ -1,4 +1,7 @@
-/** The frame of a list that the relay answers in pages: filters, notices, the table, the line under it, or why it is empty. */
+/**
+ * Shows a list that the relay answers in pages: filters, notices, the table and the line under it, or why there are no
+ * rows.
+ */
 import type { ComponentChildren } from 'preact';
 import type { CompletenessPartFragment } from '../../generated/console.ts';
 import type { Query } from '../api/query.ts';
@@ -17,35 +20,35 @@ type Answered = {
 };
 
 type ListProps = {
-  /** The rows in words: one, and several. */
+  /** The noun for the rows, in the singular and in the plural. */
   readonly one: string;
   readonly many: string;
   readonly query: Query<unknown>;
-  /** Undefined before the first answer. */
+  /** The latest answer. Undefined before the first one. */
   readonly list: Answered | undefined;
-  /** How many rows the table shows, if that is not what the relay answered. */
+  /** The number of rows that the table shows, if it differs from the rows of the answer. */
   readonly shown?: number;
   readonly filters?: readonly Filter[];
-  /** The filter that takes words without a name. */
+  /** The name of the filter that takes words without a name. */
   readonly bare?: string;
-  /** Leaves out the bar of filters, where the page has one for several lists. */
+  /** Leaves out the bar of filters, on a page that has one bar for several lists. */
   readonly ownFilters?: boolean;
-  /** What stands between the filters and the table. */
+  /** What is shown between the filters and the table. */
   readonly notices?: ComponentChildren;
   /** The table. */
   readonly children: ComponentChildren;
-  /** The line under the table. */
+  /** The text of the line under the table. */
   readonly about: string;
-  /** What is shown instead of the table when nothing is filtered and there is no row. */
+  /** What is shown in place of the table when no filter is set and there is no row. */
   readonly empty: ComponentChildren;
   readonly size?: number;
-  /** What the list shows of a silent node, with its verb; absent: no node holds what it shows. */
+  /** What the list still shows of a silent node, with its verb. Absent: the rows do not depend on a single node. */
   readonly held?: string;
 };
 
 const NO_FILTERS: readonly Filter[] = [];
 
-/** The page of the list is the member `after` of the URL. */
+/** Shows the list. The URL has the cursor of the shown page as `after`. */
 export function List(props: ListProps) {
   const { one, many, query, list, filters = NO_FILTERS, bare, ownFilters = true, notices, children, empty } = props;
   const { about, held, size = PAGE_SIZE, shown = list?.nodes.length ?? 0 } = props;

@@ -1,18 +1,23 @@
-/** Rows of a list with live changes. Known rows change in place; new ones wait until the user shows them. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+/**
+ * Keeps the rows of a list up to date with live changes. Known rows change in place; new rows wait until the user shows
+ * them.
+ */
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { whole } from './format.ts';
 import { Icon } from './icon.tsx';
 import { PAGE_SIZE } from './page-size.ts';
 
-/** How long changes are collected after the first one before they are shown together, in milliseconds. */
+/** The time for which changes are collected before they are shown together, in milliseconds. */
 const GATHER_MS = 250;
-/** New rows that are counted. A page that nobody touches for hours must not remember all of them. */
+/**
+ * The maximum number of new rows that are counted. A page that nobody touches for hours must not remember all of them.
+ */
 const FRESH_MAX = 1_000;
 
 export type LiveRows<Row> = {
-  /** The rows that were read, in their latest known version. With `follow`, new ones come before them. */
+  /** The rows that were read, each in its latest known version. With `follow`, new rows come before them. */
   readonly rows: readonly Row[];
-  /** How many rows have appeared since then and are not shown; counted up to `FRESH_MAX`. */
+  /** The number of rows that have appeared since the list was read and are not shown; counted up to `FRESH_MAX`. */
   readonly fresh: number;
   /** Adds one change. `isNew`: a row that the list does not show counts as new. */
   readonly push: (row: Row, isNew: boolean) => void;
@@ -20,20 +25,23 @@ export type LiveRows<Row> = {
 
 type LiveOptions<Row> = {
   readonly keyOf: (row: Row) => string;
-  /** Whether new rows are shown at once, the latest first. The list keeps its length. */
+  /** Whether new rows are shown at once, the latest first. The number of rows does not grow. */
   readonly follow?: boolean;
-  /** The most rows of the list. */
+  /** The maximum number of rows of the list. */
   readonly size?: number;
 };
 
 type Changes<Row> = {
   readonly changed: ReadonlyMap<string, Row>;
-  /** The latest new rows, at most as many as the list shows. */
+  /** The latest new rows, at most as many as the list shows. The keys are those of the rows. */
   readonly latest: ReadonlyMap<string, Row>;
   readonly fresh: number;
 };
 
-/** When `read` is replaced, changes that arrived before it was read are dropped. */
+/**
+ * Returns the rows with their live changes. When `read` is replaced, changes that arrived before it was read are
+ * dropped.
+ */
 export function useLiveRows<Row>(
   read: readonly Row[],
   { keyOf, follow = false, size = PAGE_SIZE }: LiveOptions<Row>,
@@ -42,7 +50,8 @@ export function useLiveRows<Row>(
   const gathered = useRef(gathering<Row>());
   const known = useMemo(() => new Set(read.map(keyOf)), [read]);
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
-  useEffect(() => {
+  // At once, so that no change that arrives after this answer is dropped.
+  useLayoutEffect(() => {
     gathered.current = gathering();
     setShown(nothing());
   }, [read]);
@@ -72,14 +81,17 @@ function nothing<Row>(): Changes<Row> {
   return { changed: new Map(), latest: new Map(), fresh: 0 };
 }
 
-/** Changes that arrived since the list was read. `keys`: of new rows, for their count. */
+/**
+ * Creates the store of changes that arrived since the list was read. Its `keys` are the keys of new rows, for their
+ * count.
+ */
 function gathering<Row>() {
   return { changed: new Map<string, Row>(), latest: new Map<string, Row>(), keys: new Set<string>() };
 }
 
 type NewBarProps = { readonly count: number; readonly one: string; readonly many: string; readonly onShow: () => void };
 
-/** The bar above a list that shows new rows when it is pressed, so that no row moves under the pointer. */
+/** Shows a bar above a list. A click on it shows the new rows, so that no row moves under the pointer before that. */
 export function NewBar({ count, one, many, onShow }: NewBarProps) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** Notices about an answer: errors, cuts and silent sources. */
+/** Shows notices about an answer: errors, missing rows and silent nodes. */
 import type { ComponentChildren } from 'preact';
 import type { CompletenessPartFragment } from '../../generated/console.ts';
 import type { Query } from '../api/query.ts';
@@ -30,7 +30,7 @@ function titleOf(code: string, what: string): string {
   return `The relay could not read ${what}.`;
 }
 
-/** An error of an act, such as a refusal. */
+/** Shows the error of an act, such as a refusal. */
 export function ActError({ title, code, children }: ActErrorProps) {
   return (
     <div class="notice notice-error" role="alert">
@@ -52,7 +52,10 @@ export function Information({ children }: { readonly children: ComponentChildren
   );
 }
 
-/** A sentence about an answer that may lack rows; null for a complete one, or if it lacks only what `named` nodes hold. */
+/**
+ * Returns a sentence about an answer that may lack rows. Null for a complete answer, and for one that lacks only what
+ * `named` nodes hold.
+ */
 export function cutText(completeness: CompletenessPartFragment, named: readonly string[] = []): string | null {
   const lacking = completeness.sources.filter(({ complete }) => !complete);
   const shown = lacking.filter(({ reason, nodeId }) => reason !== 'NODE_SILENT' || !named.includes(nodeId ?? ''));
@@ -79,11 +82,11 @@ export function cutText(completeness: CompletenessPartFragment, named: readonly 
 
 type CutProps = {
   readonly completeness: CompletenessPartFragment | undefined;
-  /** Silent nodes that the page names elsewhere. */
+  /** The silent nodes that the page names elsewhere. */
   readonly named?: readonly string[];
 };
 
-/** Informs that an answer was cut. */
+/** Shows a notice that an answer lacks rows. */
 export function CutNotice({ completeness, named }: CutProps) {
   const text = completeness && cutText(completeness, named);
   if (!text) return null;

@@ -1,4 +1,4 @@
-/** The head of a page, its sections, and the pager of a list. */
+/** Shows the head of a page, its sections, and the pager of a list. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId } from 'preact/hooks';
 import { setTitle } from '../shell/title.ts';
@@ -59,7 +59,7 @@ export function Section({ title, about, side, children, class: classes }: Sectio
   );
 }
 
-/** Names and values. */
+/** Shows a list of names and values. */
 export function Facts({ rows }: { readonly rows: readonly (readonly [string, ComponentChildren] | null)[] }) {
   return (
     <dl class="facts">
@@ -84,7 +84,7 @@ type PagerProps = {
   readonly size: number;
 };
 
-/** The line under a list: what is shown, and links to the first and the next page. */
+/** Shows the line under a list: what is shown, and links to the first and the next page. */
 export function Pager({ children, isCut = false, first, next, size }: PagerProps) {
   return (
     <div class="pager">

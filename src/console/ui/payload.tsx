@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { bytes } from './format.ts';
 import { CopyButton } from './id.tsx';
 
-/** A longer text is cut until the user asks for all of it. Characters. */
+/** The number of characters from which a text is cut until the user asks for all of it. */
 const SHOWN_CHARS = 16 * 1024;
 
 export function Payload({ text, what }: { readonly text: string; readonly what: string }) {
@@ -32,7 +32,7 @@ export function Payload({ text, what }: { readonly text: string; readonly what: 
   );
 }
 
-/** The same tokens with line breaks and spaces between them. No number or text is changed. */
+/** Returns the same JSON tokens with line breaks and spaces between them. It changes no number and no text. */
 export function layOut(text: string): string {
   let depth = 0;
   let inText = false;

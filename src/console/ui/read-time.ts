@@ -16,7 +16,7 @@ export function readTime(text: string, now: number): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** A time to the second, as `readTime` reads it: `2026-11-21T14:31:12Z`. */
+/** Writes a time to the second, in a form that `readTime` reads: `2026-11-21T14:31:12Z`. */
 export function writeTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

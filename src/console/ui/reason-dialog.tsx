@@ -1,30 +1,30 @@
-/** Asks for a reason before an act, runs the act, and shows why it was refused. */
+/** Shows the dialog that asks for a reason before an act, runs the act, and shows why it was refused. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { errorOf, RequestError } from '../api/errors.ts';
 import { Dialog } from './dialog.tsx';
 import { ActError } from './notice.tsx';
 
-/** Bounds of the text, in characters; `min` above 0 makes the reason required. */
+/** The limits of the reason's length, in characters. With `min` above 0 the reason is required. */
 type Bounds = { readonly min: number; readonly max: number };
 
 type ReasonDialogProps = {
   readonly title: string;
-  /** What the act does. */
+  /** The text that says what the act does. */
   readonly children: ComponentChildren;
   readonly hint: string;
   readonly bounds?: Bounds;
-  /** The labels of the buttons: to act, and to close the dialog. */
+  /** The labels of two buttons: `confirm` runs the act, `keep` closes the dialog without it. */
   readonly confirm: string;
   readonly keep: string;
   readonly danger?: boolean;
-  /** The title of a refusal. */
+  /** The title that is shown when the act is refused. */
   readonly failed: string;
   /** Whether the dialog stays open after the act, because its owner replaces it. */
   readonly stays?: boolean;
   /**
-   * Runs the act with the reason; null if none was given. Rejects with RequestError. The dialog closes when it
-   * resolves.
+   * Runs the act with the reason, which is null if the user gave none. Rejects with RequestError. The dialog closes
+   * when it resolves.
    */
   readonly act: (reason: string | null) => Promise<void>;
   readonly onClose: () => void;

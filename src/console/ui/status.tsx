@@ -1,4 +1,4 @@
-/** How the states of commands, connections and nodes look: a shape, a word and a colour. */
+/** Shows the states of commands, connections and nodes, each with a shape, a word and a colour. */
 import type { ComponentChildren } from 'preact';
 import type { ConnectionStatus, Outcome, Stage } from '../../generated/console.ts';
 import { Pips, Shape, type ShapeName } from './shape.tsx';
@@ -60,12 +60,15 @@ export function StageMark({ stage }: { readonly stage: Stage }) {
   );
 }
 
-/** The state of a command: how it ended, or how far it is proven to have come. */
+/** Shows the state of a command: its outcome, or the last stage that is proven. */
 export function CommandMark({ stage, outcome }: { readonly stage: Stage; readonly outcome: Outcome | null }) {
   return outcome === null ? <StageMark stage={stage} /> : <OutcomeMark outcome={outcome} />;
 }
 
-/** `recorded`: the node of the connection is silent, so the status is the last recorded one. */
+/**
+ * Shows the status of a connection. `recorded`: the node of the connection is silent, so the status is the last
+ * recorded one.
+ */
 export function ConnectionMark({
   status,
   recorded,

@@ -1,6 +1,6 @@
 /**
- * Tables whose rows can be opened: with a keyboard cursor, as cards on a phone, and with rows that are marked as last
- * recorded.
+ * Shows tables whose rows can be opened. A table has a keyboard cursor, becomes cards on a phone, and can show rows as
+ * last recorded.
  */
 import { Component, type ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -9,14 +9,17 @@ import { useKeys } from '../shell/keys.ts';
 
 export type Column<Row> = {
   readonly head: string;
-  /** Whether the head is hidden from sight. */
+  /** Whether only screen readers read the column's heading. */
   readonly quietHead?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
-  /** Classes of the cell: `r` for figures, `c-1` to `c-9` for its place on a card, `c-off` to leave it out there. */
+  /**
+   * The CSS classes of the cell: `r` for figures, `c-1` to `c-9` for its position on a card, `c-off` to hide it on a
+   * card.
+   */
   readonly class?: string;
   /** The label that a card shows before the value. */
   readonly label?: string;
-  /** Whether the cell names the row. */
+  /** Whether the cell is the name of its row. */
   readonly names?: boolean;
 };
 
@@ -28,7 +31,7 @@ type TableProps<Row> = {
   /** The page that Enter opens for the row under the keyboard cursor; absent: the table has no cursor. */
   readonly hrefOf?: ((row: Row) => string) | undefined;
   readonly isRecorded?: (row: Row) => boolean;
-  /** `mid`: all rows have the same height. `two-lines`: a row has two lines on a tablet. */
+  /** The look of the table. `mid`: all rows have the same height. `two-lines`: a row has two lines on a tablet. */
   readonly look?: 'mid' | 'two-lines' | 'small' | 'plain';
 };
 
@@ -69,7 +72,10 @@ type TableRowProps<Row> = {
   readonly row: Row;
 };
 
-/** Rendered again only when its row changed: a live list changes a few of its rows several times a second. */
+/**
+ * A row that is rendered again only when its data changed. A live list changes a few of its rows several times a
+ * second.
+ */
 class TableRow<Row> extends Component<TableRowProps<Row>> {
   override shouldComponentUpdate(next: TableRowProps<Row>): boolean {
     const { row, columns, class: classes } = this.props;
@@ -87,7 +93,7 @@ class TableRow<Row> extends Component<TableRowProps<Row>> {
   }
 }
 
-/** The classes that place the head: its alignment, and whether a narrow page leaves it out. */
+/** Returns the classes for the column's heading: its alignment, and whether a narrow page hides it. */
 function headClass(classes: string): string {
   return classes
     .split(' ')
@@ -111,8 +117,8 @@ function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row
 type CursorOptions<Row> = Pick<TableProps<Row>, 'keyOf' | 'hrefOf'>;
 
 /**
- * Handles the keys: `j` and `k` move the cursor, Enter opens its row. The cursor stays on its row when rows are added
- * or removed.
+ * Moves a cursor over the rows: the keys `j` and `k` move it, Enter opens its row. The cursor stays on its row when
+ * rows are added or removed.
  */
 function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: CursorOptions<Row>) {
   const [key, setKey] = useState<string | null>(null);

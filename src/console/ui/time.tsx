@@ -1,10 +1,10 @@
-/** Times: exact in UTC, or relative to now. */
+/** Shows times: exact in UTC, or relative to now. */
 import { now } from '../api/visible.ts';
 import { age, clock, day, exactClock, shortDay } from './format.ts';
 
 type At = { readonly at: string };
 
-/** `14:31:12` in UTC, with the day before it when it is not today; the exact time as title. */
+/** Shows a time such as `14:31:12` in UTC, after its day if that is not today. The title has the exact time. */
 export function Time({ at, exact = false }: At & { readonly exact?: boolean }) {
   const today = new Date(now.value).toISOString().slice(0, 10) === at.slice(0, 10);
   return (
@@ -15,7 +15,7 @@ export function Time({ at, exact = false }: At & { readonly exact?: boolean }) {
   );
 }
 
-/** `9 s ago`, which follows the clock; the exact time as title. */
+/** Shows an age such as `9 s ago`, which follows the clock. The title has the exact time. */
 export function Ago({ at }: At) {
   return (
     <time dateTime={at} title={`${day(at)}, ${exactClock(at)} UTC`}>
@@ -24,12 +24,12 @@ export function Ago({ at }: At) {
   );
 }
 
-/** A component of its own, so that only this text is rendered each second. */
+/** The text of an age, as a component of its own, so that only this text is rendered each second. */
 function AgoText({ at }: At) {
   return <>{age(now.value - Date.parse(at))} ago</>;
 }
 
-/** `in 2 m 41 s`, or `41 s ago` once it is over. */
+/** Shows a future time as `in 2 m 41 s`, and a past one as `41 s ago`. */
 export function Until({ at }: At) {
   const left = Date.parse(at) - now.value;
   return (
@@ -39,7 +39,7 @@ export function Until({ at }: At) {
   );
 }
 
-/** How long something has lasted since `at`: `1.1 s so far` is written by the caller. */
+/** Shows how long something has lasted since `at`, such as `1.1 s`. The caller adds words such as `so far`. */
 export function Since({ at }: At) {
   return <>{age(now.value - Date.parse(at))}</>;
 }

@@ -1,4 +1,4 @@
-/** The list of users: those with a connection or with retained messages. */
+/** Shows the list of users: those with a connection or with retained messages. */
 import { UsersDocument, type UsersQuery } from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { AsOf } from '../ui/as-of.tsx';

@@ -1,4 +1,4 @@
-/** The streams of retained messages of one user. */
+/** Shows the streams of one user's retained messages. */
 import { pagePath } from '../base.ts';
 import { STREAM_COLUMNS } from '../history/columns.tsx';
 import { streamHref } from '../ui/links.tsx';

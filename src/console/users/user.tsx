@@ -1,4 +1,4 @@
-/** One user, as one request answers: connections, waits, streams, windows, workers and sites. */
+/** Shows the page of one user: connections, waits, streams, windows, workers and sites. One request reads them all. */
 import { useRoute } from 'preact-iso';
 import { ClientChangesDocument, UserPageDocument } from '../../generated/console.ts';
 import { useLive } from '../api/live.ts';
@@ -23,7 +23,7 @@ import type { UserDetails } from './types.ts';
 export function UserPage() {
   const { user: userId = '' } = useRoute().params;
   const query = useQuery(UserPageDocument, { userId });
-  // Of what the summary shows, events tell of connections only.
+  // Of what the summary shows, only connections have events.
   useLive(
     ClientChangesDocument,
     { userId },

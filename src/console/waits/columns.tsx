@@ -1,4 +1,4 @@
-/** The columns of callers that wait. */
+/** The columns of tables of waiting callers. */
 import type { WaitRowFragment } from '../../generated/console.ts';
 import { now } from '../api/visible.ts';
 import { age } from '../ui/format.ts';
@@ -8,7 +8,7 @@ import type { Column } from '../ui/table.tsx';
 import { Until } from '../ui/time.tsx';
 import { WAIT_FOR } from '../ui/words.ts';
 
-/** A wait is marked when it is older than this. Milliseconds. */
+/** The age from which a wait is shown as long, in milliseconds. */
 export const LONG_WAIT_MS = 60_000;
 
 export const WAIT_COLUMNS: readonly Column<WaitRowFragment>[] = [

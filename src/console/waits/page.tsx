@@ -1,4 +1,4 @@
-/** The callers that wait for an answer, oldest first. */
+/** Shows the callers that wait for an answer, oldest first. */
 import { useEffect } from 'preact/hooks';
 import {
   CallEventsDocument,
@@ -81,7 +81,9 @@ function WaitsActs({ query }: { readonly query: Query<unknown> }) {
   );
 }
 
-/** Reads the list again after a command was admitted or has ended: most waits begin and end with their command. */
+/**
+ * Reads the list again after a command was admitted or has ended, because most waits begin and end with their command.
+ */
 function useWaitChanges({ userId, clientId }: PendingRpcFilter, query: Query<unknown>): void {
   const filter = { userId: userId ?? null, clientId: clientId ?? null };
   useLive(
@@ -97,7 +99,7 @@ function useWaitChanges({ userId, clientId }: PendingRpcFilter, query: Query<unk
   );
 }
 
-/** Reads the list again when the first of its callers gives up, of which no event tells. */
+/** Reads the list again when the first of its callers gives up, because no event reports that. */
 function useGiveUps(rows: readonly WaitRowFragment[] | undefined, { changed }: Query<unknown>): void {
   useEffect(() => {
     const left = (rows ?? []).map(({ timesOutAt }) => Date.parse(timesOutAt) - Date.now()).filter((ms) => ms > 0);

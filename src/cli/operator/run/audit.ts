@@ -1,4 +1,4 @@
-/** The verb `audit ls`: what administrators did. */
+/** Runs the verb `audit ls`, which lists what administrators did. */
 import { ListAuditDocument } from '../../../generated/cli.ts';
 import { printListing } from '../listing.ts';
 import { readTime } from '../times.ts';

@@ -1,4 +1,7 @@
-/** `call`, `preflight` and `calls await`, over REST, whose statuses say what is proven. */
+/**
+ * Runs the verbs `call`, `preflight` and `calls await`. They use REST, because its statuses say what is proven about a
+ * command.
+ */
 import { randomUUID } from 'node:crypto';
 import type { HttpAnswer } from '../../../clients/link/relay-request.ts';
 import { exitOfCommand, OPERATOR_EXIT, OperatorFailure, type OperatorExit } from '../failure.ts';
@@ -12,12 +15,15 @@ const RESPOND_MS = 30_000;
 const AWAIT_MS = 30_000;
 const CANCEL_REASON = 'The operator interrupted the call.';
 const ID = { id: ['command_id'] };
-/** Server errors after which the command may have been admitted or not. */
+/** The codes of server errors after which it is unknown whether the command was admitted. */
 const DOUBTFUL: readonly string[] = ['store_unavailable', 'internal'];
 
 type Ids = readonly [user: string, client: string, command: string];
 
-/** Invokes an action. The id is chosen before the request is sent, so that a broken wait can be taken up again. */
+/**
+ * Invokes an action. It chooses the command's id before it sends the request, so that the wait can be resumed after a
+ * broken connection.
+ */
 export const call: RunVerb = async (run) => {
   const { path, ids, body, budgetMs } = await invocationOf(run);
   return waitFor(run, ids, () => run.relay.request(path, { method: 'POST', body, budgetMs, signal: run.stopped }));
@@ -32,11 +38,11 @@ export const callsAwait: RunVerb = async (run) => {
 
 const LAYER = { shown: ['layer', 'verdict', 'code', 'asked_of', 'message'], id: ['layer'] };
 
-/** Exits with 5 if the relay would refuse the call. */
+/** Checks whether the relay would admit a call. Exits with 5 if the relay would refuse it. */
 export const preflight: RunVerb = async (run) => {
   const { path, body } = await invocationOf(run);
   const { command_id, ...rest } = body;
-  // The id of `call` is new; a preflight has one only if it was given.
+  // The id that `call` creates is new, so only an id that the operator gave is worth checking.
   const asked = run.flags['id'] === undefined ? rest : { command_id, ...rest };
   const answer = await run.relay.read(`${path}/preflight`, { method: 'POST', body: asked });
   const { output, io } = run;
@@ -61,7 +67,7 @@ async function invocationOf({ args, flags }: OperatorRun) {
   };
 }
 
-/** Waits for an answer about a command, prints it, and says how to go on when the wait breaks. */
+/** Waits for an answer about a command and prints it. If the wait breaks, it says how to wait again. */
 async function waitFor(run: OperatorRun, ids: Ids, send: () => Promise<HttpAnswer>): Promise<OperatorExit> {
   const answer = await send().catch((error: unknown) => afterBreak(run, ids, error));
   const { code } = answer.body;
@@ -77,7 +83,10 @@ function report({ io, output }: OperatorRun, ids: Ids, { body }: HttpAnswer, exi
   return exit;
 }
 
-/** Says how to wait again, or cancels if the operator asked for that, and throws the error. */
+/**
+ * Says how to wait again after a wait broke, or cancels the command if the operator asked for that. Then throws the
+ * error.
+ */
 async function afterBreak(run: OperatorRun, ids: Ids, error: unknown): Promise<never> {
   const { io, flags, relay, stopped } = run;
   if (!(error instanceof OperatorFailure) || error.code === 'unauthenticated') throw error;
@@ -92,8 +101,8 @@ async function afterBreak(run: OperatorRun, ids: Ids, error: unknown): Promise<n
 }
 
 /**
- * The relay could not say what became of the command. Its record says so, if it can be read now. Without a record the
- * outcome stays unknown: the command may have been admitted at another node whose answer was lost.
+ * Reads the record of a command after the relay could not say what became of it. Without a record the outcome stays
+ * unknown: another node may have admitted the command and its answer may have been lost.
  */
 async function lookAfter(run: OperatorRun, ids: Ids, answer: HttpAnswer): Promise<OperatorExit> {
   const { io, relay, stopped } = run;

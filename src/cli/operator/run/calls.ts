@@ -1,4 +1,4 @@
-/** The verbs `calls ls`, `get`, `cancel` and `tail`: commands and what became of them. */
+/** Runs the verbs `calls ls`, `get`, `cancel` and `tail`, which show and cancel commands. */
 import {
   CancelCommandDocument,
   GetCallDocument,

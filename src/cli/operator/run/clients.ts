@@ -1,4 +1,7 @@
-/** The verbs `clients ls`, `get`, `actions`, `flapping`, `watch` and `disconnect`: connected clients and their links. */
+/**
+ * Runs the verbs `clients ls`, `get`, `actions`, `flapping`, `watch` and `disconnect`: connected clients and their
+ * links.
+ */
 import {
   ConnectionActionsDocument,
   DisconnectClientDocument,
@@ -82,7 +85,7 @@ export const clientsDisconnect: RunVerb = async (run) => {
   const [user_id, client_id] = readAddress(args[0] ?? '', 2);
   await confirmed(run, `Closing the link of ${user_id}/${client_id}`, client_id);
   const variables = { user_id, client_id, reason: flags['reason'] };
-  // Sent again, it may close the link with which the client has come back.
+  // A repeated request might close the new link of a client that has reconnected.
   const { disconnectClient } = await relay.query(DisconnectClientDocument, variables, { repeatable: false });
   io.print(objectText(accepted(disconnectClient), output, { id: ID.map((name) => `connection.${name}`) }));
 };

@@ -1,8 +1,14 @@
-/** `completion`: scripts for shells, which ask this program what may follow the words of a line. */
+/**
+ * Runs the verb `completion`, which prints a script for a shell. The script asks this program which words may follow a
+ * line.
+ */
 import { usageFailure } from '../failure.ts';
 import type { RunVerb } from '../verb.ts';
 
-/** The hidden command that the scripts run. Its arguments are the words of the line; it prints one proposal a line. */
+/**
+ * The name of the hidden command that the scripts run. Its arguments are the words of the line; it prints one proposal
+ * a line.
+ */
 export const COMPLETE = '__complete';
 
 const BASH = `# bash completion of callboard. Install: callboard completion bash > ~/.local/share/bash-completion/completions/callboard

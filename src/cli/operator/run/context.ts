@@ -1,4 +1,4 @@
-/** `context add`, `use`, `previous`, `ls`, `show` and `rm`: the relays of an operator. */
+/** Runs the verbs `context add`, `use`, `previous`, `ls`, `show` and `rm`, which manage the relays of an operator. */
 import { contextNamed } from '../settings.ts';
 import { readContexts, writeContexts, type ContextsFile, type RelayContext } from '../contexts-file.ts';
 import { usageFailure } from '../failure.ts';
@@ -8,7 +8,7 @@ import type { OperatorRun, RunVerb } from '../verb.ts';
 const COLUMNS = { shown: ['name', 'current', 'url', 'token_from'], id: ['name'] };
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
-/** Adds a context. The first one becomes the current one. */
+/** Adds a context. The first context that is added becomes the current one. */
 export const contextAdd: RunVerb = async (run) => {
   const { args, io } = run;
   const [name = '', url = ''] = args;
@@ -56,7 +56,7 @@ async function makeCurrent(env: OperatorRun['io']['env'], file: ContextsFile, na
 export const contextLs: RunVerb = async ({ io, output }) => {
   const { contexts, current } = await readContexts(io.env);
   const items = Object.entries(contexts).map(([name, context]) => shown(name, context, current));
-  // Whole, as every list is.
+  // A page that is complete, in the form that every listing has.
   const page = { items, next_cursor: null, completeness: { complete: true, sources: [] } };
   io.print(listText(page, output, COLUMNS));
 };
@@ -77,7 +77,7 @@ export const contextRm: RunVerb = async ({ args, io }) => {
   await writeContexts(io.env, { contexts, current: kept(file.current), previous: kept(file.previous) });
 };
 
-/** A context without its token. A command may hold a secret, so it is not shown either. */
+/** Returns a context without its token. A token command may hold a secret, so it is not shown either. */
 function shown(name: string, { url, token_command, token_file, token }: RelayContext, current: string | null) {
   const source = [
     ...(token_command === undefined ? [] : ['command']),

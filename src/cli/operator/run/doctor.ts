@@ -1,4 +1,7 @@
-/** `doctor`: checks everything between this machine and a working relay, one line each. */
+/**
+ * Runs the verb `doctor`: checks everything between this machine and a working relay, and prints one line for each
+ * check.
+ */
 import { GetServerDocument, type GetServerQuery } from '../../../generated/cli.ts';
 import { VERSION } from '../../../version.ts';
 import { contextsPath, readContexts } from '../contexts-file.ts';
@@ -12,10 +15,13 @@ type Check = { readonly check: string; readonly verdict: Verdict; readonly detai
 type Checked = { readonly checks: readonly Check[]; readonly exit: OperatorExit };
 
 const COLUMNS = { shown: ['check', 'verdict', 'detail'], id: ['check'] };
-/** A token that ends sooner than this is worth a word. */
+/** The remaining lifetime of a token below which `doctor` warns, in milliseconds. */
 const EXPIRES_SOON_MS = 600_000;
 
-/** Exits with the code of the first fault. Each check needs those before it, so it ends at the first fault. */
+/**
+ * Runs the checks and exits with the code of the first fault. Each check needs the checks before it, so the first fault
+ * ends the run.
+ */
 export const doctor: RunVerb = async (run) => {
   const checks: Check[] = [];
   const exit = await check(run, checks).catch((error: unknown) => {
@@ -79,7 +85,7 @@ function serverChecks({ server, viewer }: GetServerQuery, now: number): Checked 
   };
 }
 
-/** A token that goes over plain HTTP to another machine can be read on the way. */
+/** Whether the token would travel in plain HTTP to another machine, where others could read it on the way. */
 function isExposed(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'http:' && !['127.0.0.1', '[::1]', 'localhost'].includes(hostname);

@@ -1,4 +1,4 @@
-/** The verbs `streams ls`, `messages ls` and `messages tail`: what is retained. */
+/** Runs the verbs `streams ls`, `messages ls` and `messages tail`, which show retained messages. */
 import {
   FollowMessagesDocument,
   ListMessagesDocument,
@@ -19,7 +19,7 @@ const MESSAGES = {
 };
 const LAST = 10;
 const POLL_MS = 1000;
-/** A page of more messages would cost more than the relay allows for one operation. */
+/** The number of messages on one page. A page of more would exceed the relay's limit of cost for one operation. */
 const PAGE = 500;
 
 export const streamsLs: RunVerb = async (run) => {
@@ -50,7 +50,10 @@ export const messagesLs: RunVerb = async (run) => {
 
 type Message = FollowMessagesQuery['messages']['items'][number];
 
-/** There is no subscription for messages, so the stream is read again every second from where the last page ended. */
+/**
+ * Prints new messages. There is no subscription for messages, so it reads the stream every second from where the last
+ * page ended.
+ */
 export const messagesTail: RunVerb = async (run) => {
   const { flags, relay, stopped } = run;
   const [stream = ''] = run.args;
@@ -73,7 +76,7 @@ export const messagesTail: RunVerb = async (run) => {
   }
 };
 
-/** Prints messages, and says whether `--count` lines are printed. */
+/** Returns a function that prints messages and says whether `--count` lines have been printed. */
 function printerOf(run: OperatorRun): (messages: readonly Message[]) => boolean {
   const print = linePrinter(run, MESSAGES);
   let left = readCount(run.flags['count'], '--count') ?? Infinity;
@@ -86,7 +89,10 @@ function printerOf(run: OperatorRun): (messages: readonly Message[]) => boolean 
   };
 }
 
-/** Times are exclusive bounds, and several messages may have the same one. */
+/**
+ * Returns a time one millisecond before the given one. The bounds of a query are exclusive, and several messages may
+ * have the same time.
+ */
 function justBefore(time: string): string {
   return new Date(Date.parse(time) - 1).toISOString();
 }

@@ -1,4 +1,4 @@
-/** The verbs `nodes ls`, `nodes drain` and `capacity ls`: the relays of a deployment and its admission scopes. */
+/** Runs the verbs `nodes ls`, `nodes drain` and `capacity ls`: the relays of a deployment and its admission scopes. */
 import { DrainNodeDocument, ListCapacityScopesDocument, ListDispatcherNodesDocument } from '../../../generated/cli.ts';
 import { confirmed } from '../confirm.ts';
 import { printListing } from '../listing.ts';

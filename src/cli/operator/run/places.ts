@@ -1,4 +1,4 @@
-/** `places ls`: where execution can happen, as clients report it. */
+/** Runs the verb `places ls`, which lists the execution contexts and browser windows that clients report. */
 import { ListBrowserWindowsDocument, ListContextsDocument } from '../../../generated/cli.ts';
 import { usageFailure } from '../failure.ts';
 import { printListing } from '../listing.ts';

@@ -1,4 +1,4 @@
-/** `calls reveal`: shows one payload, once, for a reason. */
+/** Runs the verb `calls reveal`, which shows one payload after the operator gave a reason for the audit. */
 import { RevealPayloadDocument } from '../../../generated/cli.ts';
 import { accepted, usageFailure } from '../failure.ts';
 import { objectText } from '../output.ts';

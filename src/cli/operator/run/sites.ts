@@ -1,4 +1,4 @@
-/** The verbs `sites ls` and `sites get`: sites and their sessions. */
+/** Runs the verbs `sites ls` and `sites get`: sites and their sessions. */
 import { GetSiteDocument, ListSitesDocument } from '../../../generated/cli.ts';
 import { notFound } from '../failure.ts';
 import { printListing } from '../listing.ts';

@@ -1,4 +1,4 @@
-/** `status`: the state of the deployment on one screen. */
+/** Runs the verb `status`, which prints the state of the deployment on one screen. */
 import { OPERATOR_EXIT } from '../failure.ts';
 import { objectText } from '../output.ts';
 import { readReport } from '../report.ts';

@@ -1,4 +1,4 @@
-/** `top`: rates and the busiest clients, again and again. */
+/** Runs the verb `top`, which prints rates and the busiest clients repeatedly. */
 import { GetBusyClientsDocument, type GetBusyClientsQuery } from '../../../generated/cli.ts';
 import { sleep } from '../../../clients/link/clock.ts';
 import { usageFailure } from '../failure.ts';
@@ -13,7 +13,7 @@ const INTERVAL_MIN_MS = 500;
 const ROWS = 15;
 const SHOWN = ['user_id', 'client_id', 'client_type', 'node_id', 'in_flight', 'queued', 'oldest_wait_ms'];
 const SORTS = { inflight: 'in_flight', queued: 'queued', wait: 'oldest_wait_ms' } as const;
-/** Moves to the first line of the terminal and clears what is below. */
+/** The control sequence that moves to the first line of the terminal and clears everything below. */
 const CLEAR = '\u001b[H\u001b[J';
 
 export const top: RunVerb = async (run) => {
@@ -53,7 +53,7 @@ function headText(report: DeploymentReport): string {
   ].join('\n');
 }
 
-/** The clients with most work, at most ROWS. */
+/** Returns the clients with most work, at most ROWS. */
 function busiest({ connections, pendingRpcs }: GetBusyClientsQuery, sort: string): readonly OutputRow[] {
   const waits = new Map<string, number>();
   for (const { user_id, client_id, age_ms } of pendingRpcs.items) {

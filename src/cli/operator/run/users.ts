@@ -1,4 +1,4 @@
-/** The verbs `users ls`, `users get` and `actions ls`: users, and what their clients advertise. */
+/** Runs the verbs `users ls`, `users get` and `actions ls`: users, and the actions that their clients advertise. */
 import { ListActionsDocument, ListUsersDocument, UserSummaryDocument } from '../../../generated/cli.ts';
 import { notFound, usageFailure } from '../failure.ts';
 import { printListing } from '../listing.ts';

@@ -1,4 +1,4 @@
-/** The verbs `waits ls`, `count` and `watch`: callers that still wait. */
+/** Runs the verbs `waits ls`, `count` and `watch`: callers that still wait for an answer. */
 import { CountPendingRpcsDocument, ListPendingRpcsDocument, WatchWaitsDocument } from '../../../generated/cli.ts';
 import { printListing, sayWhatIsMissing } from '../listing.ts';
 import { objectText } from '../output.ts';

@@ -1,4 +1,7 @@
-/** The verbs about calls: invoking, asking before, reading what became of them, and the callers that wait. */
+/**
+ * Declares the verbs about calls: invoke an action, check a call before it is sent, read what became of it, and list
+ * waiting callers.
+ */
 import type { Verb } from '../verb.ts';
 import { wordsOf } from '../wire.ts';
 import { CLIENT_FLAGS, COUNT_FLAG, PAGE_FLAGS, TIME_FLAGS, USER_FLAG } from './shared.ts';

@@ -1,4 +1,4 @@
-/** The verbs about clients and users, what they advertise and report, and sites. */
+/** Declares the verbs about clients, users, advertised actions, reported execution contexts, and sites. */
 import type { Verb } from '../verb.ts';
 import { wordsOf } from '../wire.ts';
 import { CLIENT_FLAGS, COUNT_FLAG, PAGE_FLAGS, USER_FLAG, YES_FLAG } from './shared.ts';

@@ -1,4 +1,4 @@
-/** The verbs about what is retained: streams, messages and the audit. */
+/** Declares the verbs about what the relay retains: streams, messages and the audit. */
 import type { Verb } from '../verb.ts';
 import { wordsOf } from '../wire.ts';
 import { COUNT_FLAG, PAGE_FLAGS, TIME_FLAGS, USER_FLAG } from './shared.ts';

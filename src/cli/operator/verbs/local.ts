@@ -1,4 +1,4 @@
-/** The verbs that need no relay: contexts, and completion for shells. */
+/** Declares the verbs that need no relay: contexts, and completion for shells. */
 import type { Verb } from '../verb.ts';
 
 const TOKEN_FLAGS = ['tokenFile', 'tokenCommand'] as const;

@@ -1,4 +1,4 @@
-/** The verbs about the relay itself: its state, its nodes and its capacity. */
+/** Declares the verbs about the relay itself: its state, its nodes and its capacity. */
 import type { Verb } from '../verb.ts';
 import { COUNT_FLAG, PAGE_FLAGS, YES_FLAG } from './shared.ts';
 

@@ -1,9 +1,9 @@
-/** Flags that several verbs have. */
+/** The flags that several verbs of the command line have. */
 import type { Flag } from '../verb.ts';
 
 export const USER_FLAG = { userId: 'Only this user' };
 export const CLIENT_FLAGS = { ...USER_FLAG, clientId: 'Only this client' };
-/** The flags of listings that come in pages. */
+/** The flags of verbs that list rows in pages. */
 export const PAGE_FLAGS: Readonly<Record<string, Flag>> = {
   limit: 'Most rows of a page, 1 to 1000 (default 100)',
   cursor: 'Where the page begins: next_cursor of the page before',
@@ -15,7 +15,7 @@ export const TIME_FLAGS = {
 };
 /** The flag of verbs that print events until they are interrupted. */
 export const COUNT_FLAG = { count: 'End after this many lines' };
-/** The flag of verbs that ask before they act. */
+/** The flag of verbs that ask for confirmation before they act. */
 export const YES_FLAG: Readonly<Record<string, Flag>> = {
   yes: { help: 'Do not ask; required where nobody can be asked', on: true },
 };

@@ -1,4 +1,7 @@
-/** All verbs of operators: the commands, their help, the completion of shells and the table of docs/cli.md are made from it. */
+/**
+ * Lists all verbs of operators. The commands, their help, shell completion and the table of docs/cli.md are made from
+ * it.
+ */
 import type { Verb } from '../verb.ts';
 import { CALL_VERBS } from './calls.ts';
 import { CLIENT_VERBS } from './clients.ts';
