@@ -60,7 +60,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     waits: () => ({ count: correlator.size, oldestSince: correlator.oldestSince }),
   });
   const { isDraining, ...life } = createLifecycle({ deps, correlator, dispatcher, acts, outbox, questions, series });
-  const calls = { deps, correlator, acts, keeper, isDraining };
+  const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
   return {
     nodeId,
     idempotencyWindowMs: backend.commands.windowMs,

@@ -42,7 +42,15 @@ export type AdmitRequest = AdmitQuestion & {
    * the client is bound to another link now, or advertises other actions, the answer is `outdated`.
    */
   readonly seen?: Connection | null;
+  /**
+   * A link of the caller's node that has room for the command. If the client is bound to this link and none of its
+   * commands waits to be dispatched, the store may set the mark of `dispatch` in the same act, for this attempt.
+   */
+  readonly claim?: DispatchClaim | null;
 };
+
+/** `attempt`: as for `CommandStore.dispatch`. */
+export type DispatchClaim = { readonly binding: Binding; readonly attempt: string };
 
 /** A wait to register. `withinMs`: how long from now; null: for as long as the command may live. */
 export type NewWaiter = Pick<Waiter, 'rpcId' | 'callerNodeId' | 'waitFor'> & { readonly withinMs: number | null };
@@ -62,7 +70,8 @@ export type AdmitRefusal =
  * was known with the same digest, and only its mark is left. `refused` and `outdated`: nothing was written.
  */
 export type AdmitResult =
-  | { readonly kind: 'admitted'; readonly command: Command }
+  /** `dispatch`: the mark was set for the request's claim; `command` is the command before that. */
+  | { readonly kind: 'admitted'; readonly command: Command; readonly dispatch?: MarkedDispatch }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
   /** `share`: the share that is used up; absent for `marks`; null if the store itself has no room. */
@@ -89,13 +98,16 @@ export type CommandLoad = { readonly inFlight: number; readonly queued: number }
 /** The link that a client is bound to. */
 export type Binding = { readonly nodeId: string; readonly instanceId: string; readonly epoch: number };
 
+/** A dispatch whose mark is set: the command may be written to its link. */
+export type MarkedDispatch = {
+  readonly kind: 'dispatch';
+  readonly command: Command;
+  readonly params: JsonText | null;
+  readonly remainingMs: number;
+};
+
 export type DispatchResult =
-  | {
-      readonly kind: 'dispatch';
-      readonly command: Command;
-      readonly params: JsonText | null;
-      readonly remainingMs: number;
-    }
+  | MarkedDispatch
   /** The command ended, was dispatched before, is due, or belongs to another link. It must not be written. */
   | { readonly kind: 'skip' };
 

@@ -5,11 +5,12 @@ import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Command } from './command.ts';
 import type { Binding, DispatchResult } from './commands.ts';
-import { noteDispatched } from './dispatched.ts';
+import { endClaim, takeClaim } from './dispatch-claims.ts';
+import { writeDispatch, writeHeld } from './dispatch-writes.ts';
 import type { ClientLink } from './link.ts';
-import { beginDispatchSpan, endDispatchSpan, endLinkSpans } from './link-spans.ts';
+import { endDispatchSpan, endLinkSpans } from './link-spans.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
-import { createLinkQueue, LinkQueues, type Held, type LinkQueue } from './link-queues.ts';
+import { createLinkQueue, LinkQueues, type Claim, type LinkQueue } from './link-queues.ts';
 import { isAnswered, isBusy, isHolding, mayDispatch, wakeWaits, waitFor } from './link-queues.ts';
 
 /**
@@ -85,12 +86,35 @@ export class Dispatcher {
 
   enqueue(key: CommandKey): void {
     const linkQueue = this.find(key);
+    if (!linkQueue) return;
+    // The store posts no row for a command that its admission marked.
+    const claim = linkQueue.claims?.get(key.commandId);
+    if (claim) this.settle(claim, { kind: 'skip' });
     // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
-    if (!linkQueue || linkQueue.window.has(key.commandId)) return;
+    if (linkQueue.window.has(key.commandId)) return;
     // When no other command waits, most commands need no place in the queue.
     if (linkQueue.queue.size === 0 && mayDispatch(linkQueue)) return this.#begin(linkQueue, key);
     linkQueue.queue.set(key.commandId, key);
     this.pump(linkQueue);
+  }
+
+  /** Takes a place in the window of this node's link for a command that is about to be admitted; `settle` follows. */
+  claim(key: CommandKey): Claim | null {
+    const linkQueue = this.find(key);
+    return linkQueue ? takeClaim(linkQueue, key, String(++this.#attempts)) : null;
+  }
+
+  /**
+   * Writes the command if its admission marked it, else frees its place. `unanswered`: the store did not answer the
+   * admission, so it is asked for the mark. Does nothing if the place was freed before.
+   */
+  settle(claim: Claim, answer: DispatchResult | 'unanswered'): void {
+    if (!endClaim(claim)) return;
+    const { linkQueue, key, binding, attempt } = claim;
+    const { commands } = this.#deps.backend;
+    if (answer === 'unanswered') this.#retryDispatch(linkQueue, key, () => commands.dispatch(key, binding, attempt));
+    else this.#writeOrHold(linkQueue, key, answer);
+    this.#dispatchAnswered(linkQueue);
   }
 
   /** Frees the place in the window of a command that ended. `command`: its record, if it is at hand. */
@@ -102,7 +126,7 @@ export class Dispatcher {
 
   pump(linkQueue: LinkQueue): void {
     if (!linkQueue.open) return;
-    if (linkQueue.held) this.#writeHeld(linkQueue, linkQueue.held);
+    if (linkQueue.held) writeHeld(this.#deps, linkQueue, linkQueue.held);
     if (linkQueue.quiet) wakeWaits(linkQueue);
     while (linkQueue.queue.size > 0 && mayDispatch(linkQueue)) {
       const [commandId, key] = linkQueue.queue.first() ?? [];
@@ -167,7 +191,7 @@ export class Dispatcher {
     try {
       const answer = dispatch();
       // The answer came in the same tick, so the socket's backlog cannot have changed since it was checked.
-      if (!(answer instanceof Promise)) return this.#write(linkQueue, key, answer);
+      if (!(answer instanceof Promise)) return writeDispatch(this.#deps, linkQueue, key, answer);
       linkQueue.pendingDispatches++;
       void answer
         .then((result) => this.#writeOrHold(linkQueue, key, result))
@@ -210,34 +234,10 @@ export class Dispatcher {
     // The command ended before the answer arrived, so it is not written.
     const answer: DispatchResult = linkQueue.window.has(key.commandId) ? result : { kind: 'skip' };
     const behind = isHolding(linkQueue) || linkQueue.link.backlog() >= BACK_PRESSURE_BYTES;
-    if (answer.kind === 'skip' || !behind || !this.has(linkQueue)) return this.#write(linkQueue, key, answer);
+    if (answer.kind === 'skip' || !behind || !this.has(linkQueue))
+      return writeDispatch(this.#deps, linkQueue, key, answer);
     linkQueue.held ??= new Map();
     linkQueue.held.set(key.commandId, { key, result: answer, at: this.#deps.clock.now(), cancel: null });
-  }
-
-  #writeHeld(linkQueue: LinkQueue, held: Map<string, Held>): void {
-    const { link } = linkQueue;
-    for (const [commandId, { key, result, at, cancel }] of held) {
-      if (link.backlog() >= BACK_PRESSURE_BYTES) return;
-      held.delete(commandId);
-      const waited = Math.max(0, this.#deps.clock.now() - at);
-      this.#write(linkQueue, key, { ...result, remainingMs: result.remainingMs - waited });
-      if (cancel) link.sendCancel(commandId, cancel.reason);
-    }
-  }
-
-  #write(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
-    if (result.kind === 'skip') {
-      linkQueue.window.delete(key.commandId);
-      return wakeWaits(linkQueue);
-    }
-    const { command, params, remainingMs } = result;
-    noteDispatched(this.#deps, command);
-    const trace = beginDispatchSpan(this.#deps, linkQueue, command);
-    linkQueue.link.sendCommand(command, params, remainingMs, trace);
-    // The cancel was requested between the mark and its answer. A cancel that was sent then named a command that the
-    // client did not know, so it is sent again.
-    if (command.cancelRequestedAt !== null) linkQueue.link.sendCancel(command.commandId, null);
   }
 
   /** Nothing is written. Reconciliation ends the command at its deadline. */

@@ -5,7 +5,7 @@ import type { ClientKey, CommandKey } from '../ids.ts';
 import { LazyMap, LazySet } from '../lazy.ts';
 import { BACK_PRESSURE_BYTES, IN_FLIGHT, LEAVING_LINKS } from '../limits.ts';
 import type { Span } from '../tracing.ts';
-import type { Binding, DispatchResult } from './commands.ts';
+import type { Binding, DispatchClaim, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
 
 /** A recorded dispatch that is not yet written to its link. */
@@ -20,6 +20,9 @@ export type Held = {
 /** The span of a command that is written. `progressed`: its first progress was noted. */
 export type OpenSpan = { readonly span: Span; progressed: boolean };
 
+/** A place in the window that is taken for a command before it is admitted. It counts as a pending dispatch. */
+export type Claim = DispatchClaim & { readonly linkQueue: LinkQueue; readonly key: CommandKey };
+
 /** `wake` is called as soon as `over` returns true. */
 export type LinkQueueWait = { readonly over: (linkQueue: LinkQueue) => boolean; readonly wake: () => void };
 
@@ -32,6 +35,8 @@ export type LinkQueue = {
   readonly queue: LazyMap<string, CommandKey>;
   /** Ids of commands that are dispatched, or being dispatched, and have not ended. */
   readonly window: LazySet<string>;
+  /** By id, the commands in the window whose admission is not answered yet; created with the first one. */
+  claims: Map<string, Claim> | null;
   /** False until the client is welcomed. */
   open: boolean;
   /** True: nothing more is dispatched on this link, and queued commands wait for the client's next link. */
@@ -60,6 +65,7 @@ export function createLinkQueue(client: ClientKey, binding: Binding, link: Clien
     binding,
     link,
     ...own,
+    claims: null,
     open: false,
     quiet: false,
     held: null,

@@ -3,10 +3,10 @@ import { requireScope, type CallingPrincipal } from '../auth/principal.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { Invocation, InvokeRequest, Requester } from '../core.ts';
 import type { CommandCaller } from '../delivery/command.ts';
-import type { AdmitRequest, AdmitResult } from '../delivery/commands.ts';
+import type { AdmitRequest, AdmitResult, DispatchClaim } from '../delivery/commands.ts';
 import { satisfied } from '../delivery/waiter.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError } from '../errors.ts';
+import { CallboardError, isStoreUnavailable } from '../errors.ts';
 import type { StoredPayload } from '../history/message.ts';
 import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { holderOf } from '../shares/holders.ts';
@@ -119,20 +119,34 @@ function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocatio
 type Admitting = { readonly admission: Admission; readonly kept: StoredPayload; readonly wait: Wait };
 
 function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invocation | Outdated> {
-  const { wait } = admitting;
-  const request = admitRequest(parts.deps, admitting);
+  const { wait, admission } = admitting;
+  const { backend } = parts.deps;
+  // A store that answers in the same tick gains nothing from a claim.
+  const claim = backend.capabilities.shared ? parts.dispatcher.claim(admission.key) : null;
+  const request = admitRequest(parts.deps, admitting, claim);
   const admitted = orElse(
-    () => parts.deps.backend.commands.admit(request),
+    () => backend.commands.admit(request),
     (error) => {
       wait.forget();
+      if (claim) parts.dispatcher.settle(claim, isStoreUnavailable(error) ? 'unanswered' : SKIP);
       return refusedStore(error);
     },
   );
-  return thenDo(admitted, (result) => answer(parts, admitting, result));
+  return thenDo(admitted, (result) => {
+    const answered = answer(parts, admitting, result);
+    if (claim) parts.dispatcher.settle(claim, (result.kind === 'admitted' && result.dispatch) || SKIP);
+    return answered;
+  });
 }
 
+const SKIP = { kind: 'skip' } as const;
+
 /** Every member is named, because spreading objects costs more than the rest of an admission. */
-function admitRequest({ policy, nodeId }: Deps, { admission, kept, wait }: Admitting): AdmitRequest {
+function admitRequest(
+  { policy, nodeId }: Deps,
+  { admission, kept, wait }: Admitting,
+  claim: DispatchClaim | null,
+): AdmitRequest {
   const { key, recordedAs, checked, live, seen } = admission;
   const { id: scopeId, limit: scopeLimit } = policy.scopeOf(key.userId);
   return {
@@ -158,6 +172,7 @@ function admitRequest({ policy, nodeId }: Deps, { admission, kept, wait }: Admit
     respondWithinMs: checked.respondWithinMs,
     waiter: { rpcId: wait.rpcId, callerNodeId: nodeId, waitFor: wait.waitFor, withinMs: null },
     seen,
+    claim,
   };
 }
 

@@ -2,6 +2,7 @@
 import type { CallingPrincipal } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { AdmitQuestion } from '../delivery/commands.ts';
+import type { Dispatcher } from '../delivery/dispatcher.ts';
 import { CallboardError, notFound } from '../errors.ts';
 import type { PayloadStorage } from '../history/payload-storage.ts';
 import { canonicalUser, type CommandKey } from '../ids.ts';
@@ -11,7 +12,11 @@ import { refused, refusedShare, type InvokeRefusal } from './refusals.ts';
 import type { CheckedInvoke } from './request.ts';
 import type { WaitParts } from './wait.ts';
 
-export type InvokeParts = WaitParts & { readonly keeper: PayloadStorage; readonly isDraining: () => boolean };
+export type InvokeParts = WaitParts & {
+  readonly keeper: PayloadStorage;
+  readonly dispatcher: Pick<Dispatcher, 'claim' | 'settle'>;
+  readonly isDraining: () => boolean;
+};
 
 /** An invocation whose requester and input were checked, with the state of its target. */
 export type PreparedCall = {

@@ -5,11 +5,12 @@
 --    has it;
 --    16 client's hash, 17 command, 18 user's hash; of the request: 19 scope's hash, 20 stream's hash, 21 user, 22
 --    client, 23 digest, 24 scope, 25 instance, 26 trace, 27 parent span; 28 '' or how the link begins that the client
---    must be bound to.
--- Returns {'admitted', record, waiters}, {'attached', record, result, now}, {'refused', code}, or {'outdated'} if the
--- client is bound to another link.
+--    must be bound to; 29 '' or the epoch of a link of the caller's node that has room for the command, 30 the attempt
+--    to mark it with.
+-- Returns {'admitted', record, waiters, '1' if it is marked}, {'attached', record, result, now}, {'refused', code}, or
+-- {'outdated'} if the client is bound to another link.
 -- class: grow
--- needs: lib-admission, lib-commands, lib-due, lib-ended, lib-history-commands, lib-newest, lib-record, lib-spans, lib-waiters
+-- needs: lib-admission, lib-commands, lib-due, lib-ended, lib-history-commands, lib-mark, lib-newest, lib-record, lib-spans, lib-waiters
 -- grouped: yes
 lib.commands_attach = function(rec, wait)
   local refusal, waits = lib.admission_attach(rec, wait)
@@ -83,6 +84,7 @@ acts['commands-admit'] = function(a)
   local refusal = lib.admission_refusal(rec, binding, terms)
   if refusal then return { 'refused', refusal } end
   lib.commands_begin(rec, binding, terms)
+  local marked = lib.commands_markable(rec, binding, wait.node, a[29])
   lib.commands_add(rec, given(a[6]), binding)
   lib.commands_retain(rec, {
     id = rec.commandId .. ':command', kind = 'command', payload = given(a[7]), spill = given(a[8]), bytes = given(a[9]),
@@ -93,10 +95,11 @@ acts['commands-admit'] = function(a)
   end
   -- While a link is coming up, the act that moves the next part of its queue posts the command, in the order of
   -- admission.
-  if binding and not binding.moved then
+  if marked then lib.commands_mark(rec, { instance = binding.instanceId, attempt = a[29] .. ':' .. a[30] })
+  elseif binding and not binding.moved then
     -- The calling node keeps the record that this act returns, so the row in its own mailbox only names the command.
     if binding.nodeId == wait.node then lib.commands_post(rec, binding.nodeId, 'command')
     else lib.commands_offer(rec, binding.nodeId, given(a[6])) end
   end
-  return { 'admitted', lib.commands_text(rec), rec.waits or '' }
+  return { 'admitted', lib.commands_text(rec), rec.waits or '', marked and '1' or '' }
 end

@@ -5,7 +5,7 @@
 --    or ''.
 -- Returns {'dispatch', record, params, ms left}, or {'skip'}.
 -- class: allow_oom
--- needs: lib-commands, lib-record
+-- needs: lib-commands, lib-mark, lib-record
 -- grouped: yes
 reads['commands-dispatch'] = function(a)
   lib.commands_want(a[1], a[2])
@@ -23,17 +23,4 @@ acts['commands-dispatch'] = function(a)
   if not again then lib.commands_mark(rec, { instance = a[5], attempt = attempt }) end
   local params = get(key('client', a[1]), 'p' .. a[2])[1]
   return { 'dispatch', lib.commands_text(rec), params, text(tonumber(rec.deadline) - now) }
-end
-
-lib.commands_mark = function(rec, by)
-  lib.commands_count(rec.ch, -1)
-  lib.commands_move(rec, {
-    stage = 'dispatched',
-    lastProvenStage = 'dispatched',
-    execution = 'may_have_run',
-    attempts = text(tonumber(rec.attempts) + 1),
-    boundInstanceId = by.instance,
-    dispatchedAt = text(now),
-    markedBy = by.attempt,
-  })
 end

@@ -1,5 +1,6 @@
 /** Predicts the next state of a command whose record is known, as text. Pure: it neither reads nor writes Redis. */
 import type { Binding, End } from '../../../core/delivery/commands.ts';
+import type { Command } from '../../../core/delivery/command.ts';
 import { REQUEST, STATE } from './record.ts';
 
 type Field = (typeof STATE)[number];
@@ -49,6 +50,12 @@ export function markedState(
     dispatchedAt: HERE,
     ...(attempt !== null && { markedBy: `${epoch}:${attempt}` }),
   });
+}
+
+/** A command as it was before it was marked, by the act that admitted it. */
+export function unmarked(command: Command): Command {
+  const queued = { stage: 'queued', lastProvenStage: 'queued', execution: 'not_written' } as const;
+  return { ...command, ...queued, version: 1, attempts: 0, boundInstanceId: null, dispatchedAt: null };
 }
 
 /**

@@ -6,6 +6,7 @@ import type {
   AdmitRequest,
   AdmitResult,
   CommandStore,
+  DispatchClaim,
 } from '../../../core/delivery/commands.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
 import { clientStream } from '../../../core/history/message.ts';
@@ -15,6 +16,7 @@ import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, rebind, report, settle } from './acts.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
 import { commandParts, keptArgs, nameArgs, type CommandParts } from './parts.ts';
+import { unmarked } from './predict.ts';
 import { decodeCommand, encodeRequest, retained } from './record.ts';
 import { jsonOr, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
@@ -58,13 +60,14 @@ async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResu
     ...nameArgs(store, request),
     ...requestArgs(store, request),
     seenText(store, request.seen ?? null),
+    ...claimArgs(request.claim ?? null),
   ]);
-  const [kind, record, more, now] = listOf(reply);
+  const [kind, record, more, last] = listOf(reply);
   if (kind === 'refused') return { kind, code: record as AdmitRefusal };
   if (kind === 'outdated') return { kind };
   const command = decodeCommand(record ?? null);
   if (kind === 'attached') {
-    return { kind, command: retained(command, { now, retentionMs }), result: jsonOr(more) };
+    return { kind, command: retained(command, { now: last, retentionMs }), result: jsonOr(more) };
   }
   // The mailbox row of a command that was admitted here only names it. If the row arrives before this answer, a slower
   // act follows.
@@ -72,7 +75,10 @@ async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResu
     const state = String(record).slice(0, -text.length);
     held.put(request, { state, request: text, waits: String(more), params: request.params });
   }
-  return { kind: 'admitted', command };
+  if (last !== '1') return { kind: 'admitted', command };
+  const remainingMs = command.deadline - Number(command.dispatchedAt);
+  const dispatch = { kind: 'dispatch', command, params: request.params, remainingMs } as const;
+  return { kind: 'admitted', command: unmarked(command), dispatch };
 }
 
 async function preview({ store, retentionMs }: Admitting, question: AdmitQuestion): Promise<AdmitPreview> {
@@ -93,6 +99,10 @@ async function preview({ store, retentionMs }: Admitting, question: AdmitQuestio
   if (kind === 'admitted') return { ...state, answer: { kind } };
   const command = retained(decodeCommand(found ?? null), { now, retentionMs });
   return { ...state, answer: { kind: 'attached', command, result: null } };
+}
+
+function claimArgs(claim: DispatchClaim | null): readonly (string | number | null)[] {
+  return claim ? [claim.binding.epoch, claim.attempt] : [null, null];
 }
 
 /** How the link of this connection begins in the HASH of its client (see `commands_bind_to`). */

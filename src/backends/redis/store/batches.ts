@@ -35,7 +35,10 @@ export type BatchOptions = {
 export type Batches = {
   add(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
   identify(partition: number, identity: Identity | null): void;
-  /** Whether some node listened to hints of commands of this partition, as the last answer said. True before the first answer. */
+  /**
+   * Whether some node listened to hints of commands of this partition, as the last answer said. True before the first
+   * answer.
+   */
   watched(partition: number): boolean;
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
 };

@@ -46,7 +46,10 @@ export interface Store {
   readAll(commands: (partition: number) => readonly ReadCommand[]): Promise<readonly (readonly Reply[])[]>;
   /** From now on calls to this partition are made as this node; null: without a node. */
   identify(partition: number, identity: Identity | null): void;
-  /** Whether some node listened to hints of commands of this partition, as the last act's answer said. True before the first answer. */
+  /**
+   * Whether some node listened to hints of commands of this partition, as the last act's answer said. True before the first
+   * answer.
+   */
   watched(partition: number): boolean;
   /** The listener is called with each call that was refused because of its node. */
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;

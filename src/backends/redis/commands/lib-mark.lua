@@ -1,0 +1,23 @@
+-- The mark of a dispatch, which is set before the socket write begins.
+-- needs: lib-admission, lib-commands
+
+-- Sets the mark. `by`: the bound instance, and the attempt with the epoch of its link, or nil.
+lib.commands_mark = function(rec, by)
+  lib.commands_count(rec.ch, -1)
+  lib.commands_move(rec, {
+    stage = 'dispatched',
+    lastProvenStage = 'dispatched',
+    execution = 'may_have_run',
+    attempts = text(tonumber(rec.attempts) + 1),
+    boundInstanceId = by.instance,
+    dispatchedAt = text(now),
+    markedBy = by.attempt,
+  })
+end
+
+-- Whether a command that is admitted now may be marked at once: its client is bound to the link of this node and epoch
+-- ('' for none), and no other command waits for the client, so the order of admission is kept.
+lib.commands_markable = function(rec, binding, node, epoch)
+  if not binding or binding.moved or binding.nodeId ~= node or binding.epoch ~= epoch then return false end
+  return lib.admission_queued(rec) == 0 and tonumber(rec.deadline) > now
+end

@@ -1,0 +1,110 @@
+/** Places on a link that are taken for commands before they are admitted, over a store that marks them with the admission. */
+import { describe, expect, it } from 'vitest';
+import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
+import type { AdmitResult } from '../../src/core/delivery/commands.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import { IN_FLIGHT } from '../../src/core/limits.ts';
+import { settle } from '../kit/clock.ts';
+import { connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
+
+const alice = user('alice');
+const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } as const;
+
+type World = {
+  /** Admissions that are not answered yet, in order. */
+  readonly waiting: (() => void)[];
+  /** Whether the store answers by itself. */
+  answers: boolean;
+  /** The store admits and, with a claim, marks; but the answer is lost. */
+  lose: 'nothing' | 'answer';
+  marks: boolean;
+  readonly claimed: string[];
+  readonly dispatched: string[];
+};
+
+/** A shared store whose admissions are answered when the test wants. Mailbox rows arrive before the answers. */
+async function claimingCore(): Promise<TestCore & AsyncDisposable & { readonly world: World }> {
+  const none = { waiting: [], claimed: [], dispatched: [] };
+  const world: World = { ...none, answers: true, lose: 'nothing', marks: true };
+  const wrap = (memory: MemoryBackend): MemoryBackend => ({
+    ...memory,
+    capabilities: { ...memory.capabilities, shared: true },
+    commands: {
+      ...memory.commands,
+      async admit({ claim = null, ...request }): Promise<AdmitResult> {
+        if (claim) world.claimed.push(request.commandId);
+        const result = await memory.commands.admit(request);
+        const marks = world.marks && claim !== null && result.kind === 'admitted' && result.command.nodeId !== null;
+        const mark = marks && (await memory.commands.dispatch(request, claim.binding, claim.attempt));
+        if (!world.answers) await new Promise<void>((answer) => void world.waiting.push(answer));
+        if (world.lose === 'answer') throw new CallboardError('store_unavailable', 'The store does not answer.');
+        return result.kind === 'admitted' && mark && mark.kind === 'dispatch' ? { ...result, dispatch: mark } : result;
+      },
+      dispatch(key, binding, attempt) {
+        world.dispatched.push(key.commandId);
+        return memory.commands.dispatch(key, binding, attempt);
+      },
+    },
+  });
+  return { ...(await testCore({ wrap })), world };
+}
+
+const invoke = ({ core }: TestCore, commandId: string) => core.rpc.invoke(alice, { ...CALL, commandId });
+const ids = ({ sent }: TestClient): readonly string[] => sent.map(({ command }) => command.commandId);
+
+describe('a command whose admission marks it', () => {
+  it('is written once its admission is answered, without another act', async () => {
+    await using test = await claimingCore();
+    const client = await connect(test.core, alice);
+    const call = invoke(test, 'c1');
+    await settle();
+    expect([ids(client), test.world.claimed]).toEqual([['c1'], ['c1']]);
+    await client.result(client.last);
+    expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed', attempts: 1 } });
+    expect(test.core.delivery.nodeLoad()).toEqual({ inFlight: 0, queued: 0 });
+  });
+
+  it('is queued by its row if the admission did not mark it', async () => {
+    await using test = await claimingCore();
+    test.world.marks = false;
+    const client = await connect(test.core, alice);
+    const call = invoke(test, 'c1');
+    await settle();
+    expect([ids(client), test.world.dispatched]).toEqual([['c1'], ['c1']]);
+    await client.result(client.last);
+    expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed', attempts: 1 } });
+  });
+
+  it('is asked for again if the admission was not answered', async () => {
+    await using test = await claimingCore();
+    // Otherwise the dispatch of this store would not answer its attempt a second time.
+    test.world.marks = false;
+    const client = await connect(test.core, alice);
+    test.world.lose = 'answer';
+    await expect(invoke(test, 'c1')).rejects.toMatchObject({ code: 'store_unavailable' });
+    await test.clock.advance(3_000);
+    expect(ids(client)).toEqual(['c1']);
+    expect(test.core.delivery.nodeLoad()).toEqual({ inFlight: 1, queued: 0 });
+  });
+
+  it('frees its place if it is refused', async () => {
+    await using test = await claimingCore();
+    const client = await connect(test.core, alice);
+    for (let i = 0; i < IN_FLIGHT + 1; i++)
+      expect(await test.core.rpc.invoke(alice, { ...CALL, instanceId: 'another' })).toMatchObject({ kind: 'refused' });
+    expect(test.core.delivery.nodeLoad()).toEqual({ inFlight: 0, queued: 0 });
+    expect(ids(client)).toEqual([]);
+  });
+
+  it('takes no place beyond the window of its link', async () => {
+    await using test = await claimingCore();
+    test.world.answers = false;
+    await connect(test.core, alice);
+    for (let i = 0; i < IN_FLIGHT + 2; i++) void invoke(test, `c${i}`).catch(() => undefined);
+    await settle();
+    expect(test.world.claimed).toHaveLength(IN_FLIGHT);
+    expect(test.core.delivery.nodeLoad().inFlight).toBe(IN_FLIGHT);
+    for (const answer of test.world.waiting.splice(0)) answer();
+    await settle();
+  });
+});
