@@ -1,4 +1,4 @@
-/** Events of commands over both backends: who gets them, and what they cost without a subscriber. */
+/** Tests events of commands over both backends: who gets them, and what they cost without a subscriber. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMemoryBus } from '../../src/backends/memory/bus.ts';
 import type { Bus } from '../../src/core/bus.ts';

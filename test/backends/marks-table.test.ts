@@ -1,4 +1,4 @@
-/** The table of marks: a hash table in typed arrays, of at most 60 bytes per mark. */
+/** Tests the table of marks: a hash table in typed arrays, of at most 60 bytes per mark. */
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';

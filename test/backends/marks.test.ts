@@ -1,4 +1,4 @@
-/** Marks of ended commands in memory: how long they are kept, and whose they are. */
+/** Tests marks of ended commands in memory: how long they are kept, and whose they are. */
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CommandMarks } from '../../src/backends/memory/commands-marks.ts';

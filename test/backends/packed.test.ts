@@ -1,4 +1,4 @@
-/** Packed records of ended commands: nothing is lost by packing. */
+/** Tests packed records of ended commands: nothing is lost by packing. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PackedCommand } from '../../src/backends/memory/commands-packed.ts';

@@ -1,4 +1,4 @@
-/** The bus over a Redis Cluster: events reach every node, whichever master each of them subscribed to. */
+/** Tests the bus over a Redis Cluster: events reach every node, whichever master each of them subscribed to. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus/bus.ts';

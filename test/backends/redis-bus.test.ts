@@ -1,4 +1,4 @@
-/** The bus over Redis, between two nodes. */
+/** Tests the bus over Redis, between two nodes. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';

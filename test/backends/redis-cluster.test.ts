@@ -1,4 +1,4 @@
-/** Partitions on a Redis Cluster: where they are, and where their acts run. */
+/** Tests partitions on a Redis Cluster: where they are, and where their acts run. */
 import { randomUUID } from 'node:crypto';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster } from 'ioredis';

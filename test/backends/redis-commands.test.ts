@@ -1,4 +1,4 @@
-/** Commands over Redis with several processes: repeated acts, concurrent acts and limits. */
+/** Tests commands over Redis with several processes: repeated acts, concurrent acts and limits. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store/store.ts';

@@ -1,4 +1,4 @@
-/** The index of deadlines over Redis. */
+/** Tests the index of deadlines over Redis. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { admission, ALICE, BOUND, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

@@ -1,4 +1,4 @@
-/** A Redis without memory: what callers, links and load balancers are answered. */
+/** Tests a Redis without memory: what callers, links and load balancers are answered. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** History over Redis with two processes: order, pages, duplicates and payloads. */
+/** Tests history over Redis with two processes: order, pages, duplicates and payloads. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS, tagsOf, type KeyKind } from '../../src/backends/redis/keys.ts';
 import { rowArgs } from '../../src/backends/redis/history/rows.ts';

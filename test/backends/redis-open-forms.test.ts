@@ -1,4 +1,4 @@
-/** Opening the backend over a Redis Cluster and over sentinels. */
+/** Tests opening the backend over a Redis Cluster and over sentinels. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
 import type { RedisBackend } from '../../src/backends/redis/open.ts';

@@ -1,4 +1,4 @@
-/** Opening the Redis backend: readiness, outages and what is logged of them. */
+/** Tests opening the Redis backend: readiness, outages and what is logged of them. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';

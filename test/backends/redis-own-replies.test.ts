@@ -1,4 +1,4 @@
-/** Replies to callers that wait on the node that recorded the end. */
+/** Tests replies to callers that wait on the node that recorded the end. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createOwnEnds } from '../../src/backends/redis/commands/own-ends.ts';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';

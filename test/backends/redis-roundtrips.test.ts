@@ -1,4 +1,4 @@
-/** How many round trips to Redis a nested query needs. */
+/** Tests how many round trips to Redis a nested query needs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';

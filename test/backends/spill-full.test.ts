@@ -1,4 +1,4 @@
-/** A spill directory on a disk that is full or fails. */
+/** Tests a spill directory on a disk that is full or fails. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

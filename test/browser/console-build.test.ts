@@ -1,4 +1,4 @@
-/** The sizes of the files that the console loads. */
+/** Tests the sizes of the files that the console loads. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

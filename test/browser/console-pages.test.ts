@@ -1,4 +1,7 @@
-/** Every page of the console in a real browser: data, requests, content security policy, accessibility, narrow screens. */
+/**
+ * Tests every page of the console in a real browser: data, requests, content security policy, accessibility, narrow
+ * screens.
+ */
 import type { Browser, Page, Request, Response } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { launchChromium } from './kit/chromium.ts';

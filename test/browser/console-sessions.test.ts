@@ -1,4 +1,6 @@
-/** The console over time: sign-in, expiry, filters with back and forward, live streams, other users, many tabs. */
+/**
+ * Tests the console over time: sign-in, expiry, filters with back and forward, live streams, other users, many tabs.
+ */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { signTicket } from '../../src/http/sign-in-tickets.ts';

@@ -1,4 +1,6 @@
-/** A node loses its way to Redis while pages of the console are open: each page that shows what it holds names it. */
+/**
+ * Tests a node loses its way to Redis while pages of the console are open: each page that shows what it holds names it.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { expect, inject, it, onTestFinished } from 'vitest';

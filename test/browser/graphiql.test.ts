@@ -1,4 +1,4 @@
-/** The GraphQL editor in a browser: signing in by link or token, and running operations. */
+/** Tests the GraphQL editor in a browser: signing in by link or token, and running operations. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createSignIn } from '../../src/http/sign-in.ts';

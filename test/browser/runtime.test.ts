@@ -1,4 +1,4 @@
-/** The built client libraries in a browser page, with a real relay. */
+/** Tests the built client libraries in a browser page, with a real relay. */
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';

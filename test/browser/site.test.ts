@@ -1,4 +1,4 @@
-/** A site with its application, its host and viewers in a real browser, with faults in between. */
+/** Tests a site with its application, its host and viewers in a real browser, with faults in between. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

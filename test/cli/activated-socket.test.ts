@@ -1,4 +1,4 @@
-/** Listening on a socket that a service manager passes. */
+/** Tests listening on a socket that a service manager passes. */
 import { spawn } from 'node:child_process';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The units of deploy/systemd, checked by systemd's own tools. */
+/** Tests the units of deploy/systemd, checked by systemd's own tools. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

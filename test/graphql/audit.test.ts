@@ -1,4 +1,4 @@
-/** The audit suite of GraphQL over HTTP (graphql-http) on our endpoint. */
+/** Tests the audit suite of GraphQL over HTTP (graphql-http) on our endpoint. */
 import { auditServer } from 'graphql-http';
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';

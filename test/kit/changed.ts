@@ -1,7 +1,7 @@
 /** Replaces members of an object for a test. */
 
 /**
- *  Returns a proxy of `thing` with some members replaced. Unlike a spread copy, it keeps a class's methods and their
+ * Returns a proxy of `thing` with some members replaced. Unlike a spread copy, it keeps a class's methods and their
  * private fields.
  */
 export function changed<T extends object>(thing: T, change: Partial<T>): T {

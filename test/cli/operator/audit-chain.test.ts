@@ -1,4 +1,7 @@
-/** The audit of two relays over one Redis: its chain through restarts and changes by hand, and what happens without it. */
+/**
+ * Tests the audit of two relays over one Redis: its chain through restarts and changes by hand, and what happens
+ * without it.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Client } from '../../../src/backends/redis/types.ts';

@@ -1,4 +1,7 @@
-/** Contexts, and where the token goes: never into output or to another relay. What processes and logs show: no-token.test.ts. */
+/**
+ * Tests contexts, and where the token goes: never into output or to another relay. What processes and logs show:
+ * no-token.test.ts.
+ */
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';

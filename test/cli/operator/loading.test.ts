@@ -1,4 +1,4 @@
-/** What a command loads: the operators' commands and their library are loaded only when one of them runs. */
+/** Tests what a command loads: the operators' commands and their library are loaded only when one of them runs. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';

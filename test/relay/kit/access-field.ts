@@ -1,7 +1,7 @@
 /** The form of a row in the access table of GraphQL fields. */
 
 /**
- *  The expected answer. `shows`: it contains the owner's rows. `empty`: it contains none of them. `null`: the field is
+ * The expected answer. `shows`: it contains the owner's rows. `empty`: it contains none of them. `null`: the field is
  * null. `count <n>`: it has this number of rows. Any other text is the code of an error, or `refused: <code>` for a
  * typed refusal.
  */
