@@ -1,4 +1,4 @@
-/** Tests sites, sessions and tickets over Redis, on two nodes. */
+/** Tests cooperative sites, their sessions and tickets over Redis, on two nodes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import { partitionOfId, prefixOfPartition } from '../../src/backends/redis/sites/prefix.ts';
