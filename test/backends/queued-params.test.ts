@@ -19,7 +19,7 @@ function stage(guarantee: number, total: number): Stage {
   return { backend: createMemoryBackend({ clock, log: silentLog, sha256, shares }), shares, clock };
 }
 
-/** A text of exactly this many bytes. */
+/** Returns params of exactly this many bytes. */
 function params(bytes: number): JsonText {
   return toJson('x'.repeat(bytes - 2)) ?? ('' as JsonText);
 }

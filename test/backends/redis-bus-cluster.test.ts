@@ -105,7 +105,7 @@ describe('the bus over a cluster', () => {
     hand.disconnect();
   }
 
-  /** The number of subscribers of a channel, over all masters. */
+  /** Returns the number of subscribers of a channel, over all masters. */
   async function listeners(channel: string): Promise<number> {
     const counts = await Promise.all(
       cluster.masters.map(async ({ url }) => {

@@ -94,7 +94,7 @@ describe('the bus over Redis, between two nodes', () => {
     const [, count] = (await control.call('PUBSUB', 'NUMSUB', channel)) as [string, number];
     return count;
   };
-  /** One user of each partition, because each partition has a channel of its own. */
+  /** Returns one user of each partition, because each partition has its own channel. */
   const usersOfAll = (): string[] => {
     const users: string[] = [];
     for (let i = 0; users.filter((user) => user).length < bench.store.partitions; i++)

@@ -28,7 +28,7 @@ async function resending(): Promise<RedisBench> {
 commandModel('redis where each act is sent twice', resending, 20);
 
 describe('an act that is sent again because its answer was lost', () => {
-  /** Members that change with each request and are not part of a command's state. */
+  /** Returns a command without the members that change with each request and are not part of its state. */
   const state = (command: Command | null) => {
     const { version: _version, sightings, ...rest } = command ?? { version: 0, sightings: [] };
     return { ...rest, seen: sightings.map(({ messageId }) => messageId) };

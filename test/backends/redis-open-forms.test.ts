@@ -17,7 +17,7 @@ const isReady = ({ backend }: RedisBackend): Promise<boolean> =>
     () => false,
   );
 
-/** Writes and reads back in every partition. */
+/** Writes to every partition and reads the values back. Throws if that fails. */
 async function works({ clock, spill }: RedisBackend): Promise<void> {
   for (let i = 0; i < 24; i++) {
     const text = trustJson(JSON.stringify(`payload ${i}`));

@@ -193,7 +193,7 @@ describe('a relay over Redis', () => {
   });
 });
 
-/** The files that a process loads until its relay listens. */
+/** Returns the files that a process loads until its relay listens. */
 async function loadedBy(config: string): Promise<readonly string[]> {
   const script = `
     import { registerHooks } from 'node:module';

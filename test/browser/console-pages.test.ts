@@ -81,7 +81,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
   ['nowhere', 'No such page', 'no page at this address', ''],
 ];
 
-/** What the frame around every page requests. */
+/** The operations that the frame around every page requests. */
 const FRAME = ['Viewer', 'ShellOfAdmin'];
 
 describe('every page', () => {

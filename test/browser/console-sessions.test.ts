@@ -203,7 +203,7 @@ describe('one tab', () => {
   });
 });
 
-/** The ends of the span in the URL. */
+/** Returns the begin and the end of the span that the URL has. */
 function spanOf(page: Page): readonly (string | null)[] {
   const { searchParams } = new URL(page.url());
   return [searchParams.get('from'), searchParams.get('to')];

@@ -28,7 +28,7 @@ afterAll(async () => {
 
 type Site = AsyncDisposable & { readonly origin: string };
 
-/** A page of another origin than the relay's that uses the built libraries. */
+/** Serves a page that uses the built libraries from another origin than the relay's. */
 async function startSite(): Promise<Site> {
   const server = createServer((request, response) => {
     const library = built.find(({ file }) => request.url === `/${file}`);

@@ -25,7 +25,7 @@ let redis: Client;
 let desk: Runtime;
 let key: string;
 
-/** Starts the relay of this node, or starts it again. */
+/** Starts the relay of this node, for the first time or again. */
 async function start(nodeId: string): Promise<void> {
   await relays.get(nodeId)?.callboard.close();
   const auth = { secret: SECRET, adminTokens: [`ops=${ADMIN}`] };

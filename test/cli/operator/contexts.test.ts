@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => relay[Symbol.asyncDispose]());
 
-/** Commands with contexts of their own. */
+/** Returns a function that runs commands with a contexts file that no other test uses. */
 function withContexts() {
   const folder = ownFolder();
   const file = join(folder, 'callboard', 'contexts.json');
