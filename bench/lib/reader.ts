@@ -1,6 +1,6 @@
 /**
- * Starts the program that reads many event streams. It is written in C if a compiler is available, because it must not
- * be slower than the server.
+ * Starts the program that reads event streams. If a compiler is available, that is the one in C, because the reader must
+ * not be slower than the server.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

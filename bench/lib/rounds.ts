@@ -14,7 +14,7 @@ export const QUICK: Pace = { rounds: 1, warmMs: 300, timedMs: 500 };
 export type Run = {
   readonly pace: Pace;
   readonly quick: boolean;
-  /** Whether to write the suite's results into this folder. */
+  /** Whether to write the results: into docs/performance.md, and those of the suite `growth` into its own folder. */
   readonly write: boolean;
   /** Whether to measure the row of this name. */
   wanted(name: string): boolean;

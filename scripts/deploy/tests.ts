@@ -10,19 +10,15 @@ const REPORT = z.object({
     z.object({ name: z.string(), assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })) }),
   ),
 });
-/** The test files to run. The restarts are a separate step, behind every proxy. */
-const FILES = ['proxies', 'systemd', 'kubernetes', 'monitoring', 'compose'].map(
-  (name) => `test/deploy/${name}.test.ts`,
-);
+const TESTS = ['test/deploy/', 'test/cli/activated-socket.test.ts'];
 
 /** Runs the tests. Throws an error with their output if one fails. */
 export function runTests(root: string, say: Say): void {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-tests-'));
   const report = join(folder, 'report.json');
   try {
-    const files = [...FILES, 'test/cli/activated-socket.test.ts'];
     const args = ['run', '--project', 'direct', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-    output(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args, ...files], root);
+    output(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args, ...TESTS], root);
     for (const { name, assertionResults } of REPORT.parse(JSON.parse(readFileSync(report, 'utf8'))).testResults) {
       const passed = assertionResults.filter(({ status }) => status === 'passed').length;
       const left = assertionResults.filter(({ status }) => status !== 'passed').length;

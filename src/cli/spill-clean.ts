@@ -1,4 +1,4 @@
-/** The command `callboard spill-clean`: removes expired payloads from the spill directory. */
+/** The command `callboard spill-clean`: deletes expired payloads from the spill directory, and nothing else. */
 import { cleanSpillDirectory } from '../callboard.ts';
 import { readConfig } from '../config.ts';
 import { createLog } from '../platform/log.ts';

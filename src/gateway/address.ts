@@ -1,7 +1,8 @@
+/** Finds the address of the peer of a request, behind a trusted proxy too, and the network under which it is counted. */
 import type { IncomingMessage } from 'node:http';
 
 /**
- * The peer's address. With `trustProxy`, it is the last value of X-Forwarded-For, because the nearest proxy appends the
+ * Returns the peer's address. With `trustProxy`, it is the last value of X-Forwarded-For, because the nearest proxy appends the
  * address that it saw; at most 64 characters of it are used.
  */
 export function addressOf(request: IncomingMessage, trustProxy: boolean): string {

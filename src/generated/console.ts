@@ -869,7 +869,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { messages: { nodes: Array<{ id: string, messageId: string, at: string, kind: MessageKind, clientId: string | null, commandId: string | null, traceId: string | null, payloadBytes: number, payloadState: PayloadState, error: { code: string, message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type MessagesQuery = { messages: { nodes: Array<{ messageId: string, commandId: string | null, traceId: string | null, payloadBytes: number, payloadState: PayloadState, id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, error: { code: string, message: string } | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type RevealMessageQueryVariables = Exact<{
   id: string;
@@ -2030,11 +2030,8 @@ export const MessagesDocument = new TypedDocumentString(`
     after: $after
   ) {
     nodes {
-      id
+      ...LinkRow
       messageId
-      at
-      kind
-      clientId
       commandId
       traceId
       payloadBytes
@@ -2052,7 +2049,20 @@ export const MessagesDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment CompletenessPart on Completeness {
+    fragment LinkRow on Message {
+  id
+  kind
+  at
+  clientId
+  instanceId
+  link {
+    nodeId
+    cause
+    openMs
+    previousInstanceId
+  }
+}
+fragment CompletenessPart on Completeness {
   complete
   sources {
     source

@@ -64,7 +64,7 @@ export function createConsole({ folder, basePath, label }: ConsoleOptions): Buil
     methods: ['GET', 'HEAD'],
     label: 'builtin',
     async handle(info) {
-      if (info.path === PATH) return redirect(info, `${basePath}${PATH}/`);
+      if (info.path === PATH) return redirect(info, `${basePath}${PATH}/${queryOf(info)}`);
       const { page: html, assets } = await load().catch((cause: unknown) => {
         const detail = `The console is not built: run "npm run build" on the relay's machine.`;
         throw new CallboardError('not_found', detail, { cause });
@@ -123,6 +123,11 @@ function sendFile({ request, response }: RequestInfo, { plain, packed, etag, typ
   if (takesGzip) response.setHeader('content-encoding', 'gzip');
   response.writeHead(200, { 'content-type': type, 'content-length': body.length });
   response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+/** The query of the address with its question mark; empty if it has none. */
+function queryOf({ request }: RequestInfo): string {
+  return /\?.*$/.exec(request.url ?? '')?.[0] ?? '';
 }
 
 function redirect({ response }: RequestInfo, location: string): void {

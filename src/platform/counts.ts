@@ -16,7 +16,12 @@ export type Cell = {
 };
 
 /** All cells of one counter or histogram, by label value. */
-export type Family = { readonly size: number; readonly cells: Map<string | undefined, Cell> };
+export type Family = {
+  readonly size: number;
+  readonly cells: Map<string | undefined, Cell>;
+  /** The cell without a label, which is found faster here than in the map. */
+  plain: Cell | null;
+};
 
 export class Counts {
   readonly #families = new Map<string, Family>();
@@ -28,8 +33,8 @@ export class Counts {
 
   /** `single`: the names of counters and gauges. */
   constructor(single: readonly string[], histograms: readonly string[]) {
-    for (const name of single) this.#families.set(name, { size: 1, cells: new Map() });
-    for (const name of histograms) this.#families.set(name, { size: BUCKETS, cells: new Map() });
+    for (const name of single) this.#families.set(name, { size: 1, cells: new Map(), plain: null });
+    for (const name of histograms) this.#families.set(name, { size: BUCKETS, cells: new Map(), plain: null });
   }
 
   count(name: string, label: string | undefined): void {
@@ -85,7 +90,7 @@ export class Counts {
   #cellOf(name: string, label: string | undefined): Cell | undefined {
     const family = this.#families.get(name);
     if (!family) return undefined;
-    return family.cells.get(label) ?? this.#open(family, label);
+    return (label === undefined ? family.plain : family.cells.get(label)) ?? this.#open(family, label);
   }
 
   #open(family: Family, given: string | undefined): Cell {
@@ -94,6 +99,7 @@ export class Counts {
     if (known) return known;
     const cell: Cell = { label, base: this.#used, size: family.size, sum: 0 };
     family.cells.set(label, cell);
+    if (label === undefined) family.plain = cell;
     this.#used += family.size;
     if (this.#used > this.#fresh.length) this.#grow(2 * this.#used);
     return cell;

@@ -10,7 +10,10 @@ const NO_HEADERS = Object.freeze({});
 
 const streaming = new WeakSet<Writable>();
 
-/** Whether an event stream is open on this socket. The stream itself bounds what its reader leaves unread. */
+/**
+ * Whether an event stream is open on this socket. Such a stream bounds its own unread bytes, so callers need not count
+ * them.
+ */
 export function isEventStream(socket: Writable): boolean {
   return streaming.has(socket);
 }

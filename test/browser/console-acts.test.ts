@@ -114,6 +114,18 @@ it('keeps the dialog that cancels a call, and its text, when the call ends and i
   await page.locator('.case-head').getByText('Cancelled', { exact: true }).waitFor();
 });
 
+it('keeps the dialog that reveals a payload, and its text, when the page is read again', async () => {
+  const target = { userId: 'alice', clientId: 'kiosk-1', action: 'notes.wait' };
+  const { handle } = await bench.caller.invoke(target, {}, { waitFor: 'acknowledged' });
+  await page.goto(address(`calls/alice/kiosk-1/${handle.commandId}`));
+  await page.getByText('Live', { exact: true }).waitFor();
+  await tabAndEnter(button('Reveal…').first());
+  await page.keyboard.type('asked for by');
+  await bench.caller.cancel(handle);
+  await page.locator('.case-head').getByText('Cancelled', { exact: true }).waitFor();
+  expect(await page.getByLabel('Reason').inputValue()).toBe('asked for by');
+});
+
 it('reveals a payload for a reason, which the audit log then shows', async () => {
   await bench.caller.invoke({ userId: 'alice', clientId: 'kiosk-1', action: 'notes.add' }, { text: 'bread' });
   await page.goto(address('history?stream=alice%2Fclients%2Fkiosk-1&kind=command'));

@@ -72,6 +72,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
   ['history', 'History', 'Whose history?', ''],
   ['history?user=alice', 'History', 'clients/kiosk-1', 'Streams'],
   ['history?stream=alice%2Fclients%2Fkiosk-1', 'clients/kiosk-1', 'messages on this page', 'Messages'],
+  ['history?stream=alice%2Flinks', 'links', 'on this page', 'Messages'],
   ['places', 'Workers and windows', 'No client reports a context', 'Contexts Windows'],
   ['nodes', 'Nodes', 'Reporting', 'Nodes'],
   ['capacity', 'Capacity', 'Commands with a record', 'Capacity'],
@@ -148,7 +149,8 @@ it('the page needs no token, allows no inline code, and its files are kept by th
   expect(file.headers.get('cache-control')).toContain('immutable');
   const again = await fetch(answer.url, { headers: { 'if-none-match': answer.headers.get('etag') ?? '' } });
   expect(again.status).toBe(304);
-  expect((await fetch(`${bench.relay.url}/console`, { redirect: 'manual' })).status).toBe(308);
+  const moved = await fetch(`${bench.relay.url}/console?window=60m`, { redirect: 'manual' });
+  expect([moved.status, moved.headers.get('location')]).toEqual([308, '/console/?window=60m']);
   expect((await fetch(`${bench.relay.url}/console/assets/..%2f..%2fbin.js`)).status).toBe(404);
 });
 

@@ -1,9 +1,7 @@
-/** Tests the export of spans by `callboard serve`. */
-import { spawn } from 'node:child_process';
+/** The export of spans by `callboard serve`. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openTraceExport } from '../../src/cli/trace-export.ts';
 import { createCallboard } from '../../src/callboard.ts';
@@ -104,31 +102,3 @@ it.each([
     message: expect.stringContaining(`${name}: `),
   });
 });
-
-/** Resolves no package of OpenTelemetry. */
-const WITHOUT_PACKAGES = `data:text/javascript,${encodeURIComponent(`
-import { registerHooks } from 'node:module';
-registerHooks({ resolve: (name, context, next) => {
-  if (name.startsWith('@opentelemetry/')) throw Object.assign(new Error('Cannot find package ' + name), { code: 'ERR_MODULE_NOT_FOUND' });
-  return next(name, context);
-} });`)}`;
-
-it('without the packages the relay starts, and says what is missing', async () => {
-  const relay = spawn(
-    process.execPath,
-    ['--import', WITHOUT_PACKAGES, join(import.meta.dirname, '../../src/bin.ts'), 'serve', '--port', '0', '--json'],
-    {
-      env: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
-  let log = '';
-  relay.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  const [line] = (await once(relay.stdout, 'data')) as [Buffer];
-  const { url } = JSON.parse(line.toString()) as { readonly url: string };
-  expect((await fetch(`${url}/readyz`)).status).toBe(200);
-  const ended = once(relay, 'exit');
-  relay.kill('SIGTERM');
-  await ended;
-  expect(log).toContain('a package is missing. Run: npm install @opentelemetry/api');
-}, 120_000);

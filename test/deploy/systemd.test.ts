@@ -1,15 +1,20 @@
-/** Tests the units of deploy/systemd, checked by systemd's own tools. */
-import { execFileSync, spawnSync } from 'node:child_process';
+/** The units of deploy/systemd and socket activation, tried with systemd's own tools. */
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { SETTING_NAMES } from '../../src/settings.ts';
 import { settingOfFile } from '../../src/settings-files.ts';
+import { freePort } from '../kit/redis.ts';
 import { find } from './kit/programs.ts';
 import { temporaryFolder } from './kit/temporary-folder.ts';
 
 const UNITS = join(import.meta.dirname, '..', '..', 'deploy', 'systemd');
+const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
 const analyze = find('systemd-analyze');
+const activate = find('systemd-socket-activate');
 /** The highest exposure that the unit may have, of 10. */
 const EXPOSURE_MAX = 2.0;
 
@@ -51,4 +56,25 @@ describe('deploy/systemd', () => {
       expect(Number(exposure)).toBeLessThanOrEqual(EXPOSURE_MAX);
     });
   });
+
+  // Only systemd's own program passes sockets exactly as systemd does.
+  it.runIf(activate !== null)(
+    'answers the connection for which systemd starts it, and stops in order',
+    async () => {
+      const port = await freePort();
+      const env = { PATH: process.env['PATH'] ?? '' };
+      const passed = Object.entries(env).flatMap(([name, value]) => ['-E', `${name}=${value}`]);
+      const args = ['-l', `127.0.0.1:${port}`, ...passed, process.execPath, BIN, 'serve', '--json', '--port', '1'];
+      const relay = spawn(activate ?? '', args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+      const errors = createInterface({ input: relay.stderr });
+      for await (const line of errors) if (line.startsWith('Listening on')) break;
+      relay.stderr.resume();
+      const line = once(createInterface({ input: relay.stdout }), 'line');
+      expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
+      expect(JSON.parse(String((await line)[0]))).toMatchObject({ url: `http://127.0.0.1:${port}` });
+      relay.kill('SIGTERM');
+      expect(await once(relay, 'exit')).toEqual([0, null]);
+    },
+    60_000,
+  );
 });

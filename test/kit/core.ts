@@ -16,6 +16,7 @@ import { toJson, type JsonText } from '../../src/core/json.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 import type { Metrics } from '../../src/core/metrics.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
+import type { Tracing } from '../../src/core/tracing.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from './clock.ts';
@@ -46,6 +47,7 @@ export type TestOptions = {
   readonly spill?: (clock: FakeClock) => SpillStore;
   readonly history?: Partial<TableLimits>;
   readonly shares?: Shares;
+  readonly tracing?: Tracing;
   /** Wraps the backend, for example with a port that fails or does not answer. */
   readonly wrap?: (backend: MemoryBackend) => MemoryBackend;
 };
@@ -98,6 +100,7 @@ export async function startCore(options: TestOptions, { backend, clock, counts, 
     metrics,
     spill,
     shares: options.shares ?? createShares(),
+    tracing: options.tracing ?? null,
     rawMessages: options.rawMessages ?? false,
     server: { version: '1.2.3', label: null, maxBodyBytes: 1_000_000 },
   });

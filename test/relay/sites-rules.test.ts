@@ -199,7 +199,8 @@ describe('an action of a site', () => {
     await using at = await startBoardRelay();
     expect(codeOf(await act(at, { instance_id: 'another' }))).toBe('instance_mismatch');
     expect((await act(at, { instance_id: at.runtime.instanceId })).status).toBe(200);
-    // A link of the same client whose token lacks `host` replaces it, and is not a connector.
+    // The same client opens a new link, which replaces the first one. Its token lacks the scope `host`, so the new link
+    // cannot host the site.
     await at.client({
       user: 'alice:connect',
       client_id: 'desk',

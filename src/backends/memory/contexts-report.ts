@@ -1,4 +1,4 @@
-/** Applies one report to what a client has reported. Pure functions. */
+/** Computes the contexts and windows of one client after one more report. Pure functions: nothing is stored here. */
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ReportedContext, ReportedWindow, WindowCounts } from '../../core/contexts/context.ts';
 import type { ContextReport, ReportPart } from '../../core/contexts/store.ts';

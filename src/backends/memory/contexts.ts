@@ -1,4 +1,4 @@
-/** Core's ContextStore in one process. */
+/** Core's ContextStore in memory: the execution contexts and browser windows that clients report. */
 import type { Clock } from '../../core/clock.ts';
 import { connectionStatus, isLive, type Connection } from '../../core/connections/connection.ts';
 import {

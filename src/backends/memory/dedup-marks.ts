@@ -1,4 +1,4 @@
-/** The marks of the deduplicator in memory, within their share. */
+/** Remembers in memory which message ids were seen, for deduplication, up to a bound for each user and for all. */
 import type { Log } from '../../core/log.ts';
 import { DEDUP_TTL_MS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';

@@ -60,7 +60,10 @@ type State = {
   seqFloor: number;
 };
 
-/** Why a message is dropped: a bound that holds for every stream alike, or lack of room, which makes a gap. */
+/**
+ * Why a message is dropped. `bound`: a limit that is the same for every stream. `room`: there was no memory for it, so
+ * that its stream has a gap.
+ */
 type Why = 'bound' | 'room';
 
 export function createRows(limits: RowLimits, shares: Shares): Rows {

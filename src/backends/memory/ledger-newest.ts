@@ -1,7 +1,7 @@
 /** The order of admission, read from the newest. */
 import { lowerBound } from './sorted.ts';
 
-/** An item and its place: places grow with each item that is added and never change. */
+/** An item and its place. Each new item gets a higher place than all earlier ones. The place of an item never changes. */
 export type Newest<T> = { readonly item: T; readonly place: number };
 
 /**

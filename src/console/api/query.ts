@@ -96,7 +96,7 @@ export function useQuery<Data, Variables>(
           isAsking = false;
           const shown = errorOf(error);
           setState((was) => ({ ...was, error: shown, loading: false, ...(was.key !== key && { data: null, key }) }));
-          if ((isChanged || everyMs !== undefined) && shown.code !== 'unauthenticated')
+          if ((isChanged || everyMs !== undefined) && !isPaused && shown.code !== 'unauthenticated')
             askAfter(shown.retryAfterMs ?? RETRY_MS);
         },
       );

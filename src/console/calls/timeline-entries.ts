@@ -28,7 +28,7 @@ export function timelineOf(call: CallDetails): readonly TimelineEntry[] {
   const end = endOf(call, delivery);
   const around = [...contextOf(call, delivery), ...lateOf(call)];
   const before = around.filter(({ at }) => at !== null && (!end?.at || at < end.at));
-  const after = around.filter((entry) => !before.includes(entry));
+  const after = around.filter((entry) => !before.includes(entry)).sort(byTime);
   const timed = [...stages, ...before].sort(byTime);
   const lastStage = timed.findLastIndex(({ shape }) => shape === 'proven');
   // Nothing is known between the last proven stage and an unknown end; the hatched line shows that.

@@ -1,5 +1,5 @@
 /** The clients that reconnected most in the last hour. */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import {
   ClientChangesDocument,
   FlappingDocument,
@@ -17,10 +17,10 @@ import { plural, whole } from '../ui/format.ts';
 import { clientHref, ClientLink } from '../ui/links.tsx';
 import { NewBar } from '../ui/live-rows.tsx';
 import { ErrorNotice } from '../ui/notice.tsx';
-import { PageHead } from '../ui/page.tsx';
+import { PageHead, Pager } from '../ui/page.tsx';
 import { ConnectionMark } from '../ui/status.tsx';
 import { Table, type Column } from '../ui/table.tsx';
-import { CAUSE } from '../ui/words.ts';
+import { CAUSE, sentenceCase } from '../ui/words.ts';
 
 type Row = FlappingQuery['flapping']['items'][number];
 
@@ -28,14 +28,15 @@ type Row = FlappingQuery['flapping']['items'][number];
 const OPENED: readonly ConnectionChange[] = ['CONNECTED', 'RESUMED', 'REPLACED'];
 
 const COLUMNS: readonly Column<Row>[] = [
-  { head: 'Reconnects', class: 'r c-1', label: 'reconnects', cell: ({ reconnects }) => whole(reconnects) },
-  { head: 'Client', class: 'c-2', names: true, cell: (row) => <ClientLink {...row} /> },
+  { head: 'Client', class: 'c-1', names: true, cell: (row) => <ClientLink {...row} /> },
+  { head: 'Reconnects', class: 'r c-2', label: 'reconnects', cell: ({ reconnects }) => whole(reconnects) },
   { head: 'Status', class: 'c-3', cell: statusOf },
-  { head: 'Node', class: 'nw c-4', label: 'node', cell: ({ connection }) => connection?.nodeId },
+  { head: 'Node', class: 'nw c-4 c-end', label: 'node', cell: ({ connection }) => connection?.nodeId },
   {
     head: 'Last link ended',
     class: 'c-5',
-    cell: ({ connection }) => connection?.disconnectCause && CAUSE[connection.disconnectCause],
+    cell: ({ connection }) =>
+      connection?.disconnectCause ? sentenceCase(CAUSE[connection.disconnectCause]) : <Nil why="its link is up" />,
   },
 ];
 
@@ -43,7 +44,7 @@ export function FlappingClients() {
   const query = useQuery(FlappingDocument, {});
   const list = query.data?.flapping;
   const [fresh, setFresh] = useState(0);
-  useEffect(() => setFresh(0), [list]);
+  useLayoutEffect(() => setFresh(0), [list]);
   useLive(
     ClientChangesDocument,
     { userId: null },
@@ -79,7 +80,9 @@ export function FlappingClients() {
             keyOf={({ userId, clientId }) => `${userId}/${clientId}`}
             hrefOf={clientHref}
           />
-          <p class="soft">{plural(list.items.length, 'client')}, most reconnects first.</p>
+          <Pager first={null} next={null} size={list.items.length}>
+            {plural(list.items.length, 'client')}, most reconnects first.
+          </Pager>
         </>
       )}
     </>

@@ -1,17 +1,25 @@
 /** The retained messages of one stream, newest first. */
-import { MessagesDocument, type MessageKind, type MessageOrder } from '../../generated/console.ts';
+import {
+  MessagesDocument,
+  type LinkRowFragment,
+  type MessageKind,
+  type MessageOrder,
+} from '../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { pagePath } from '../base.ts';
+import { LINK_COLUMNS } from '../clients/link-columns.tsx';
+import { linkStream } from '../clients/links.tsx';
 import { isAdmin } from '../shell/facts.tsx';
 import { AsOf } from '../ui/as-of.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { type Filter } from '../ui/filters.tsx';
 import { plural } from '../ui/format.ts';
-import { callHref } from '../ui/links.tsx';
+import { callHref, ClientLink } from '../ui/links.tsx';
 import { List } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
 import { PAGE_SIZE } from '../ui/page-size.ts';
 import { readTime } from '../ui/read-time.ts';
+import { Table, type Column } from '../ui/table.tsx';
 import { oneOf, useUrlState } from '../ui/url-state.ts';
 import { plainWord } from '../ui/words.ts';
 import { MessagesTable } from './table.tsx';
@@ -26,9 +34,21 @@ const FILTERS: readonly Filter[] = [
   { name: 'to', label: 'To' },
 ];
 
+/** The link history of a user names the client of each link. */
+const COLUMNS: readonly Column<LinkRowFragment & { readonly userId: string }>[] = [
+  ...LINK_COLUMNS.slice(0, 2),
+  {
+    head: 'Client',
+    class: 'c-3',
+    cell: ({ userId, clientId }) => clientId && <ClientLink {...{ userId, clientId }} />,
+  },
+  ...LINK_COLUMNS.slice(2),
+];
+
 export function StreamMessages({ stream }: { readonly stream: string }) {
   const { values, hrefWith } = useUrlState();
   const userId = stream.slice(0, stream.indexOf('/'));
+  const isLinks = stream === linkStream(userId);
   const kind = oneOf(values['kind']?.toUpperCase(), KINDS);
   const order: MessageOrder = values['order'] === 'oldest' ? 'OLDEST_FIRST' : 'NEWEST_FIRST';
   const variables = {
@@ -71,7 +91,11 @@ export function StreamMessages({ stream }: { readonly stream: string }) {
         about={`${plural(rows.length, 'message')} on this page.`}
         empty={<NoMessages />}
       >
-        <MessagesTable rows={rows} caption={`Messages of ${stream}`} />
+        {isLinks ? (
+          <Table caption={`Links of ${userId}`} columns={COLUMNS} rows={rows} keyOf={({ id }) => id} look="mid" />
+        ) : (
+          <MessagesTable rows={rows} caption={`Messages of ${stream}`} />
+        )}
       </List>
     </>
   );

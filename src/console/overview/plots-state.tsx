@@ -1,8 +1,8 @@
 /** The plots of the overview that show how things stood: waits, queues and links at the end of each step. */
 import { LinesPlot } from '../plot/lines.tsx';
 import type { PlotMark, PlotTime } from '../plot/plot.tsx';
-import { clock, duration, plural, whole } from '../ui/format.ts';
-import { lastOf, mostOf, pointsOf, totalOf, type Points, type SeriesItem } from './series.ts';
+import { clock, duration, whole } from '../ui/format.ts';
+import { lastOf, mostOf, pointsOf, totalOf, type Most, type Points, type SeriesItem } from './series.ts';
 
 export type PlotData = {
   readonly items: readonly SeriesItem[];
@@ -14,7 +14,7 @@ export function OldestWaitPlot({ items, time, marks }: PlotData) {
   const points = pointsOf(items, 'oldest_wait_seconds').map((value) => (value === null ? null : value * 1000));
   const most = mostOf(points);
   const summary = most
-    ? `The longest was ${duration(most.value)}, at ${timeText(most.at, time)}; now it is ${duration(lastOf(points) ?? 0)}.`
+    ? `The longest was ${duration(most.value)}, at ${timeText(most.at, time)}; the last was ${duration(lastOf(points) ?? 0)}.`
     : 'No caller waited at the end of any step.';
   return (
     <LinesPlot
@@ -23,6 +23,7 @@ export function OldestWaitPlot({ items, time, marks }: PlotData) {
       {...{ time, marks, summary }}
       lines={[{ name: 'oldest', look: 'strong', points }]}
       text={duration}
+      tickText={tickText}
       area
     />
   );
@@ -31,18 +32,23 @@ export function OldestWaitPlot({ items, time, marks }: PlotData) {
 export function QueuedPlot({ items, time, marks }: PlotData) {
   const points = pointsOf(items, 'commands_queued');
   const most = mostOf(points);
-  const summary = most
-    ? `The most was ${whole(most.value)}, at ${timeText(most.at, time)}; now ${whole(lastOf(points) ?? 0)}.`
-    : 'No command was queued for a link at the end of any step.';
+  const summary = most ? mostText(most, points, time) : 'No command was queued for a link at the end of any step.';
   return <CountPlot title="Queued" unit="commands" name="queued" {...{ points, time, marks, summary }} />;
+}
+
+export function InFlightPlot({ items, time, marks }: PlotData) {
+  const points = pointsOf(items, 'commands_in_flight');
+  const most = mostOf(points);
+  const summary = most ? mostText(most, points, time) : 'No command was in flight at the end of any step.';
+  return (
+    <CountPlot title="In flight" unit="sent and not ended" name="in flight" {...{ points, time, marks, summary }} />
+  );
 }
 
 export function ClientsPlot({ items, time, marks }: PlotData) {
   const points = totalOf(items, 'client_links');
   const most = mostOf(points);
-  const summary = most
-    ? `Now ${plural(lastOf(points) ?? 0, 'client')}; the most was ${whole(most.value)}, at ${timeText(most.at, time)}.`
-    : 'No client was connected at the end of any step.';
+  const summary = most ? mostText(most, points, time) : 'No client was connected at the end of any step.';
   return <CountPlot title="Clients" unit="connected" name="clients" {...{ points, time, marks, summary }} />;
 }
 
@@ -56,7 +62,16 @@ type CountProps = Omit<PlotData, 'items'> & {
 
 function CountPlot({ title, unit, name, points, time, marks, summary }: CountProps) {
   const lines = [{ name, look: 'strong', points }] as const;
-  return <LinesPlot {...{ title, unit, time, marks, summary, lines }} text={whole} area />;
+  return <LinesPlot {...{ title, unit, time, marks, summary, lines }} text={whole} isWhole area />;
+}
+
+function mostText(most: Most, points: Points, time: PlotTime): string {
+  return `The most was ${whole(most.value)}, at ${timeText(most.at, time)}; the last was ${whole(lastOf(points) ?? 0)}.`;
+}
+
+/** A duration on the axis, without the zeros of a fraction. */
+function tickText(ms: number): string {
+  return ms === 0 ? '0 s' : duration(ms).replace(/\.0+ s$/, ' s');
 }
 
 function timeText(slot: number, time: PlotTime): string {

@@ -9,7 +9,7 @@ import { amount, clock, duration, whole } from '../ui/format.ts';
 import { Loading } from '../ui/empty.tsx';
 import { CutNotice } from '../ui/notice.tsx';
 import { OUTCOME_ORDER, outcomeWord } from '../ui/status.tsx';
-import { ClientsPlot, OldestWaitPlot, QueuedPlot, type PlotData } from './plots-state.tsx';
+import { ClientsPlot, InFlightPlot, OldestWaitPlot, QueuedPlot, type PlotData } from './plots-state.tsx';
 import { lastOf, mostOf, perMinute, pointsOf, sumOf, timeOf, within, type Points } from './series.ts';
 
 type Data = PlotData;
@@ -42,6 +42,7 @@ export function OverviewPlots({ series, span, isLoading }: PlotsProps) {
         <DispatchPlot {...data} />
         <OldestWaitPlot {...data} />
         <QueuedPlot {...data} />
+        <InFlightPlot {...data} />
         <ClientsPlot {...data} />
       </div>
     </section>
@@ -88,7 +89,7 @@ function DurationPlot({ items, time, marks }: Data) {
   const summary =
     last[0] === null || last[1] === null || !most
       ? 'No command ended in this window.'
-      : `Lately p50 was ${duration(last[0] ?? 0)} and p99 ${duration(last[1] ?? 0)}. The highest p99 was ${duration(most.value)}, at ${timeText(most.at, time)}.`;
+      : `The last p50 was ${duration(last[0] ?? 0)}, the last p99 ${duration(last[1] ?? 0)}. The highest p99 was ${duration(most.value)}, at ${timeText(most.at, time)}.`;
   return (
     <LinesPlot
       title="Admission to end"

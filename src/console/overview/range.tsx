@@ -104,10 +104,10 @@ export function RangeBar() {
         <button class="btn btn-s" type="button" onClick={open} aria-keyshortcuts="z">
           Choose a span…
         </button>
+        {asking && (
+          <SpanDialog shown={span ?? latest(chosen.seconds)} onChoose={choose} onClose={() => setAsking(false)} />
+        )}
       </div>
-      {asking && (
-        <SpanDialog shown={span ?? latest(chosen.seconds)} onChoose={choose} onClose={() => setAsking(false)} />
-      )}
     </>
   );
 }

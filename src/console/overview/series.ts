@@ -8,7 +8,7 @@ export type Points = readonly (number | null)[];
 
 export const SERIES_NAMES = [
   ...['commands_ended', 'commands_admitted', 'command_p50', 'command_p99', 'dispatch_p99'],
-  ...['oldest_wait_seconds', 'commands_queued', 'client_links'],
+  ...['oldest_wait_seconds', 'commands_queued', 'commands_in_flight', 'client_links'],
 ];
 
 /** The steps of each series that lie in the span, in part at least; none if the series have none of it. */
@@ -55,9 +55,11 @@ export function lastOf(points: Points): number | null {
   return points.findLast((value) => value !== null) ?? null;
 }
 
-/** The largest known value and its index; null if none is known. */
-export function mostOf(points: Points): { readonly value: number; readonly at: number } | null {
-  let most: { readonly value: number; readonly at: number } | null = null;
+export type Most = { readonly value: number; readonly at: number };
+
+/** The largest known value and its index; null if none is above 0. */
+export function mostOf(points: Points): Most | null {
+  let most: Most | null = null;
   points.forEach((value, at) => {
     if (value !== null && value > (most?.value ?? 0)) most = { value, at };
   });

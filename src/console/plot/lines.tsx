@@ -1,8 +1,8 @@
-/** A plot of lines: `strong` for the main one, `quiet` for its companion, `recorded` for values as last recorded. */
+/** A plot of lines: `strong` for the main one, `quiet` for its companion. */
 import { linearScale, linePath, logScale } from './scale.ts';
 import { Plot, type PlotColumn, type PlotMark, type PlotTime } from './plot.tsx';
 
-export type Line = PlotColumn & { readonly look: 'strong' | 'quiet' | 'recorded' };
+export type Line = PlotColumn & { readonly look: 'strong' | 'quiet' };
 
 type LinesProps = {
   readonly title: string;
@@ -13,22 +13,24 @@ type LinesProps = {
   readonly tickText?: (value: number) => string;
   readonly summary: string;
   readonly log?: boolean;
-  readonly stepped?: boolean;
+  /** Whether the values are counts, so that the axis has no fractions. */
+  readonly isWhole?: boolean;
   /** Whether the area below the first line is filled. */
   readonly area?: boolean;
   readonly marks?: readonly PlotMark[];
-  readonly bound?: { readonly value: number; readonly text: string };
 };
 
-const LOOKS = { strong: 'ln ln-1', quiet: 'ln ln-2', recorded: 'ln ln-2 ln-rec' };
+const LOOKS = { strong: 'ln ln-1', quiet: 'ln ln-2' };
 
-export function LinesPlot({ lines, log = false, stepped = false, area = false, ...plot }: LinesProps) {
+export function LinesPlot({ lines, log = false, isWhole = false, area = false, ...plot }: LinesProps) {
   const values = lines.flatMap(({ points }) => points.filter((point) => point !== null));
   const above = values.filter((value) => value > 0);
   const scale =
-    log && above.length > 0 ? logScale(Math.min(...above), Math.max(...above)) : linearScale(Math.max(1, ...values));
+    log && above.length > 0
+      ? logScale(Math.min(...above), Math.max(...above))
+      : linearScale(Math.max(1, ...values), isWhole);
   const [first] = lines;
-  const ground = first && area ? groundPath(linePath(first.points, scale.y, stepped)) : null;
+  const ground = first && area ? groundPath(linePath(first.points, scale.y)) : null;
   return (
     <Plot
       {...plot}
@@ -45,7 +47,7 @@ export function LinesPlot({ lines, log = false, stepped = false, area = false, .
     >
       {ground && <path class="ln-a" d={ground} />}
       {lines.map(({ name, look, points }) => (
-        <path key={name} class={LOOKS[look]} d={linePath(points, scale.y, stepped)} />
+        <path key={name} class={LOOKS[look]} d={linePath(points, scale.y)} />
       ))}
     </Plot>
   );
@@ -58,7 +60,7 @@ function groundPath(line: string): string {
     .filter((part) => part !== '')
     .map((part) => {
       const numbers = part.match(/[\d.]+/g) ?? [];
-      const xs = [...part.matchAll(/(?:^|[LH])([\d.]+)/g)].map((match) => match[1] ?? '0');
+      const xs = [...part.matchAll(/(?:^|L)([\d.]+)/g)].map((match) => match[1] ?? '0');
       return `M${numbers[0] ?? 0} 100L${part}V100H${xs[0] ?? 0}Z`;
     })
     .join('');

@@ -27,7 +27,6 @@ type PlotProps = {
   readonly keys: readonly ComponentChildren[];
   readonly columns: readonly PlotColumn[];
   readonly marks?: readonly PlotMark[];
-  readonly bound?: { readonly value: number; readonly text: string };
   /** What the plot shows, in a sentence. */
   readonly summary: string;
   /** The shapes of the plot, with coordinates in percent of its width and height. */
@@ -36,9 +35,11 @@ type PlotProps = {
 
 /** How many rows the table shows; they are the latest ones. */
 const TABLE_ROWS = 12;
+/** The axis shows seconds below this length, in milliseconds. */
+const SECONDS_BELOW_MS = 600_000;
 
 export function Plot(props: PlotProps) {
-  const { title, unit, time, scale, text, tickText, keys, columns, marks = [], bound, summary, children } = props;
+  const { title, unit, time, scale, text, tickText, keys, columns, marks = [], summary, children } = props;
   const id = useId();
   const { choose } = useSpan();
   const slot = crosshair.value === null ? null : Math.round(crosshair.value * time.slots - 0.5);
@@ -64,9 +65,6 @@ export function Plot(props: PlotProps) {
           <Grid key={tick} y={round(scale.y(tick))} label={(tickText ?? text)(tick)} isZero={at === 0} />
         ))}
         <TimeAxis time={time} />
-        {bound && bound.value <= (scale.ticks.at(-1) ?? 0) && (
-          <Bound y={round(scale.y(bound.value))} text={bound.text} />
-        )}
         {marks.map((mark) => (
           <MarkLine key={`${mark.text} ${mark.at}`} mark={mark} time={time} />
         ))}
@@ -117,7 +115,9 @@ function Grid({ y, label, isZero }: { readonly y: number; readonly label: string
   );
 }
 
+/** The time of day, with seconds where a plot spans little time. */
 function TimeAxis({ time }: { readonly time: PlotTime }) {
+  const chars = time.slots * time.stepMs < SECONDS_BELOW_MS ? 8 : 5;
   return (
     <>
       {[0, 25, 50, 75, 100].map((x) => (
@@ -128,20 +128,9 @@ function TimeAxis({ time }: { readonly time: PlotTime }) {
           dy="16"
           {...(x === 100 ? { class: 'last' } : x > 0 && { 'text-anchor': 'middle' })}
         >
-          {clock(isoOf(time.from + (x / 100) * time.slots * time.stepMs)).slice(0, 5)}
+          {clock(isoOf(time.from + (x / 100) * time.slots * time.stepMs)).slice(0, chars)}
         </text>
       ))}
-    </>
-  );
-}
-
-function Bound({ y, text }: { readonly y: number; readonly text: string }) {
-  return (
-    <>
-      <line class="bound-l" x1="0" x2="100%" y1={`${y}%`} y2={`${y}%`} />
-      <text class="bound-t" x="0" y={`${y}%`} dy="-4">
-        {text}
-      </text>
     </>
   );
 }

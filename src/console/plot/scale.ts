@@ -6,9 +6,10 @@ export type Scale = {
   readonly ticks: readonly number[];
 };
 
-/** From 0 to a round number that is at least `most`, in 3 to 5 steps. */
-export function linearScale(most: number): Scale {
-  const step = roundStep(Math.max(most, 1e-9) / 4);
+/** From 0 to a round number that is at least `most`, in at most 5 steps. With `isWhole`, each step is a whole number. */
+export function linearScale(most: number, isWhole = false): Scale {
+  const rough = Math.max(most, 1e-9) / 4;
+  const step = isWhole ? Math.ceil(roundStep(rough)) : roundStep(rough);
   const steps = Math.max(1, Math.ceil(most / step - 1e-9));
   const top = step * steps;
   return { y: (value) => 100 - (value / top) * 100, ticks: Array.from({ length: steps + 1 }, (_, at) => at * step) };
@@ -30,7 +31,7 @@ export function logScale(least: number, most: number): Scale {
 }
 
 /** The path through the known points, with a gap where a point is unknown. `x` and `y` are in percent. */
-export function linePath(points: readonly (number | null)[], y: Scale['y'], stepped = false): string {
+export function linePath(points: readonly (number | null)[], y: Scale['y']): string {
   let path = '';
   let previous: number | null = null;
   points.forEach((value, at) => {
@@ -38,7 +39,7 @@ export function linePath(points: readonly (number | null)[], y: Scale['y'], step
       const x = xOf(at, points.length);
       const height = round(y(value));
       if (previous === null) path += `M${x} ${height}`;
-      else path += stepped ? `H${x}V${height}` : `L${x} ${height}`;
+      else path += `L${x} ${height}`;
     }
     previous = value;
   });

@@ -1,5 +1,5 @@
 /** Shows the whole console: the frame around the page of the current URL, or the form that asks for a token. */
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { LocationProvider, useLocation } from 'preact-iso';
 import { CONSOLE_PATH, pagePath } from '../base.ts';
 import { SignInAgain, SignInPage } from '../session/sign-in.tsx';
@@ -15,7 +15,7 @@ import { Routes } from './routes.tsx';
 import { Top } from './top.tsx';
 
 export function App() {
-  useEffect(listenForKeys, []);
+  useLayoutEffect(listenForKeys, []);
   // The page of a tab that was signed in before stays mounted behind the form, so that no input or filter is lost.
   const [wasSignedIn, setWasSignedIn] = useState(signedOut.value === null);
   const out = signedOut.value;

@@ -1,6 +1,6 @@
 /** Handles keyboard shortcuts. They are off while the user types, and while a dialog is open. */
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /** Runs a shortcut. Returns false when the key has no effect now, so that the browser handles it. */
 export type KeyAct = () => boolean | void;
@@ -40,7 +40,8 @@ let prefixAt = -Infinity;
 export function useKeys(map: KeyMap): void {
   const current = useRef(map);
   current.current = map;
-  useEffect(() => {
+  // Before the browser paints, so that a key works as soon as the component is seen.
+  useLayoutEffect(() => {
     const read = (): KeyMap => current.current;
     maps.add(read);
     return () => void maps.delete(read);

@@ -2,7 +2,7 @@
  * Keeps the rows of a list up to date with live changes. Known rows change in place; new rows wait until the user shows
  * them.
  */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { whole } from './format.ts';
 import { Icon } from './icon.tsx';
 import { PAGE_SIZE } from './page-size.ts';
@@ -50,7 +50,8 @@ export function useLiveRows<Row>(
   const gathered = useRef(gathering<Row>());
   const known = useMemo(() => new Set(read.map(keyOf)), [read]);
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
-  useEffect(() => {
+  // At once, so that no change that arrives after this answer is dropped.
+  useLayoutEffect(() => {
     gathered.current = gathering();
     setShown(nothing());
   }, [read]);

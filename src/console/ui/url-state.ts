@@ -27,7 +27,7 @@ export function useUrlState(): UrlState {
       else members.set(name, value);
     }
     const text = members.toString();
-    return text === '' ? withSlash(path) : `${path}?${text}`;
+    return text === '' ? withSlash(path) : `${withSlash(path)}?${text}`;
   };
   return { values: query, hrefWith, change: (changes) => route(hrefWith(changes)) };
 }

@@ -73,6 +73,10 @@ export function plainWord(name: string): string {
 
 /** `USER_OWNED` as `User owned`. */
 export function capitalWord(name: string): string {
-  const word = plainWord(name);
-  return word.charAt(0).toUpperCase() + word.slice(1);
+  return sentenceCase(plainWord(name));
+}
+
+/** The text with a capital at its beginning. */
+export function sentenceCase(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,4 +1,4 @@
-/** The configured tokens of administrators, and their names. */
+/** Parses the configured tokens of administrators, which may have names. It does not compare or verify tokens. */
 
 /**
  * The configured token of an administrator. `name` appears in logs and in the principal; null: the token has no name.

@@ -9,8 +9,8 @@ import type { Connection } from './connection.ts';
 import { ANY_CONNECTION } from './filter.ts';
 
 /**
- * Each turn reads one page of at most SCAN_BUDGET rows: 50,000 connections are checked within the 15 s between stale
- * and dead.
+ * How often a page of at most SCAN_BUDGET rows is checked, in milliseconds. So 50,000 connections are checked within the
+ * 15 s in which a stale connection is not yet dead.
  */
 const TURN_MS = 2_500;
 

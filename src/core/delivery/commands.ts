@@ -189,23 +189,23 @@ export interface CommandStore {
   /** How long after its end a command's id is known, in milliseconds. Within this window no id runs twice. */
   readonly windowMs: number;
   admit(request: AdmitRequest): MaybePromise<AdmitResult>;
-  /** What `admit` would answer now, by the same rules. Writes and reserves nothing. */
+  /** Returns what `admit` would answer now, by the same rules. Writes and reserves nothing. */
   preview(question: AdmitQuestion): MaybePromise<AdmitPreview>;
   /**
-   * The write-ahead mark: committed before the socket write begins, at most once per command. A node that got no answer
+   * Marks the command as dispatched, before the write to the socket begins and at most once per command. A node that got no answer
    * asks again with the same `attempt`, a text that is unique among the attempts of the binding's link. While the mark
    * is of that attempt, the answer is the same.
    */
   dispatch(key: CommandKey, binding: Binding, attempt?: string): MaybePromise<DispatchResult>;
   /**
-   * An acknowledgement, or progress (which also acknowledges; at most one row a second is kept). Only reports of the
-   * bound instance count.
+   * Records an acknowledgement or progress that a client reported. Progress also acknowledges the command; history keeps
+   * at most one row of it a second. Reports of other instances than the bound one change nothing.
    */
   report(key: CommandKey, report: Report): MaybePromise<ReportResult>;
   /**
-   * An end that a client reported. Replies to the waiters never precede the record. In the same act the deduplicator
-   * counts the end under `endMessageId`. Its verdict changes only the counters, because a record outlives a
-   * deduplication mark.
+   * Records an end that a client reported. Replies to the waiters never precede the record. In the same act the
+   * deduplicator counts the end under `endMessageId`. Its verdict changes only the counters, because a record outlives
+   * a deduplication mark.
    */
   finish(key: CommandKey, end: End): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): MaybePromise<SettleResult>;

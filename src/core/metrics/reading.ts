@@ -6,7 +6,7 @@ import type { COARSE, FINE } from './slots.ts';
  * `slotMs` milliseconds. Both times are multiples of `slotMs`.
  */
 export type ReadingQuery = {
-  /** Of counters, histograms and sampled gauges. */
+  /** The names of the counters, histograms and sampled gauges to read. */
   readonly names: readonly string[];
   readonly from: number;
   readonly slotMs: (typeof FINE | typeof COARSE)['slotMs'];

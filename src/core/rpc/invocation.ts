@@ -1,3 +1,4 @@
+/** Makes the answer of an invocation that was admitted, or attached to a known command. */
 import type { Invocation } from '../core.ts';
 import { isTerminal, type Command } from '../delivery/command.ts';
 import type { JsonText } from '../json.ts';

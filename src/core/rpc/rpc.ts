@@ -1,3 +1,4 @@
+/** Puts together the API of calls. */
 import type { Rpc } from '../core.ts';
 import type { CommandKey } from '../ids.ts';
 import { promised } from '../maybe-promise.ts';

@@ -1,3 +1,4 @@
+/** Tells a caller the stages that its command reaches. */
 import type { Cancel } from '../clock.ts';
 import type { OnStage } from '../core.ts';
 import { isTerminal, type Command } from '../delivery/command.ts';

@@ -12,6 +12,8 @@ export type World = {
   call(): { readonly requester: Principal; readonly request: InvokeRequest };
   /** Invokes, and resolves as soon as it is known whether the relay admits the command. */
   invoke(requester: Principal, request: InvokeRequest): Promise<Invocation | { readonly kind: 'waiting' }>;
+  /** Closes the links of all clients. */
+  leave(): Promise<void>;
 };
 
 export type SeededRandom = {
@@ -97,6 +99,11 @@ function createWorld({ core, clock }: Pick<TestCore, 'core' | 'clock'>, { next, 
     invoke,
     async act() {
       await pick(acts)();
+      await settle();
+    },
+    async leave() {
+      for (const client of clients.values()) await client.session.closed('client_closed');
+      clients.clear();
       await settle();
     },
   };

@@ -1,4 +1,4 @@
--- How the cleanup after nodes that are gone works, and what each beat of a node removes.
+-- Cleans up after nodes that are gone, and removes expired state with each heartbeat of a node that lives.
 -- needs: lib-commands, lib-connections-ends, lib-ended, lib-history, lib-waiters
 
 -- How long the epoch of a node that is gone is kept, ms. A process that slept longer finds no row.

@@ -17,7 +17,8 @@ export type MailboxOptions = {
   /** The stream. */
   readonly key: string;
   /**
-   * Called with one row after another, in the order posted, each once. A row for which it rejects is delivered again.
+   * Called with one row at a time, in the order in which the rows were posted. If it rejects, the same row is delivered
+   * again; a row that it took is not.
    */
   readonly take: (row: RawRow) => Promise<void>;
 };

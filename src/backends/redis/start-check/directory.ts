@@ -7,7 +7,7 @@ import { rootOf } from '../keys.ts';
 import type { Store } from '../store/store.ts';
 
 const MARKER = '.callboard-directory';
-/** The characters of a UUID. */
+/** The length of a UUID as text. */
 const ID_CHARS = 36;
 
 /**

@@ -1,0 +1,82 @@
+/** Every span that begins ends, and only once, whatever becomes of its command. */
+import { expect, it } from 'vitest';
+import { compilePolicy } from '../../src/core/auth/rules.ts';
+import { readTraceparent } from '../../src/core/trace-context.ts';
+import type { Span, Tracing } from '../../src/core/tracing.ts';
+import { settle } from '../kit/clock.ts';
+import { admin } from '../kit/core.ts';
+import { numRuns } from '../kit/topology.ts';
+import { openCore } from '../kit/topology-core.ts';
+import { seeded } from './kit/random-calls.ts';
+
+const RUNS = numRuns(60);
+const STEPS = 40;
+/** Longer than any budget of a call. */
+const ALL_OVER_MS = 60_000;
+
+/** How spans of all runs must have ended at least once. Otherwise the runs prove too little. */
+const ENDS = [
+  ...['server completed', 'server pending', 'server expired', 'server outcome_unknown', 'server cancelled'],
+  ...['server not_connected', 'server policy_denied', 'server command_conflict', 'server draining'],
+  ...['client completed', 'client outcome_unknown', 'client link_closed', 'internal outcome_unknown'],
+];
+
+it(`ends in ${RUNS} runs of random calls, refusals, replacements, lost links and drains`, async () => {
+  const ends = new Set<string>();
+  for (let seed = 1; seed <= RUNS; seed++) for (const end of await endsOf(seed)) ends.add(end);
+  expect([...ends]).toEqual(expect.arrayContaining(ENDS));
+}, 120_000);
+
+/** Runs random acts until everything is over, and checks the spans. Returns how they ended. */
+async function endsOf(seed: number): Promise<ReadonlySet<string>> {
+  const random = seeded(seed);
+  const spans = new CountedSpans();
+  const policy = compilePolicy({
+    rules: [{ name: 'no-close', effect: 'deny', actions: ['forbidden'], clientTypes: ['browser'] }],
+    scopes: [],
+    userCapacity: null,
+  });
+  await using relay = await openCore({ policy, tracing: spans });
+  const world = random.world(relay);
+  for (let step = 0; step < STEPS; step++) {
+    await world.act();
+    const { requester, request } = world.call();
+    const key = { userId: request.userId, clientId: request.clientId, commandId: request.commandId ?? 'c1' };
+    if (random.next() < 0.2) await relay.core.rpc.cancel(admin, key, null).catch(() => {});
+    if (random.next() < 0.2) relay.core.rpc.await(requester, { ...key, withinMs: 5_000 }).catch(() => {});
+    await settle();
+  }
+  if (random.next() < 0.5) await relay.core.close();
+  await world.leave();
+  await relay.clock.advance(ALL_OVER_MS);
+  await settle();
+  expect(spans.begun, `seed ${seed}`).toBeGreaterThan(0);
+  expect({ open: [...spans.open], twice: spans.endedTwice }, `seed ${seed}`).toEqual({ open: [], twice: [] });
+  return spans.ends;
+}
+
+/** Records every span, and how it ended. */
+class CountedSpans implements Tracing {
+  readonly namesUsers = false;
+  readonly open = new Set<string>();
+  readonly endedTwice: string[] = [];
+  readonly ends = new Set<string>();
+  begun = 0;
+
+  start(...[kind, name]: Parameters<Tracing['start']>): Span {
+    const id = (++this.begun).toString(16).padStart(16, '0');
+    const called = `${kind} ${name} ${id}`;
+    this.open.add(called);
+    return {
+      recorded: true,
+      declined: false,
+      context: readTraceparent(`00-${id}${id}-${id}-01`, null),
+      event() {},
+      link() {},
+      end: ({ attributes }) => {
+        if (!this.open.delete(called)) this.endedTwice.push(called);
+        this.ends.add(`${kind} ${String(attributes['rpc.status_code'] ?? attributes['error.type'])}`);
+      },
+    };
+  }
+}
