@@ -1,11 +1,13 @@
 // `npm run release`: makes the files of a release in release/: both tarballs, a software bill of materials for each, and
 // their checksums. It publishes nothing. `--rehearse` leaves out what a finished release needs: a clean checkout, a
 // dated section of CHANGELOG.md, and the whole test run.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -59,18 +61,35 @@ function checkContent(tarball, required) {
 }
 
 /** Installs a tarball into an empty folder, runs a command in it, and writes the bill of materials of what is installed. */
-function tryInstalled(tarball, name, check) {
+async function tryInstalled(tarball, name, check) {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-release-'));
   const inFolder = { cwd: folder, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 };
   try {
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: `${name}-installed`, version, type: 'module' }));
     execFileSync('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', join(OUT, tarball)], inFolder);
-    check(folder);
+    await check(folder);
     const bill = execFileSync('npm', ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application'], inFolder);
     writeFileSync(join(OUT, `${name}.cdx.json`), withoutFolder(bill, folder));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Starts the installed relay, loads its pages, and stops it. */
+async function tryServing(command) {
+  const relay = spawn(command, ['serve', '--port', '0', '--json'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const ended = once(relay, 'exit');
+  const lines = once(createInterface({ input: relay.stdout }), 'line');
+  const [line] = await Promise.race([lines, ended]);
+  if (typeof line !== 'string') fail(`the installed relay ended with ${line} before it listened`);
+  const { url } = JSON.parse(line);
+  for (const path of ['/readyz', '/clients/runtime.js', '/console/']) {
+    const { status } = await fetch(url + path);
+    if (status !== 200) fail(`the installed relay answers ${path} with ${status}`);
+  }
+  relay.kill('SIGTERM');
+  const [code] = await ended;
+  if (code !== 0) fail(`the installed relay ended with ${code}`);
 }
 
 /** The bill of materials names the tarball by its path on this machine; only the file name is useful elsewhere. */
@@ -105,11 +124,13 @@ if (!existsSync(join(ROOT, 'dist-client'))) fail('the build made no dist-client'
 const client = pack('./dist-client');
 checkContent(relay, ['LICENSE', 'README.md', 'CHANGELOG.md', 'PROTOCOL.md', 'schema.graphql', 'dist/bin.js']);
 checkContent(client, ['LICENSE', 'README.md', 'package.json']);
-tryInstalled(relay, 'callboard', (folder) => {
-  const printed = execFileSync(join(folder, 'node_modules/.bin/callboard'), ['--version'], { encoding: 'utf8' }).trim();
+await tryInstalled(relay, 'callboard', async (folder) => {
+  const command = join(folder, 'node_modules/.bin/callboard');
+  const printed = execFileSync(command, ['--version'], { encoding: 'utf8' }).trim();
   if (printed !== version) fail(`the installed command says ${printed}, and package.json ${version}`);
+  await tryServing(command);
 });
-tryInstalled(client, 'callboard-client', (folder) => {
+await tryInstalled(client, 'callboard-client', (folder) => {
   const program =
     "await Promise.all(['runtime', 'caller', 'host', 'site', 'admin'].map((l) => import(`callboard-client/${l}`)))";
   execFileSync(process.execPath, ['--input-type=module', '-e', program], { cwd: folder });

@@ -28,7 +28,7 @@ const NEEDS: readonly Need[] = [
 
 const ROOT = join(import.meta.dirname, '..');
 const REPORT = join(ROOT, '.cache', 'test-report.json');
-/** The file from which scripts read the counts. */
+/** The path of the file from which scripts read the counts. */
 const COUNT = join(ROOT, '.cache', 'test-count.txt');
 
 const write = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -60,7 +60,7 @@ function install(missing: readonly Need[]): void {
 
 type Suite = { readonly status: string; readonly assertionResults: readonly { readonly status: string }[] };
 
-/** A file that could not be loaded counts as one failed test. */
+/** Counts the tests that passed and failed. A file that could not be loaded counts as one failed test. */
 function count(suites: readonly Suite[]): { readonly passed: number; readonly failed: number } {
   const of = (status: string): number =>
     suites.flatMap(({ assertionResults }) => assertionResults).filter((test) => test.status === status).length;

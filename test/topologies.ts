@@ -1,4 +1,4 @@
-/** The topologies in which tests run: direct, and shared with one or two relays. */
+/** Lists the topologies in which tests run (direct, and shared with one or two relays), and which tests run in each. */
 
 /**
  * `direct`: one relay over memory. `shared-one`: one relay over Redis. `shared-two`: two relays over one Redis, of
@@ -11,7 +11,7 @@ const ALL: readonly Topology[] = ['direct', 'shared-one', 'shared-two'];
 const chosen = process.env['CALLBOARD_TEST_TOPOLOGY']?.split(',') ?? ALL;
 export const TOPOLOGIES = ALL.filter((topology) => chosen.includes(topology));
 
-/** The tests of the interfaces. They open relays in the topology of the run. */
+/** The tests of the interfaces, which open relays in the topology of the run. */
 export const INTEGRATION: readonly string[] = [
   ...['test/relay', 'test/gateway', 'test/graphql', 'test/rest', 'test/http', 'test/browser'].map(
     (folder) => `${folder}/*.test.ts`,
@@ -30,7 +30,7 @@ export const ONE_RELAY: readonly string[] = [
   ...['test/http/health.test.ts', 'test/clients/with-relay.test.ts', 'test/clients/leaving-with-relay.test.ts'],
 ];
 
-/** Tests that run in direct mode only. */
+/** The tests that run in direct mode only. */
 export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
   {
     files: ['test/browser/console-pages.test.ts'],

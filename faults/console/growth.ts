@@ -1,4 +1,6 @@
-/** Measures how much a series of samples grows, by the line that fits it best. */
+/** Measures how much a series of samples grows. */
+
+/** Returns how much the line that fits best (least squares) rises from the first sample to the last. */
 export function growth(samples: readonly number[]): number {
   const middle = (samples.length - 1) / 2;
   const mean = samples.reduce((sum, value) => sum + value, 0) / samples.length;

@@ -1,8 +1,6 @@
-/**
- * Returns a generator of random numbers from 0 (included) to 1 (excluded). The same seed gives the same numbers
- * (mulberry32).
- */
-/** Random numbers from 0 (included) to 1 (excluded), the same for the same seed (mulberry32). */
+/** Draws random numbers from a seed, so that a run can be repeated. */
+
+/** Returns a generator of random numbers from 0 (included) to 1 (excluded). The same seed gives the same numbers. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,4 +1,5 @@
 /** Lists the fault runs that `npm run faults -- --gate` makes before a release. */
+
 /** One run of one plan before a release. */
 export type ReleaseRun = {
   readonly plan: string;

@@ -15,7 +15,7 @@ const IMPORT =
   /^\s*(?:import|export)\b[^'"`;]*?from\s*['"]([^'"]+)['"]|^\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm;
 
 /**
- * Every file of any kind below src, or below another folder of the project, as a path with slashes. Leaves out
+ * Returns the paths, with slashes, of all files below src or below another folder of the project. Leaves out
  * node_modules and caches.
  */
 export function listSource(folder = 'src'): readonly string[] {
@@ -49,7 +49,7 @@ export function importsOf(path: string, text: string): Omit<SourceFile, 'path'> 
   };
 }
 
-/** The files of one cycle, or null when there is none. */
+/** Returns the files of one import cycle, or null when there is none. */
 export function findCycle(files: readonly SourceFile[]): readonly string[] | null {
   const edges = new Map(files.map(({ path, own }) => [path, own]));
   const done = new Set<string>();

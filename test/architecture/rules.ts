@@ -51,8 +51,8 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     of: 'demo/',
     may: ['callboard.ts', 'config.ts', 'clients/', 'http/token.ts', 'http/sign-in.ts', 'platform/', 'core/log.ts'],
   },
-  // The console's build shares a setting with that of the clients, and its pages share the parsers of JSON and of event
-  // streams.
+  // The build of the console shares a setting with the build of the client libraries, and the console's pages share
+  // their parsers of JSON and of event streams.
   {
     of: 'console/',
     may: ['generated/console.ts', 'clients/site/sse.ts', 'protocol/json-scan.ts', 'clients/build.ts'],
@@ -154,7 +154,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   { of: 'bin.ts', may: ['node-version.ts', 'cli/'] },
 ];
 
-/** Which rooms of core a room may import. Every room may import `auth` and the files at core's root. */
+/** The rooms of core that each room may import. Every room may also import `auth` and the files at core's root. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   auth: [],
   connections: ['shares'],
@@ -186,7 +186,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
     ring: 'backends/redis/',
     besides: [
       ...['backend', 'client', 'clock', 'keys', 'open', 'parts', 'replies', 'target', 'types'],
-      // These are folders.
+      // These names are folders.
       ...['bus', 'program', 'spill', 'start-check', 'store', ...PORTS],
     ],
   },
@@ -200,7 +200,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   { ring: 'rest/operations/', besides: ['completeness'] },
 ];
 
-/** Undefined when the name belongs to a room or to the ring. */
+/** Returns a file name that belongs neither to a room nor to the ring; undefined when the name is allowed. */
 export function strangeName(path: string): string | undefined {
   const row = NAMES.find(({ ring }) => path.startsWith(ring));
   if (!row) return undefined;
@@ -211,7 +211,7 @@ export function strangeName(path: string): string | undefined {
     : path;
 }
 
-/** Why a file may not import another; undefined when it may. */
+/** Returns why a file may not import another; undefined when it may. */
 export function refusalOf(from: string, to: string): string | undefined {
   const ring = RINGS.find(({ of }) => from.startsWith(of));
   if (!ring) return `${from} belongs to no ring`;

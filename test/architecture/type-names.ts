@@ -21,14 +21,14 @@ export const SHARED_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Folders that are not checked. `backends/redis` exports no type to the rest of src, and uses Redis's own words: reply,
- * member, program.
+ * The folders that are not checked. `backends/redis` exports no type to the rest of src, and uses Redis's own words:
+ * reply, member, program.
  */
 const LEFT_OUT = ['generated/', 'backends/redis/'];
 
 const EXPORTED_TYPE = /^export (?:declare |abstract )*(?:type|interface|class|enum) (\w+)/gm;
 
-/** Each name that more than one file exports as a type, with the files. */
+/** Returns each name that more than one file exports as a type, with the files. */
 export function sharedTypeNames(files: readonly SourceFile[]): ReadonlyMap<string, readonly string[]> {
   const places = new Map<string, string[]>();
   for (const { path, text } of files.filter(({ path: at }) => !LEFT_OUT.some((folder) => at.startsWith(folder)))) {

@@ -1,4 +1,4 @@
-/** Events of commands over both backends: who gets them, and what they cost without a subscriber. */
+/** Tests events of commands over both backends: who gets them, and what they cost without a subscriber. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMemoryBus } from '../../src/backends/memory/bus.ts';
 import type { Bus } from '../../src/core/bus.ts';
@@ -23,11 +23,11 @@ const crypto = createCrypto('test');
 type Node = {
   readonly events: CommandEvents;
   readonly published: string[];
-  /** How many announcements of other nodes have arrived. */
+  /** Returns how many announcements of other nodes have arrived. */
   readonly announcements: () => number;
 };
 
-/** A node over this bus that records the topics of what it publishes. */
+/** Opens a node over this bus that records the topics of what it publishes. */
 function nodeOn(bus: Bus, { nodeId, clock, shared }: { nodeId: string; clock: FakeClock; shared: boolean }): Node {
   const published: string[] = [];
   let announcements = 0;

@@ -1,4 +1,4 @@
-/** Deduplication marks in memory: shares of users, eviction and memory use. */
+/** Tests the memory backend's record of ingested message ids: limits for each user, eviction and memory use. */
 import { describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import { createMemoryDedup } from '../../src/backends/memory/dedup.ts';

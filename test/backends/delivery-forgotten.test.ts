@@ -1,4 +1,4 @@
-/** Listings of the memory backend after ended commands were dropped early. */
+/** Tests listings of the memory backend after ended commands were dropped early. */
 import { expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { ANY_COMMAND } from '../../src/core/delivery/inspector.ts';

@@ -1,4 +1,4 @@
-/** The index of items by the time at which they are due. */
+/** Tests the index of items by the time at which they are due. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DueIndex, DueItem } from '../../src/backends/memory/due.ts';

@@ -1,4 +1,6 @@
-/** What the memory backend drops first of ended commands: results, records and marks, by the shares of users. */
+/**
+ * Tests what the memory backend drops first of ended commands (results, records or marks), by the limits of each user.
+ */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';

@@ -1,4 +1,4 @@
-/** The bounds on bytes of the history in memory, in all and for each user. */
+/** Tests the bounds on bytes of the history in memory, in all and for each user. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMemoryHistory } from '../../src/backends/memory/history.ts';

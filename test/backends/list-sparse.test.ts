@@ -1,4 +1,4 @@
-/** A list from whose middle items are removed. */
+/** Tests a linked list that supports removal from its middle. */
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { SparseQueue } from '../../src/backends/memory/list-sparse.ts';

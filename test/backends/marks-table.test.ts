@@ -1,4 +1,7 @@
-/** The table of marks: a hash table in typed arrays, of at most 60 bytes per mark. */
+/**
+ * Tests the table of ended commands whose records were dropped: a hash table in typed arrays, of at most 60 bytes per
+ * row.
+ */
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';

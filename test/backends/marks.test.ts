@@ -1,4 +1,4 @@
-/** Marks of ended commands in memory: how long they are kept, and whose they are. */
+/** Tests what the memory backend keeps of an ended command whose record was dropped: how long, and for which user. */
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CommandMarks } from '../../src/backends/memory/commands-marks.ts';

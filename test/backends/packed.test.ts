@@ -1,4 +1,4 @@
-/** Packed records of ended commands: nothing is lost by packing. */
+/** Tests packed records of ended commands: nothing is lost by packing. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PackedCommand } from '../../src/backends/memory/commands-packed.ts';
@@ -7,7 +7,7 @@ import type { Command } from '../../src/core/delivery/command.ts';
 const AT = Date.UTC(2026, 0, 1);
 const BINDING = { nodeId: 'n1', instanceId: 'i1', epoch: 1 };
 
-/** A command that its client ended with a result; `over` overrides members. */
+/** Returns a command that its client ended with a result. `over` replaces members. */
 function ended(over: Partial<Command> = {}): Command {
   const terminalAt = over.terminalAt ?? AT + 30;
   return {
@@ -59,7 +59,7 @@ function unpacked(command: Command): Command | null {
   return PackedCommand.of(command, BINDING)?.unpack({ userId, clientId, commandId, trace }) ?? null;
 }
 
-/** Another possible value for each member. */
+/** A second possible value of each member of a command, which differs from the first one. */
 const OTHERS: Partial<Command> = {
   namedInstanceId: 'i1',
   stage: 'acknowledged',

@@ -1,4 +1,4 @@
-/** The share of params that wait for their dispatch. */
+/** Tests the limit of one user's params that wait for their dispatch (a share). */
 import { describe, expect, it } from 'vitest';
 import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
@@ -19,7 +19,7 @@ function stage(guarantee: number, total: number): Stage {
   return { backend: createMemoryBackend({ clock, log: silentLog, sha256, shares }), shares, clock };
 }
 
-/** A text of exactly this many bytes. */
+/** Returns params of exactly this many bytes. */
 function params(bytes: number): JsonText {
   return toJson('x'.repeat(bytes - 2)) ?? ('' as JsonText);
 }

@@ -1,4 +1,4 @@
-/** The bus over a Redis Cluster: events reach every node, whichever master each of them subscribed to. */
+/** Tests the bus over a Redis Cluster: events reach every node, whichever master each of them subscribed to. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus/bus.ts';
@@ -105,7 +105,7 @@ describe('the bus over a cluster', () => {
     hand.disconnect();
   }
 
-  /** The number of subscribers of a channel, over all masters. */
+  /** Returns the number of subscribers of a channel, over all masters. */
   async function listeners(channel: string): Promise<number> {
     const counts = await Promise.all(
       cluster.masters.map(async ({ url }) => {

@@ -1,4 +1,4 @@
-/** The bus over Redis, between two nodes. */
+/** Tests the bus over Redis, between two nodes. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
@@ -94,7 +94,7 @@ describe('the bus over Redis, between two nodes', () => {
     const [, count] = (await control.call('PUBSUB', 'NUMSUB', channel)) as [string, number];
     return count;
   };
-  /** One user of each partition, because each partition has a channel of its own. */
+  /** Returns one user of each partition, because each partition has its own channel. */
   const usersOfAll = (): string[] => {
     const users: string[] = [];
     for (let i = 0; users.filter((user) => user).length < bench.store.partitions; i++)

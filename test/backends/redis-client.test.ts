@@ -1,4 +1,4 @@
-/** A connection to a Redis that disappeared without closing it. */
+/** Tests a connection to a Redis that disappeared without closing it. */
 import { describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
 import { startProxy } from '../../faults/outages/processes/proxy.ts';

@@ -1,4 +1,4 @@
-/** The clock of the store as a relay estimates it, and how exact it is. */
+/** Tests the clock of the store as a relay estimates it, and how exact it is. */
 import { describe, expect, it } from 'vitest';
 import { createStoreClock } from '../../src/backends/redis/clock.ts';
 import { silentLog } from '../../src/core/log.ts';

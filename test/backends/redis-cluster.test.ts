@@ -1,4 +1,4 @@
-/** Partitions on a Redis Cluster: where they are, and where their acts run. */
+/** Tests partitions on a Redis Cluster: where they are, and where their acts run. */
 import { randomUUID } from 'node:crypto';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
@@ -47,7 +47,7 @@ describe('six partitions on a cluster of three masters', () => {
 
   const note = (partition: number, what: string) => store.act(partition, 'test-note', [what]);
   const notes = (partition: number) => ['LRANGE', store.key(partition, 'bus'), 0, -1] as const;
-  /** How many commands each master ran while `run` was in progress. */
+  /** Returns how many commands each master ran while `run` was in progress. */
   const grown = async (command: string, run: () => Promise<unknown>): Promise<readonly number[]> => {
     const before = await cluster.calls(command);
     await run();

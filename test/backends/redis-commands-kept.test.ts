@@ -1,4 +1,4 @@
-/** Which keys commands leave in Redis, and when these are removed. */
+/** Tests which keys commands leave in Redis, and when these are removed. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import type { Client } from '../../src/backends/redis/types.ts';

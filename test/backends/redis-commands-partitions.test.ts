@@ -1,4 +1,4 @@
-/** Commands whose users are in several partitions: reads, listings and counts. */
+/** Tests commands whose users are in several partitions: reads, listings and counts. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { admission, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

@@ -1,4 +1,4 @@
-/** Commands over Redis with several processes: repeated acts, concurrent acts and limits. */
+/** Tests commands over Redis with several processes: repeated acts, concurrent acts and limits. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store/store.ts';
@@ -28,7 +28,7 @@ async function resending(): Promise<RedisBench> {
 commandModel('redis where each act is sent twice', resending, 20);
 
 describe('an act that is sent again because its answer was lost', () => {
-  /** Members that change with each request and are not part of a command's state. */
+  /** Returns a command without the members that change with each request and are not part of its state. */
   const state = (command: Command | null) => {
     const { version: _version, sightings, ...rest } = command ?? { version: 0, sightings: [] };
     return { ...rest, seen: sightings.map(({ messageId }) => messageId) };

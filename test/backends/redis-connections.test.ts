@@ -1,4 +1,4 @@
-/** Connections over Redis, seen from two processes. */
+/** Tests connections over Redis, seen from two processes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { trustJson } from '../../src/core/json.ts';
 import { DEAD_MS, FORGET_MS } from '../../src/core/limits.ts';

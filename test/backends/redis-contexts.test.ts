@@ -1,4 +1,4 @@
-/** Contexts over Redis, seen from two processes. */
+/** Tests contexts over Redis, seen from two processes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import { connectionStatus } from '../../src/core/connections/connection.ts';

@@ -1,4 +1,4 @@
-/** Dispatches over Redis that are sent again: only the attempt that set the mark may write. */
+/** Tests dispatches over Redis that are sent again: only the attempt that set the mark may write. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit/bench.ts';

@@ -1,11 +1,11 @@
-/** The index of deadlines over Redis. */
+/** Tests the index of deadlines over Redis. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { admission, ALICE, BOUND, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
-/** More scopes than one search for due commands reads. */
+/** The number of scopes: more than one search for due commands reads. */
 const SCOPES = 300;
-/** Few enough for a busy machine to answer in time. */
+/** The number of requests at the same time: few enough for a busy machine to answer in time. */
 const AT_ONCE = 20;
 
 describe('the deadlines over Redis', () => {

@@ -1,4 +1,4 @@
-/** A Redis without memory: what callers, links and load balancers are answered. */
+/** Tests what a relay answers callers, links and load balancers when Redis has no memory left. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

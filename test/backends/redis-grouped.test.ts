@@ -13,7 +13,7 @@ const clientOf = (id: string) => (Number(id.slice(1)) % 2 === 0 ? ALICE : TAB);
 const keyOf = (id: string) => keyFor(id, clientOf(id));
 
 type Act = (bench: RedisBench) => unknown;
-/** Each row is a wave, whose acts are sent in one tick. Between two waves run acts that read everything. */
+/** The acts of the test. The acts of one row are sent in one tick. Between two rows, acts run that read everything. */
 const WAVES: readonly (readonly Act[])[] = [
   IDS.map((id) => ({ backend }) => {
     const waitFor = id === 'c3' ? 'acknowledged' : 'completed';

@@ -1,4 +1,4 @@
-/** History over Redis with two processes: order, pages, duplicates and payloads. */
+/** Tests history over Redis with two processes: order, pages, duplicates and payloads. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS, tagsOf, type KeyKind } from '../../src/backends/redis/keys.ts';
 import { rowArgs } from '../../src/backends/redis/history/rows.ts';
@@ -298,7 +298,7 @@ async function ttlOf({ store }: RedisBench, key: string): Promise<number> {
   return Number((await store.read([['PTTL', key]]))[0]);
 }
 
-/** The keys that would stay forever: they have no expiry and are of no kind that is removed in another way. */
+/** Returns the keys that would stay for ever: they have no expiry and are of no kind that is removed in another way. */
 async function immortal(bench: RedisBench): Promise<string[]> {
   const found: string[] = [];
   for (const key of await keysOf(bench))

@@ -74,7 +74,7 @@ describe('the link history over two relays', () => {
     for (const relay of relays.splice(0)) await relay[Symbol.asyncDispose]();
   });
 
-  /** Two relays over one Redis. `pause` stops the beats of the first one, as of a process that hangs. */
+  /** Opens two relays over one Redis. `pause` stops the heartbeats of the first one, as when its process hangs. */
   async function open() {
     const clock = new FakeClock(Date.now());
     const place = deployment(clock);

@@ -1,4 +1,4 @@
-/** A mailbox in Redis that cannot be read, and rows that are not taken. */
+/** Tests a mailbox in Redis that cannot be read, and rows that are not taken. */
 import { randomUUID } from 'node:crypto';
 import { inject, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';

@@ -1,4 +1,4 @@
-/** How much data of a legacy deployment is reported. It is never changed. */
+/** Tests how much data of a legacy deployment is reported. It is never changed. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';

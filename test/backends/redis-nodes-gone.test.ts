@@ -1,4 +1,4 @@
-/** What a node that died leaves in Redis, and how others see it. */
+/** Tests what a node that died leaves in Redis, and how other nodes see that node. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { lookAtNodes } from '../../src/backends/redis/nodes/look.ts';
 import { NODE_GONE_MS } from '../../src/core/limits.ts';

@@ -1,4 +1,4 @@
-/** Two nodes over one Redis: what they post to each other's mailboxes. */
+/** Tests two nodes over one Redis: what they post to each other's mailboxes. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/backends/redis/types.ts';
 import type { MailboxRow } from '../../src/core/delivery/nodes.ts';

@@ -1,4 +1,4 @@
-/** Opening the backend over a Redis Cluster and over sentinels. */
+/** Tests opening the backend over a Redis Cluster and over sentinels. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
 import type { RedisBackend } from '../../src/backends/redis/open.ts';
@@ -17,7 +17,7 @@ const isReady = ({ backend }: RedisBackend): Promise<boolean> =>
     () => false,
   );
 
-/** Writes and reads back in every partition. */
+/** Writes to every partition and reads the values back. Throws if that fails. */
 async function works({ clock, spill }: RedisBackend): Promise<void> {
   for (let i = 0; i < 24; i++) {
     const text = trustJson(JSON.stringify(`payload ${i}`));

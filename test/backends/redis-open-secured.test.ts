@@ -1,4 +1,4 @@
-/** Opening the backend over a Redis with passwords, and over TLS. */
+/** Tests opening the backend over a Redis with passwords, and over TLS. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

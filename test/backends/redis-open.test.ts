@@ -1,4 +1,4 @@
-/** Opening the Redis backend: readiness, outages and what is logged of them. */
+/** Tests opening the Redis backend: readiness, outages and what is logged of them. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -193,7 +193,7 @@ describe('a relay over Redis', () => {
   });
 });
 
-/** The files that a process loads until its relay listens. */
+/** Returns the files that a process loads until its relay listens. */
 async function loadedBy(config: string): Promise<readonly string[]> {
   const script = `
     import { registerHooks } from 'node:module';

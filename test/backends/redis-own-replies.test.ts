@@ -1,4 +1,4 @@
-/** Replies to callers that wait on the node that recorded the end. */
+/** Tests replies to callers that wait on the node that recorded the end. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createOwnEnds } from '../../src/backends/redis/commands/own-ends.ts';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
@@ -30,13 +30,13 @@ describe('the reply to a caller on the node that recorded the end', () => {
     await commands.dispatch(keyFor(commandId), BOUND);
   };
   const replies = async () => (await node.take()).flatMap((row) => (row.kind === 'reply' ? [row.reply] : []));
-  /** Every row of the mailbox that is still there: rows are removed only when the next ones are read. */
+  /** Returns every row that is still in the mailbox. Rows are removed only when the next ones are read. */
   const mailbox = async (nodeId: string): Promise<string> => {
     const [names] = await bench.store.read([['KEYS', bench.store.key(0, 'mailbox', `${nodeId}:*`)]]);
     const streams = await bench.store.read([names].flat().map((name) => ['XRANGE', String(name), '-', '+']));
     return JSON.stringify(streams);
   };
-  /** Commands of the same process whose acts of these names run, and are not answered. */
+  /** Returns a CommandStore of the same process whose acts of these names run but get no answer. */
   const unanswered = (...lost: readonly string[]): CommandStore => {
     const act: Store['act'] = async (partition, name, args) => {
       const answer = await bench.store.act(partition, name, args);

@@ -14,7 +14,7 @@ const SEEDS = [1, 2];
 const STEPS = 30;
 const ACK = { kind: 'ack', payload: null, kept: null } as const;
 
-/** Numbers below `most`, the same for the same seed. */
+/** Returns a generator of numbers below `most`, which are the same for the same seed. */
 function numbers(seed: number): (most: number) => number {
   let state = seed;
   return (most) => {
@@ -71,7 +71,7 @@ function stepOf(pick: (most: number) => number, link: { epoch: number }, since: 
 
 type Watched = { readonly bench: RedisBench; readonly predicted: Map<string, number> };
 
-/** `knows`: whether its commands keep the records that arrive through the mailbox. */
+/** Opens a backend. `knows`: whether its command store keeps the records that arrive through the mailbox. */
 async function opened(knows: boolean): Promise<Watched> {
   const predicted = new Map<string, number>();
   const held = createHeldCommands(knows ? undefined : 0);

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
-/** The serialized value of every key of the namespace, by name. */
+/** Returns the serialized value of every key of the namespace, by name. */
 async function dump({ store }: RedisBench): Promise<Record<string, string>> {
   const held: Record<string, string> = {};
   for (let partition = 0; partition < store.partitions; partition++) {

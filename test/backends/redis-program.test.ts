@@ -1,4 +1,4 @@
-/** The Lua files: each declares what it needs, and programs contain nothing else. */
+/** Tests the Lua files: each declares what it needs, and programs contain nothing else. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';

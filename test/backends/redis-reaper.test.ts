@@ -1,4 +1,4 @@
-/** The reaper: how the links of a dead node are closed, each once. */
+/** Tests that the links of a dead node are each closed once. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import { admission, ALICE, keyFor } from '../contract/kit/bench.ts';

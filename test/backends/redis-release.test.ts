@@ -13,7 +13,7 @@ afterEach(() => {
 
 type Node = AsyncDisposable & { readonly callboard: Callboard; readonly url: string; readonly gateway: GatewayAddress };
 
-/** Two relays on one Redis, each with an HTTP server. */
+/** Opens two relays on one Redis, each with an HTTP server. */
 async function pair(): Promise<readonly [Node, Node]> {
   const redis = { url: inject('redisUrl'), namespace: randomUUID(), partitions: 2, durability: 'memory' } as const;
   const rest = { strictMigration: false, legacy: { commandStream: null, pending: null } };

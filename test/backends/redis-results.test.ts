@@ -1,4 +1,4 @@
-/** How long results of ended commands stay in Redis. */
+/** Tests how long results of ended commands stay in Redis. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
 import { toJson } from '../../src/core/json.ts';

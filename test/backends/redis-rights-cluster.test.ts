@@ -1,4 +1,4 @@
-/** The smallest rights in Redis, on every master of a cluster. */
+/** Tests the smallest rights in Redis, on every master of a cluster. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';

@@ -8,9 +8,9 @@ import { COMMAND_RULES } from '../kit/redis-user.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const BACKEND = join(ROOT, 'src', 'backends', 'redis');
 
-/** Commands of these files that are sent only with certain settings (see docs/redis-rights.md). */
+/** The files whose Redis commands are sent only with certain settings (see docs/redis-rights.md). */
 const CONDITIONAL = ['start-check/legacy.ts', 'start-check/commands.ts'];
-/** Commands that are sent only if they are allowed. */
+/** The Redis commands that are sent only if the user may run them. */
 const OPTIONAL = ['CONFIG'];
 
 function filesOf(extension: string): readonly string[] {
@@ -32,7 +32,10 @@ function ofLua(text: string): readonly string[] {
   return calls.flatMap((first) => found(first, /'([A-Z]+)'/g));
 }
 
-/** The commands that TypeScript sends: the first words of lists that are read, and methods of the Redis client. */
+/**
+ * Returns the Redis commands that TypeScript sends: the first words of lists of commands, and methods of the Redis
+ * client.
+ */
 function ofTypeScript(text: string): readonly string[] {
   return [
     ...found(text, /\[\s*'([A-Z]{3,})'(?=,)/g),

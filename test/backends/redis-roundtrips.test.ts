@@ -1,4 +1,4 @@
-/** How many round trips to Redis a nested query needs. */
+/** Tests how many round trips to Redis a nested query needs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -16,7 +16,10 @@ const CLIENTS = 4;
 
 /** The query in docs/graphql.md. */
 const SHOWN = readFileSync(join(import.meta.dirname, '../relay/kit/nested.graphql'), 'utf8');
-/** Each list with the most round trips that it may need. One list at a time, so that the count is exact. */
+/**
+ * The lists, each with the maximum number of round trips that it may need. Each is read alone, so that the count is
+ * exact.
+ */
 const WAYS: readonly (readonly [name: string, fields: string, most: number])[] = [
   ['users alone', 'id connectionCount streamCount', 2],
   [
@@ -42,7 +45,7 @@ const WIDE = `{ dedup { stats { seen } } users(first: 50) { nodes { ${BRANCHES.m
 type Place = AsyncDisposable & { readonly server: RedisServer; readonly bench: RedisBench; readonly at: TestRelay };
 type Cost = { readonly trips: number; readonly programs: number; readonly answer: Record<string, any> };
 
-/** A relay over a Redis of its own, with this many users. */
+/** Opens a relay over its own Redis, with this many users. */
 async function place(users: number): Promise<Place> {
   const server = await startRedis();
   const bench = await redisBench({ partitions: 1, connect: () => connectCommands(server.url) });
@@ -92,7 +95,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([few, many].map((one) => one[Symbol.asyncDispose]())));
 
-/** The cost of one query: round trips as the store counts them, and program calls as Redis counts them. */
+/** Returns the cost of one query: round trips as the store counts them, and program calls as Redis counts them. */
 async function cost({ server, bench, at }: Place, query: string): Promise<Cost> {
   const hand = new Redis(server.url);
   try {
@@ -106,7 +109,7 @@ async function cost({ server, bench, at }: Place, query: string): Promise<Cost> 
   }
 }
 
-/** How many times Redis has called the program since it started. */
+/** Returns how many times Redis has called the program since Redis started. */
 async function programsOf(hand: Redis): Promise<number> {
   const found = /^cmdstat_evalsha:calls=(\d+)/m.exec(await hand.info('commandstats'));
   return Number(found?.[1] ?? 0);

@@ -1,4 +1,7 @@
-/** Admissions over Redis that rest on a connection which this process saw earlier: Lua compares it with the present one. */
+/**
+ * Tests admissions over Redis that rest on a connection which this process saw earlier: Lua compares it with the
+ * present one.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import type { ConnectRequest } from '../../src/core/connections/store.ts';

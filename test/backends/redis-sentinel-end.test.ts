@@ -1,4 +1,4 @@
-/** A connection that a failover ended while it searched for the master. */
+/** Tests a connection that a failover ended while it searched for the master. */
 import { expect, test } from 'vitest';
 import { connectTo } from '../../src/backends/redis/client.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';

@@ -1,4 +1,4 @@
-/** Sites, sessions and tickets over Redis, on two nodes. */
+/** Tests cooperative sites, their sessions and tickets over Redis, on two nodes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import { partitionOfId, prefixOfPartition } from '../../src/backends/redis/sites/prefix.ts';
@@ -102,7 +102,7 @@ describe('sites over Redis, on two nodes', () => {
     expect(await sessions().redeemTicket(led('t1'))).not.toBeNull();
   });
 
-  /** A user of another partition than alice's. */
+  /** Returns a user whose partition is not alice's. */
   function usersApart(): string {
     const apart = (name: string): boolean => here.store.partitionOfUser(name) !== here.store.partitionOfUser('alice');
     for (let i = 0; ; i++) if (apart(`user-${i}`)) return `user-${i}`;
@@ -151,7 +151,7 @@ describe('sites over Redis, on two nodes', () => {
     expect(await kinds()).toEqual([]);
   });
 
-  /** The keys of the namespace, each with its remaining time. */
+  /** Returns the keys of the namespace, each with its remaining time. */
   async function keys(): Promise<readonly { readonly kind: string; readonly ttl: number }[]> {
     const client = here.connect();
     await client.connect();

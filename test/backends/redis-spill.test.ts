@@ -1,4 +1,4 @@
-/** Large payloads in Redis: partitions, full memory, outages and expiry. */
+/** Tests large payloads in Redis: partitions, full memory, outages and expiry. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
 import { createShares } from '../../src/core/shares/shares.ts';

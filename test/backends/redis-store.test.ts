@@ -1,4 +1,4 @@
-/** How acts and reads of one turn travel to Redis. */
+/** Tests how writes and reads of one turn of the event loop are sent to Redis together. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';

@@ -1,4 +1,4 @@
-/** The address of Redis: its forms, and the messages about invalid ones. */
+/** Tests the address of Redis: its forms, and the messages about invalid ones. */
 import { describe, expect, it } from 'vitest';
 import { describeTarget, readTarget, secretsOf, targetFault } from '../../src/backends/redis/target.ts';
 

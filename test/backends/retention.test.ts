@@ -1,4 +1,4 @@
-/** The bounds of history in memory under a million messages. */
+/** Tests the bounds of history in memory under a million messages. */
 import { describe, expect, it } from 'vitest';
 import { HISTORY_BYTES, INGEST_BATCH, STREAM_MESSAGES } from '../../src/core/limits.ts';
 import { toJson } from '../../src/core/json.ts';

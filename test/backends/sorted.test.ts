@@ -1,4 +1,4 @@
-/** The sorted map and the list of the memory backend. */
+/** Tests the sorted map and the list of the memory backend. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { List, type ListItem } from '../../src/backends/memory/list.ts';

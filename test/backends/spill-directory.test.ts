@@ -1,4 +1,4 @@
-/** Large payloads as files in a directory: rights, links, shares, faults and cleaning. */
+/** Tests large payloads as files in a directory: rights, links, shares, faults and cleaning. */
 import { execFileSync } from 'node:child_process';
 import {
   appendFile,

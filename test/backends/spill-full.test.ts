@@ -1,4 +1,4 @@
-/** A spill directory on a disk that is full or fails. */
+/** Tests a spill directory on a disk that is full or fails. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { spillShares, textOf } from '../contract/spill.ts';
 import { FakeClock } from '../kit/clock.ts';
 
-/** The step at which the disk fails next, and the error code. */
+/** The step of a write at which the disk fails next, and the error code of that failure. */
 const fault = vi.hoisted(() => ({ step: '', code: '' }));
 
 vi.mock('node:fs/promises', async (original) => {

@@ -1,4 +1,4 @@
-/** Large payloads in memory: the heap shrinks when they are discarded or expire. */
+/** Tests large payloads in memory: the heap shrinks when they are discarded or expire. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The acts of an operator in the console by keyboard alone: invoke, cancel, disconnect, drain and reveal. */
+/** Tests the acts of an operator in the console by keyboard alone: invoke, cancel, disconnect, drain and reveal. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { launchChromium } from './kit/chromium.ts';

@@ -1,13 +1,13 @@
-/** The sizes of the files that the console loads. */
+/** Tests the sizes of the files that the console loads. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { buildConsole, firstLoad } from '../../src/console/build.ts';
 
-/** The most compressed bytes that a browser loads before it shows the first page: the files that the page names. */
+/** The limit of compressed bytes that a browser loads before it shows the first page: the files that the page names. */
 const FIRST_LOAD_BYTES = 80_000;
-/** The most compressed bytes of the forms library, which is loaded when an action with a schema is opened. */
+/** The limit of compressed bytes of the forms library, which is loaded when an action with a schema is opened. */
 const FORM_BYTES = 120_000;
 
 it('the first load and the form stay within their budgets', async () => {

@@ -1,4 +1,7 @@
-/** Every page of the console in a real browser: data, requests, content security policy, accessibility, narrow screens. */
+/**
+ * Tests every page of the console in a real browser: data, requests, content security policy, accessibility, narrow
+ * screens.
+ */
 import type { Browser, Page, Request, Response } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { launchChromium } from './kit/chromium.ts';
@@ -79,7 +82,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
   ['nowhere', 'No such page', 'no page at this address', ''],
 ];
 
-/** What the frame around every page requests. */
+/** The operations that the frame around every page requests. */
 const FRAME = ['Viewer', 'ShellOfAdmin'];
 
 describe('every page', () => {

@@ -1,4 +1,6 @@
-/** The console over time: sign-in, expiry, filters with back and forward, live streams, other users, many tabs. */
+/**
+ * Tests the console over time: sign-in, expiry, filters with back and forward, live streams, other users, many tabs.
+ */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { signTicket } from '../../src/http/sign-in-tickets.ts';
@@ -201,7 +203,7 @@ describe('one tab', () => {
   });
 });
 
-/** The ends of the span in the URL. */
+/** Returns the begin and the end of the span that the URL has. */
 function spanOf(page: Page): readonly (string | null)[] {
   const { searchParams } = new URL(page.url());
   return [searchParams.get('from'), searchParams.get('to')];

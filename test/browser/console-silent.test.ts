@@ -1,4 +1,4 @@
-/** A node loses its way to Redis while pages of the console are open: each page that shows what it holds names it. */
+/** Tests that console pages name a node that lost its connection to Redis, if they show what that node holds. */
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { expect, inject, it, onTestFinished } from 'vitest';

@@ -14,7 +14,9 @@ let browser: Browser;
 beforeAll(async () => void (browser = await launchChromium()));
 afterAll(() => browser?.close());
 
-/** Alice's board with a session: a publisher, and a ticket for its events. */
+/**
+ * Registers alice's site `board` and opens a session of it. Returns a publisher, and a ticket for the session's events.
+ */
 async function startSite(relay: RealRelay) {
   const token = await relay.token('alice', 'connect', 'invoke', 'host');
   const ask = async (method: string, path: string, body: object): Promise<Record<string, string>> => {

@@ -1,4 +1,4 @@
-/** The GraphQL editor in a browser: signing in by link or token, and running operations. */
+/** Tests the GraphQL editor in a browser: signing in by link or token, and running operations. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createSignIn } from '../../src/http/sign-in.ts';
@@ -17,7 +17,7 @@ afterAll(() => relay[Symbol.asyncDispose]());
 
 type Watched = { readonly page: Page; readonly asked: string[]; readonly broken: string[] };
 
-/** A page in a session of its own, with the addresses that it requested and the errors that it threw. */
+/** Opens a page in a new browser session, and records the addresses that it requests and the errors that it throws. */
 async function openPage(): Promise<Watched> {
   const page = await (await browser.newContext()).newPage();
   const asked: string[] = [];

@@ -12,7 +12,7 @@ let browser: Browser;
 beforeAll(async () => void (browser = await launchChromium()));
 afterAll(() => browser?.close());
 
-/** Serves an empty page from an origin of its own. */
+/** Serves an empty page from another origin than the relay's. */
 async function startPage() {
   const server = createServer((_, res) =>
     res.writeHead(200, { 'content-type': 'text/html' }).end('<title>app</title>'),

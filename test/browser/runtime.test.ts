@@ -1,4 +1,4 @@
-/** The built client libraries in a browser page, with a real relay. */
+/** Tests the built client libraries in a browser page, with a real relay. */
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 type Site = AsyncDisposable & { readonly origin: string };
 
-/** A page of another origin than the relay's that uses the built libraries. */
+/** Serves a page that uses the built libraries from another origin than the relay's. */
 async function startSite(): Promise<Site> {
   const server = createServer((request, response) => {
     const library = built.find(({ file }) => request.url === `/${file}`);

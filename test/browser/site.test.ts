@@ -1,4 +1,4 @@
-/** A site with its application, its host and viewers in a real browser, with faults in between. */
+/** Tests a site with its application, its host and viewers in a real browser, with faults in between. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,13 +31,13 @@ afterAll(async () => {
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 type DemoSite = AsyncDisposable & {
-  /** A proxy in front of the relay. */
+  /** The proxy in front of the relay. */
   readonly proxy: TcpProxy;
   readonly pages: readonly BoardPage[];
   open(name: string, hash?: string): Promise<Page>;
 };
 
-/** A relay, the board in a separate process, its host with a control server, and pages in Chromium. */
+/** Starts a relay, the task board in a separate process, its host with a control server, and Chromium for its pages. */
 async function startDemoSite(everyMs: number | null = null): Promise<DemoSite> {
   await using starting = new AsyncDisposableStack();
   const board = starting.use(await startBoard({ env: process.env, log: quiet, everyMs }));

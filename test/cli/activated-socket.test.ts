@@ -1,4 +1,4 @@
-/** Listening on a socket that a service manager passes. */
+/** Tests listening on a socket that a service manager passes. */
 import { spawn } from 'node:child_process';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { activatedSocket } from '../../src/cli/activated-socket.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
 
-/** The descriptor of a listening server, which a child process can inherit. */
+/** Returns the file descriptor of a listening server, which a child process can inherit. */
 function descriptorOf(server: ReturnType<typeof createServer>): number {
   const { _handle: handle } = server as unknown as { _handle: { fd: number } };
   return handle.fd;

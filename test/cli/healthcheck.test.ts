@@ -1,4 +1,4 @@
-/** The exit codes and output of `callboard healthcheck`. */
+/** Tests the exit codes and output of `callboard healthcheck`. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Credentials and certificates that are read again when their files change. */
+/** Tests credentials and certificates that are read again when their files change. */
 import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

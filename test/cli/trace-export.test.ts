@@ -1,4 +1,4 @@
-/** The export of spans by `callboard serve`. */
+/** Tests the export of spans by `callboard serve`. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

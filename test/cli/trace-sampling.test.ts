@@ -1,4 +1,4 @@
-/** Which traces `callboard serve` records, with the SDK of OpenTelemetry. */
+/** Tests which traces `callboard serve` records, with the SDK of OpenTelemetry. */
 import * as sdk from '@opentelemetry/sdk-trace';
 import { trace } from '@opentelemetry/api';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What the admin library can change: cancelling, disconnecting, draining. */
+/** Tests what the admin library can change: cancelling, disconnecting, draining. */
 import { describe, expect, test } from 'vitest';
 import { AdminError, createAdmin, type Admin } from '../../src/clients/admin/index.ts';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';

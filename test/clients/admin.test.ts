@@ -1,4 +1,4 @@
-/** What the admin library reads from a real relay. */
+/** Tests what the admin library reads from a real relay. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { AdminError, createAdmin, pages, type Admin } from '../../src/clients/admin/index.ts';
 import { ADMIN } from '../http/kit/http-relay.ts';

@@ -1,4 +1,4 @@
-/** The caller library over HTTP. */
+/** Tests the caller library over HTTP. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';

@@ -1,4 +1,4 @@
-/** The caller library over a link. */
+/** Tests the caller library over a link. */
 import { describe, expect, test } from 'vitest';
 import { CallerError, createLinkCaller, type Caller, type LinkStatus } from '../../src/clients/caller/index.ts';
 import { FakeClock } from '../kit/clock.ts';

@@ -1,4 +1,4 @@
-/** The control server of a host: which requests it refuses, and what it does. */
+/** Tests the control server of a host: which requests it refuses, and what it does. */
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';

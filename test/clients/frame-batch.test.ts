@@ -1,4 +1,4 @@
-/** How clients join the frames of one turn into messages. */
+/** Tests how clients join the frames of one turn of the event loop into messages. */
 import { describe, expect, test } from 'vitest';
 import { FRAME_SEPARATOR } from '../../src/protocol/frame.ts';
 import { FrameBatch } from '../../src/clients/link/frame-batch.ts';

@@ -1,4 +1,4 @@
-/** Publishing events of a site with the host library. */
+/** Tests publishing events of a site with the host library. */
 import { describe, expect, test } from 'vitest';
 import { createSiteEventPublisher, HostError, type HostRuntime } from '../../src/clients/host/index.ts';
 import { FakeClock } from '../kit/clock.ts';

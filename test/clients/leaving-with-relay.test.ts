@@ -1,4 +1,4 @@
-/** Clients that close and start again while they are called, with a real relay. */
+/** Tests clients that close and start again while they are called, with a real relay. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';

@@ -1,4 +1,4 @@
-/** Ids that the client libraries make. */
+/** Tests ids that the client libraries make. */
 import { describe, expect, test } from 'vitest';
 import { ID } from '../../src/protocol/fields.ts';
 import { randomId, timeOrderedId } from '../../src/clients/link/random.ts';

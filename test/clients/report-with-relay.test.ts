@@ -1,4 +1,4 @@
-/** What a runtime reports of its contexts arrives at a real relay. */
+/** Tests that the contexts which a runtime reports arrive at a real relay. */
 import { expect, test } from 'vitest';
 import { createRuntime, type ReportedContext } from '../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from './kit/real-relay.ts';

@@ -1,4 +1,4 @@
-/** How a runtime runs, refuses and cancels commands. */
+/** Tests how a runtime runs, refuses and cancels commands. */
 import { describe, expect, test } from 'vitest';
 import { ActionCancelled, ActionError, type Call } from '../../src/clients/runtime/index.ts';
 import { settle } from '../kit/clock.ts';

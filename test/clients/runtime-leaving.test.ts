@@ -1,4 +1,4 @@
-/** How a runtime closes: it announces that it leaves, and reports what still runs. */
+/** Tests how a runtime closes: it announces that it leaves, and reports what still runs. */
 import { describe, expect, test } from 'vitest';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { settle } from '../kit/clock.ts';

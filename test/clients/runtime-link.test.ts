@@ -1,4 +1,4 @@
-/** How a runtime reconnects, and what it does for each close code. */
+/** Tests how a runtime reconnects, and what it does for each close code. */
 import { describe, expect, test } from 'vitest';
 import { createRuntime, LinkClosedError, type Call } from '../../src/clients/runtime/index.ts';
 import { backoffMs } from '../../src/clients/link/backoff.ts';

@@ -1,4 +1,4 @@
-/** How a runtime reports contexts and windows. */
+/** Tests how a runtime reports contexts and windows. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ReportedContext, ReportedWindow } from '../../src/clients/runtime/index.ts';

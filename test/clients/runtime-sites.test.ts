@@ -1,4 +1,4 @@
-/** How a runtime registers its sites, and keeps them registered. */
+/** Tests how a runtime registers its sites, and keeps them registered. */
 import { describe, expect, test } from 'vitest';
 import type { FakeLink } from '../kit/fake-relay.ts';
 import { json, startRuntimeBench } from './kit/runtime-bench.ts';

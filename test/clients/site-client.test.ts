@@ -1,4 +1,4 @@
-/** The library of a viewer: subscribing to a site and invoking its actions. */
+/** Tests the library of a viewer: subscribing to a site and invoking its actions. */
 import { describe, expect, test } from 'vitest';
 import {
   CooperativeSiteBrowserClient,

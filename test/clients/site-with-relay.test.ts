@@ -1,4 +1,4 @@
-/** Sites with a real relay: application, host and viewers. */
+/** Tests sites with a real relay: application, host and viewers. */
 import { expect, test, vi } from 'vitest';
 import { createSiteEventPublisher, startCooperativeSiteControlServer } from '../../src/clients/host/index.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';

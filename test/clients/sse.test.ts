@@ -1,4 +1,4 @@
-/** The reader of event streams of the client libraries. */
+/** Tests the reader of event streams of the client libraries. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createSseParser, type SseFrame } from '../../src/clients/site/sse.ts';

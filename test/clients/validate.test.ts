@@ -1,4 +1,4 @@
-/** The schema validator of the runtime that generates no code, compared with ajv. */
+/** Tests the schema validator of the runtime that generates no code, compared with ajv. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';

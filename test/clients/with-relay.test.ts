@@ -1,4 +1,4 @@
-/** The caller libraries and the runtime with a real relay. */
+/** Tests the caller libraries and the runtime with a real relay. */
 import { describe, expect, test } from 'vitest';
 import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
 import { ActionCancelled, createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';

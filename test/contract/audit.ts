@@ -1,4 +1,4 @@
-/** The contract of the audit's store, for every backend. */
+/** The contract tests of the port AuditStore, which every backend must pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openRow, sealRow, type AuditEntry } from '../../src/core/audit/row.ts';
 import type { AuditAppend, AuditStore } from '../../src/core/audit/store.ts';
@@ -9,7 +9,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 
-/** Two views of one chain, as two processes have them, and control over the time of their store. */
+/** Two views of one audit chain, as two processes have them, and control over the time of their store. */
 export type AuditBench = {
   readonly stores: readonly [AuditStore, AuditStore];
   now(): number;
@@ -32,7 +32,7 @@ function actOf(userId: string | null): AuditEntry {
   return { kind: 'act', who: 'admin:ops', action: 'disconnect', subject, reason: null, requestId: null };
 }
 
-/** The contract of every AuditStore. */
+/** Defines the tests that every AuditStore must pass. */
 export function auditContract(name: string, make: () => Promise<AuditBench>): void {
   describe(`the audit on ${name}`, () => {
     let bench: AuditBench;

@@ -34,8 +34,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /**
- * Observes the acts: enough to notice a second run, a second end, a lost or repeated reply, or a reservation that is
- * never released.
+ * Observes the acts of a sequence: enough to notice a second run, a second end, a lost or repeated reply, or a
+ * reservation that is never released.
  */
 class Observer {
   readonly writes = new Map<string, number>();
@@ -146,7 +146,7 @@ async function judge(bench: Bench, see: Observer, rows: readonly MailboxRow[]): 
   });
 }
 
-/** The inspector shows the actual state, and reading does not change it. */
+/** Checks that the inspector shows the actual state, and that reading does not change it. */
 async function observe({ backend }: Bench, see: Observer, live: number): Promise<void> {
   const { inspector, commands } = backend;
   const filter = { ...ANY_COMMAND, ...ALICE };
@@ -161,8 +161,8 @@ async function observe({ backend }: Bench, see: Observer, live: number): Promise
 }
 
 /**
- * Any sequence of acts keeps the invariants: at most one write, one end, one reply per waiter, one reservation per live
- * command.
+ * Defines the test that any sequence of acts keeps the invariants: at most one write, one end, one reply per waiter,
+ * one reservation per live command.
  */
 export function commandModel(name: string, make: MakeBench, runs = 300): void {
   describe(`the state machine on ${name}`, () => {

@@ -1,3 +1,4 @@
+/** The contract tests of the port CommandStore, which every backend must pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commandActs } from './commands/acts.ts';
 import { admissions } from './commands/admission.ts';
@@ -9,7 +10,7 @@ import { reports } from './commands/reports.ts';
 import { settling } from './commands/settling.ts';
 import { ALICE, dispatched, ending, keyFor, type Bench, type MakeBench } from './kit/bench.ts';
 
-/** The contract of every CommandStore. */
+/** Defines the tests that every CommandStore must pass. */
 export function commandContract(name: string, make: MakeBench): void {
   describe(`commands on ${name}`, () => {
     let bench: Bench;

@@ -1,4 +1,4 @@
-/** The contract of listings of connections: filters, order and pages. */
+/** The contract tests of listings of connections: filters, order and pages. */
 import { expect, it } from 'vitest';
 import type { ConnectionFilter } from '../../src/core/connections/filter.ts';
 import { toJson } from '../../src/core/json.ts';
@@ -14,7 +14,7 @@ const NO_TEXTS = {
   metadata: null,
 };
 
-/** The listings in the contract of ConnectionStore; part of `connectionContract`. */
+/** Defines the tests of listings for `connectionContract`. */
 export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
   const lose = async (userId: string, clientId: string): Promise<void> => {
     const { connections } = bench().backend;

@@ -1,4 +1,4 @@
-/** The contract of every ConnectionStore. */
+/** The contract tests of the port ConnectionStore, which every backend must pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import { connectionStatus, type Connection, type Predecessor } from '../../src/core/connections/connection.ts';
@@ -19,7 +19,7 @@ export type ConnectionContractOptions = {
   readonly order?: 'units' | 'bytes';
 };
 
-/** The contract of every ConnectionStore. */
+/** Defines the tests that every ConnectionStore must pass. */
 export function connectionContract(
   name: string,
   make: MakeBench,

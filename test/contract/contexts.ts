@@ -1,3 +1,4 @@
+/** The contract tests of the port ContextStore, which every backend must pass. */
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { contextStatus, windowStatus } from '../../src/core/contexts/context.ts';
@@ -21,7 +22,7 @@ import {
 import { contextActs, ContextModel } from './kit/contexts-model.ts';
 import { ALICE, type Bench, type MakeBench } from './kit/bench.ts';
 
-/** The contract of every ContextStore, together with the ConnectionStore of the same backend. */
+/** Defines the tests that every ContextStore must pass, together with the ConnectionStore of the same backend. */
 export function contextContract(name: string, make: MakeBench, { runs = 150 }: { readonly runs?: number } = {}): void {
   describe(`contexts and windows in ${name}`, () => {
     let bench: Bench;

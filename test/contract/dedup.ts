@@ -1,4 +1,4 @@
-/** The contract of every DedupStore. */
+/** The contract tests of the port DedupStore, which every backend must pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { DedupStore } from '../../src/core/dedup/store.ts';
@@ -14,7 +14,7 @@ function event(id: string, over: Partial<IngestedMessage> = {}): IngestedMessage
   return { ...newMessage({ suffix: 'sites/a/events' }), clientId: 'tab', id, ...over };
 }
 
-/** The contract of every deduplicator, observed through the acts that use it. */
+/** Defines the tests that every DedupStore must pass, observed through the acts that use it. */
 export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}): void {
   describe(`deduplication on ${name}`, () => {
     let bench: Bench;

@@ -1,4 +1,4 @@
-/** The contract of every HistoryStore. */
+/** The contract tests of the port HistoryStore, which every backend must pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { Message } from '../../src/core/history/message.ts';
@@ -11,7 +11,7 @@ import type { Bench, MakeHistoryBench } from './kit/bench.ts';
 const EVERY: MessageFilter = { afterTime: null, beforeTime: null, kinds: null };
 const ALL = { first: 1000, after: null };
 
-/** The contract of every HistoryStore. */
+/** Defines the tests that every HistoryStore must pass. */
 export function historyContract(name: string, make: MakeHistoryBench, { runs = 150 } = {}): void {
   describe(`history on ${name}`, () => {
     let bench: Bench;
@@ -191,7 +191,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
           } while (after !== null);
           expect(found).toEqual(['m5', 'm1', 'm3', 'm2']);
         }
-        // Nothing follows a position that is older than every retained row.
+        // No row follows a position that is older than every retained row.
         const { next } = await page(3, null);
         await bench.advance(999);
         expect((await page(3, next)).rows).toEqual([]);
@@ -281,7 +281,7 @@ function rowsOf(scan: Scan<Message> | null): Message[] {
   return (scan?.rows ?? []).map(({ row }) => row);
 }
 
-/** The ids of the stream under test, read page by page to the end. */
+/** Returns the ids of the stream under test, read page by page to the end. */
 async function paged(
   history: HistoryStore,
   filter: MessageFilter,

@@ -1,4 +1,4 @@
-/** The contract of the list of the newest commands. */
+/** The contract tests of DeliveryInspector about the list of the newest commands. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/delivery/inspector.ts';
 import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
@@ -21,7 +21,7 @@ import {
 const HOUR = 3600_000;
 const BOB: ClientKey = { userId: 'bob', clientId: 'tab' };
 
-/** The contract of a DeliveryInspector's listing in the order of admission, and of its filters. */
+/** Defines the tests of a DeliveryInspector's listing in the order of admission, and of its filters. */
 export function newestContract(name: string, make: MakeBench): void {
   describe(`the newest commands on ${name}`, () => {
     let bench: Bench;

@@ -1,4 +1,4 @@
-/** The contract of every DeliveryInspector. */
+/** The contract tests of the port DeliveryInspector, which every backend must pass. */
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
@@ -21,7 +21,7 @@ import {
 const ALL = ANY_COMMAND;
 const BOB = { userId: 'bob', clientId: 'tab' };
 
-/** The contract of every DeliveryInspector. */
+/** Defines the tests that every DeliveryInspector must pass. */
 export function inspectorContract(name: string, make: MakeBench): void {
   describe(`the inspector of delivery on ${name}`, () => {
     let bench: Bench;

@@ -1,4 +1,6 @@
-/** The contract of the history of links: which rows an opened and an ended link make, and when they go. */
+/**
+ * The contract tests of the history of links: which rows an opened and an ended link make, and when they are removed.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import type { ConnectRequest } from '../../src/core/connections/store.ts';
@@ -10,7 +12,7 @@ import { hello } from './kit/connections.ts';
 const EVERY = { afterTime: null, beforeTime: null, kinds: null };
 const BOUNDS = { streamMessages: 100, streamsPerUser: 2, bytes: 64 * 1024, linkMessages: 40 };
 
-/** The contract of the rows that a ConnectionStore keeps in the link history of each user. */
+/** Defines the tests of the rows that a ConnectionStore keeps in the link history of each user. */
 export function linkHistoryContract(name: string, make: MakeHistoryBench): void {
   describe(`link history on ${name}`, () => {
     let bench: Bench;
@@ -192,7 +194,10 @@ function bounds(bench: () => Bench): void {
   });
 }
 
-/** Many connects at a time, as over many sockets: each has a new epoch, and ends the link before it. */
+/**
+ * Connects a client many times at once, as over many sockets. Each connection has a new epoch, and ends the link before
+ * it.
+ */
 async function reconnect({ backend }: Bench, times: number): Promise<void> {
   const AT_ONCE = 250;
   for (let done = 0; done < times; done += AT_ONCE) {

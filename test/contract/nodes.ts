@@ -1,4 +1,4 @@
-/** The contract of every NodeStore: leases, beats and mailboxes. */
+/** The contract tests of the port NodeStore (leases, heartbeats and mailboxes), which every backend must pass. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { NodeReport } from '../../src/core/delivery/nodes.ts';
 import { admission, ALICE, BOUND, keyFor, openNode, type Bench, type MakeBench } from './kit/bench.ts';
@@ -14,7 +14,7 @@ const REPORT: NodeReport = {
   counters: new Map([['a', 1]]),
 };
 
-/** The contract of every NodeStore. */
+/** Defines the tests that every NodeStore must pass. */
 export function nodeContract(name: string, make: MakeBench): void {
   describe(`nodes on ${name}`, () => {
     let bench: Bench;
@@ -130,7 +130,7 @@ export function nodeContract(name: string, make: MakeBench): void {
       expect(await nodes.due(1)).toEqual([keyFor('near')]);
       for (const id of ['near', 'other']) expect((await expire(id)).kind).toBe('settled');
       expect(await due()).toEqual([]);
-      // Both scopes were searched and had nothing due. An earlier deadline counts nevertheless.
+      // Both scopes were searched and had nothing due. A command with an earlier deadline must be found nevertheless.
       for (const scopeId of ['a', 'b']) await admit(`new-${scopeId}`, scopeId, 1_000);
       await bench.advance(1_000);
       expect((await due()).sort()).toEqual(['new-a', 'new-b']);

@@ -1,4 +1,4 @@
-/** The contract of the counts of reconnects. */
+/** The contract tests of the port ReconnectStore, which counts reconnects. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ClientKey } from '../../src/core/ids.ts';
 import { RECONNECT_SLOT_MS, RECONNECT_SLOTS } from '../../src/core/limits.ts';
@@ -6,7 +6,7 @@ import type { Bench, MakeBench } from './kit/bench.ts';
 
 const HOUR = RECONNECT_SLOTS * RECONNECT_SLOT_MS;
 
-/** The contract of every ReconnectStore. */
+/** Defines the tests that every ReconnectStore must pass. */
 export function reconnectContract(name: string, make: MakeBench): void {
   describe(`reconnects on ${name}`, () => {
     let bench: Bench;

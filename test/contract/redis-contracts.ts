@@ -15,7 +15,10 @@ import { waiterContract } from './waiters.ts';
 
 type MakeRedisBench = (options?: RedisBenchOptions) => Promise<RedisBench>;
 
-/** Has fewer random runs than the Redis of the test run, because each act is a round trip. */
+/**
+ * Defines all these contract tests. They have fewer random runs than on the Redis of the test run, because each act is
+ * a round trip.
+ */
 export function redisContracts(name: string, make: MakeRedisBench): void {
   connectionContract(name, () => make(), { runs: 10, order: 'bytes' });
   contextContract(name, () => make(), { runs: 10 });
@@ -30,7 +33,7 @@ export function redisContracts(name: string, make: MakeRedisBench): void {
   sessionContract(name, () => make());
 }
 
-/** The bounds that are set. An option that is present but undefined would replace its default. */
+/** Returns the limits that are set. An option that is present but undefined would replace its default. */
 export function boundsOf(bounds: HistoryBounds = {}): RedisBenchOptions {
   return Object.fromEntries(Object.entries(bounds).filter(([, value]) => value !== undefined));
 }

@@ -1,4 +1,4 @@
-/** The contract of site sessions: grants, expiry and bounds. */
+/** The contract tests of the port SessionStore: grants, expiry and limits of site sessions. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   GRANTS_PER_SESSION,
@@ -14,7 +14,7 @@ import { BOARD } from './sites.ts';
 
 const HOUR = 3600_000;
 
-/** The contract of every SessionStore. */
+/** Defines the tests that every SessionStore must pass. */
 export function sessionContract(name: string, make: MakeBench): void {
   describe(`sessions of sites, ${name}`, () => {
     let bench: Bench;
@@ -24,7 +24,7 @@ export function sessionContract(name: string, make: MakeBench): void {
     });
     afterEach(() => bench.close());
 
-    /** An id or a digest that begins with the prefix of its owner. */
+    /** Returns an id or a digest that begins with the prefix of its owner. */
     const led = (text: string, userId = 'alice'): string => bench.backend.sessions.prefixOf(userId) + text;
     const grant = (grantId: string, over: Partial<NewGrant> = {}, userId = 'alice'): NewGrant => ({
       ...{ grantId, parentId: null, events: null, actions: ['task.add'], share: true, ttlMs: null },

@@ -1,4 +1,4 @@
-/** The contract of every SiteStore. */
+/** The contract tests of the port SiteStore, which every backend must pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SITES_PER_USER } from '../../src/core/limits.ts';
 import type { NewSite } from '../../src/core/sites/store.ts';
@@ -17,7 +17,7 @@ export const BOARD: NewSite = {
 
 const ALL = { first: 1000, after: null };
 
-/** The contract of every SiteStore. */
+/** Defines the tests that every SiteStore must pass. */
 export function siteContract(name: string, make: MakeBench): void {
   describe(`definitions of sites, ${name}`, () => {
     let bench: Bench;
@@ -93,7 +93,7 @@ export function siteContract(name: string, make: MakeBench): void {
         seen.push(...scan.rows.map(({ row }) => `${row.userId}/${row.siteId}`));
         after = scan.next;
         more = after !== null;
-        // A new row before the position neither repeats nor hides an existing one.
+        // A new row before the position of the cursor neither repeats nor hides an existing row.
         if (seen.length === 2) await sites.put({ ...BOARD, userId: 'alice', siteId: 'b' });
       }
       expect(seen).toEqual(['alice/a', 'alice/z', 'alice-b/a', 'bob/b']);

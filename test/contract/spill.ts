@@ -1,4 +1,4 @@
-/** The contract of the store for large payloads, for every implementation. */
+/** The contract tests of the store for large payloads, which every implementation must pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
@@ -6,8 +6,8 @@ import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { toJson, trustJson, type JsonText } from '../../src/core/json.ts';
 
 /**
- * A spill store under test, alone, and control over its clock. `total` bounds what it may hold; `guarantee` (by default
- * all of it) is one user's.
+ * A spill store under test, and control over its clock. `total` limits what it may hold. `guarantee` (by default all of
+ * the total) is the guarantee of one user.
  */
 export type SpillBench = {
   readonly store: SpillStore;
@@ -19,7 +19,7 @@ export type MakeSpillBench = (total?: number, guarantee?: number) => Promise<Spi
 
 const HOUR = 3600_000;
 
-/** Without a total, the defaults apply. */
+/** Returns shares with this total for spilled payloads. Without a total, the defaults apply. */
 export function spillShares(total?: number, guarantee = total): Shares {
   return createShares(total === undefined ? {} : { spilled_bytes: { guarantee: guarantee ?? total, total } });
 }
@@ -28,7 +28,7 @@ export function textOf(size: number, fill = 'x'): JsonText {
   return trustJson(JSON.stringify(fill.repeat(size - 2)));
 }
 
-/** The contract of every managed spill store. */
+/** Defines the tests that every managed spill store must pass. */
 export function spillContract(name: string, make: MakeSpillBench): void {
   describe(`spill on ${name}`, () => {
     let bench: SpillBench;

@@ -1,10 +1,10 @@
-/** The contract of the tickets of site sessions. */
+/** The contract tests of the port TicketStore, which holds the tickets of site sessions. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Bench, MakeBench } from './kit/bench.ts';
 
 const MINUTE = 60_000;
 
-/** The guarantees of the port TicketStore. */
+/** Defines the tests that every TicketStore must pass. */
 export function ticketContract(name: string, make: MakeBench): void {
   describe(`tickets (${name})`, () => {
     let bench: Bench;

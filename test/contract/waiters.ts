@@ -1,4 +1,4 @@
-/** The contract of every WaiterStore. */
+/** The contract tests of the port WaiterStore, which every backend must pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WaiterFilter } from '../../src/core/delivery/waiters.ts';
 import {
@@ -15,7 +15,7 @@ import {
 
 const ALL: WaiterFilter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 
-/** The contract of every WaiterStore. */
+/** Defines the tests that every WaiterStore must pass. */
 export function waiterContract(name: string, make: MakeBench): void {
   describe(`waiters on ${name}`, () => {
     let bench: Bench;

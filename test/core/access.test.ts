@@ -1,4 +1,4 @@
-/** Core's rule about who may read what. */
+/** Tests core's rule about which principals may read which user's data. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Requester } from '../../src/core/core.ts';

@@ -1,4 +1,4 @@
-/** The audit of administrators: what is recorded, who sees it, and the verification of its chain. */
+/** Tests the audit of administrators: what is recorded, who sees it, and the verification of its chain. */
 import { describe, expect, it } from 'vitest';
 import { ChainVerifier } from '../../src/core/audit/verify.ts';
 import type { Core } from '../../src/core/core.ts';

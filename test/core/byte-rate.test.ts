@@ -1,4 +1,4 @@
-/** The bound on bytes per second of a user. */
+/** Tests the limit of bytes per second that one user may send. */
 import { describe, expect, it } from 'vitest';
 import { ByteRate, ByteRates } from '../../src/core/shares/byte-rate.ts';
 import { FakeClock } from '../kit/clock.ts';

@@ -1,4 +1,4 @@
-/** The Map and the Set for entries that come and go with every command. */
+/** Tests the map and the set whose entries are added and removed with every command. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ChurnMap, ChurnSet } from '../../src/core/churn.ts';

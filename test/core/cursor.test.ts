@@ -1,4 +1,4 @@
-/** Cursors and page sizes: what they are bound to, and which are refused. */
+/** Tests cursors and page sizes: what they are bound to, and which are refused. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';

@@ -1,4 +1,4 @@
-/** What core shows of delivery to administrators: nodes, capacity scopes and records. */
+/** Tests what core shows of delivery to administrators: nodes, capacity scopes and records. */
 import { describe, expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/rules.ts';
 import type { Requester } from '../../src/core/core.ts';

@@ -1,4 +1,4 @@
-/** Dispatches whose answer from the store is lost or late. */
+/** Tests dispatches whose answer from the store is lost or late. */
 import { describe, expect, it } from 'vitest';
 import type { CommandStore, DispatchResult } from '../../src/core/delivery/commands.ts';
 import { CallboardError } from '../../src/core/errors.ts';

@@ -1,4 +1,4 @@
-/** A drain in shared mode: queued commands go to the client's next link on another node. */
+/** Tests a drain in shared mode: queued commands go to the client's next link on another node. */
 import { expect, it } from 'vitest';
 import { admission } from '../contract/kit/bench.ts';
 import { settle } from '../kit/clock.ts';

@@ -1,4 +1,4 @@
-/** Which ids, names and user ids are accepted, and their normal form. */
+/** Tests which ids, names and user ids the relay accepts, and their normal form. */
 import * as fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';

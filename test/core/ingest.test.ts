@@ -1,4 +1,4 @@
-/** Ingestion of messages: verdicts, deduplication and projection to sites. */
+/** Tests ingestion of messages: verdicts, deduplication and projection to sites. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';

@@ -1,4 +1,7 @@
-/** Invocations that rest on the connection that this process last saw, which the store compares with the present one. */
+/**
+ * Tests invocations that rest on the connection that this process last saw, which the store compares with the present
+ * one.
+ */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';

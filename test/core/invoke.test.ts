@@ -1,4 +1,4 @@
-/** Invocations in core: budgets, idempotency, refusals and waits. */
+/** Tests invocations in core: budgets, idempotency, refusals and waits. */
 import { describe, expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/rules.ts';
 import type { Core, Invocation, InvokeRequest } from '../../src/core/core.ts';

@@ -1,4 +1,4 @@
-/** The canonical text of JSON, over which digests are computed. */
+/** Tests the canonical text of JSON, over which digests are computed. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalText } from '../../src/core/json-canonical.ts';

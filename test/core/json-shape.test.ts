@@ -1,4 +1,4 @@
-/** Reading the members of a JSON text without parsing the payloads in it. */
+/** Tests reading the members of a JSON text without parsing the payloads in it. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { inOneLine, ownSlice, RawJson, trustJson, writeJson } from '../../src/core/json.ts';

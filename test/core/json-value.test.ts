@@ -1,4 +1,4 @@
-/** Serializing values that hold JSON text. */
+/** Tests serializing values that hold JSON text. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RawJson, trustJson, writeJson } from '../../src/core/json.ts';

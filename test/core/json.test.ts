@@ -1,4 +1,4 @@
-/** Canonical JSON against RFC 8785, and the scanner of JSON text. */
+/** Tests canonical JSON against the examples of RFC 8785, and the scanner of JSON text. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson, fromJson, toJson, trustJson, utf8Length } from '../../src/core/json.ts';

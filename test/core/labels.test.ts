@@ -1,4 +1,4 @@
-/** Labels of clients: what counts as one, and how filters name them. */
+/** Tests labels of clients: what counts as one, and how filters name them. */
 import { describe, expect, it } from 'vitest';
 import { checkLabels, hasLabels, labelsOf } from '../../src/core/connections/labels.ts';
 import { toJson } from '../../src/core/json.ts';

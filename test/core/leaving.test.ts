@@ -1,4 +1,4 @@
-/** A client that announces that it leaves, while dispatches are under way. */
+/** Tests a client that announces that it leaves, while dispatches are under way. */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { CommandStore, DispatchResult } from '../../src/core/delivery/commands.ts';

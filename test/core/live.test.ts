@@ -1,4 +1,4 @@
-/** The queue of a subscription: its order, its bound and its count of missed events. */
+/** Tests the queue of a subscription: its order, its bound and its count of missed events. */
 import { describe, expect, it } from 'vitest';
 import { createFeed, type LiveEvent, type Subscription } from '../../src/core/live.ts';
 

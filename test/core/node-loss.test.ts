@@ -1,4 +1,4 @@
-/** A node that was fenced, or whose store lost confirmed data. */
+/** Tests a node that was fenced, or whose store lost confirmed data. */
 import { describe, expect, it } from 'vitest';
 import type { Backend } from '../../src/core/backend.ts';
 import type { FinishResult } from '../../src/core/delivery/commands.ts';

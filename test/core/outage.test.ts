@@ -1,4 +1,4 @@
-/** A node whose store becomes unavailable and comes back. */
+/** Tests a node whose store becomes unavailable and comes back. */
 import { describe, expect, it } from 'vitest';
 import type { ConnectionEvent } from '../../src/core/bus.ts';
 import type { NodeListener } from '../../src/core/delivery/nodes.ts';

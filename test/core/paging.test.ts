@@ -1,4 +1,4 @@
-/** Listings that are read page by page while rows are added and removed. */
+/** Tests listings that are read page by page while rows are added and removed. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Page } from '../../src/core/page.ts';

@@ -1,4 +1,4 @@
-/** The check of the input of an invocation, and its digest. */
+/** Tests the check of the input of an invocation, and its digest. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { InvokeRequest } from '../../src/core/core.ts';

@@ -1,4 +1,4 @@
-/** Users, actions and connections, merged from several stores. */
+/** Tests users, actions and connections, merged from several stores. */
 import { describe, expect, it } from 'vitest';
 import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS } from '../../src/core/limits.ts';
 import { hello } from '../contract/kit/connections.ts';

@@ -1,4 +1,4 @@
-/** The rule of shares: guarantees, borrowing and totals. */
+/** Tests the rule by which users share bounded resources: guarantees, borrowing and totals. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';

@@ -1,4 +1,4 @@
-/** Answers that may lack rows because a node is silent. */
+/** Tests answers that may lack rows because a node is silent. */
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Completeness, ObservedSource } from '../../src/core/page.ts';

@@ -1,4 +1,4 @@
-/** Which rules decide what a session or grant of a site permits. */
+/** Tests which rules decide what a session or grant of a site permits. */
 import { describe, expect, it } from 'vitest';
 import { toJson, trustJson } from '../../src/core/json.ts';
 import { isEventName } from '../../src/core/sites/definition.ts';

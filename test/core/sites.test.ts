@@ -1,4 +1,4 @@
-/** Sites in core: definitions, sessions, sharing and tickets. */
+/** Tests sites in core: definitions, sessions, sharing and tickets. */
 import { describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { SESSION_TTL_SECONDS, TICKET_MS } from '../../src/core/limits.ts';

@@ -1,4 +1,4 @@
-/** Large payloads in core: when they are spilled, and what happens without room. */
+/** Tests large payloads in core: when they are spilled, and what happens without room. */
 import { describe, expect, it } from 'vitest';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { CallboardError } from '../../src/core/errors.ts';

@@ -1,4 +1,4 @@
-/** The retry queue of a node, for acts that the store could not take. */
+/** Tests the retry queue of a node, for acts that the store could not take. */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import { createStoreRetryQueue } from '../../src/core/delivery/store-retry-queue.ts';

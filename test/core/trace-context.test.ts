@@ -1,4 +1,4 @@
-/** The headers traceparent and tracestate of W3C Trace Context. */
+/** Tests the headers traceparent and tracestate of W3C Trace Context. */
 import { describe, expect, it } from 'vitest';
 import { traceContextOf } from '../../src/core/trace-context.ts';
 

@@ -1,4 +1,4 @@
-/** The ids that the relay makes: UUIDs of version 7. */
+/** Tests the ids that the relay makes: UUIDs of version 7. */
 import { expect, it } from 'vitest';
 import { createUuids } from '../../src/platform/uuid.ts';
 

@@ -1,4 +1,4 @@
-/** The watch that reports silent links. */
+/** Tests how core reports links that have become silent. */
 import { describe, expect, it } from 'vitest';
 import type { ConnectionEvent } from '../../src/core/bus.ts';
 import { createStaleWatch } from '../../src/core/connections/watch.ts';

@@ -1,4 +1,4 @@
-/** The task board of the demo. */
+/** Tests the task board of the demo. */
 import { expect, test } from 'vitest';
 import { startBoardServer } from '../../src/demo/board/server.ts';
 import { createTasks } from '../../src/demo/board/tasks.ts';

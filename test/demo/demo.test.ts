@@ -1,4 +1,4 @@
-/** The demo as a user starts it: its clients, its board and its commands to try. */
+/** Tests the demo as a user starts it: its clients, its board and its commands to try. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';

@@ -1,4 +1,4 @@
-/** The part of the demo that restarts its clients. */
+/** Tests the part of the demo that restarts its clients. */
 import { expect, it } from 'vitest';
 import { Keeper, type KeeperClock, type SupervisedRun } from '../../src/demo/keeper.ts';
 

@@ -1,4 +1,4 @@
-/** The demo on a machine without a browser, and with a port that is taken. */
+/** Tests the demo on a machine without a browser, and with a port that is taken. */
 import { createServer } from 'node:net';
 import { expect, it, vi } from 'vitest';
 import { findBrowser } from '../../src/demo/browser.ts';

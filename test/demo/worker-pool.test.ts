@@ -1,4 +1,4 @@
-/** The pool of workers in the demo's kiosk. */
+/** Tests the pool of workers in the demo's kiosk. */
 import { expect, it } from 'vitest';
 import { createWorkerPool, type WorkerPool } from '../../src/demo/worker-pool.ts';
 

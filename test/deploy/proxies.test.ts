@@ -1,4 +1,4 @@
-/** The configurations of deploy/proxies, each run with its real proxy. */
+/** Tests the configurations of deploy/proxies, each run with its real proxy. */
 import { connect as connectHttp2 } from 'node:http2';
 import { WebSocket } from 'ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

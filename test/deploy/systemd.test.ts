@@ -1,4 +1,4 @@
-/** The units of deploy/systemd and socket activation, tried with systemd's own tools. */
+/** Tests the units of deploy/systemd and socket activation with systemd's own tools. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

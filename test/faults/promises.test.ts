@@ -1,4 +1,4 @@
-/** The promises of plans, each tried with logs that keep it and logs that break it. */
+/** Tests the promises of plans, each tried with logs that keep it and logs that break it. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The proxy of the fault runs: each fault that it can cause. */
+/** Tests the proxy of the fault runs: each fault that it can cause. */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** A short fault run with real processes, with and without a planted mistake. */
+/** Runs a short fault run with real processes, with and without a planted mistake. */
 import { rmSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { runEpisode, type Episode, type EpisodeOptions } from '../../faults/outages/episode.ts';

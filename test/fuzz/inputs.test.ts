@@ -1,4 +1,4 @@
-/** The inputs that the fuzzer makes, and how it judges answers. */
+/** Tests the inputs that the fuzzer makes, and how it judges answers. */
 import { describe, expect, test } from 'vitest';
 import { isFault, parseUp } from '../../src/protocol/frames.ts';
 import { bodyOf, documentInput } from '../../faults/fuzz/documents.ts';

@@ -1,4 +1,4 @@
-/** The meter of event-loop turns and the stepped clock, with which hostile runs measure a relay. */
+/** Tests the clock and the meter of event-loop turns with which hostile runs control and measure a relay. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { SteppedClock } from '../../faults/lib/stepped-clock.ts';

@@ -1,4 +1,4 @@
-/** A short run of the fuzzer. */
+/** Runs the fuzzer for a short time and expects no finding. */
 import { expect, test } from 'vitest';
 import { TURN_MS } from '../../faults/fuzz/engine.ts';
 import { fuzz } from '../../faults/fuzz/fuzz.ts';

@@ -1,4 +1,4 @@
-/** The address by which a peer is counted, with and without a proxy. */
+/** Tests which address a connection counts for, with and without a proxy. */
 import { describe, expect, test } from 'vitest';
 import { networkOf } from '../../src/gateway/address.ts';
 

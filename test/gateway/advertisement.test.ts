@@ -1,4 +1,4 @@
-/** Reading what a client advertises: exactness and bounds. */
+/** Tests reading what a client advertises: exactness and bounds. */
 import { describe, expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import { readAdvertisement } from '../../src/gateway/hello.ts';

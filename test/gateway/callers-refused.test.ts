@@ -1,4 +1,4 @@
-/** Calls over a link that are refused. */
+/** Tests calls over a link that are refused. */
 import { describe, expect, test } from 'vitest';
 import { admin, user } from '../kit/core.ts';
 import { caller, client, startGateway, type TestGateway } from './kit/test-gateway.ts';

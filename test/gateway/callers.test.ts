@@ -1,4 +1,4 @@
-/** Calls over a link, and callers that leave. */
+/** Tests calls over a link, and callers that leave. */
 import { describe, expect, test } from 'vitest';
 import { admin } from '../kit/core.ts';
 import { caller, client, startGateway, type TestGateway } from './kit/test-gateway.ts';

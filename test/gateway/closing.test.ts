@@ -1,4 +1,4 @@
-/** How links close, by the relay or by their client. */
+/** Tests how links close, by the relay or by their client. */
 import { describe, expect, test } from 'vitest';
 import type { Core } from '../../src/core/core.ts';
 import type { DisconnectCause } from '../../src/core/connections/connection.ts';

@@ -1,4 +1,4 @@
-/** A command over a link, from dispatch to its end. */
+/** Tests a command over a link, from dispatch to its end. */
 import { describe, expect, test } from 'vitest';
 import { CallboardError, internalMessage } from '../../src/core/errors.ts';
 import type { Core } from '../../src/core/core.ts';

@@ -1,4 +1,4 @@
-/** Reports of contexts and windows over a link. */
+/** Tests reports of contexts and windows over a link. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';

@@ -1,4 +1,4 @@
-/** Malformed frames, and the limits of frames. */
+/** Tests malformed frames, and the limits of frames. */
 import { describe, expect, test } from 'vitest';
 import { BadFrames, Bucket } from '../../src/gateway/rate.ts';
 import { FakeClock } from '../kit/clock.ts';

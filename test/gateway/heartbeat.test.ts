@@ -1,4 +1,4 @@
-/** Pings, signs of life, and expiring tokens of links. */
+/** Tests pings, signs of life, and expiring tokens of links. */
 import { describe, expect, test } from 'vitest';
 import { connectionStatus } from '../../src/core/connections/connection.ts';
 import { CallboardError } from '../../src/core/errors.ts';

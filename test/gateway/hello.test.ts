@@ -1,4 +1,4 @@
-/** The opening of a link: hello, welcome and refusals. */
+/** Tests the opening of a link: hello, welcome and refusals. */
 import { describe, expect, test } from 'vitest';
 import { user } from '../kit/core.ts';
 import { ALICE, caller, client, startGateway, Peer } from './kit/test-gateway.ts';

@@ -1,4 +1,4 @@
-/** The bound on bytes that links read. */
+/** Tests the limit of bytes that one user's links read. */
 import { describe, expect, test } from 'vitest';
 import { ByteRates } from '../../src/core/shares/byte-rate.ts';
 import { Inbound } from '../../src/gateway/inbound.ts';

@@ -1,4 +1,4 @@
-/** A client that sends `closing` before it leaves. */
+/** Tests a client that sends `closing` before it leaves. */
 import { describe, expect, test } from 'vitest';
 import { IN_FLIGHT, REPLACED_GRACE_MS } from '../../src/core/limits.ts';
 import { meanwhile, settle } from '../kit/clock.ts';

@@ -1,4 +1,4 @@
-/** Several frames in one message. */
+/** Tests several frames in one message. */
 import { describe, expect, test } from 'vitest';
 import { FRAME_SEPARATOR, FRAMES_PER_MESSAGE } from '../../src/protocol/frame.ts';
 import { framesIn } from '../../src/gateway/message-frames.ts';

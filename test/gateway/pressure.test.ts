@@ -1,4 +1,4 @@
-/** Clients and callers that do not read what the relay writes. */
+/** Tests clients and callers that do not read what the relay writes. */
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { settle } from '../kit/clock.ts';

@@ -1,4 +1,4 @@
-/** Clients that reconnect, as the same instance or another. */
+/** Tests clients that reconnect, as the same instance or another. */
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { user } from '../kit/core.ts';

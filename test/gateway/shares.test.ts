@@ -1,4 +1,4 @@
-/** The share of links of a user. */
+/** Tests the limit of the links that one user may hold (the share of links). */
 import { describe, expect, test } from 'vitest';
 import { shareBounds, type GivenBounds } from '../../src/core/shares/bounds.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';

@@ -1,4 +1,4 @@
-/** The WebSocket handshake: origins, versions and refusals. */
+/** Tests the WebSocket handshake: origins, versions and refusals. */
 import { describe, expect, test } from 'vitest';
 import { caller, client, startGateway, Peer, upgrade } from './kit/test-gateway.ts';
 

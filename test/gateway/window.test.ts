@@ -1,4 +1,4 @@
-/** The in-flight window of a link. */
+/** Tests the in-flight window of a link. */
 import { describe, expect, test } from 'vitest';
 import { client, startGateway, invoke } from './kit/test-gateway.ts';
 

@@ -1,4 +1,4 @@
-/** Timers for times that are too far away for one timer of Node. */
+/** Tests timers for times that are too far away for one timer of Node. */
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { atTime } from '../../src/web/at-time.ts';

@@ -1,4 +1,4 @@
-/** The audit suite of GraphQL over HTTP (graphql-http) on our endpoint. */
+/** Runs the audit suite of GraphQL over HTTP (package graphql-http) on the relay's endpoint. */
 import { auditServer } from 'graphql-http';
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';

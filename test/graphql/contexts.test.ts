@@ -1,4 +1,4 @@
-/** Contexts, windows and workers over GraphQL. */
+/** Tests contexts, windows and workers over GraphQL. */
 import { describe, expect, it } from 'vitest';
 import { isObjectType } from 'graphql';
 import { schema } from '../../src/graphql/schema/schema.ts';

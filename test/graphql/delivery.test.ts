@@ -1,4 +1,4 @@
-/** The operator's view of delivery over GraphQL, without payloads. */
+/** Tests the operator's view of delivery over GraphQL, without payloads. */
 import { getNamedType, isInterfaceType, isObjectType, isUnionType, type GraphQLNamedType } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';

@@ -1,4 +1,4 @@
-/** The cache of documents: what it keeps, and its bounds. */
+/** Tests the cache of documents: what it keeps, and its bounds. */
 import { expect, test } from 'vitest';
 import { createDocumentCache } from '../../src/graphql/execution/document-cache.ts';
 

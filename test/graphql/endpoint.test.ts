@@ -1,4 +1,4 @@
-/** The GraphQL endpoint over HTTP: media types, methods, refusals and the editor's page. */
+/** Tests the GraphQL endpoint over HTTP: media types, methods, refusals and the editor's page. */
 import { describe, expect, it } from 'vitest';
 import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
 

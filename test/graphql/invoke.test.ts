@@ -1,4 +1,4 @@
-/** Invoking, awaiting and cancelling over GraphQL. */
+/** Tests invoking, awaiting and cancelling over GraphQL. */
 import { describe, expect, it } from 'vitest';
 import type { Invocation } from '../../src/core/core.ts';
 import { fail } from '../../src/core/errors.ts';

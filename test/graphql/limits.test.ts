@@ -1,4 +1,4 @@
-/** The limits of documents, of cost, of time and of introspection. */
+/** Tests the limits of documents, of cost, of time and of introspection. */
 import { getIntrospectionQuery } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import {

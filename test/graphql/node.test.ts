@@ -1,4 +1,4 @@
-/** The interface Node: its ids, and looking rows up by them. */
+/** Tests the interface Node: its ids, and looking rows up by them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { isInterfaceType, isObjectType, parse, visit } from 'graphql';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The bound on the bytes of an answer, over all its pages. */
+/** Tests the limit of an answer's bytes, over all its pages. */
 import { parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ActionAdvertisement } from '../../src/core/connections/connection.ts';

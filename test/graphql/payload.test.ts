@@ -1,4 +1,4 @@
-/** Who sees payloads over GraphQL, and what is audited. */
+/** Tests who sees payloads over GraphQL, and what is audited. */
 import { describe, expect, it } from 'vitest';
 import { trustJson } from '../../src/core/json.ts';
 import { fakeCore } from './kit/fake-core.ts';

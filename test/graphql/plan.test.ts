@@ -1,4 +1,4 @@
-/** Plans of operations, and their cost. */
+/** Tests plans of operations, and their cost. */
 import { GraphQLError, execute, parse, validate, type ExecutionResult } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { writeJson } from '../../src/core/json.ts';

@@ -1,4 +1,4 @@
-/** The cache of parsed request bodies. */
+/** Tests the cache of parsed request bodies. */
 import { expect, test } from 'vitest';
 import { createBodyReader } from '../../src/graphql/http/request-bodies.ts';
 import { parseBody } from '../../src/http/body.ts';

@@ -1,4 +1,4 @@
-/** Subscriptions that are executed once for many subscribers. */
+/** Tests subscriptions that are executed once for many subscribers. */
 import { createClient } from 'graphql-sse';
 import { describe, expect, it } from 'vitest';
 import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';

@@ -1,4 +1,4 @@
-/** Writing of event streams, and members of a group that stop reading. */
+/** Tests writing of event streams, and members of a group that stop reading. */
 import { describe, expect, it } from 'vitest';
 import type { LiveEvent } from '../../src/core/live.ts';
 import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../../src/core/limits.ts';

@@ -1,4 +1,4 @@
-/** Subscriptions over event streams: both modes of graphql-sse, bounds and ends. */
+/** Tests subscriptions over event streams: both modes of graphql-sse, bounds and ends. */
 import { describe, expect, it } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import {

@@ -1,4 +1,4 @@
-/** Printing of times. */
+/** Tests how the relay writes times. */
 import { describe, expect, it } from 'vitest';
 import { printTime } from '../../src/graphql/schema/time.ts';
 

@@ -1,4 +1,4 @@
-/** The subscription `commandUpdates`. */
+/** Tests the subscription `commandUpdates`. */
 import { describe, expect, it } from 'vitest';
 import { RawJson, trustJson } from '../../src/core/json.ts';
 import { SUBSCRIPTION_QUEUE } from '../../src/core/limits.ts';

@@ -1,4 +1,4 @@
-/** The schema with the words of REST. */
+/** Tests the GraphQL schema whose enums have the words of REST. */
 import { isEnumType, isIntrospectionType } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { restSchema } from '../../src/graphql/schema/schema.ts';

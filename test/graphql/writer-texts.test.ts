@@ -1,4 +1,4 @@
-/** How the JSON writer writes strings and large cached lists. */
+/** Tests how the JSON writer writes strings and large cached lists. */
 import { parse } from 'graphql';
 import { expect, it } from 'vitest';
 import { wholeText } from '../../src/web/json-text.ts';

@@ -1,4 +1,4 @@
-/** What the access log says of a request. */
+/** Tests what the access log says of a request. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ADMIN } from './kit/http-relay.ts';
 import { startTestRelay, type TestRelay, type Welcomed } from '../relay/kit/test-relay.ts';

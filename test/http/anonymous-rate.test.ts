@@ -1,4 +1,4 @@
-/** The rate of GraphQL requests without a token. */
+/** Tests the rate of GraphQL requests without a token. */
 import { describe, expect, it } from 'vitest';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../../src/core/limits.ts';
 import { createAnonymousRate } from '../../src/http/anonymous-rate.ts';

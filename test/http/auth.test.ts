@@ -1,4 +1,4 @@
-/** Which tokens a relay accepts, and which principal each one proves. */
+/** Tests which tokens a relay accepts, and which principal each one proves. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SignJWT, exportJWK, generateKeyPair, UnsecuredJWT, type CryptoKey, type JWTPayload } from 'jose';

@@ -1,4 +1,4 @@
-/** Request bodies: their limit, their form, and which are read. */
+/** Tests request bodies: their limit, their form, and which are read. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN, postJson, raw, startHttpRelay, type HttpRelay } from './kit/http-relay.ts';
 

@@ -1,4 +1,4 @@
-/** The settings of a relay: defaults, files, checks and messages. */
+/** Tests the settings of a relay: defaults, files, checks and messages. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What all HTTP handlers have in common: tokens, headers, paths and refusals. */
+/** Tests what all HTTP handlers have in common: tokens, headers, paths and refusals. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { FAILURES_A_MINUTE } from '../../src/http/auth-rate-limit.ts';

@@ -1,4 +1,4 @@
-/** Health, readiness and closing of a relay, and its log. */
+/** Tests health, readiness and closing of a relay, and its log. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -1,4 +1,4 @@
-/** The bound on bytes that a user sends over HTTP. */
+/** Tests the limit of bytes that a user sends over HTTP. */
 import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../kit/clock.ts';
 import { postJson, startHttpRelay, tokenOf, type Ask } from './kit/http-relay.ts';

@@ -1,4 +1,4 @@
-/** Connections that are kept open between requests. */
+/** Tests connections that are kept open between requests. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';

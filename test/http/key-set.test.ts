@@ -1,4 +1,4 @@
-/** The key set of an identity provider: when it is fetched, and what happens without it. */
+/** Tests the key set of an identity provider: when it is fetched, and what happens without it. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SignJWT, exportJWK, generateKeyPair, type CryptoKey, type JWK } from 'jose';

@@ -1,4 +1,4 @@
-/** Which modules a relay loads at its start, and which only when they are needed. */
+/** Tests which modules a relay loads at its start, and which only when they are needed. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';

@@ -1,4 +1,4 @@
-/** The metrics endpoint: its token, its formats and what it shows. */
+/** Tests the metrics endpoint: its token, its formats and what it shows. */
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { METRICS } from '../../src/core/metrics/list.ts';
 import { formatFor } from '../../src/http/metrics-route.ts';

@@ -1,4 +1,4 @@
-/** The OpenAPI document and its reference page over HTTP. */
+/** Tests the OpenAPI document and its reference page over HTTP. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

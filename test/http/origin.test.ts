@@ -1,4 +1,4 @@
-/** Requests of pages of other origins. */
+/** Tests requests of pages of other origins. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postJson, startHttpRelay, type HttpRelay } from './kit/http-relay.ts';
 

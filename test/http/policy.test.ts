@@ -1,4 +1,4 @@
-/** Policy files: rules, admission scopes and globs. */
+/** Tests policy files: rules, admission scopes and globs. */
 import { describe, expect, it } from 'vitest';
 import { compileGlob } from '../../src/core/auth/glob.ts';
 import type { InvocationTarget } from '../../src/core/auth/policy.ts';

@@ -1,4 +1,4 @@
-/** `callboard serve` and the other commands, run as processes. */
+/** Tests `callboard serve` and the other commands, run as processes. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

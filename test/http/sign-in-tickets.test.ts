@@ -1,4 +1,4 @@
-/** Tickets that sign an operator in to a page. */
+/** Tests tickets that sign an operator in to a page. */
 import { decodeJwt } from 'jose';
 import { expect, it } from 'vitest';
 import { createMemoryTickets } from '../../src/backends/memory/auth-tickets.ts';

@@ -1,4 +1,4 @@
-/** The codes that sign the editor's page in. */
+/** Tests the codes that sign the editor's page in. */
 import { expect, it } from 'vitest';
 import { SIGN_IN_MS } from '../../src/core/limits.ts';
 import { createSignIn } from '../../src/http/sign-in.ts';

@@ -1,4 +1,4 @@
-/** Bounds on sockets without a token, and on peers that do not read. */
+/** Tests bounds on sockets without a token, and on peers that do not read. */
 import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { connect, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net';

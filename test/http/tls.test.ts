@@ -1,4 +1,4 @@
-/** A relay that serves TLS itself. */
+/** Tests a relay that serves TLS itself. */
 import { once } from 'node:events';
 import { request } from 'node:https';
 import { connect } from 'node:net';

@@ -1,4 +1,4 @@
-/** The share of bytes that clients do not read. */
+/** Tests the limit of one user's bytes that clients have not read (a share). */
 import { connect, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The example clients and callers in Python and Go, with a real relay. */
+/** Tests the example clients and callers in Python and Go, with a real relay. */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { startFakeRelay, type FakeLink } from '../kit/fake-relay.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';

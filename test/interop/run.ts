@@ -15,7 +15,7 @@ function run(cwd: string, program: string, ...args: readonly string[]): void {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-/** Installs only if the lock file is another than the one that was installed. */
+/** Installs the libraries, but only if the lock file differs from the one of the last installation. */
 function install(): void {
   const lock = readFileSync(join(HERE, 'package-lock.json'), 'utf8');
   const installed = join(HERE, 'node_modules/.installed-lock.json');

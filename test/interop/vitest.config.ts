@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const APP = join(RECIPES, 'app/');
 const options = { eagerEsModules: true };
 
-/** Compiles `graphql` tags, as relay.dev describes for any bundler. */
+/** Compiles `graphql` tags in the way that relay.dev describes for any bundler. */
 const relayTags = {
   name: 'relay-tags',
   enforce: 'pre' as const,
@@ -23,7 +23,7 @@ const relayTags = {
   },
 };
 
-/** Copied from the configuration of the other tests: only one copy of each library is loaded. */
+/** The conditions of the configuration for the other tests. With them, only one copy of each library is loaded. */
 const conditions = ['module', 'node'];
 const resolving = { resolve: { conditions }, ssr: { resolve: { conditions, externalConditions: conditions } } };
 

@@ -1,6 +1,6 @@
 /**
- * Two certificates for localhost, signed by themselves and valid for a hundred years, with their keys. They protect
- * nothing: they are public.
+ * Two certificates for localhost with their keys, signed by themselves and valid for a hundred years. They are public,
+ * so they protect nothing.
  */
 import type { Certificate } from '../../src/http/tls-server.ts';
 

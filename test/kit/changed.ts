@@ -1,6 +1,8 @@
+/** Replaces members of an object for a test. */
+
 /**
- * A proxy of `thing` with some members replaced. Unlike a spread copy, it keeps a class's methods and their private
- * fields.
+ * Returns a proxy of `thing` with some members replaced. Unlike a spread copy, it keeps a class's methods and their
+ * private fields.
  */
 export function changed<T extends object>(thing: T, change: Partial<T>): T {
   return new Proxy(thing, {

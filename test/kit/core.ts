@@ -1,4 +1,4 @@
-/** Core over memory with a fake clock, and the principals that tests use. */
+/** Opens core over memory with a fake clock, and makes the principals that tests use. */
 import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { TableLimits } from '../../src/backends/memory/history-tables.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
@@ -52,7 +52,7 @@ export type TestOptions = {
   readonly wrap?: (backend: MemoryBackend) => MemoryBackend;
 };
 
-/** A single core over memory, with a FakeClock. */
+/** Opens a single core over memory, with a FakeClock. */
 export async function testCore(options: TestOptions = {}): Promise<TestCore & AsyncDisposable> {
   const clock = new FakeClock();
   const counts = new Map<string, number>();
@@ -160,7 +160,7 @@ export async function connect(
     backlog: () => client?.backlog ?? 0,
     close(cause, instanceId) {
       closes.push({ cause, instanceId });
-      // A relay that closes before its links does not record their ends; they end with its lease.
+      // A relay that closes before its links does not record the ends of the links; they end with the relay's lease.
       client?.session.closed(cause).catch((error: unknown) => {
         if (!isStoreUnavailable(error)) throw error;
       });

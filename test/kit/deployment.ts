@@ -1,4 +1,4 @@
-/** Several nodes over one Redis, in one process. */
+/** Opens several nodes over one Redis in one process. */
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
 import { createRedisRooms } from '../../src/backends/redis/backend.ts';
@@ -24,14 +24,16 @@ export type NodeOptions = Pick<RedisParts, 'retentionMs' | 'streamMessages'> & {
   readonly scopeOf: (userId: string) => string;
 };
 
-/** The backends of several processes over the run's Redis, in their own namespace, with the time of a FakeClock. */
+/**
+ * A deployment: the backends of several processes over the run's Redis, in one namespace, with the time of a FakeClock.
+ */
 export type Deployment = {
   /** Opens the backend of one more process. The caller must close it. */
   open(options: NodeOptions): Promise<Backend>;
 };
 
 /**
- * Creates a deployment. Afterwards `clock.advance`, and `settle` while a backend is open, wait until the store has
+ * Creates a deployment. From then on, `clock.advance`, and `settle` while a backend is open, wait until the store has
  * answered every request and every mailbox and subscription has been read to its end.
  */
 export function deployment(clock: FakeClock, partitions = 1): Deployment {
@@ -57,7 +59,7 @@ export function deployment(clock: FakeClock, partitions = 1): Deployment {
 
 type Process = {
   readonly backend: Backend;
-  /** The number of requests to the store so far, and of those without an answer. */
+  /** The number of requests to the store so far, and the number of requests that have no answer yet. */
   readonly traffic: { requested: number; pending: number };
   /** Resolves when this process has received everything that was posted and published before the call. */
   received(): Promise<void>;
@@ -131,7 +133,10 @@ function watched(store: Store, traffic: Process['traffic']): Store {
   };
 }
 
-/** `upToNow` resolves when every mailbox of this process has been read to its end: it sends a pulse through each. */
+/**
+ * Returns the backend, and `upToNow`, which resolves when every mailbox of this process has been read to its end. It
+ * sends a pulse through each mailbox.
+ */
 function pulsed(rooms: Backend): { readonly backend: Backend; upToNow(): Promise<void> } {
   const waiting = new Map<string, () => void>();
   const { nodes } = rooms;

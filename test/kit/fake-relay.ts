@@ -1,4 +1,4 @@
-/** A relay whose side of each link a test writes itself. */
+/** Runs a relay on which a test writes the relay's side of each link itself. */
 import { once } from 'node:events';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { CLOSE, type CloseReason } from '../../src/protocol/close.ts';
@@ -40,17 +40,17 @@ class Arrivals<T> {
 }
 
 /**
- * The relay's side of one link, controlled by the test. It parses frames with the real parsers. Only `hello` and
- * `closing` are answered automatically.
+ * The relay's side of one link, which the test controls. It parses frames with the real parsers. It answers only
+ * `hello` and `closing` by itself.
  */
 export class FakeLink {
   readonly hello: Up<'hello'>;
   readonly #socket: WebSocket;
   readonly #arrivals = new Map<UpType, Arrivals<UpFrame>>();
-  /** Every frame after the hello, in order. */
+  /** Every frame that was received after the hello, in order. */
   readonly frames: UpFrame[] = [];
   readonly closed: Promise<void>;
-  /** Whether `closing` is answered automatically. If it is false, the test must answer. */
+  /** Whether the link answers `closing` by itself. If it is false, the test must answer. */
   letsGo = true;
 
   constructor(socket: WebSocket, hello: Up<'hello'>) {
@@ -72,7 +72,7 @@ export class FakeLink {
     return frame;
   }
 
-  /** The number of frames of this type that have not been taken, after the client has answered a ping. */
+  /** Returns the number of frames of this type that have not been taken, after the client has answered a ping. */
   async untaken(type: UpType): Promise<number> {
     this.send({ type: 'ping' });
     await this.next('pong');
@@ -95,7 +95,7 @@ export class FakeLink {
     this.send({ type: 'result_ack', command_id: commandId, recorded: 'recorded' });
   }
 
-  /** Closes like the relay: `bye`, then the close code. */
+  /** Closes the link as the relay does: with `bye`, then the close code. */
   bye(reason: CloseReason, afterMs?: number): void {
     const { code, reconnect } = CLOSE[reason];
     const after = afterMs === undefined ? {} : { after_ms: afterMs };
@@ -121,7 +121,7 @@ export class FakeLink {
 
 export type FakeRelay = AsyncDisposable & {
   readonly url: string;
-  /** The faults of received frames. Empty for a correct client. */
+  /** The faults of received frames. There are none for a correct client. */
   readonly faults: readonly string[];
   /** The texts of all received messages. */
   readonly messages: readonly string[];

@@ -5,8 +5,8 @@ import { freePort, startRedis, type RedisServer } from './redis.ts';
 const SLOTS = 16_384;
 
 /**
- * A Redis Cluster of masters without replicas, on free loopback ports. Each master has an equal range of slots, in
- * order.
+ * A Redis Cluster of masters without replicas, on free loopback ports. Each master has a range of slots of the same
+ * length, in order.
  */
 export type RedisCluster = {
   /** The address for the relay's settings. */
@@ -14,7 +14,7 @@ export type RedisCluster = {
   /** The address of each master, in the order of their ranges. */
   readonly urls: readonly string[];
   readonly masters: readonly RedisServer[];
-  /** How many times each master has run a command since its start, in the order of their ranges. */
+  /** Returns how many times each master has run a command since its start, in the order of the masters' ranges. */
   calls(command: string): Promise<readonly number[]>;
   stop(): Promise<void>;
 };
@@ -29,7 +29,7 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
   };
   try {
     await Promise.all(hands.map((hand, i) => hand.call('CLUSTER', 'ADDSLOTSRANGE', ...range(i, masters))));
-    // Nodes with equal epochs would have to resolve that conflict first.
+    // Nodes with equal epochs would first have to resolve that conflict.
     await Promise.all(hands.map((hand, i) => hand.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1)));
     for (const { server, bus } of servers.slice(1))
       await hands[0]?.call('CLUSTER', 'MEET', '127.0.0.1', server.port, bus);
@@ -48,13 +48,13 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
 }
 
 async function launch(): Promise<{ readonly server: RedisServer; readonly bus: number }> {
-  // The default bus port, 10,000 above the client port, may exceed the highest port number.
+  // The default bus port is 10,000 above the client port, and may exceed the highest port number.
   const bus = await freePort();
   const own = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-announce-ip', '127.0.0.1'];
   return { server: await startRedis([...own, '--save', '', '--appendonly', 'no']), bus };
 }
 
-/** The first and last slot of range `i` of `of` equal ranges. */
+/** Returns the first and last slot of range `i` of `of` ranges of the same length. */
 function range(i: number, of: number): readonly [number, number] {
   return [Math.ceil((i * SLOTS) / of), Math.ceil(((i + 1) * SLOTS) / of) - 1];
 }

@@ -4,7 +4,7 @@ import { startRedis } from './redis.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The address of the Redis that all tests of a run share, each in its own namespace. */
+    /** The address of the Redis that all tests of a run share. Each test uses its own namespace. */
     redisUrl: string;
   }
 }

@@ -11,12 +11,12 @@ import { freePort, PROGRAM, startRedis, type RedisServer } from './redis.ts';
 export type RedisSentinel = {
   /** The address of the sentinel. */
   readonly url: string;
-  /** The name of the master at the sentinel. */
+  /** The name by which the sentinel knows the master. */
   readonly name: string;
   readonly servers: readonly [RedisServer, RedisServer];
-  /** The port of the current master according to the sentinel. */
+  /** Resolves with the port of the current master according to the sentinel. */
   master(): Promise<number>;
-  /** Makes the replica the master while the old master is healthy. Resolves when it is done. */
+  /** Makes the replica the master while the old master is healthy. Resolves when that is done. */
   failOver(): Promise<void>;
   /**
    * Resolves when the sentinel names a master at another port than `port`, and that server has the role of a master.
@@ -26,7 +26,7 @@ export type RedisSentinel = {
 };
 
 export type SentinelOptions = {
-  /** After how many milliseconds without an answer the sentinel considers the master down. */
+  /** The time without an answer after which the sentinel considers the master down, in milliseconds. */
   readonly downAfterMs?: number;
   /** Additional arguments of both servers. */
   readonly args?: readonly string[];
@@ -36,11 +36,13 @@ export type SentinelOptions = {
 
 const NAME = 'callboard';
 
-/** Resolves when the replica is in sync and the sentinel knows it, so that a failover is possible. */
+/**
+ * Starts the servers. Resolves when the replica is in sync and the sentinel knows it, so that a failover is possible.
+ */
 export async function startRedisSentinel(options: SentinelOptions = {}): Promise<RedisSentinel> {
   const { downAfterMs = 1_000, args = ['--save', '', '--appendonly', 'no'], passwords } = options;
   const auth = passwords ? ['--requirepass', passwords.servers, '--masterauth', passwords.servers] : [];
-  // Diskless replication without a delay, so that the replica gets its copy at once.
+  // Diskless replication without a delay gives the replica its copy at once.
   const quick = [...args, ...auth, '--repl-diskless-sync-delay', '0'];
   const first = await startRedis(quick);
   const follow = ['--replicaof', '127.0.0.1', String(first.port)];
@@ -51,7 +53,7 @@ export async function startRedisSentinel(options: SentinelOptions = {}): Promise
   const port = await freePort();
   const stopSentinel = launchSentinel(configOf({ port, master: first.port, downAfterMs, passwords }));
   const hand = new Redis({ host: '127.0.0.1', port, ...(passwords && { password: passwords.sentinel }) });
-  // The sentinel is not listening yet. Until it is, the client retries.
+  // The client retries until the sentinel listens.
   hand.on('error', () => {});
   const master = async (): Promise<number> => {
     const address = await hand.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME);

@@ -1,4 +1,4 @@
-/** Starts a Redis whose user has few rights. */
+/** Starts a Redis whose user has only the rights that a test grants. */
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { COMMANDS, ruleOf } from '../../src/backends/redis/start-check/commands.ts';
@@ -9,7 +9,7 @@ export const COMMAND_RULES: readonly string[] = Object.entries(COMMANDS).map(([n
   ruleOf([name, ...words.split(' ')]),
 );
 
-/** The smallest rules for a namespace; `*` for every namespace. */
+/** Returns the smallest set of rules for a namespace; `*` stands for every namespace. */
 export function smallestRules(namespace: string): readonly string[] {
   const prefix = namespace === '*' ? '{cb:*' : `{cb:${namespace}:*`;
   return [`~${prefix}`, `&${prefix}`, ...COMMAND_RULES];
@@ -25,7 +25,7 @@ export type RestrictedRedis = AsyncDisposable & {
   allow(rules: readonly string[]): Promise<void>;
   /** Adds rules to the user. */
   change(...rules: readonly string[]): Promise<void>;
-  /** The commands that were run since the start, also in scripts, in upper case. */
+  /** Returns the commands that were run since the start, also in scripts, in upper case. */
   used(): Promise<ReadonlySet<string>>;
 };
 

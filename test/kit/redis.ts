@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** The redis-server that tests start. */
+/** The program that tests start as redis-server. */
 export const PROGRAM = process.env.CALLBOARD_TEST_REDIS ?? 'redis-server';
 
 /** A separate Redis on a free loopback port with its own folder. */

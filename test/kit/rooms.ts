@@ -1,4 +1,4 @@
-/** The rooms of core that only read, over a memory backend that a test fills directly. */
+/** Opens the rooms of core that only read, over a memory backend that a test fills directly. */
 import { CommandEvents } from '../../src/core/delivery/command-events.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { TableLimits } from '../../src/backends/memory/history-tables.ts';
@@ -30,7 +30,7 @@ export type Rooms = {
   readonly history: Histories;
 };
 
-/** The rooms that only read, over a memory backend that the test fills directly. */
+/** Opens the rooms that only read, over a memory backend that the test fills directly. */
 export function testRooms(limits: Partial<TableLimits> = {}): Rooms {
   const clock = new FakeClock();
   const crypto = createCrypto('test');

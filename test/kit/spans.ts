@@ -15,15 +15,18 @@ import type { TraceApi } from '../../src/protocol/trace-api.ts';
 import { turns } from './clock.ts';
 
 export type Spans = {
-  /** As a relay or a library takes it. */
+  /** The API of OpenTelemetry, in the form that a relay or a library takes. */
   readonly api: TraceApi;
-  /** The spans that have ended, in that order. */
+  /** Returns the spans that have ended, in the order of their ends. */
   readonly ended: () => readonly ReadableSpan[];
-  /** Waits until this many spans have ended, and draws them: `trees`. */
+  /** Waits until this many spans have ended, and draws them as `trees` does. */
   drawn(count: number): Promise<readonly string[]>;
 };
 
-/** Spans that begin a trace are recorded unless a `sampler` says otherwise; other spans follow their parent. */
+/**
+ * Starts to record spans. Spans that begin a trace are recorded unless a `sampler` decides otherwise; other spans
+ * follow their parent.
+ */
 export function recordSpans(sampler: Sampler = new AlwaysOnSampler()): Spans {
   const exporter = new InMemorySpanExporter();
   const started = new Map<string, number>();
@@ -41,7 +44,7 @@ export function recordSpans(sampler: Sampler = new AlwaysOnSampler()): Spans {
     ended,
     async drawn(count) {
       while (ended().length < count) await turns();
-      // One more would end in this time.
+      // If there were more spans than expected, another one would end in this time.
       await turns();
       const at = (span: ReadableSpan): number => started.get(span.spanContext().spanId) ?? 0;
       return trees([...ended()].sort((a, b) => at(a) - at(b)));
@@ -49,7 +52,7 @@ export function recordSpans(sampler: Sampler = new AlwaysOnSampler()): Spans {
   };
 }
 
-/** The `trace` object of the API, over this provider and not over the global one. */
+/** Returns the `trace` object of the API, over this provider and not over the global one. */
 export function traceApiOf(provider: TracerProvider): TraceApi {
   return {
     getTracer: (name, version) => provider.getTracer(name, version) as ReturnType<TraceApi['getTracer']>,
@@ -62,8 +65,9 @@ const KINDS = ['internal', 'server', 'client', 'producer', 'consumer'];
 const ERROR = 2;
 
 /**
- * One line for each span, children indented below their parents, both in the given order: kind, name, status code,
- * `!` and the error type of a failed one, events in brackets, and `~` with the name of each linked span.
+ * Draws one line for each span, children indented below their parents, both in the given order. A line has the kind,
+ * the name, the status code, `!` and the error type of a failed span, events in brackets, and `~` with the name of each
+ * linked span.
  */
 export function trees(spans: readonly ReadableSpan[]): readonly string[] {
   const byId = new Map(spans.map((span) => [span.spanContext().spanId, span]));

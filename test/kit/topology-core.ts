@@ -9,7 +9,7 @@ import { spillOf, startCore, testCore, type TestCore, type TestOptions } from '.
 
 export type OpenedCore = AsyncDisposable &
   Omit<TestCore, 'backend'> & {
-    /** The backend; with two cores, that of the core that is called. */
+    /** The backend. With two cores, it is that of the core that is called. */
     readonly backend: Backend;
   };
 
@@ -23,7 +23,7 @@ export async function openCore(options: Omit<TestOptions, 'wrap'> = {}): Promise
   const clock = new FakeClock();
   const counts = new Map<string, number>();
   const spill = spillOf(options, clock);
-  // Imported here, so that direct mode does not load the Redis client.
+  // This module is imported here, so that direct mode does not load the Redis client.
   const { deployment } = await import('./deployment.ts');
   const place = deployment(clock);
   const { nodeId = 'n1', policy = defaultPolicy, history = {} } = options;

@@ -23,14 +23,18 @@ declare module 'vitest' {
   }
 }
 
-/** The number of random runs of a property: a tenth of `ofMemory` over Redis, which answers about 1000 times slower. */
+/**
+ * Returns the number of random runs of a property: a tenth of `ofMemory` over Redis, which answers about 1000 times
+ * slower.
+ */
 export function numRuns(ofMemory: number): number {
   return inject('topology') === 'direct' ? ofMemory : Math.ceil(ofMemory / 10);
 }
 
 export type OpenedRelays = {
   /**
-   * The relay that is called. Its `core.links` are those of the relay to which clients connect. Closing it closes all.
+   * The relay that is called. Its `core.links` are those of the relay to which clients connect. Closing it closes all
+   * relays.
    */
   readonly callboard: Callboard;
   readonly url: string;
@@ -61,7 +65,8 @@ async function alone({ callboard, backend }: Opened): Promise<OpenedRelays> {
 }
 
 /**
- * Returns a function that opens relays of one deployment. A FakeClock is also the store's clock; otherwise Redis's is.
+ * Returns a function that opens relays of one deployment. A FakeClock is also the clock of the store; without one,
+ * Redis uses its own.
  */
 async function opener(options: CallboardOptions): Promise<(config: Settings) => Promise<Opened>> {
   const { clock, policy } = options;
@@ -73,7 +78,7 @@ async function opener(options: CallboardOptions): Promise<(config: Settings) => 
       return { callboard, backend: null };
     };
   }
-  // Imported here, so that direct mode does not load the Redis client.
+  // This module is imported here, so that direct mode does not load the Redis client.
   const { deployment } = await import('./deployment.ts');
   const place = deployment(clock);
   const together = createMemorySpill(clock, createCrypto('test'));

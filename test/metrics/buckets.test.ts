@@ -1,4 +1,4 @@
-/** The buckets of histograms. */
+/** Tests the buckets of histograms. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-/** Metrics as text, in the formats of Prometheus and OpenMetrics. */
+/** Tests metrics as text, in the formats of Prometheus and OpenMetrics. */
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What a node records over time, and how much memory that needs. */
+/** Tests what a node records over time, and how much memory that needs. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Series over time, out of what several nodes recorded. */
+/** Tests series over time, out of what several nodes recorded. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { SeriesAnswer, SeriesQuery } from '../../src/core/metrics/series.ts';
 import { CallboardError } from '../../src/core/errors.ts';

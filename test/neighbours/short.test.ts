@@ -1,4 +1,4 @@
-/** A short attack beside an honest user, with real processes. */
+/** Runs a short attack beside an honest user, with real processes. */
 import { expect, test } from 'vitest';
 import { runEpisode } from '../../faults/neighbours/episode.ts';
 import { faultsOf } from '../../faults/neighbours/verdict.ts';

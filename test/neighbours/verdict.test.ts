@@ -1,4 +1,4 @@
-/** The verdict about an attack: when an honest user suffered too much. */
+/** Tests the verdict about an attack: when an honest user suffered too much. */
 import { describe, expect, test } from 'vitest';
 import { ATTACKS, attackOf } from '../../faults/neighbours/attacks/attacks.ts';
 import type { Phase } from '../../faults/neighbours/figures.ts';

@@ -1,4 +1,4 @@
-/** Both packages, built, packed and installed as a user installs them. */
+/** Tests both packages, built, packed and installed as a user installs them. */
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';

@@ -1,4 +1,4 @@
-/** Who may do what over links. */
+/** Tests who may do what over links. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DownFrame, UpHeader } from '../../src/protocol/frames.ts';
 import { Peer } from '../gateway/kit/test-gateway.ts';

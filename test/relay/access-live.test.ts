@@ -1,4 +1,4 @@
-/** Who may subscribe to what. */
+/** Tests who may subscribe to what. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RawStream } from '../graphql/kit/stream.ts';
 import { SUBSCRIPTIONS } from './kit/access-subscriptions.ts';

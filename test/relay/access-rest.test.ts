@@ -1,4 +1,4 @@
-/** Who may send which REST request, for every route. */
+/** Tests who may send which REST request, for every route. */
 import { OTHER_OPERATIONS } from '../rest/kit/other-operations.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBuiltinRoutes } from '../../src/http/builtin-routes.ts';

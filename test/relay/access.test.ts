@@ -1,4 +1,4 @@
-/** Who may read and change what over GraphQL, for every field. */
+/** Tests who may read and change what over GraphQL, for every field. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FieldAccess, Verdict } from './kit/access-field.ts';
 import { FIELDS } from './kit/access-fields.ts';

@@ -1,4 +1,4 @@
-/** The audit of payload reads, over every interface. */
+/** Tests the audit of payload reads, over every interface. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The subscription to events of commands, on a whole relay. */
+/** Tests the subscription to events of commands, on a whole relay. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RawStream } from '../graphql/kit/stream.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './kit/test-relay.ts';

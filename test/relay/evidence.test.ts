@@ -1,4 +1,4 @@
-/** What a relay retains of repeated results, ingested messages and payload reads. */
+/** Tests what a relay retains of repeated results, ingested messages and payload reads. */
 import { mkdtemp, readdir, rm, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

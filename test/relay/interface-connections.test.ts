@@ -1,4 +1,4 @@
-/** The documented interface of users and connections, sentence by sentence. */
+/** Tests the documented interface of users and connections, sentence by sentence. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';

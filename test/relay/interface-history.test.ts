@@ -1,4 +1,4 @@
-/** The documented interface of history, sentence by sentence. */
+/** Tests the documented interface of history, sentence by sentence. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestRelay, type TestRelay, type Welcomed } from './kit/test-relay.ts';
 

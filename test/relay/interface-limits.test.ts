@@ -1,4 +1,4 @@
-/** The documented errors and limits, sentence by sentence. */
+/** Tests the documented errors and limits, sentence by sentence. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { codeOf, startTestRelay, type TestRelay } from './kit/test-relay.ts';

@@ -1,4 +1,4 @@
-/** The documented interface of pending RPCs, sentence by sentence. */
+/** Tests the documented interface of pending RPCs, sentence by sentence. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 

@@ -1,4 +1,4 @@
-/** The history of links, over every interface. */
+/** Tests the history of links, over every interface. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 

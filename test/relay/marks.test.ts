@@ -1,4 +1,4 @@
-/** Commands of which only a mark is left, over every interface. */
+/** Tests ended commands of which a relay keeps only the id and the outcome, over every interface. */
 import { describe, expect, it } from 'vitest';
 import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';

@@ -1,4 +1,4 @@
-/** The nested query of the documentation, on a whole relay. */
+/** Tests the nested query of the documentation, on a whole relay. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';

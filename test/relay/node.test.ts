@@ -1,4 +1,4 @@
-/** Opaque ids on a whole relay: rows of users who chose the same local ids are distinguished. */
+/** Tests opaque ids on a whole relay: rows of users who chose the same local ids are distinguished. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isInterfaceType } from 'graphql';
 import { schema } from '../../src/graphql/schema/schema.ts';

@@ -1,4 +1,4 @@
-/** What operators read: the server, its limits, filtered lists, newest commands and reconnects. */
+/** Tests what operators read: the server, its limits, filtered lists, newest commands and reconnects. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 import { VERSION } from '../../src/version.ts';

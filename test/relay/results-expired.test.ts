@@ -1,4 +1,4 @@
-/** Results that are no longer retained, over every interface. */
+/** Tests results that are no longer retained, over every interface. */
 import { describe, expect, it } from 'vitest';
 import { startTestRelay } from './kit/test-relay.ts';
 

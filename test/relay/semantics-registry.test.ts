@@ -1,4 +1,4 @@
-/** The documented semantics of deduplication and of tasks on workers. */
+/** Tests the documented semantics of deduplication and of tasks on workers. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';

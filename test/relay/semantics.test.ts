@@ -1,4 +1,4 @@
-/** The documented semantics of advertisements, waits and delivery. */
+/** Tests the documented semantics of advertisements, waits and delivery. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';

@@ -1,4 +1,4 @@
-/** The event stream of a site session: access, frames, tickets and slow viewers. */
+/** Tests the event stream of a site session: access, frames, tickets and slow viewers. */
 import { connect as connectSocket, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { READ_NOTHING_MS } from '../../src/core/limits.ts';

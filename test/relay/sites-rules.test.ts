@@ -1,4 +1,4 @@
-/** The rules of site invocations, over every interface. */
+/** Tests the rules of site invocations, over every interface. */
 import { describe, expect, it } from 'vitest';
 import type { Settings } from '../../src/callboard.ts';
 import { postJson, type Answer } from '../http/kit/http-relay.ts';

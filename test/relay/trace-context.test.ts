@@ -1,4 +1,4 @@
-/** The trace context of a command, over every interface. */
+/** Tests the trace context of a command, over every interface. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postJson, type Answer } from '../http/kit/http-relay.ts';
 import { startBoardRelay, type BoardRelay } from './kit/board-relay.ts';

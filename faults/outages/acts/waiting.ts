@@ -1,4 +1,5 @@
 /** Helpers of the faults: required values, pauses, and waits for a condition. */
+
 /** Returns the value; throws if this run does not have it. */
 export function given<T>(value: T | null | undefined): T {
   if (value === null || value === undefined) throw new Error('there is none in this run');

@@ -8,7 +8,7 @@ import { createCrypto } from '../../../src/platform/crypto.ts';
 
 export type RedisChoices = Partial<RedisBackendOptions> & Pick<RedisBackendOptions, 'url'>;
 
-/** A random namespace, real timers, nothing retained on disk, and no log. */
+/** Returns options with a random namespace, real timers, nothing stored on disk, and no log. */
 export function redisOptions(choices: RedisChoices): RedisBackendOptions {
   return {
     namespace: randomUUID(),

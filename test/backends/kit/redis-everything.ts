@@ -1,9 +1,11 @@
-/** Reads everything that a Redis namespace holds, so that a test can compare two of them. */
+/** Reads everything that a Redis namespace holds, so that a test can compare two namespaces. */
 import { decodeBlocks, type StoredMessage } from '../../../src/backends/redis/history/rows.ts';
 import type { Reply } from '../../../src/backends/redis/types.ts';
 import type { RedisBench } from '../../contract/kit/redis-bench.ts';
 
-/** Values that an act takes from its own clock or random source, and that no reader of commands sees. */
+/**
+ * Matches the keys whose values come from an act's own clock or random source. No reader of commands sees these values.
+ */
 const OWN = /:(meta|node|nodes|mailbox|mark|conn\w*)(:|$)/;
 
 const READS: Readonly<Record<string, readonly [command: string, ...rest: string[]]>> = {
@@ -14,7 +16,7 @@ const READS: Readonly<Record<string, readonly [command: string, ...rest: string[
   stream: ['XRANGE', '-', '+'],
 };
 
-/** Every key of the namespace and its value, by the name without the namespace. */
+/** Returns every key of the namespace with its value. The names of the keys are without the namespace. */
 export async function everything({ store }: RedisBench): Promise<Record<string, unknown>> {
   const tag = store.key(0, 'meta').slice(0, -'meta'.length);
   const [found] = await store.read([['KEYS', `${tag}*`]]);
@@ -28,13 +30,13 @@ export async function everything({ store }: RedisBench): Promise<Record<string, 
   const values = await store.read(
     names.map((name, i) => {
       const [command, ...rest] = READS[String(types[i])] ?? ['GET'];
-      // The order of the last writes depends on the values that are left out.
+      // The order of the last writes depends on values that are left out.
       return [command, name, ...(name.includes(':streamage:') ? rest.slice(0, 2) : rest)];
     }),
   );
   const held: Record<string, unknown> = {};
   for (const [i, name] of names.entries()) {
-    // The numbers of waits depend on the order in which they arrived.
+    // The ids of entries that wait in a stream depend on the order in which they arrived.
     const value = types[i] === 'stream' ? rowsOf(values[i]) : values[i];
     const text = JSON.stringify(value)
       .replace(/(\d{13}:)\d{12}/g, '$1')
@@ -47,7 +49,8 @@ export async function everything({ store }: RedisBench): Promise<Record<string, 
 }
 
 /**
- * The rows of a stream of history, without their blocks: how rows are grouped depends on which acts were sent together.
+ * Returns the rows of a stream of history without their blocks. How rows are grouped into blocks depends on which acts
+ * were sent together.
  */
 function rowsOf(entries: Reply | undefined): readonly StoredMessage[] {
   return decodeBlocks({ userId: '', suffix: '' }, entries).flatMap(({ rows }) => rows);

@@ -1,3 +1,4 @@
+/** Reads and changes a Redis namespace directly, for tests of the backend. */
 import { Cluster } from 'ioredis';
 import { inject } from 'vitest';
 import { connectCommands } from '../../kit/redis-client.ts';
@@ -18,14 +19,14 @@ export async function setLeaseEnd(bench: RedisBench, nodeId: string, ends: numbe
     await runRaw(bench, ['ZADD', bench.store.key(p, 'nodes'), ends, nodeId]);
 }
 
-/** The number of round trips. */
+/** Returns the number of round trips to Redis that `run` makes. */
 export async function countRoundTrips(store: Store, run: () => unknown): Promise<number> {
   const before = store.roundTrips;
   await run();
   return store.roundTrips - before;
 }
 
-/** Every key of the bench's namespace, with its remaining time. */
+/** Returns the kind of every key of the bench's namespace, with the key's remaining time. */
 export async function keysOf({ store }: RedisBench): Promise<{ readonly kind: string; readonly ttl: number }[]> {
   const client = connectCommands(inject('redisUrl'));
   await client.connect();

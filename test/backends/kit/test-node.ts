@@ -19,7 +19,7 @@ export class TestNode {
   readonly rows: MailboxRow[] = [];
   readonly losses: string[] = [];
   readonly linksLost: Connection[] = [];
-  /** How often its lease was recovered. */
+  /** The number of times that the node's lease was recovered. */
   revivals = 0;
   readonly #waiting: { readonly done: () => boolean; readonly resolve: () => void }[] = [];
   readonly bench: RedisBench;
@@ -51,7 +51,7 @@ export class TestNode {
   }
 }
 
-/** Lets the nodes beat for this long, and waits for everything that their beats start. */
+/** Lets the nodes send heartbeats for this long, and waits for everything that the heartbeats start. */
 export async function beats(nodes: readonly TestNode[], ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 2_000) {
     await nodes[0]?.bench.clock.advance(2_000);

@@ -14,7 +14,8 @@ const ARGS = [
 ];
 
 /**
- * A headless Chromium: CALLBOARD_TEST_CHROMIUM, or one in the usual places. Fails with the command that installs one.
+ * Starts a headless Chromium: the program of CALLBOARD_TEST_CHROMIUM, or one in the usual folders. Fails with the
+ * command that installs one.
  */
 export async function launchChromium(): Promise<Browser> {
   const executablePath = process.env['CALLBOARD_TEST_CHROMIUM'] ?? PLACES.find((place) => existsSync(place));

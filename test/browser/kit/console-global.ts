@@ -6,7 +6,7 @@ import { buildConsole } from '../../../src/console/build.ts';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const BUILT = join(ROOT, 'dist', 'console');
 
-/** Builds the console before the tests, if its sources changed since it was built. Relays serve it from dist. */
+/** Builds the console before the tests if its sources changed since the last build. Relays serve it from dist. */
 export async function setup(): Promise<void> {
   if (newest(join(ROOT, 'src', 'console')) > builtAt()) await buildConsole(`${BUILT}/`);
 }

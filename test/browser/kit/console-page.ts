@@ -6,12 +6,15 @@ import { expect } from 'vitest';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** A page of the console, with every violation of its policy and every error that it threw. */
+/**
+ * A page of the console. `faults` collects every violation of its content security policy and every error that it
+ * threw.
+ */
 export type ConsolePage = { readonly page: Page; readonly faults: string[] };
 
 export type Opening = { readonly token?: string; readonly scheme?: 'light' | 'dark'; readonly width?: number };
 
-/** Opens a path of the console in a session of its own, signed in with the token if there is one. */
+/** Opens a path of the console in a new browser session, signed in with the token if there is one. */
 export async function openConsole(
   browser: Browser,
   address: string,
@@ -23,7 +26,7 @@ export async function openConsole(
     reducedMotion: 'reduce',
   });
   const page = await context.newPage();
-  // Below the timeout of a test, so that a failure names what was waited for.
+  // The limit is below the timeout of a test, so that a failure names what the test waited for.
   page.setDefaultTimeout(15_000);
   const faults: string[] = [];
   page.on('pageerror', (error) => void faults.push(error.message));
@@ -42,7 +45,7 @@ export async function openConsole(
   return { page, faults };
 }
 
-/** Goes to a path of the console inside the open page, as a link does: nothing is loaded again. */
+/** Goes to a path of the console inside the open page, as a link does, without loading the page again. */
 export async function goTo(page: Page, path: string): Promise<void> {
   await page.evaluate((href) => {
     const link = document.createElement('a');
@@ -53,7 +56,10 @@ export async function goTo(page: Page, path: string): Promise<void> {
   }, `/console/${path}`);
 }
 
-/** The violations that axe-core finds in the page, with the elements. axe runs beside the page's policy. */
+/**
+ * Returns the violations that axe-core finds in the page, with their elements. axe is loaded outside the page's content
+ * security policy.
+ */
 export async function axeViolations(page: Page): Promise<readonly string[]> {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE);
   return page.evaluate(async () => {

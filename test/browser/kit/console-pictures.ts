@@ -5,7 +5,7 @@ import { openConsole } from './console-page.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', '..', 'docs', 'console');
 
-/** Each picture with its page and its heading. A call is the newest one that ended `outcome_unknown`. */
+/** The pictures to take, each with its page and its heading. A call is the newest one that ended `outcome_unknown`. */
 const PICTURES: readonly (readonly [name: string, path: string, heading: string])[] = [
   ['overview', '', 'Overview'],
   ['calls', 'calls', 'Calls'],
@@ -14,7 +14,7 @@ const PICTURES: readonly (readonly [name: string, path: string, heading: string]
 
 export type PicturesOf = { readonly url: string; readonly token: string };
 
-/** Writes docs/console/*.png in both themes from a relay that runs, and resolves with their names. */
+/** Writes docs/console/*.png in both themes from a running relay, and resolves with their names. */
 export async function takePictures(browser: Browser, { url, token }: PicturesOf): Promise<readonly string[]> {
   const written: string[] = [];
   const { page } = await openConsole(browser, `${url}/console/nowhere`, { token });

@@ -1,17 +1,17 @@
-/** A relay with clients for the tests of the console. */
+/** Starts a relay with clients and calls for the tests of the console. */
 import { createHttpCaller } from '../../../src/clients/caller/index.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
 import { startTcpProxy } from '../../kit/tcp-proxy.ts';
 
-/** Clients and calls that fill more than one page of a list. */
+/** The number of clients and calls of the crowd: more than one page of a list. */
 const CROWD = 50;
 
 /** A relay with a client `kiosk-1` of alice, which adds notes, fails, and waits until it is stopped. */
 export type ConsoleRelay = AsyncDisposable & {
   readonly relay: RealRelay;
   readonly runtime: Runtime;
-  /** Calls on behalf of alice. */
+  /** The caller that makes calls on behalf of alice. */
   readonly caller: ReturnType<typeof createHttpCaller>;
 };
 
@@ -20,7 +20,7 @@ const SCHEMA = {
   required: ['text'],
   properties: { text: { type: 'string', maxLength: 20 }, copies: { type: 'integer', minimum: 1, maximum: 20 } },
 };
-/** The policy denies it to everybody, so that the relay refuses a call which the client would run. */
+/** An action that the policy denies to everybody, so that the relay refuses a call which the client would run. */
 const DENIED = 'notes.wipe';
 const policy = {
   rules: [{ name: 'no-wiping', effect: 'deny', actions: [DENIED] }],
@@ -62,11 +62,11 @@ const tokenOf = (relay: RealRelay): Promise<string> => relay.token('alice', 'con
 export type DoomedClient = AsyncDisposable & {
   /** Resolves when the client runs its action `notes.print`. */
   readonly entered: Promise<void>;
-  /** Cuts its link and never lets it reconnect, as if its machine lost power. */
+  /** Cuts the client's link and never lets it reconnect, as if its machine lost power. */
   readonly kill: () => void;
 };
 
-/** A client `kiosk-2` of alice whose action `notes.print` never ends. */
+/** Connects a client `kiosk-2` of alice whose action `notes.print` never ends. */
 export async function startDoomedClient(relay: RealRelay): Promise<DoomedClient> {
   const proxy = await startTcpProxy(relay.link);
   const { promise: entered, resolve: enter } = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** The verbs that change something, ask before, or show a payload, against a real relay. */
+/** Tests the verbs that change something, ask before, or show a payload, against a real relay. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';

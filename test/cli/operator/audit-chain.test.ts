@@ -1,4 +1,7 @@
-/** The audit of two relays over one Redis: its chain through restarts and changes by hand, and what happens without it. */
+/**
+ * Tests the audit of two relays over one Redis: its chain through restarts and changes by hand, and what happens
+ * without it.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Client } from '../../../src/backends/redis/types.ts';
@@ -22,7 +25,7 @@ let redis: Client;
 let desk: Runtime;
 let key: string;
 
-/** Starts the relay of this node, or starts it again. */
+/** Starts the relay of this node, for the first time or again. */
 async function start(nodeId: string): Promise<void> {
   await relays.get(nodeId)?.callboard.close();
   const auth = { secret: SECRET, adminTokens: [`ops=${ADMIN}`] };

@@ -1,4 +1,4 @@
-/** The completion scripts, run in each shell that is installed. */
+/** Tests the completion scripts, run in each shell that is installed. */
 import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

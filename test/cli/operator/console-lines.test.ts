@@ -1,4 +1,4 @@
-/** What the console's "Copy as command line" copies, read by a real shell and then by the real parser. */
+/** Tests what the console's "Copy as command line" copies, read by a real shell and then by the real parser. */
 import { execFile } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

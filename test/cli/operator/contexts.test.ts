@@ -1,4 +1,7 @@
-/** Contexts, and where the token goes: never into output or to another relay. What processes and logs show: no-token.test.ts. */
+/**
+ * Tests contexts, and where the token goes: never into output or to another relay. What processes and logs show:
+ * no-token.test.ts.
+ */
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
@@ -15,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => relay[Symbol.asyncDispose]());
 
-/** Commands with contexts of their own. */
+/** Returns a function that runs commands with a contexts file that no other test uses. */
 function withContexts() {
   const folder = ownFolder();
   const file = join(folder, 'callboard', 'contexts.json');

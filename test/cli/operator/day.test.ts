@@ -1,4 +1,7 @@
-/** "The operator's day" of docs/operating.md: each command of its table is run as written, and must answer its question. */
+/**
+ * Tests "The operator's day" of docs/operating.md: each command of its table is run as written, and must answer its
+ * question.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

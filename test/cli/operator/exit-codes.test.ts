@@ -1,4 +1,7 @@
-/** The exit codes of calls whose relay or client fails in the middle: each over a real relay with a fault that a test causes. */
+/**
+ * Tests the exit codes of calls whose relay or client fails in the middle: each over a real relay with a fault that a
+ * test causes.
+ */
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMemoryBackend } from '../../../src/backends/memory/backend.ts';
 import type { Backend } from '../../../src/core/backend.ts';

@@ -14,7 +14,7 @@ import { until } from '../../relay/kit/test-relay.ts';
 import { ACTION, startGoldenRelay, type GoldenRelay } from './kit/golden-relay.ts';
 import { operatorOf, type Ended } from './kit/operator.ts';
 
-/** What follows the name of each verb. Verbs that change something come last within their noun. */
+/** The arguments with which each verb is run. Verbs that change something come last within their noun. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
   top: '--count 1',
   'nodes drain': 'node-a --yes --within 1s',
@@ -40,19 +40,19 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   'context rm': 'prod',
   completion: 'fish',
 };
-/** What they print needs events while they run. */
+/** The verbs that need events while they run, because they print nothing else. */
 const EVENTS = ['clients watch', 'calls tail'];
-/** Run after all others, since they change what those show. */
+/** The verbs that are run after all others, because they change what the others show. */
 const LAST = ['clients disconnect', 'nodes drain'];
 const FORMS = ['table', 'json', 'jsonl', 'ids'];
-/** Ids of calls that are made until an event arrives. */
+/** Matches the ids of calls that are made repeatedly until an event arrives. */
 const REPEATED = /\bt\d{4}\b/g;
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 const config = mkdtempSync(join(tmpdir(), 'callboard-golden-'));
 afterAll(() => rmSync(config, { recursive: true, force: true }));
 
-/** The text of a run, with a name in place of what differs from run to run: ids that the relay makes, ports and folders. */
+/** Returns the text of a run, with names in place of ids, ports and folders, which differ from run to run. */
 function shown(line: string, { code, out, err }: Ended, url: string): string {
   const words = `$ callboard ${line}\n${out}${err && `stderr: ${err}`}exit ${code}\n`;
   return (
@@ -92,7 +92,7 @@ describe('the output', () => {
 
   it.each(others.map((verb) => [verb.name, verb]))('of %s', (_, verb) => compare(verb));
 
-  /** Does this until the run has ended, since a subscription begins some time after its request. */
+  /** Repeats `act` until the run has ended, since a subscription begins some time after its request. */
   async function repeated(running: Promise<Ended>, act: () => Promise<unknown>): Promise<Ended> {
     let over = false;
     void running.finally(() => (over = true));
@@ -133,7 +133,7 @@ async function callOnce({ relay, desk }: GoldenRelay): Promise<void> {
   await answered;
 }
 
-/** Leaves the actions as they were. */
+/** Changes the actions of the client and restores them, so that events occur. */
 async function changeActions({ relay, desk }: GoldenRelay): Promise<void> {
   for (const actions of [[], [ACTION]]) {
     desk.send({ type: 'actions' }, { actions });

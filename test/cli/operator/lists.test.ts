@@ -1,4 +1,4 @@
-/** The verbs that read, against a real relay with one client that has called, waited and reported. */
+/** Tests the verbs that read, against a real relay with one client that has called, waited and reported. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VERBS } from '../../../src/cli/operator/verbs/table.ts';
 import { NOUNS } from '../../../src/cli/operator/nouns.ts';

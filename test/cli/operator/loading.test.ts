@@ -1,17 +1,17 @@
-/** What a command loads: the operators' commands and their library are loaded only when one of them runs. */
+/** Tests what a command loads: the operators' commands and their library are loaded only when one of them runs. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../../..');
-/** Prints the address of each module that is loaded. */
+/** A module that prints the address of each module that Node loads. */
 const HOOK = `data:text/javascript,${encodeURIComponent(`
 import { registerHooks } from 'node:module';
 registerHooks({ load(url, context, next) { process.stderr.write('LOADED ' + url + '\\n'); return next(url, context); } });
 `)}`;
 
-/** The modules that the command loads; it is stopped when it has printed something. */
+/** Returns the modules that a command loads. The command is stopped when it has printed something. */
 async function loadedBy(...argv: string[]): Promise<readonly string[]> {
   const env = { PATH: process.env['PATH'] ?? '', XDG_CONFIG_HOME: '/nonexistent', CALLBOARD_PORT: '0' };
   const child = spawn(process.execPath, ['--import', HOOK, 'src/bin.ts', ...argv], {

@@ -1,4 +1,7 @@
-/** Where a token must not be seen: in the arguments of processes, in the relay's log, in what commands print, in golden files. */
+/**
+ * Tests where a token must not be seen: in the arguments of processes, in the relay's log, in what commands print, in
+ * golden files.
+ */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

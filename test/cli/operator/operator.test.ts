@@ -1,4 +1,7 @@
-/** The operator's commands against a real relay: output in each form, and each exit code by the situation that causes it. */
+/**
+ * Tests the operator's commands against a real relay: output in each form, and each exit code by the situation that
+ * causes it.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';

@@ -9,16 +9,16 @@ const secret = 'a secret of the tests, long enough for HS256';
 export type RealRelay = AsyncDisposable & {
   readonly callboard: Callboard;
   readonly url: string;
-  /** The address of the relay with the clients, which is another one where the run's topology has two. */
+  /** The address for clients. In a topology with two relays it is another one than the address for callers. */
   readonly linkUrl: string;
   readonly link: string;
-  /** An administrator's token. */
+  /** The token of an administrator. */
   readonly admin: string;
   readonly secret: string;
   token(user: string, ...scopes: string[]): Promise<string>;
 };
 
-/** One relay in this process, or as many as the run's topology has, on free ports and with the real clock. */
+/** Starts a relay in this process, or as many as the run's topology has, on free ports and with the real clock. */
 export async function startRealRelay(settings: Partial<Settings> = {}): Promise<RealRelay> {
   const { callboard, url, linkUrl } = await openRelays({
     config: { ...settings, auth: { secret, adminTokens: [admin] } },

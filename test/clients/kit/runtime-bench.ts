@@ -1,4 +1,4 @@
-/** A runtime that is connected to a scripted relay, with a clock that the test moves. */
+/** Connects a client runtime to a scripted relay, with a clock that the test moves. */
 import {
   createRuntime,
   type LinkStatus,
@@ -18,13 +18,13 @@ export type RuntimeBench = AsyncDisposable & {
   readonly dropped: string[];
   /** Connects and returns the link that sent its hello. */
   up(): Promise<FakeLink>;
-  /** The current status if it has this state, otherwise the next one that has. */
+  /** Resolves with the current status if it has this state, otherwise with the next status that has it. */
   until<S extends LinkStatus['state']>(state: S): Promise<Extract<LinkStatus, { state: S }>>;
   /** Breaks the link and waits for the reconnect. */
   again(link: FakeLink): Promise<FakeLink>;
 };
 
-/** A fake relay and a runtime with a FakeClock and no jitter: delays are as long as possible. */
+/** Starts a fake relay, and a runtime with a FakeClock and without jitter: delays are as long as possible. */
 export async function startRuntimeBench({ admit, ...options }: Given = {}): Promise<RuntimeBench> {
   const relay = await startFakeRelay(admit);
   const clock = new FakeClock();
@@ -91,7 +91,7 @@ export function untilState<S extends LinkStatus['state']>(
   });
 }
 
-/** A promise, and the function that resolves it. */
+/** Returns a promise, and the function that resolves it. */
 export function gate<T = void>(): { readonly opened: Promise<T>; open(value: T): void } {
   const { promise, resolve } = Promise.withResolvers<T>();
   return { opened: promise, open: resolve };

@@ -1,13 +1,13 @@
-/** An HTTP server whose event streams a test writes itself. */
+/** Starts an HTTP server whose event streams a test writes itself. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 export type SseConnection = {
   readonly request: IncomingMessage;
-  /** The event stream, or a complete answer. */
+  /** The response of the connection: an event stream, or a complete answer. */
   readonly response: ServerResponse;
-  /** Opens the stream. */
+  /** Opens the event stream and writes these frames. */
   open(...frames: readonly string[]): void;
   /** Resolves when the client disconnected. */
   readonly gone: Promise<void>;
@@ -23,7 +23,7 @@ export type ScriptedServer = AsyncDisposable & {
   readonly bodies: unknown[];
 };
 
-/** An HTTP server that answers only what the test writes. */
+/** Starts an HTTP server that answers only what the test writes. */
 export async function startScriptedServer(): Promise<ScriptedServer> {
   const queue: SseConnection[] = [];
   const waiting: ((connection: SseConnection) => void)[] = [];

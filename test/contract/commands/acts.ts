@@ -1,7 +1,8 @@
+/** Helpers of the contract tests of CommandStore. */
 import type { AdmitRequest } from '../../../src/core/delivery/commands.ts';
 import { admission, ALICE, BOUND, type Bench } from '../kit/bench.ts';
 
-/** The first steps of most tests of commands. `bind`: alice's client connects. */
+/** Returns the first steps of most tests of commands. `bind`: alice's client connects. */
 export function commandActs(bench: () => Bench) {
   return {
     admit: (id: string, over: Partial<AdmitRequest> = {}) => bench().backend.commands.admit(admission(id, over)),

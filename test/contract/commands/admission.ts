@@ -1,9 +1,10 @@
+/** Contract tests of CommandStore about admission. */
 import { describe, expect, it } from 'vitest';
 import { toJson } from '../../../src/core/json.ts';
 import { BOUND, dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Part of the contract of CommandStore: what admission answers, writes and reserves. */
+/** Defines the tests of what an admission answers, writes and reserves. */
 export function admissions(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('admission', () => {

@@ -1,9 +1,10 @@
+/** Contract tests of CommandStore about dispatch. */
 import { describe, expect, it } from 'vitest';
 import { toJson } from '../../../src/core/json.ts';
 import { BOUND, keyFor, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Part of the contract of CommandStore: a command is dispatched once, to the bound link. */
+/** Defines the tests that a command is dispatched once, to the bound link. */
 export function dispatch(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('dispatch', () => {

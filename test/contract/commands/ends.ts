@@ -1,9 +1,10 @@
+/** Contract tests of CommandStore about the ends of commands. */
 import { describe, expect, it } from 'vitest';
 import { toJson } from '../../../src/core/json.ts';
 import { dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Part of the contract of CommandStore: the first end counts; later ends are evidence. */
+/** Defines the tests that the first end of a command counts, and that later ends are evidence. */
 export function ends(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('ends', () => {

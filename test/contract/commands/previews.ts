@@ -1,9 +1,10 @@
+/** Contract tests of CommandStore about previews of an admission. */
 import { describe, expect, it } from 'vitest';
 import type { AdmitRequest } from '../../../src/core/delivery/commands.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor, kinds, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Part of the contract of CommandStore: a preview answers what the admission then answers, and writes nothing. */
+/** Defines the tests that a preview answers what the admission then answers, and writes nothing. */
 export function previews(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   const both = async (id: string, over: Partial<AdmitRequest> = {}) => {

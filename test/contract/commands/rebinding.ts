@@ -1,8 +1,9 @@
+/** Contract tests of CommandStore about links that open, close or move. */
 import { describe, expect, it } from 'vitest';
 import { ALICE, BOUND, dispatched, keyFor, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Part of the contract of CommandStore: commands of a client whose link opens, closes or moves. */
+/** Defines the tests of the commands of a client whose link opens, closes or moves. */
 export function rebinding(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('rebinding', () => {

@@ -1,9 +1,10 @@
+/** Contract tests of CommandStore about the reports of clients. */
 import { describe, expect, it } from 'vitest';
 import { toJson } from '../../../src/core/json.ts';
 import { dispatched, keyFor, kinds, openNode, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Part of the contract of CommandStore: acknowledgements and progress of the bound instance. */
+/** Defines the tests of acknowledgements and progress that the bound instance reports. */
 export function reports(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('reports', () => {

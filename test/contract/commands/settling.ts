@@ -1,8 +1,9 @@
+/** Contract tests of CommandStore about cancellation, expiry and giving up. */
 import { describe, expect, it } from 'vitest';
 import { BOUND, dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Part of the contract of CommandStore: cancellation, expiry and giving up. */
+/** Defines the tests of cancellation, expiry and giving up. */
 export function settling(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('settling', () => {

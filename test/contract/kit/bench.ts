@@ -1,4 +1,4 @@
-/** What a contract test gets to work with: a backend under test and its clock. */
+/** The type of what a contract test works with: a backend under test and its clock. Helpers for such tests. */
 import type { Backend } from '../../../src/core/backend.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';
 import type { AdmitRequest, Binding, End } from '../../../src/core/delivery/commands.ts';
@@ -6,7 +6,7 @@ import type { MailboxRow } from '../../../src/core/delivery/nodes.ts';
 import type { ClientKey, CommandKey } from '../../../src/core/ids.ts';
 import { toJson } from '../../../src/core/json.ts';
 
-/** A backend under test, alone in its namespace, and control over its clock. */
+/** A backend under test that has its namespace for itself, and control over its clock. */
 export type Bench = {
   readonly backend: Backend;
   advance(ms: number): Promise<void>;
@@ -15,7 +15,7 @@ export type Bench = {
 };
 export type MakeBench = () => Promise<Bench>;
 
-/** The bounds of the backend, if they differ from those of core/limits.ts. */
+/** The limits of the backend's history, if they differ from those of core/limits.ts. */
 export type HistoryBounds = {
   readonly streamMessages?: number;
   readonly retentionMs?: number;
@@ -64,7 +64,7 @@ export function ending(over: Partial<End> = {}): End {
   return { instanceId: 'i1', kind: 'result', payload, kept, error: null, refused: false, ...over };
 }
 
-/** A node whose mailbox is a list. Rows can be taken after the acts that posted them. */
+/** Opens a node that collects its mailbox in a list. The test takes the rows after the acts that posted them. */
 export async function openNode(
   bench: Bench,
   nodeId = 'n1',

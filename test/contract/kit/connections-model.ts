@@ -1,4 +1,4 @@
-/** A simple model of connections, and random acts to compare a ConnectionStore with it. */
+/** Models connections in a simple way, and draws random acts to compare a ConnectionStore with the model. */
 import { ANY_CONNECTION } from '../../../src/core/connections/filter.ts';
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
@@ -39,7 +39,8 @@ export const connectionActs: fc.Arbitrary<Act> = fc.oneof(
 );
 
 /**
- * A plain list of rows that answers everything by scanning all of them. After each act, the store must agree with it.
+ * A plain list of rows that answers every request by scanning all of them. After each act, the store must agree with
+ * it.
  */
 export class ConnectionModel {
   #rows: Connection[] = [];
@@ -63,7 +64,7 @@ export class ConnectionModel {
     return this.#bench.now();
   }
 
-  /** Also kept for forgotten rows, because no epoch is used twice. */
+  /** The last epoch of each client. It is kept for forgotten rows too, because no epoch is used twice. */
   readonly #lastEpochs = new Map<string, number>();
 
   #lostAt(row: Connection): number | null {

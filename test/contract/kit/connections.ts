@@ -1,4 +1,4 @@
-/** What the contracts of connections share: hellos, filters, and reading all pages. */
+/** Helpers that the contract tests of connections share: hellos, filters, and reading all pages. */
 import { ANY_CONNECTION, type ConnectionFilter } from '../../../src/core/connections/filter.ts';
 import type { ConnectRequest } from '../../../src/core/connections/store.ts';
 import type { Position } from '../../../src/core/page.ts';
@@ -20,13 +20,13 @@ export function hello(userId: string, clientId: string, over: Partial<ConnectReq
   };
 }
 
-/** `user/client` of the first thousand rows. */
+/** Returns `user/client` of the first thousand rows. */
 export async function ids({ backend }: Bench, filter: ConnectionFilter): Promise<string[]> {
   const { rows } = await backend.connections.list(filter, { first: 1000, after: null });
   return rows.map(({ row }) => `${row.userId}/${row.clientId}`);
 }
 
-/** `user/client` of all rows, read page by page. */
+/** Returns `user/client` of all rows, read page by page. */
 export async function paged({ backend }: Bench, filter: ConnectionFilter, first: number): Promise<string[]> {
   const found: string[] = [];
   let after: Position | null = null;

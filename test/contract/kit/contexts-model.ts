@@ -1,4 +1,4 @@
-/** A simple model of contexts, and random acts to compare a ContextStore with it. */
+/** Models contexts in a simple way, and draws random acts to compare a ContextStore with the model. */
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
 import { connectionStatus, type Connection } from '../../../src/core/connections/connection.ts';
@@ -99,7 +99,8 @@ export const contextActs: fc.Arbitrary<Act> = fc.oneof(
 type Seen = { contexts: ExecutionContext[]; windows: BrowserWindow[]; reportsContexts: boolean };
 
 /**
- * Plain lists by client that answer everything by scanning all of them. After each act, the store must agree with them.
+ * Plain lists by client that answer every request by scanning all of them. After each act, the store must agree with
+ * them.
  */
 export class ContextModel {
   readonly #bench: Bench;
@@ -191,7 +192,7 @@ export class ContextModel {
     this.#seen.set(text, seen);
   }
 
-  /** The clients, in order of user and client. */
+  /** Returns the clients in the order of user and client. */
   #clients(): { readonly seen: Seen; readonly linkLost: boolean }[] {
     return [...this.#seen]
       .map(([text, seen]) => ({ text, seen, key: this.#keys.get(text) }))

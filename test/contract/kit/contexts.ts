@@ -1,4 +1,4 @@
-/** What the contracts of contexts share: rows, reports and filters. */
+/** Helpers that the contract tests of contexts share: rows, reports and filters. */
 import type { ReportedContext, ReportedWindow } from '../../../src/core/contexts/context.ts';
 import type { ContextFilter, ContextReport, ReportPart, WindowFilter } from '../../../src/core/contexts/store.ts';
 import type { Position, Scan } from '../../../src/core/page.ts';
@@ -70,7 +70,7 @@ export function report(contexts: ContextReport['contexts'], windows: ContextRepo
   return { contexts, windows };
 }
 
-/** `user/client/context` of the first thousand rows. */
+/** Returns `user/client/context` of the first thousand rows. */
 export async function contextIds({ backend }: Bench, over: Partial<ContextFilter> = {}): Promise<string[]> {
   const { rows } = await backend.contexts.list({ ...ANY_CONTEXT, ...over }, { first: 1000, after: null });
   return rows.map(({ row }) => `${row.userId}/${row.clientId}/${row.contextId}`);
@@ -81,7 +81,7 @@ export async function windowIds({ backend }: Bench, over: Partial<WindowFilter> 
   return rows.map(({ row: { window } }) => `${window.userId}/${window.clientId}/${window.windowId}`);
 }
 
-/** All rows of a listing, page by page; `between` runs after each page. */
+/** Returns all rows of a listing, read page by page. `between` runs after each page. */
 export async function allPages<T>(
   page: (after: Position | null) => Scan<T> | Promise<Scan<T>>,
   between: () => unknown = () => {},

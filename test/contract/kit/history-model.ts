@@ -1,4 +1,4 @@
-/** A simple model of history, and random acts to compare a HistoryStore with it. */
+/** Models history in a simple way, and draws random acts to compare a HistoryStore with the model. */
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
 import {
@@ -17,7 +17,7 @@ import type { Position, Scan } from '../../../src/core/page.ts';
 import type { Bench, HistoryBounds } from './bench.ts';
 
 type Retain = { userId: string; suffix: string; messageKind: MessageKind; commandId: string | null };
-/** The messages of one `retain` are sent in one tick. */
+/** One random act. The messages of one `retain` are sent in one tick. */
 type Act = { kind: 'retain'; messages: readonly Retain[] } | { kind: 'advance'; ms: number };
 
 const retained: fc.Arbitrary<Retain> = fc.oneof(
@@ -58,7 +58,7 @@ export const historyActs: fc.Arbitrary<Act> = fc.oneof(
   },
 );
 
-/** So small that a few acts reach every bound. */
+/** The limits of the model, so small that a few acts reach every one. */
 export const MODEL_BOUNDS = {
   streamMessages: 4,
   retentionMs: 100,
@@ -66,7 +66,7 @@ export const MODEL_BOUNDS = {
   linkMessages: 2,
 } as const satisfies HistoryBounds;
 
-/** The details of a link that was open for this long. */
+/** Returns the details of a link that was open for this long. */
 export function linkDetails(openMs: number): NonNullable<NewMessage['link']> {
   return { clientType: 'web', nodeId: 'n1', epoch: 7, cause: 'client_closed', openMs, previousInstanceId: null };
 }
@@ -89,10 +89,10 @@ export function newMessage(over: Partial<NewMessage> = {}): NewMessage {
   };
 }
 
-/** One plain list of messages that applies every bound by scanning all of them. */
+/** A plain list of messages that applies every limit by scanning all of them. */
 export class HistoryModel {
   #rows: Message[] = [];
-  /** For each user: the time of the newest message of a stream that was dropped completely for lack of room. */
+  /** For each user, the time of the newest message of a stream that was dropped completely for lack of room. */
   readonly #dropped = new Map<string, number>();
   readonly #lastSeq = new Map<string, number>();
   readonly #bench: Bench;
@@ -121,7 +121,7 @@ export class HistoryModel {
     return [...new Set(this.#of(userId).map(({ suffix }) => suffix))].sort();
   }
 
-  /** The streams that are listed, and that the bound on a user's streams counts. */
+  /** Returns the streams that are listed, and that count for the limit of a user's streams. */
   #listedSuffixes(userId: string): string[] {
     return this.#suffixes(userId).filter((suffix) => suffix !== LINK_STREAM);
   }
@@ -226,7 +226,7 @@ export class HistoryModel {
     expect(back).toEqual(expected.reverse());
   }
 
-  /** The messages of a stream from the newest to the oldest. */
+  /** Returns the messages of a stream from the newest to the oldest. */
   #backwards(userId: string, suffix: string, filter: MessageFilter): Promise<Message[]> {
     const { history } = this.#bench.backend;
     const newest = { first: 2, order: 'newest_first' } as const;

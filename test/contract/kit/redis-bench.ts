@@ -1,4 +1,4 @@
-/** A Redis backend in a namespace of its own, whose time a test moves. */
+/** Opens a Redis backend in its own namespace, whose time a test moves. */
 import { randomUUID } from 'node:crypto';
 import { Cluster } from 'ioredis';
 import { inject } from 'vitest';
@@ -25,22 +25,25 @@ export type RedisBench = Bench & {
   readonly system: FakeClock;
   readonly parts: RedisParts;
   readonly connect: () => Client;
-  /** Resolves once none of its acts is running, including background work. */
+  /** Resolves once none of the backend's acts is running, including background work. */
   quiet(): Promise<void>;
 };
 export type RedisBenchOptions = Partial<
   Pick<RedisParts, 'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs' | 'held'>
 > & {
   readonly partitions?: number;
-  /** Real timers for the backend, for tests that break a connection. */
+  /** The timers of the backend, if they should be real: for tests that break a connection. */
   readonly timers?: Clock;
-  /** An unconnected client of another Redis than the run's. */
+  /** Returns an unconnected client of another Redis than that of the run. */
   readonly connect?: () => Client;
-  /** Opens the backend as another process of the same deployment. */
+  /** The bench beside which the backend is opened, as another process of the same deployment. */
   readonly beside?: RedisBench;
 };
 
-/** A backend over the run's Redis, in its own namespace, with the time of a FakeClock. Leases do not end by default. */
+/**
+ * Opens a backend over the run's Redis, in its own namespace, with the time of a FakeClock. Leases do not end by
+ * default.
+ */
 export async function redisBench(options: RedisBenchOptions = {}): Promise<RedisBench> {
   const { partitions = 2, beside, connect = beside?.connect ?? ofTheRun, timers, ...limits } = options;
   const clock = beside?.clock ?? new FakeClock();
@@ -114,7 +117,10 @@ function ofTheRun(): Client {
   return connectCommands(inject('redisUrl'));
 }
 
-/** Waits until every mailbox was read to its current end, by sending a pulse through each. */
+/**
+ * Returns the backend, and a function that waits until every mailbox was read to its current end. It sends a pulse
+ * through each mailbox.
+ */
 function takeInTurn(rooms: Backend): { backend: Backend; upToNow(): Promise<void> } {
   const received = new Map<string, () => void>();
   const attached = new Set<string>();

@@ -1,15 +1,15 @@
-/** Reads what the demo prints, and does what it suggests to an operator. */
+/** Reads what the demo prints, and sends the requests that it suggests to an operator. */
 import { z } from 'zod';
 
 /** What the demo's greeting contains. */
 export type Printed = {
   readonly url: string;
   readonly adminToken: string;
-  /** The printed commands, unchanged. */
+  /** The commands as they were printed. */
   readonly commands: readonly string[];
 };
 
-/** Returns null until everything has been printed. */
+/** Reads what the demo has printed. Returns null until everything has been printed. */
 export function readPrinted(out: string): Printed | null {
   const url = /open +(http:\S+)\/console\/#code=/.exec(out)?.[1];
   const adminToken = /admin token +(\S+)/.exec(out)?.[1];
@@ -86,7 +86,7 @@ const CASE = z.object({
 export type Operator = ReturnType<typeof createOperator>;
 export type CaseFile = NonNullable<z.infer<typeof CASE>['data']['command']>;
 
-/** Sends a request to the demo's relay as an operator, with the printed token. */
+/** Returns an operator, who sends requests to the demo's relay with the printed token. */
 export function createOperator({ url, adminToken }: Printed) {
   const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' };
   const get = async (path: string): Promise<unknown> => {
@@ -96,7 +96,7 @@ export function createOperator({ url, adminToken }: Printed) {
   };
   return {
     connections: async () => CONNECTIONS.parse(await get('/connections')).items,
-    /** The ids of the commands of which the stream retains a message of this kind. */
+    /** Returns the ids of the commands of which the stream retains a message of this kind. */
     async commandsWith(kind: string, userId: string, clientId: string): Promise<readonly string[]> {
       const stream = encodeURIComponent(`${userId}/clients/${clientId}`);
       const { items } = MESSAGES.parse(await get(`/history/messages?stream=${stream}&kinds=${kind}`));
@@ -109,7 +109,7 @@ export function createOperator({ url, adminToken }: Printed) {
     async events(stream: string): Promise<readonly z.infer<typeof EVENTS>['items'][number][]> {
       return EVENTS.parse(await get(`/history/messages?stream=${encodeURIComponent(stream)}&limit=1000`)).items;
     },
-    /** The results that a client's stream retains, with or without payloads. */
+    /** Returns the results that a client's stream retains, with or without payloads. */
     async results(userId: string, clientId: string, include: boolean) {
       const stream = encodeURIComponent(`${userId}/clients/${clientId}`);
       const flags = `kinds=result&include_payload=${include}&limit=1000`;

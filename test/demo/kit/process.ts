@@ -1,4 +1,4 @@
-/** Starts the demo as a process, and looks at its child processes. */
+/** Starts the demo as a process, and examines its child processes. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const BIN = fileURLToPath(new URL('../../../src/bin.ts', import.meta.url));
 const POLL_MS = 50;
 
-/** Polls until there is an answer (anything but null); fails with the name of what was awaited. */
+/** Polls until there is an answer other than null. Fails with the name of what was awaited. */
 export async function until<T>(what: string, ask: () => Promise<T | null> | T | null, withinMs = 30_000): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
@@ -34,7 +34,7 @@ export class Started implements AsyncDisposable {
     this.exit = new Promise((resolve) => child.once('close', resolve));
   }
 
-  /** The program gets a process group of its own, so that it ends together with its children. */
+  /** Starts a command in a shell. The shell gets its own process group, so that it ends together with its children. */
   static shell(command: string): Started {
     return new Started(spawn('sh', ['-c', command], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] }));
   }
@@ -48,7 +48,7 @@ export class Started implements AsyncDisposable {
 
 export type Demo = AsyncDisposable & { readonly run: Started; readonly temp: string };
 
-/** `callboard demo` as a user starts it, with its own folder for temporary files. */
+/** Starts `callboard demo` as a user does, with its own folder for temporary files. */
 export function startDemo(...flags: readonly string[]): Demo {
   const temp = mkdtempSync(join(tmpdir(), 'callboard-test-'));
   const env = { ...process.env, TMPDIR: temp };
@@ -66,7 +66,7 @@ export function startDemo(...flags: readonly string[]): Demo {
   };
 }
 
-/** The descendants of this process, according to Linux. */
+/** Returns the process ids of all descendants of a process, according to Linux. */
 export function descendants(pid: number): readonly number[] {
   const parents = new Map(processes().map((child) => [child, parentOf(child)]));
   const found = new Set([pid]);
@@ -82,7 +82,7 @@ export function commandOf(pid: number): string {
   return read(pid, 'cmdline')?.replaceAll('\0', ' ') ?? '';
 }
 
-/** Whether the process runs. A zombie does not count. */
+/** Whether the process runs. A zombie counts as ended. */
 export function isAlive(pid: number): boolean {
   const stat = read(pid, 'stat');
   return stat !== null && !/\) [ZX] /.test(stat);

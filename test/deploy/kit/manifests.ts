@@ -9,7 +9,7 @@ import { find } from './programs.ts';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const OVERLAYS = join(ROOT, 'deploy', 'kubernetes', 'overlays');
 
-/** Where the package `kubernetes-models` has the type and the schema of each kind that is used here. */
+/** The modules of the package `kubernetes-models` that have the type and the schema of each kind that deploy/ uses. */
 const MODULES: Readonly<Record<string, string>> = {
   'v1/ConfigMap': 'v1/ConfigMap',
   'v1/Service': 'v1/Service',
@@ -21,17 +21,20 @@ const MODULES: Readonly<Record<string, string>> = {
 const OBJECT = z.looseObject({ apiVersion: z.string(), kind: z.string() });
 export type KubernetesObject = z.infer<typeof OBJECT>;
 
-/** The program that has kustomize built in: `kustomize` itself, or kubectl of version 1.21 or newer. */
+/**
+ * Returns the program that has kustomize built in: `kustomize` itself, or kubectl of version 1.21 or newer. Null if
+ * there is none.
+ */
 export function renderer(): readonly string[] | null {
   const kustomize = find('kustomize');
   if (kustomize !== null) return [kustomize, 'build'];
   const kubectl = find('kubectl');
   const text = kubectl === null ? '' : spawnSync(kubectl, ['version', '--client'], { encoding: 'utf8' }).stdout;
-  // Before, kubectl had kustomize 2, which knows neither folders as resources nor `patches`.
+  // Older versions of kubectl had kustomize 2, which knows neither folders as resources nor `patches`.
   return kubectl !== null && /Kustomize Version: v[4-9]/.test(text) ? [kubectl, 'kustomize'] : null;
 }
 
-/** The objects of an overlay, as kustomize renders them. Throws what kustomize complains about. */
+/** Returns the objects of an overlay, as kustomize renders them. Throws the errors of kustomize. */
 export function render(overlay: string): readonly KubernetesObject[] {
   const [program = '', ...args] = renderer() ?? [];
   const { status, stdout, stderr } = spawnSync(program, [...args, join(OVERLAYS, overlay)], { encoding: 'utf8' });
@@ -39,7 +42,7 @@ export function render(overlay: string): readonly KubernetesObject[] {
   return parseAllDocuments(stdout).map((document) => OBJECT.parse(document.toJS()));
 }
 
-/** Throws for a value that the schema of its kind refuses. Unknown members pass: `typeFaults` finds them. */
+/** Throws for a value that the schema of its kind refuses. It accepts unknown members, which `typeFaults` finds. */
 export async function validate(object: KubernetesObject): Promise<void> {
   const { path, kind } = moduleOf(object);
   const loaded: Record<string, new (data: object) => { validate(): void }> = await import(`kubernetes-models/${path}`);
@@ -49,9 +52,12 @@ export async function validate(object: KubernetesObject): Promise<void> {
   new Model(data).validate();
 }
 
-/** The errors of the TypeScript compiler about these objects as literals of their types, such as an unknown member. */
+/**
+ * Returns the errors of the TypeScript compiler about these objects as literals of their types, such as an unknown
+ * member.
+ */
 export function typeFaults(objects: readonly KubernetesObject[]): readonly string[] {
-  // Inside the project, so that the package is found.
+  // The file is inside the project, so that the compiler finds the package.
   const cache = join(ROOT, 'node_modules', '.cache');
   mkdirSync(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, 'manifests-'));

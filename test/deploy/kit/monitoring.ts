@@ -1,4 +1,4 @@
-/** Reads what deploy/ has for Prometheus and Grafana, and the names of metrics in PromQL. */
+/** Reads the files of deploy/ for Prometheus and Grafana, and finds the names of metrics in PromQL. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -32,7 +32,7 @@ export function readRules(): readonly Rule[] {
   return GROUPS.parse(parse(read('prometheus/alerts.yml'))).groups.flatMap(({ rules }) => rules);
 }
 
-/** The cases of the alert tests: the alert that each is about, and whether it fires. */
+/** Returns the cases of the alert tests: the alert that each is about, and whether it fires. */
 export function readCases(): readonly { readonly alert: string; readonly fires: boolean }[] {
   return CASES.parse(parse(read('prometheus/alerts.test.yml'))).tests.flatMap(
     ({ name, promql_expr_test: tests = [] }) => {
@@ -45,7 +45,7 @@ export function readCases(): readonly { readonly alert: string; readonly fires: 
   );
 }
 
-/** The queries of the dashboard, with values in place of Grafana's variables. */
+/** Returns the queries of the dashboard, with values in place of Grafana's variables. */
 export function readQueries(): readonly string[] {
   const { panels } = PANELS.parse(JSON.parse(read('grafana/callboard.json')));
   return panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => resolved(expr)));
@@ -55,7 +55,7 @@ function resolved(expr: string): string {
   return expr.replaceAll('$__rate_interval', '1m').replaceAll('$job', 'callboard').replaceAll('$instance', '.*');
 }
 
-/** The names of metrics of relays that an expression uses. */
+/** Returns the names of the relay's metrics that an expression uses. */
 export function metricNames(expr: string): readonly string[] {
   return expr.match(/\b(callboard|nodejs|process)_[a-z0-9_]+/g) ?? [];
 }

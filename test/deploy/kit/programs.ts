@@ -1,9 +1,12 @@
+/** Finds and runs programs of this machine for the tests of deploy/. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { accessSync, constants, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { CERTIFICATE } from '../../kit/certificates.ts';
 
-/** Where a program is installed; null if it is not. Also looks where Debian installs servers. */
+/**
+ * Returns the path of an installed program; null if it is not installed. It also looks where Debian installs servers.
+ */
 export function find(name: string): string | null {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/bin'];
   return folders.map((folder) => join(folder, name)).find(isExecutable) ?? null;
@@ -18,7 +21,9 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** The paths of a certificate for localhost and relay.example and of its key, written as files into this folder. */
+/**
+ * Writes a certificate for localhost and relay.example, and its key, into this folder, and returns the paths of both.
+ */
 export function makeCertificate(folder: string): { readonly cert: string; readonly key: string } {
   const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
   writeFileSync(cert, CERTIFICATE.cert);

@@ -10,23 +10,26 @@ const FOLDER = join(import.meta.dirname, '..', '..', '..', 'deploy', 'proxies');
 export type Proxy = AsyncDisposable & { readonly port: number; readonly certificate: string };
 
 export type ProxyOptions = {
-  /** Takes the configuration. */
+  /** The folder that receives the configuration. */
   readonly folder: string;
   /** The ports of the relays on loopback. */
   readonly relayPorts: readonly number[];
-  /** Below which the relays serve everything; by default the root. */
+  /** The path below which the relays serve everything; by default the root. */
   readonly basePath?: string;
 };
 type Setup = Required<ProxyOptions> & { readonly port: number };
 type Kind = {
   readonly program: string;
-  /** Writes the configuration of deploy/proxies with this machine's ports and certificate; returns the arguments. */
+  /**
+   * Writes the configuration of deploy/proxies with this machine's ports and certificate. Returns the proxy's
+   * arguments.
+   */
   readonly prepare: (setup: Setup) => readonly string[];
 };
 
 /**
- * The delivered configuration with these texts replaced. Each text must occur, so that the test notices changes of the
- * file.
+ * Returns the delivered configuration with these texts replaced. Each text must occur, so that the test notices a
+ * change of the file.
  */
 function configured(file: string, replaced: Readonly<Record<string, string>>): string {
   let text = readFileSync(join(FOLDER, file), 'utf8');
@@ -101,7 +104,7 @@ export function isInstalled(name: ProxyName): boolean {
   return find(PROXIES[name].program) !== null;
 }
 
-/** Runs a proxy with its delivered configuration in front of relays. Resolves once it passes requests on. */
+/** Runs a proxy with its delivered configuration in front of relays. Resolves when it forwards requests. */
 export async function startProxy(name: ProxyName, { folder, relayPorts, basePath = '' }: ProxyOptions): Promise<Proxy> {
   const { cert } = makeCertificate(folder);
   const port = await freePort();
@@ -118,10 +121,12 @@ export async function startProxy(name: ProxyName, { folder, relayPorts, basePath
   return { port, certificate, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }
 
-/** Enough for about 20 seconds. */
+/** The number of attempts to reach the proxy: enough for about 20 seconds. */
 const TRIES = 400;
 
-/** Whether a path answers 200 through the proxy. Waits a moment if not: proxies do not say when they listen. */
+/**
+ * Whether a path answers 200 through the proxy. If not, it waits a moment, because proxies do not say when they listen.
+ */
 function answers(at: { readonly port: number; readonly path: string; readonly ca: string }): Promise<boolean> {
   return new Promise((done) => {
     const later = (): void => void setTimeout(() => done(false), 50);

@@ -1,4 +1,4 @@
-/** Runs the examples of the documents with a relay. */
+/** Runs the examples of the documentation with a relay. */
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -12,11 +12,11 @@ import { createPages } from './pages.ts';
 
 const SECRET = 'a secret of more than thirty-two bytes';
 const ADMIN = 'an-administrator-of-the-documentation';
-/** A module that each Node of an example loads first. */
+/** The path of a module that each Node of an example loads first. */
 const HOOKS = join(import.meta.dirname, 'from-source.mjs');
 /**
- * curl fails on HTTP errors, except when an example limits its time. npx and `callboard` take the programs of this
- * checkout.
+ * The shell functions for examples. curl fails on HTTP errors, except when an example limits its time. npx and
+ * `callboard` run the programs of this checkout.
  */
 const SHELL = `
 npx() { "$@"; }
@@ -33,10 +33,10 @@ export type Runner = AsyncDisposable & {
 };
 
 /**
- * A real relay in direct mode, and a folder in which the examples of one page run with the variables TOKEN (of the
- * user `demo`) and ADMIN. The ports 4400 and 4401 of the examples are replaced by free ones. Pages are opened
- * in a browser, from an origin that the relay allows. Examples of the command line call the client `alice/desk`, which
- * is connected before the first of them.
+ * Starts a real relay in direct mode, and creates a folder in which the examples of one page run with the variables
+ * TOKEN (of the user `demo`) and ADMIN. The ports 4400 and 4401 of the examples are replaced by free ones. Pages are
+ * opened in a browser, from an origin that the relay allows. The client `alice/desk`, which examples of the command
+ * line call, is connected before the first of them.
  */
 export async function startRunner(): Promise<Runner> {
   const pagePort = await freePort();
@@ -70,7 +70,7 @@ export async function startRunner(): Promise<Runner> {
       if (example.language !== 'js') throw new Error(`No way to run a block of ${example.language}.`);
       const name = file ?? 'example.mjs';
       await writeFile(join(folder, name), text);
-      // A named program that connects is not run by itself: the shell block after it starts it.
+      // A named program that connects is not run here, because the shell block after it starts it.
       if (file === undefined || !text.includes('runtime.connect()')) await runProgram('node', [name], place);
     },
     async [Symbol.asyncDispose]() {
@@ -83,7 +83,7 @@ export async function startRunner(): Promise<Runner> {
   };
 }
 
-/** The client that examples of the command line call. */
+/** Creates the client that examples of the command line call. */
 function createDesk(url: string) {
   let desk: Runtime | null = null;
   return {
@@ -113,7 +113,8 @@ async function runProgram(program: string, argv: readonly string[], { folder, en
   let output = '';
   child.stdout.on('data', (text) => (output += text));
   child.stderr.on('data', (text) => (output += text));
-  // `exit` and not `close`, because programs that the shell has started in the background keep the pipes open.
+  // It waits for `exit` and not for `close`, because programs that the shell started in the background keep the pipes
+  // open.
   const code = await new Promise((done) => child.once('exit', done));
   if (code !== 0) throw new Error(`It ended with ${String(code)}:\n${output}`);
   if (/"outcome":"(?!completed)/.test(output)) throw new Error(`The command did not complete:\n${output}`);

@@ -1,12 +1,12 @@
-/** Finds the fenced examples of the documents. */
+/** Finds the fenced examples of the documentation. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '../../..');
 
 /**
- * A fenced block of a page. `info`: what follows the language. Without it the block is run. `file=client.mjs` gives the
- * program a name, `not-run: reason` says why it is not run, and RUN_BY names the test that runs it.
+ * A fenced block of a page. `info` is what follows the language. A block without `info` is run. `file=client.mjs` gives
+ * the program a name, `not-run: reason` says why it is not run, and RUN_BY names the test that runs it.
  */
 export type Example = {
   readonly language: string;
@@ -17,7 +17,7 @@ export type Example = {
 
 const FENCE = /^( *)```(\w+)(?: +(.*))?\n([\s\S]*?)^ *```$/gm;
 
-/** The fenced blocks of a page that name a language, in order. */
+/** Returns the fenced blocks of a page that name a language, in order. */
 export function examplesOf(page: string): readonly Example[] {
   const text = readFileSync(join(ROOT, page), 'utf8');
   return [...text.matchAll(FENCE)].map(({ index, 1: indent = '', 2: language = '', 3: info = '', 4: body = '' }) => ({
@@ -28,13 +28,15 @@ export function examplesOf(page: string): readonly Example[] {
   }));
 }
 
-/** Tests that install other libraries, by the word that marks their examples: `interop: apollo.mjs`. */
+/**
+ * The tests that install other libraries, by the word that begins the `info` of their examples: `interop: apollo.mjs`.
+ */
 const RUN_BY: Readonly<Record<string, string>> = {
   interop: 'run by `npm run interop`, with the libraries that it installs',
   packages: 'run by test/packages, in a folder where the package is installed',
 };
 
-/** Why a block is not run by this test; null if it is run. An empty reason counts as none. */
+/** Returns why a block is not run by this test; null if it is run. An empty reason counts as none. */
 export function reasonNotRun({ info }: Example): string | null {
   const [, word = '', rest = ''] = /^([\w-]+): *(.*)$/.exec(info) ?? [];
   return word === 'not-run' ? rest : (RUN_BY[word] ?? null);

@@ -8,7 +8,7 @@ export type Pages = AsyncDisposable & {
   open(name: string, html: string, fragment: string): Promise<void>;
 };
 
-/** The pages of one origin. The browser starts with the first page. */
+/** Creates the pages of one origin. The browser starts with the first page. */
 export function createPages(port: number): Pages {
   const opened = new AsyncDisposableStack();
   const files = new Map<string, string>();

@@ -1,4 +1,4 @@
-/** Logs of invented fault runs, correct or with one change, for tests of the checker. */
+/** Writes the logs of invented fault runs, correct or with one change, for tests of the checker. */
 import { canaryOf, type FaultEvent, type Key, type Logged } from '../../../faults/outages/log/events.ts';
 
 type Change = (events: readonly Logged[]) => readonly Logged[];
@@ -8,7 +8,7 @@ export const BEN: Key = { user: 'ben', client: 'desk', command: 'c2' };
 export const INSTANCE = 'i1';
 const BUDGET_MS = 30_000;
 
-/** Stamps hand-written events, `gapMs` apart. */
+/** Stamps events that a test wrote by hand with times that are `gapMs` apart. */
 export function tell(events: readonly FaultEvent[], gapMs = 1): readonly Logged[] {
   return events.map((event, index) => ({
     proc: 'p',
@@ -19,7 +19,7 @@ export function tell(events: readonly FaultEvent[], gapMs = 1): readonly Logged[
   }));
 }
 
-/** The log of a correct run of two commands. */
+/** Returns the log of a correct run of two commands. */
 export function goodRun(): readonly Logged[] {
   return tell([
     { event: 'link', user: 'ann', client: 'desk', instance: INSTANCE, up: true },
@@ -89,7 +89,9 @@ function isLike(event: Logged, match: Match): boolean {
   return Object.entries(match).every(([name, value]) => Reflect.get(event, name) === value);
 }
 
-/** Throws when no event matches, because a change that changes nothing would prove nothing. */
+/**
+ * Returns the events that match. Throws when there is none, because a change that changes nothing would prove nothing.
+ */
 function found(events: readonly Logged[], match: Match): readonly Logged[] {
   if (!events.some((event) => isLike(event, match))) throw new Error(`nothing is like ${JSON.stringify(match)}`);
   return events;
@@ -103,7 +105,7 @@ export function changed(match: Match, change: Match): Change {
   return (events) => found(events, match).map((event) => (isLike(event, match) ? { ...event, ...change } : event));
 }
 
-/** Inserts events right after the first that matches. */
+/** Returns a change that inserts events right after the first event that matches. */
 export function after(match: Match, ...more: readonly FaultEvent[]): Change {
   return (events) => {
     const index = found(events, match).findIndex((event) => isLike(event, match));
@@ -113,7 +115,7 @@ export function after(match: Match, ...more: readonly FaultEvent[]): Change {
   };
 }
 
-/** Delays everything from the first match by `ms`. */
+/** Returns a change that delays everything from the first match by `ms`. */
 export function later(match: Match, ms: number): Change {
   return (events) => {
     const index = found(events, match).findIndex((event) => isLike(event, match));

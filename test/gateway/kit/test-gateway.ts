@@ -1,4 +1,4 @@
-/** A gateway over a core in memory, for tests of links. */
+/** Starts a gateway over a core in memory, for tests of links. */
 import { createServer, type Server } from 'node:http';
 import { connect as connectTcp, type AddressInfo, type Socket } from 'node:net';
 import { WebSocket, type ClientOptions } from 'ws';
@@ -15,7 +15,7 @@ import type { FakeClock } from '../../kit/clock.ts';
 import { user } from '../../kit/core.ts';
 import { openCore } from '../../kit/topology-core.ts';
 
-/** `user:<id>:<scopes>[:<expiresAt>]`, or `admin`. Anything else is a bad token. */
+/** Accepts tokens of the form `user:<id>:<scopes>[:<expiresAt>]`, and `admin`. Any other text is a bad token. */
 export const authenticator: Authenticator = {
   async authenticate(token) {
     if (token === null) return null;
@@ -43,7 +43,7 @@ export type TestGateway = {
   readonly port: number;
   readonly counts: ReadonlyMap<string, number>;
   readonly logged: readonly Logged[];
-  /** What the gateway measured. */
+  /** The durations that the gateway measured. */
   readonly durations: readonly Duration[];
   readonly peers: Peer[];
   readonly sockets: Socket[];
@@ -51,11 +51,11 @@ export type TestGateway = {
 
 export type TestGatewayOptions = Partial<Omit<GatewayOptions, 'core'>> & {
   readonly wrap?: (core: Core) => Core;
-  /** One store for all cores of the deployment. */
+  /** The shares, which are common to all cores of the deployment. */
   readonly shares?: Shares;
 };
 
-/** A real core, or two of one deployment, behind a gateway on a real port, with a FakeClock. */
+/** Starts a real core, or two of one deployment, behind a gateway on a real port, with a FakeClock. */
 export async function startGateway({ wrap, shares = createShares(), ...over }: TestGatewayOptions = {}): Promise<
   TestGateway & AsyncDisposable
 > {
@@ -114,7 +114,7 @@ export async function startGateway({ wrap, shares = createShares(), ...over }: T
   };
 }
 
-/** The port where peers connect, and the stack that closes them at the end. */
+/** The port to which peers connect, and the stack that closes the peers at the end of the test. */
 export type GatewayAddress = Pick<TestGateway, 'port' | 'peers'>;
 export type DownOf<T extends DownFrame['type']> = Extract<DownFrame, { type: T }>;
 export type Closed = { readonly code: number; readonly reason: string };
@@ -124,7 +124,7 @@ export class Peer {
   readonly ws: WebSocket;
   readonly opened: Promise<void>;
   readonly closed: Promise<Closed>;
-  /** All received frames, in order. */
+  /** All frames that were received, in order. */
   readonly all: DownFrame[] = [];
   #unread: DownFrame[] = [];
   #wake: () => void = () => {};
@@ -164,7 +164,10 @@ export class Peer {
     this.ws.send(text);
   }
 
-  /** The next unread frame of this type; frames of other types stay. Rejects when the socket closes first. */
+  /**
+   * Resolves with the next unread frame of this type; frames of other types stay unread. Rejects when the socket closes
+   * first.
+   */
   async next<T extends DownFrame['type']>(type: T): Promise<DownOf<T>> {
     for (;;) {
       const index = this.#unread.findIndex((frame) => frame.type === type);
@@ -175,20 +178,20 @@ export class Peer {
     }
   }
 
-  /** Frames of this type received so far. */
+  /** Returns the frames of this type that were received so far. */
   seen<T extends DownFrame['type']>(type: T): DownOf<T>[] {
     return this.all.filter((frame): frame is DownOf<T> => frame.type === type);
   }
 
-  /** Waits for `bye` and the close after it. */
+  /** Waits for `bye` and for the close that follows it. */
   async end(): Promise<Closed & { readonly bye: DownOf<'bye'> | undefined }> {
     const closed = await this.closed;
     return { ...closed, bye: this.seen('bye')[0] };
   }
 
   /**
-   * Resolves when the relay has handled everything that was sent before. Sends an unknown frame and waits for its
-   * refusal.
+   * Resolves when the relay has handled everything that was sent before. It sends an unknown frame and waits for the
+   * relay to refuse it.
    */
   async sync(): Promise<void> {
     const ref = `sync-${this.all.length}-${Math.random().toString(36).slice(2)}`;
@@ -199,7 +202,7 @@ export class Peer {
 
 export const ALICE = 'user:alice:connect,invoke,host';
 
-/** Invokes an action of alice's client `tab` directly on core. */
+/** Invokes an action of alice's client `tab` directly in core. */
 export function invoke(
   { core }: TestGateway,
   commandId: string,
@@ -217,7 +220,7 @@ export type HelloOver = {
   payload?: unknown;
 };
 
-/** A welcomed client with one action. */
+/** Connects a client with one action, and resolves when it is welcomed. */
 export async function client(at: GatewayAddress, over: HelloOver = {}): Promise<Peer & { welcome: DownOf<'welcome'> }> {
   const { payload = { actions: [{ name: 'open' }] }, ...header } = over;
   const peer = new Peer(at);
@@ -229,7 +232,7 @@ export async function client(at: GatewayAddress, over: HelloOver = {}): Promise<
   return Object.assign(peer, { welcome: await peer.next('welcome') });
 }
 
-/** A welcomed caller. */
+/** Connects a caller, and resolves when it is welcomed. */
 export async function caller(
   at: GatewayAddress,
   token = 'user:alice:invoke',
@@ -240,7 +243,7 @@ export async function caller(
   return Object.assign(peer, { welcome: await peer.next('welcome') });
 }
 
-/** The answer to a hand-written upgrade request, or `101` and the open socket. */
+/** Sends a hand-written upgrade request and returns the answer, or `101` with the open socket. */
 export async function upgrade(
   { port, sockets }: TestGateway,
   headers: Record<string, string>,

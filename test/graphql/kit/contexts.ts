@@ -1,4 +1,4 @@
-/** Contexts and windows for tests of GraphQL, and a fake of their room. */
+/** Makes contexts and windows for tests of GraphQL, and a fake of core's contexts API. */
 import { knownUser, readScope, readUser } from '../../../src/core/auth/principal.ts';
 import { contextStatus, windowStatus, type ExecutionContext } from '../../../src/core/contexts/context.ts';
 import type { ContextQuery, Contexts, WindowQuery, WorkerQuery } from '../../../src/core/contexts/api.ts';
@@ -65,7 +65,10 @@ export function countedWindow(
   return { window, live };
 }
 
-/** The contexts API over a store with fixed rows. Pages are real; filters of the store are tested elsewhere. */
+/**
+ * Returns the contexts API over a store with fixed rows. Its pages are real; the filters of the store are tested
+ * elsewhere.
+ */
 export function contextsRoom({ contexts: all, windows }: FakeSites, calls: string[]): Contexts {
   const listing = (requester: Requester, filter: unknown): Listing<ExecutionContext> => ({
     name: 'contexts',
@@ -164,7 +167,7 @@ function matches(
   );
 }
 
-/** The given members of a filter, without the absent ones. */
+/** Returns the members of a filter that are given. */
 function clean(query: object): object {
   return Object.fromEntries(
     Object.entries(query).filter(([, requested]) => requested !== null && requested !== undefined),

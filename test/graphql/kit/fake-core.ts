@@ -1,4 +1,4 @@
-/** A core with fixed rows, for tests of GraphQL alone. */
+/** Makes a core with fixed rows, for tests of GraphQL alone. */
 import { knownUser, readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
 import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { CancelReceipt, Core, Invocation, PendingRpc, Requester } from '../../../src/core/core.ts';
@@ -25,7 +25,7 @@ export type FakeData = FakeSites & {
   readonly waits: readonly PendingRpc[];
   readonly commands: readonly Command[];
   readonly result: JsonText | null;
-  /** Spilled payloads, by message. */
+  /** The spilled payloads by the id of their message. */
   readonly spilled: Readonly<Record<string, ShownPayload>>;
   readonly invoke: (requester: Requester, request: unknown) => Invocation;
   readonly cancel: () => CancelReceipt;
@@ -33,7 +33,7 @@ export type FakeData = FakeSites & {
 
 export type FakeCore = {
   readonly core: Core;
-  /** `room.method` of every call, in order. */
+  /** The calls so far in order, each as `room.method`. */
   readonly calls: string[];
   readonly updates: Feed<CommandUpdate>;
 };
@@ -53,8 +53,8 @@ const NOTHING: FakeData = {
 };
 
 /**
- * A core over fixed rows, with real pages and cursors, that records its calls. It replaces the rooms, not the
- * interface.
+ * Returns a core over fixed rows, with real pages and cursors, that records its calls. It replaces the rooms of core,
+ * not their interface.
  */
 export function fakeCore(given: Partial<FakeData>): FakeCore {
   const data = { ...NOTHING, ...given };
@@ -313,10 +313,10 @@ function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>)
   };
 }
 
-/** The operator's view of delivery is tested over a real core. */
+/** The operator's view of delivery is not faked, because it is tested over a real core. */
 const unprepared = async (): Promise<never> => fail('internal', 'not prepared');
 
-/** Sites are tested over a real core. */
+/** Returns a sites API that is not faked, because sites are tested over a real core. */
 function noSites(): Core['sites'] {
   return {
     register: unprepared,

@@ -19,9 +19,9 @@ export type GraphqlServer = AsyncDisposable & {
   readonly subscriptions: Feeds;
   readonly lines: LogLine[];
   readonly counts: ReadonlyMap<string, number>;
-  /** Shuts down the GraphQL handler only; the server continues. */
+  /** Shuts down only the GraphQL handler; the HTTP server continues. */
   closeHandler(): Promise<void>;
-  /** Posts a query; `who` is a name of `principals`. */
+  /** Posts a query. `who` is a name of `principals`. */
   ask(query: string, options?: Ask): Promise<Answer>;
 };
 export type Ask = {
@@ -38,7 +38,7 @@ export type Answer = {
   readonly headers: Headers;
 };
 
-/** The tokens of the test server: the name is the token. */
+/** Returns the principals of the test server by token. Each token is the principal's name. */
 export function principals(): Map<string, Principal> {
   return new Map<string, Principal>([
     ['admin', admin],
@@ -108,7 +108,7 @@ async function ask(url: string, query: string, { requester = 'alice', variables,
 type Front = { readonly server: ReturnType<typeof createGraphqlHandler>; readonly known: Map<string, Principal> };
 
 /**
- * Does what the HTTP layer guarantees to the handler: authenticates the requester, and parses a body of the right
+ * Does what the HTTP layer guarantees to the handler: it authenticates the requester, and parses a body of the right
  * content type.
  */
 async function front(req: IncomingMessage, res: ServerResponse, { server, known }: Front): Promise<void> {

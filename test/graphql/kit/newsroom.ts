@@ -1,3 +1,4 @@
+/** A source of subscriptions that tests control, for tests of shared subscriptions. */
 import {
   GraphQLBoolean,
   GraphQLInt,
@@ -10,19 +11,19 @@ import type { Principal } from '../../../src/core/auth/principal.ts';
 import { CallboardError, fail } from '../../../src/core/errors.ts';
 import { createFeed, type LiveEvent, type SharedSubscription, type Lifetime } from '../../../src/core/live.ts';
 
-/** One news room, controlled by the test. */
+/** One source of news that the test controls. */
 export type Newsroom = {
   readonly schema: GraphQLSchema;
   publish(room: string, text: string): void;
-  /** Ends this user's permission. */
+  /** Withdraws this user's permission to subscribe. */
   revoke(user: string): void;
-  /** The number of open sources. */
+  /** Returns the number of open sources. */
   sources(): number;
-  /** How many times a `text` was resolved. */
+  /** Returns how many times a `text` was resolved. */
   executions(): number;
   /** Every requester that was authorized. */
   readonly authorized: string[];
-  /** The number of running lifetimes. */
+  /** Returns the number of lifetimes that have not ended. */
   lifetimes(): number;
 };
 
@@ -34,8 +35,8 @@ const NAME = ({ requester }: Context): string =>
   requester?.kind === 'user' ? requester.userId : (requester?.kind ?? 'nobody');
 
 /**
- * Users may subscribe to any room except `secret`. Subscriptions of `news` are shared; `own` and `late` look alike and
- * are not shared.
+ * Creates a newsroom. Users may subscribe to any room except `secret`. Subscriptions to `news` are shared. `own` and
+ * `late` have the same form and are not shared.
  */
 export function createNewsroom(): Newsroom {
   const rooms = new Map<string, Set<(item: Item) => void>>();
@@ -115,7 +116,7 @@ function schemaOf({ listen, subscribe, count }: Making): GraphQLSchema {
         },
       },
       missed: { type: GraphQLInt, resolve: ({ missed }) => missed },
-      /** The requester that the resolver sees; `nobody` for a shared event. */
+      /** The name of the requester that the resolver sees; `nobody` for a shared event. */
       seenBy: { type: GraphQLString, resolve: (_, __, context) => NAME(context) },
       isMine: { type: GraphQLBoolean, extensions: { perViewer: true }, resolve: (_, __, c) => NAME(c) === 'alice' },
       reader: { type: reader, resolve: (live) => live },

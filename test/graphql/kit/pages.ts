@@ -1,4 +1,4 @@
-/** Pages and summaries, as core answers them. */
+/** Makes pages and summaries in the form in which core answers them. */
 import { subjectOf } from '../../../src/core/auth/principal.ts';
 import type { Summary, Requester } from '../../../src/core/core.ts';
 import { Cursors, type PageArgs } from '../../../src/core/cursor.ts';
@@ -16,7 +16,7 @@ export type Listing<T> = {
   readonly position: (row: T) => readonly string[];
 };
 
-/** A page as core returns it, cursors included. */
+/** Returns a page in the form in which core answers it, cursors included. */
 export function paged<T>(
   rows: readonly T[],
   args: PageArgs,
@@ -30,7 +30,7 @@ export function paged<T>(
   return cursors.page(listing, scan, { source: name, nodeId: 'n1', asOf: T0 }, (row) => row);
 }
 
-/** The first page, and the total number of rows. */
+/** Returns the first page, and the total number of rows. */
 export function summed<T>(rows: readonly T[], first: number, listing: Listing<T>): Summary<T> {
   return { ...paged(rows, { first }, listing), total: rows.length };
 }

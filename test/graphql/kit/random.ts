@@ -1,3 +1,4 @@
+/** Draws random queries of a schema from a seed. */
 import {
   getNamedType,
   getNullableType,
@@ -15,7 +16,7 @@ import {
   type GraphQLSchema,
 } from 'graphql';
 
-/** Random numbers in [0, 1), the same for the same seed. */
+/** Returns a generator of random numbers in [0, 1), the same for the same seed. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0 || 1;
   return () => {
@@ -27,8 +28,8 @@ export function seeded(seed: number): () => number {
 export type RandomQuery = { readonly text: string; readonly variables: Readonly<Record<string, unknown>> };
 
 /**
- * A valid query of the schema: aliases, fragments of both kinds, conditions by literals and variables, repeated fields.
- * `known`: arguments by name.
+ * Draws a valid query of the schema: aliases, fragments of both kinds, conditions by literals and variables, repeated
+ * fields. `known`: the values of arguments by name.
  */
 export function randomQuery(
   schema: GraphQLSchema,

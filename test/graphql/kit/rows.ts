@@ -1,4 +1,4 @@
-/** Rows as core answers them: connections, commands, waits and messages. */
+/** Makes rows in the form in which core answers them: connections, commands, waits and messages. */
 import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { PendingRpc } from '../../../src/core/core.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';

@@ -15,7 +15,7 @@ export type Execution = {
   readonly requester?: Principal | null;
   readonly variables?: Readonly<Record<string, unknown>>;
   readonly schema?: GraphQLSchema;
-  /** Receives the lines of the audit log. */
+  /** Receives the rows of the audit log. */
   readonly audit?: Record<string, unknown>[];
   readonly signal?: AbortSignal;
 };
@@ -32,12 +32,12 @@ function prepare(
   return { schema: of, document: parsed, contextValue, ...(variables && { variableValues: variables }) };
 }
 
-/** The core without audit rows for reads, so that reading changes nothing and answers can be compared. */
+/** Returns the core without audit rows for reads. Reading then changes nothing, so that answers can be compared. */
 export function unaudited(core: Core): Core {
   return Object.assign(Object.create(core), { reveals: { ...core.reveals, read() {} } });
 }
 
-/** The core, with a record of each payload read, as the audit would have it. */
+/** Returns the core with a note of each payload that is read, in the form of the audit. */
 function noting(core: Core, note: (fields: Record<string, unknown>) => void): Core {
   const log: Log = { debug() {}, warn() {}, error() {}, info: note };
   const read: Core['reveals']['read'] = (requester, subject) =>
@@ -50,14 +50,14 @@ export async function ask(document: string, requested: Execution): Promise<Execu
   return execute(prepare(document, requested));
 }
 
-/** The data of an answer, as plain JSON; throws if there is any error. */
+/** Returns the data of an answer as plain JSON. Throws if there is any error. */
 export async function dataOf(document: string, requested: Execution): Promise<Record<string, unknown>> {
   const { data, errors } = await ask(document, requested);
   if (errors?.[0]) throw errors[0];
   return JSON.parse(JSON.stringify(data)) as Record<string, unknown>;
 }
 
-/** The code of the first error if it has one; otherwise its message. */
+/** Returns the code of the first error if it has one, otherwise its message. */
 export async function codeOf(document: string, requested: Execution): Promise<unknown> {
   const { errors } = await ask(document, requested);
   const error = errors?.[0];

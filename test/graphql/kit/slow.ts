@@ -1,13 +1,14 @@
+/** Reads an HTTP response slowly, for tests of buffers. */
 import { request, type IncomingMessage } from 'node:http';
 import type { GraphqlServer } from './graphql-server.ts';
 
 /** A reader that receives nothing until it is resumed. */
 export type SlowReader = {
-  /** Resolves when no more bytes arrive, because the sockets on the way are full. */
+  /** Resolves when no more bytes arrive, because the sockets between the relay and the reader are full. */
   blocked(): Promise<void>;
   resume(): void;
   until(part: string): Promise<void>;
-  /** The numbers before the colons of `text`, in order. */
+  /** Returns the numbers before the colons of `text`, in order. */
   numbers(): number[];
   pings(): number;
   destroy(): void;

@@ -1,4 +1,4 @@
-/** A small schema with fields that fail, for tests of masking and execution. */
+/** Builds a small schema with fields that fail, for tests of masking and execution. */
 import SchemaBuilder from '@pothos/core';
 import ComplexityPlugin from '@pothos/plugin-complexity';
 import { GraphQLError, valueFromASTUntyped } from 'graphql';
@@ -224,13 +224,13 @@ function openFeed(subscriptions: Feeds, times: number | null) {
   return toValues(feed);
 }
 
-/** Resolves `opened`: a resolver was reached. */
+/** Resolves `opened`, because a resolver was reached. */
 function announce(subscriptions: Feeds): void {
   subscriptions.opened.resolve();
   subscriptions.opened = Promise.withResolvers();
 }
 
-/** The values of a feed, without the counts of missed events. */
+/** Yields the values of a feed, without the counts of missed events. */
 function toValues(feed: Feed<number>): AsyncIterableIterator<number> {
   const { subscription } = feed;
   return {
@@ -248,5 +248,5 @@ function toValues(feed: Feed<number>): AsyncIterableIterator<number> {
   };
 }
 
-/** A schema with every difficulty that the handlers must survive. */
+/** A schema with every difficulty that the handlers must cope with. */
 export const smallSchema = builder.toSchema();

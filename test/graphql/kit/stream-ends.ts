@@ -4,15 +4,15 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { SseStream } from '../../../src/web/sse-stream.ts';
 import { FakeClock } from '../../kit/clock.ts';
 
-/** A stream, seen from both ends. */
+/** A stream, seen from the relay and from the reader. */
 export type Ends = {
   readonly stream: SseStream;
   readonly res: ServerResponse;
-  /** The relay's end. */
+  /** The relay's side of the connection. */
   readonly socket: Socket;
-  /** How many times the response itself was written to, without its head. */
+  /** Returns how many times the response was written to, without its head. */
   writes(): number;
-  /** What the reader has received, chunks included; long runs of `x` are left out. */
+  /** Returns what the reader has received, chunks included. Long runs of `x` are left out. */
   text(): string;
   until(part: string): Promise<void>;
   readonly reader: Socket;
@@ -21,8 +21,8 @@ export type Ends = {
 export type Streaming = AsyncDisposable & {
   readonly clock: FakeClock;
   /**
-   * `paused`: the reader reads nothing until it is resumed. `before`: runs on the relay's end before the stream is
-   * opened.
+   * Opens a stream. `paused`: the reader reads nothing until it is resumed. `before`: runs at the relay before the
+   * stream is opened.
    */
   open(options?: {
     readonly request?: string;
@@ -82,7 +82,7 @@ export async function streaming(): Promise<Streaming> {
   };
 }
 
-/** The body of a raw response, without its chunked encoding if it has any. */
+/** Returns the body of a raw response, without its chunked encoding if it has one. */
 export function bodyOf(text: string): string {
   const at = text.indexOf('\r\n\r\n') + 4;
   if (!/transfer-encoding: chunked/i.test(text.slice(0, at))) return text.slice(at);

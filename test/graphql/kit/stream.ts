@@ -4,7 +4,7 @@
 export type RawStream = {
   readonly status: number;
   readonly headers: Headers;
-  /** The text received so far. */
+  /** Returns the text that was received so far. */
   text(): string;
   /** Resolves when this text has arrived this many times; rejects when the response ends before. */
   until(part: string, times?: number): Promise<void>;
@@ -54,7 +54,7 @@ export async function openRaw(url: string, init: RequestInit): Promise<RawStream
   };
 }
 
-/** Opens an event stream with its own operation. */
+/** Opens an event stream for one operation. */
 export function subscribeRaw(
   url: string,
   query: string,

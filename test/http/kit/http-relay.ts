@@ -13,32 +13,32 @@ export type Answer = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** Undefined when the text is not JSON. */
+  /** The parsed body; undefined when the text is not JSON. */
   readonly json: Record<string, unknown> | undefined;
 };
 
 export type Ask = {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A list is sent in chunks, without a length. */
+  /** The body of the request. A list is sent in chunks, without a length. */
   readonly body?: string | Buffer | readonly (string | Buffer)[];
   readonly token?: string | null;
 };
 
 export type HttpRelay = AsyncDisposable & {
-  /** With two relays, the one that is called; its `core.links` are those of the other. */
+  /** The relay that is called. With two relays, its `core.links` are those of the other relay. */
   readonly callboard: Callboard;
-  /** The URL for calls. */
+  /** The address for calls. */
   readonly url: string;
-  /** The URL for clients: with two relays, that of the other. */
+  /** The address for clients. With two relays, it is that of the other relay. */
   readonly linkUrl: string;
   readonly backend: OpenedRelays['backend'];
-  /** All log lines so far. */
+  /** All lines of the log so far. */
   readonly lines: readonly string[];
   ask(path: string, options?: Ask): Promise<Answer>;
 };
 
-/** A real relay on a free port, or as many as the run's topology has, with the most verbose log. */
+/** Starts a real relay on a free port, or as many as the run's topology has, with the most verbose log. */
 export async function startHttpRelay(
   config: Partial<Settings> = {},
   options: Partial<CallboardOptions> = {},
@@ -90,7 +90,7 @@ export function postJson(value: unknown, more: Ask = {}): Ask {
   return { method: 'POST', body: JSON.stringify(value), ...more, headers };
 }
 
-/** Sends these bytes and returns everything received until the relay closes. */
+/** Sends these bytes and returns everything that was received until the relay closed the connection. */
 export function raw(url: string, bytes: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));

@@ -1,4 +1,4 @@
-/** The example programs of docs/examples in other languages, and what they need. */
+/** Builds and starts the example programs of docs/examples in other languages, and says what is missing for them. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,15 +9,17 @@ const EXAMPLES = join(ROOT, 'docs/examples');
 
 export type Language = {
   readonly name: string;
-  /** Why its programs cannot run on this machine; null if they can. */
+  /** Why the language's programs cannot run on this machine; null if they can. */
   readonly missing: string | null;
-  /** Must be called once before the others. */
+  /** Builds the programs. It must be called once before the other methods. */
   build(): void;
   client(relay: string, token: string, clientId: string): Program;
   call(relay: string, token: string, args: readonly string[]): Program;
 };
 
-/** Debian installs `websockets` for its own Python, which may not be the first one in PATH. */
+/**
+ * The Python programs to try. Debian installs `websockets` for its own Python, which may not be the first one in PATH.
+ */
 const pythons = ['python3', '/usr/bin/python3'];
 const python = pythons.find((path) => spawnSync(path, ['-c', 'import websockets']).status === 0);
 
@@ -30,11 +32,11 @@ const PYTHON: Language = {
 };
 
 function runPython([file = '', ...args]: readonly string[], relay: string, token: string): Program {
-  // No folder for bytecode is written beside the sources.
+  // `-B` keeps Python from writing a folder for bytecode beside the sources.
   return new Program([python ?? '', '-B', join(EXAMPLES, 'python', file), ...args], { RELAY: relay, TOKEN: token });
 }
 
-/** Debian's packages of Go libraries are sources in this folder; modules would need the network. */
+/** The folder of Debian's packages of Go libraries, as sources. Go modules would need the network. */
 const GO_PATH = '/usr/share/gocode';
 const GO_PROGRAM = join(ROOT, '.cache/go/callboard-example');
 const hasGo =

@@ -1,4 +1,4 @@
-/** A program that prints a line of JSON for each event. */
+/** Starts a program that prints a line of JSON for each event. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 export type Event = Readonly<Record<string, unknown>> & { readonly event: string };
 
 export class Program implements AsyncDisposable {
-  /** Every event so far. */
+  /** The events that were printed so far. */
   readonly events: Event[] = [];
   readonly #child;
   readonly #ended: Promise<number | null>;
@@ -25,7 +25,10 @@ export class Program implements AsyncDisposable {
     this.#ended = once(this.#child, 'close').then(() => (this.#wake(), this.#child.exitCode));
   }
 
-  /** The next event of this name after the one that was taken last. Rejects if the program ends without it. */
+  /**
+   * Resolves with the next event of this name after the one that was taken last. Rejects if the program ends without
+   * it.
+   */
   async next(name: string): Promise<Event> {
     for (;;) {
       const index = this.events.findIndex(({ event }, i) => i >= this.#taken && event === name);
@@ -39,12 +42,12 @@ export class Program implements AsyncDisposable {
     }
   }
 
-  /** Asks it to end, as a service manager does. */
+  /** Asks the program to end, as a service manager does. */
   terminate(): void {
     this.#child.kill('SIGTERM');
   }
 
-  /** Resolves with its exit code. */
+  /** Resolves with the exit code of the program. */
   ended(): Promise<number | null> {
     return this.#ended;
   }

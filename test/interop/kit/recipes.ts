@@ -1,16 +1,16 @@
-/** The examples of docs/graphql.md that use libraries of others, as files. */
+/** Writes the examples of docs/graphql.md that use other libraries into files. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { printedSchema } from '../../../src/graphql/schema/print.ts';
 import { examplesOf } from '../../docs/kit/examples.ts';
 
 const PAGE = 'docs/graphql.md';
-/** Below the folder with these libraries, so that the examples find them. */
+/** The folder of the written examples. It is below the folder of the libraries, so that the examples find them. */
 export const RECIPES = join(import.meta.dirname, '../.cache/recipes');
 
 export type Recipe = { readonly file: string; readonly text: string };
 
-/** The blocks that name a file after `interop:`. */
+/** Returns the blocks that name a file after `interop:`. */
 export function readRecipes(): readonly Recipe[] {
   return examplesOf(PAGE).flatMap(({ info, text }) => {
     const file = /^interop: (\S+)$/.exec(info)?.[1];

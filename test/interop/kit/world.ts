@@ -1,4 +1,4 @@
-/** A real relay and two users whose clients report rows with the same local ids. */
+/** Starts a real relay with two users whose clients report rows with the same local ids. */
 import { expect, vi } from 'vitest';
 import { createHttpCaller } from '../../../src/clients/caller/index.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
@@ -8,10 +8,10 @@ import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts'
 export const USERS = ['alice', 'bob'] as const;
 export type User = (typeof USERS)[number];
 export const CLIENT = 'desk';
-/** What each user's client reports. */
+/** The number of contexts that each user's client reports. */
 export const CONTEXTS = 24;
 export const WINDOWS = 12;
-/** A command of each user that has ended, and one that runs until it is cancelled. */
+/** The ids of two commands of each user: one that has ended, and one that runs until it is cancelled. */
 export const ENDED = 'ended';
 export const LIVE = 'live';
 
@@ -22,9 +22,9 @@ export type World = AsyncDisposable & {
   token(user: string): Promise<string>;
   /** Closes this runtime when the world is closed. */
   keep(runtime: Runtime): void;
-  /** Cancels a command as its user. */
+  /** Cancels a command as the user who owns it. */
   cancel(key: CommandKey): Promise<void>;
-  /** The client of this user reports another title of a context. Resolves when the relay shows it. */
+  /** Lets the client of this user report another title of a context. Resolves when the relay shows it. */
   rename(user: User, contextId: string, title: string): Promise<void>;
 };
 
@@ -53,7 +53,7 @@ export async function openWorld(): Promise<World> {
   };
 }
 
-/** A client of this user, whose local ids do not depend on the user. */
+/** Connects a client of this user. Its local ids do not depend on the user. */
 export async function openClient(
   relay: RealRelay,
   token: () => Promise<string>,
@@ -100,7 +100,7 @@ async function furnish(
   const caller = opening.use(createHttpCaller({ url: relay.url, token }));
   const target = { userId, clientId: CLIENT };
   await caller.invoke({ ...target, action: 'note.add' }, { text: userId }, { commandId: ENDED });
-  // This command does not end while the world is open, so that there is a caller that waits.
+  // This command does not end while the world is open, so that a caller always waits.
   const live = caller.invoke({ ...target, action: 'note.wait' }, {}, { commandId: LIVE, respondWithinMs: 300_000 });
   live.catch(() => undefined);
   const expected = { '/contexts/count': CONTEXTS, '/browser-windows/count': WINDOWS, '/rpc/pending/count': 1 };
@@ -108,7 +108,7 @@ async function furnish(
   return runtime;
 }
 
-/** Reports and waits have no acknowledgement, so this resolves when the relay counts as many as expected. */
+/** Resolves when the relay counts as many rows as expected, because reports and waits have no acknowledgement. */
 async function shows(relay: RealRelay, path: string, expected: number): Promise<void> {
   await vi.waitFor(async () => expect(await read(relay, path)).toMatchObject({ count: expected }), POLL);
 }

@@ -1,4 +1,4 @@
-/** Apollo Client, as docs/graphql.md sets it up. */
+/** Sets up Apollo Client as docs/graphql.md describes. */
 import { join } from 'node:path';
 import { CombinedGraphQLErrors, gql, type ApolloClient } from '@apollo/client';
 import { RECIPES } from '../kit/recipes.ts';

@@ -1,12 +1,12 @@
-/** What the tests need of a client library that keeps a graph in a cache, so that each test runs with every library. */
+/** The interface that the tests need of a client library with a cache, so that each test runs with every library. */
 
 /** What the tests need of a client that keeps a graph in a cache. */
 export type Variables = Readonly<Record<string, unknown>>;
 export type Answer = Readonly<Record<string, any>>;
 
-/** A query that is answered from the cache, again and again as the cache changes. */
+/** A query that is answered from the cache, and answered again when the cache changes. */
 export type Watch = Disposable & {
-  /** The latest answer that is whole; null before the first one. */
+  /** Returns the latest complete answer; null before the first one. */
   current(): Answer | null;
   /** Loads the next page. Some libraries need a call for that. */
   more(variables: Variables): Promise<void>;
@@ -18,12 +18,12 @@ export type CachingClient = Disposable & {
   /** Reads from the relay, and puts the answer into the cache. Rejects with the code of the first error. */
   load(query: string, variables?: Variables): Promise<Answer>;
   mutate(mutation: string, variables?: Variables): Promise<Answer>;
-  /** Resolves once the relay sends events. Disposing ends the subscription. */
+  /** Subscribes. Resolves once the relay sends events. Disposing ends the subscription. */
   follow(subscription: string, variables?: Variables): Follow;
 };
 
 export type Follow = Disposable & {
-  /** The events so far. */
+  /** The events that arrived so far. */
   readonly events: readonly Answer[];
 };
 

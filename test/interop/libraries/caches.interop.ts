@@ -1,4 +1,4 @@
-/** Apollo Client and urql, set up as the documentation says, with a real relay. */
+/** Tests Apollo Client and urql, set up as the documentation says, with a real relay. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi, type MockInstance } from 'vitest';
 import { CLIENT, CONTEXTS, ENDED, LIVE, openClient, openWorld, USERS, WINDOWS, type World } from '../kit/world.ts';
 import { openApollo } from './apollo.ts';
@@ -17,7 +17,7 @@ const POLL = { timeout: 20_000 };
 const idsOf = (rows: readonly Row[], name: string): string[] =>
   rows.map((row) => `${row['userId']}/${row[name]}`).sort();
 
-/** The local ids of both users' rows, which differ by user alone. */
+/** Returns the local ids of both users' rows, which differ by user alone. */
 const idsOfBoth = (count: number, prefix: string): string[] =>
   USERS.flatMap((user) => Array.from({ length: count }, (_, i) => `${user}/${prefix}-${i}`)).sort();
 

@@ -1,6 +1,6 @@
 /** The operations that the tests of caching clients run. */
 
-/** Rows of every kind that both users have: in lists, and below their users. */
+/** Selects rows of every kind that both users have: in lists, and below their users. */
 export const EVERYTHING = `
   query Everything {
     users(first: 2) {
@@ -21,7 +21,7 @@ export const EVERYTHING = `
   }
 `;
 
-/** The histories of the same command id of two users. */
+/** Selects the histories of the same command id of two users. */
 export const HISTORIES = `
   query Histories($commandId: ID!) {
     alice: commandHistory(userId: "alice", commandId: $commandId) { nodes { id stream kind } }
@@ -41,7 +41,7 @@ export const CONNECTION_EVENTS = `
   }
 `;
 
-/** One page of a long list. */
+/** Selects one page of a long list. */
 export const CONTEXTS_PAGE = `
   query ContextsPage($first: Int!, $after: String) {
     contexts(first: $first, after: $after) {
@@ -57,7 +57,7 @@ export const CONTEXT_TITLES = `
   }
 `;
 
-/** A row by its id, through the interface. */
+/** Selects a row by its id, through the interface Node. */
 export const CONTEXT_NODE = `
   query ContextNode($id: ID!) {
     node(id: $id) { id ... on ExecutionContext { title } }

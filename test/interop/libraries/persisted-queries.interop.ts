@@ -1,4 +1,7 @@
-/** Apollo's link for automatic persisted queries, which the relay does not offer and refuses by that protocol. */
+/**
+ * Tests Apollo's link for automatic persisted queries. The relay does not offer them, and refuses them as their
+ * protocol says.
+ */
 import { createHash } from 'node:crypto';
 import { ApolloClient, gql, HttpLink, InMemoryCache } from '@apollo/client';
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';

@@ -1,4 +1,4 @@
-/** The GraphQL client Relay, set up as the documentation says, with a real callboard relay. */
+/** Tests the GraphQL client Relay, set up as the documentation says, with a real Callboard relay. */
 import { join } from 'node:path';
 import { createElement, Suspense, useEffect, type ComponentType, type ReactNode } from 'react';
 import { RelayEnvironmentProvider } from 'react-relay';
@@ -9,7 +9,7 @@ import { RECIPES } from '../kit/recipes.ts';
 import { CLIENT, CONTEXTS, openClient, openWorld, USERS, type World } from '../kit/world.ts';
 
 type Row = Readonly<Record<string, any>>;
-/** What the app shows, by component: the latest props of each row. */
+/** What the app shows: the latest props of each row, by component. */
 type Shown = {
   contexts: { readonly contexts: readonly Row[]; readonly hasNext: boolean; readonly loadNext: (n: number) => void };
   readonly users: Map<string, { readonly user: Row; readonly refetch: (variables: Row, options: Row) => void }>;
@@ -57,7 +57,9 @@ afterEach(() => {
   expect(said).toEqual([]);
 });
 
-/** Components that record their props once they are mounted, because their functions may be called only then. */
+/**
+ * Returns components that record their props once they are mounted, because their functions may be called only then.
+ */
 function viewsOf(into: Shown): object {
   const noted = (note: () => void, children: ReactNode = null): ReactNode => (useEffect(note), children);
   return {

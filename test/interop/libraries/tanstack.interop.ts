@@ -1,4 +1,4 @@
-/** TanStack Query, set up as the documentation says, with a real relay. */
+/** Tests TanStack Query, set up as the documentation says, with a real relay. */
 import { join } from 'node:path';
 import type { QueryClient, QueryObserver } from '@tanstack/query-core';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** urql with graphcache, as docs/graphql.md sets it up. */
+/** Sets up urql with graphcache as docs/graphql.md describes. */
 import { join } from 'node:path';
 import { gql, type Client, type OperationResult } from '@urql/core';
 import { RECIPES } from '../kit/recipes.ts';
@@ -25,7 +25,7 @@ export async function openUrql(relay: string, token: string): Promise<CachingCli
   };
 }
 
-/** A query of the next page has other variables; `relayPagination` joins the pages in the answer. */
+/** Watches a query. A query of the next page has other variables; `relayPagination` joins the pages in the answer. */
 function watch(client: Client, query: string, variables: Variables): Watch {
   let latest: Answer | null = null;
   const follow = (asked: Variables): (() => void) =>

@@ -1,4 +1,4 @@
-/** Checks texts of `/metrics` strictly, so that tests find what a lenient parser would take. */
+/** Checks texts of `/metrics` strictly, so that tests find faults that a lenient parser would accept. */
 
 export type Sample = {
   readonly name: string;
@@ -12,8 +12,8 @@ const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/gy;
 const SUFFIXES = { histogram: ['_bucket', '_sum', '_count'], counter: ['_total', ''], gauge: [''] } as const;
 
 /**
- * The families of an exposition by name. Throws for a line of another form, a sample that belongs to no family before
- * it, a repeated sample, a histogram that is not cumulative, and an exemplar that OpenMetrics does not allow.
+ * Returns the metric families of an exposition by name. Throws for a line of another form, a sample without its family
+ * before it, a repeated sample, a histogram that is not cumulative, and an exemplar that OpenMetrics does not allow.
  */
 export function parseExposition(text: string, { openMetrics = false } = {}): ReadonlyMap<string, ParsedFamily> {
   const families = new Map<string, ParsedFamily>();

@@ -1,4 +1,4 @@
-/** Two cores of one deployment with a FakeClock, over memory or over Redis. */
+/** Opens two cores of one deployment with a FakeClock, over memory or over Redis. */
 import type { Backend } from '../../../src/core/backend.ts';
 import { createMemoryBackend } from '../../../src/backends/memory/backend.ts';
 import { defaultPolicy } from '../../../src/core/auth/policy.ts';
@@ -46,7 +46,7 @@ async function start(clock: FakeClock, open: () => Promise<Backend>): Promise<Tw
   };
 }
 
-/** A node that beats once and then neither reads its mailbox nor beats again, as after a crash. */
+/** Registers a node that sends one heartbeat and then neither reads its mailbox nor sends another, as after a crash. */
 export async function deadNode(backend: Backend, nodeId: string): Promise<void> {
   await backend.nodes.attach(nodeId, {
     deliver: () => {},

@@ -20,11 +20,11 @@ export async function writeExamples(folder: string): Promise<readonly string[]> 
 export type Example = {
   /** Resolves with all output so far, once it contains the text. Rejects when the program ends without it. */
   shows(text: string): Promise<string>;
-  /** Ends the program as a service manager does. Resolves with its exit code. */
+  /** Ends the program as a service manager does. Resolves with the program's exit code. */
   stop(): Promise<number | null>;
 };
 
-/** Starts an example with these variables. */
+/** Starts an example with these environment variables. */
 export function startExample(folder: string, name: string, env: Readonly<Record<string, string>>): Example {
   const child = spawn(process.execPath, [name], { cwd: folder, env: { ...process.env, ...env } });
   const ended = exitOf(child);

@@ -1,4 +1,4 @@
-/** Builds both packages from the sources in a folder of their own, so that no other test sees a half-built dist/. */
+/** Builds both packages from the sources in a separate folder, so that no other test sees a half-built dist/. */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,10 +15,10 @@ export const PACKAGES = ['callboard', 'callboard-client'] as const;
 export type Package = (typeof PACKAGES)[number];
 
 export type Packed = AsyncDisposable & {
-  /** The folder whose content is packed. */
+  /** Returns the folder whose content is packed. */
   folder(name: Package): string;
   tarball(name: Package): string;
-  /** A folder outside the repository in which only this package is installed. */
+  /** Returns a folder outside the repository in which only this package is installed. */
   installed(name: Package): string;
 };
 
@@ -33,7 +33,7 @@ export async function run(cwd: string, program: string, ...args: readonly string
   }
 }
 
-/** The path of a program of the repository. */
+/** Returns the path of a program of the repository. */
 export function program(name: string): string {
   return join(ROOT, 'node_modules/.bin', name);
 }

@@ -1,4 +1,4 @@
-/** Bundles a module as a page's project would, and loads it in a page that allows only its own origin. */
+/** Bundles a module as a web page's project would, and loads it in a page that allows only its own origin. */
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';

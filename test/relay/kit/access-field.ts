@@ -1,21 +1,23 @@
+/** The form of a row in the access table of GraphQL fields. */
+
 /**
  * The expected answer. `shows`: it contains the owner's rows. `empty`: it contains none of them. `null`: the field is
- * null. `count <n>`: it has this number of rows. Anything else is the code of an error, or `refused: <code>` for a
+ * null. `count <n>`: it has this number of rows. Any other text is the code of an error, or `refused: <code>` for a
  * typed refusal.
  */
 export type Verdict = string;
 
 /**
- * `admin`: for administrators only. `owned`: the call names an owner, and others get the answer for absent rows.
- * `mine`: the call names no user, and each user sees their own rows. `session`: the call names a session, which its
- * owner and the holders of its grants may use.
+ * Who may call a field. `admin`: only administrators. `owned`: the call names an owner, and other users get the answer
+ * for absent rows. `mine`: the call names no user, and each user sees their own rows. `session`: the call names a
+ * session, which its owner and the holders of its grants may use.
  */
 export type FieldAccess = {
   readonly rule: 'admin' | 'owned' | 'mine' | 'session';
   readonly call: string;
-  /** The answer for the owner; for `admin`, the answer for an administrator. */
+  /** The answer for the owner, or for `admin` the answer for an administrator. */
   readonly found: Verdict;
-  /** The scope that a user needs; default `invoke`. */
+  /** The scope that a user needs; by default `invoke`. */
   readonly scope?: 'host';
   /**
    * For `owned` and `session`: the answer for another user, and for absent rows. For `mine`: the answer for another
@@ -28,8 +30,8 @@ export type FieldAccess = {
   readonly absent?: Verdict;
   /** The answer for the holder of a grant, if it differs from the owner's. */
   readonly viewer?: Verdict;
-  /** An absent row of the requester's own user gets the same answer as a foreign one. */
+  /** Whether an absent row of the requester's own user gets the same answer as a row of another user. */
   readonly alikeAtHome?: true;
-  /** The call would remove what later rows need, so only requesters without permission send it. */
+  /** Whether the call would remove what later rows need. If so, only requesters without permission send it. */
   readonly harmful?: true;
 };

@@ -1,6 +1,7 @@
+/** The access table of the GraphQL fields of sites. */
 import type { FieldAccess } from './access-field.ts';
 
-/** The root fields of sites and of their sessions. */
+/** The root fields of sites and of their sessions, with example calls. */
 export const SITE_FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Query.sites': [
     { rule: 'mine', call: 'sites', found: 'shows', other: 'empty' },

@@ -1,3 +1,4 @@
+/** The access table of the GraphQL fields. */
 import { SITE_FIELDS } from './access-fields-sites.ts';
 import type { FieldAccess } from './access-field.ts';
 
@@ -9,7 +10,7 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Query.server': [{ rule: 'mine', call: 'server', found: 'empty', other: 'empty' }],
   'Query.users': [{ rule: 'admin', call: 'users', found: 'shows' }],
   'Query.user': [{ rule: 'owned', call: 'user(userId: $user)', found: 'shows', other: 'null' }],
-  // Only the id is selected, so a row that is shown looks empty.
+  // The query selects only the id, so a row that is shown looks empty.
   'Query.node': [
     { rule: 'owned', call: 'node(id: $nodeOfClient)', found: 'empty', other: 'null', alikeAtHome: true },
     { rule: 'session', call: 'node(id: $nodeOfSession)', found: 'empty', other: 'null' },
@@ -89,7 +90,7 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
     },
   ],
   'Query.delivery': [{ rule: 'admin', call: 'delivery', found: 'shows' }],
-  // Applied to absent rows, because later rows need the clients and the node.
+  // The calls name absent rows, because later rows of the table need the clients and the node.
   'Mutation.disconnectClient': [
     { rule: 'admin', call: 'disconnectClient(userId: $user, clientId: "nowhere")', found: 'not_found' },
   ],

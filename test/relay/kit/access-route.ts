@@ -2,8 +2,9 @@
 import type { Ids } from './planted.ts';
 
 /**
- * `access`: who may send the request; a `grant` opens its own session, which its owner uses with the scope `invoke`, or
- * `host` for changes. `found` and `absent`: the answers for a permitted requester about present and absent rows.
+ * A row of the table. `access`: who may send the request. A `grant` opens the session for which it was issued; the
+ * session's owner needs the scope `invoke`, or `host` for changes. `found` and `absent`: the answers for a permitted
+ * requester about present and absent rows.
  */
 export type Route = {
   readonly access: 'admin' | 'invoke' | 'host' | 'grant';
@@ -11,12 +12,12 @@ export type Route = {
   readonly body?: (ids: Ids) => object;
   readonly found: number;
   readonly absent: number;
-  /** The answer contains nothing of a single user, so the mark cannot occur in it. */
+  /** Whether the answer contains nothing of a single user, so that the word `planted` cannot occur in it. */
   readonly plain?: true;
-  /** For `grant`: the request changes the session. */
+  /** The scope that the owner needs, for a request with `grant` that changes the session. */
   readonly scope?: 'host';
-  /** The request names no user, so another user gets their own rows, which may exist. */
+  /** Whether the request names no user, so that another user gets their own rows, which may exist. */
   readonly mine?: true;
-  /** The request would remove what later rows need, so only requesters without permission send it. */
+  /** Whether the request would remove what later rows need. If so, only requesters without permission send it. */
   readonly harmful?: true;
 };

@@ -5,7 +5,7 @@ import type { Ids } from './planted.ts';
 const site = ({ site: id }: Ids): string => `/sites/${id}`;
 const session = ({ session: id }: Ids): string => `/site-sessions/${id}`;
 
-/** The documented operations of sites and of their sessions. */
+/** The documented operations of sites and of their sessions, with example requests. */
 export const SITE_ROUTES: Readonly<Record<string, readonly Route[]>> = {
   'GET /sites': [
     { access: 'invoke', target: () => '/sites', found: 200, absent: 200, mine: true },

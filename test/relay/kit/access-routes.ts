@@ -154,7 +154,7 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
     { access: 'admin', target: () => '/delivery/commands', found: 200, absent: 200 },
     { access: 'admin', target: ({ user }) => `/delivery/commands?user_id=${user}`, found: 200, absent: 200 },
   ],
-  // Applied to absent rows, because later rows need the clients and the node.
+  // The requests name absent rows, because later rows of the table need the clients and the node.
   'POST /connections/{user_id}/{client_id}/disconnect': [
     {
       access: 'admin',
@@ -200,8 +200,8 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
 };
 
 /**
- * Paths without a document: for everybody, for administrators, or for upgrades only. `file`: for everybody, if it was
- * built.
+ * The paths that no document describes: for everybody, for administrators, or for upgrades only. `file`: for everybody,
+ * if the file was built.
  */
 export const BUILTIN_ROUTES: Readonly<Record<string, 'open' | 'admin' | 'upgrade' | 'file'>> = {
   '/': 'open',

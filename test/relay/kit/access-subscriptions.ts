@@ -1,8 +1,8 @@
-/** The access table of subscriptions. */
+/** The access table of GraphQL subscriptions. */
 
 /**
- * `silent`: yields nothing until something happens. `seenBy`: who may subscribe besides the owner: `admin`, or the
- * holder of a grant. `owned`: names an owner, so the owner may be another user.
+ * A row of the table. `silent`: yields nothing until something happens. `seenBy`: who may subscribe besides the owner:
+ * `admin`, or the holder of a grant. `owned`: the subscription names an owner, who may be another user.
  */
 export type Live = {
   readonly call: string;

@@ -1,4 +1,4 @@
-/** A relay that tests send bad input to, with two users who must not notice it. */
+/** Starts a relay that tests send bad input to, with two users who must not notice that. */
 import { expect } from 'vitest';
 import { isCode } from '../../../src/protocol/codes.ts';
 import type { RawStream } from '../../graphql/kit/stream.ts';
@@ -6,16 +6,16 @@ import { SECRET } from '../../http/kit/http-relay.ts';
 import { admin } from '../../kit/core.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
 
-/** Occurs in payloads and tokens, and never in a log. */
+/** The texts that occur in payloads and tokens, and that no log may contain. */
 const SECRETS = ['planted-payload', 'planted-result', 'planted-metadata', 'planted-broken-token', SECRET];
 
 /** A relay that tests attack, with two peaceful users: a client, and a subscriber of its events. */
 export type AttackedRelay = TestRelay & {
-  /** Advances the clock in steps. In each of them the client answers pings. */
+  /** Advances the clock in steps. In each step the client answers pings. */
   pass(ms: number): Promise<void>;
   /** Checks that both users continue as before, and that no error of the process was unhandled. */
   sound(): Promise<void>;
-  /** Checks at the end that nothing unexpected was logged, and no secret. */
+  /** Checks at the end that nothing unexpected was logged, and that the log contains no secret. */
   clean(): void;
 };
 

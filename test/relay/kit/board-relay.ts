@@ -1,4 +1,4 @@
-/** A relay with a site that is hosted by a client, for tests of sites. */
+/** Starts a relay with a site that a client hosts, for tests of sites. */
 import { inject } from 'vitest';
 import { createMemoryBackend } from '../../../src/backends/memory/backend.ts';
 import type { CallboardOptions, Settings } from '../../../src/callboard.ts';
@@ -23,7 +23,9 @@ export const DEFINITION = {
 export type Opened = { readonly session_id: string; readonly grant_id: string; readonly token: string };
 export type Frame = { readonly event: string; readonly id: string | undefined; readonly data: any };
 
-/** A relay with alice's board, whose host is a real runtime, and a session with one viewer, known as `viewer`. */
+/**
+ * A relay with alice's site `board`, whose host is a real runtime, and a session with one viewer, known as `viewer`.
+ */
 export type BoardRelay = TestRelay & {
   readonly backend: Backend;
   readonly runtime: Runtime;
@@ -117,7 +119,7 @@ export async function disconnectHost({ runtime, backend }: BoardRelay): Promise<
   await until(async () => (await backend.connections.get([key]))[0]?.disconnectedAt !== null);
 }
 
-/** The frames so far, without comments. */
+/** Returns the frames that arrived so far, without comments. */
 export function framesOf({ text }: RawStream): Frame[] {
   const whole = text().split('\n\n').slice(0, -1);
   return whole.flatMap((frame) => {

@@ -1,8 +1,8 @@
-/** Hostile HTTP requests, each with the answer that it must get. */
+/** Lists hostile HTTP requests, each with the answer that it must get. */
 import { MAX_BODY_BYTES } from '../../../src/core/limits.ts';
 import type { Ask } from '../../http/kit/http-relay.ts';
 
-/** A request and its answer: always the same status and code. */
+/** A request and the status and code that it must always get. */
 export type HostileRequest = {
   readonly name: string;
   readonly path: string;
@@ -86,7 +86,7 @@ const methods = ['DELETE', 'PUT', 'PATCH', 'OPTIONS', 'PURGE'].map((method): Hos
   answer: [405, 'method_not_allowed'],
 }));
 
-/** Requests to REST. */
+/** The hostile requests to REST. */
 export const REST: readonly HostileRequest[] = [
   ...reads.map(([path, ...answer]): HostileRequest => ({ name: path.slice(0, 60), path, answer })),
   ...bodies.map(([name, ask, ...answer]): HostileRequest => ({ name, path: INVOKE, ask, answer })),
@@ -104,7 +104,7 @@ const query = (name: string, text: string, code: string, more: object = {}): Hos
 const many = (count: number, one: (n: number) => string): string =>
   Array.from({ length: count }, (_, n) => one(n)).join(' ');
 
-/** Requests to GraphQL, by POST. */
+/** The hostile requests to GraphQL, sent by POST. */
 export const GRAPHQL: readonly HostileRequest[] = [
   {
     name: 'an argument out of range, within an answer',
@@ -156,7 +156,7 @@ export const GRAPHQL: readonly HostileRequest[] = [
   ),
 ];
 
-/** Requests for event streams. */
+/** The hostile requests for event streams. */
 export const STREAMS: readonly HostileRequest[] = [
   {
     name: 'a made-up token',

@@ -1,4 +1,4 @@
-/** JSON texts that must pass through unchanged, and ways to send them. */
+/** Draws JSON texts that must pass through the relay unchanged, and sends them over each interface. */
 import * as fc from 'fast-check';
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import { ADMIN, type Answer } from '../../http/kit/http-relay.ts';
@@ -34,15 +34,15 @@ const value = fc.letrec<{ value: string; object: string }>((tie) => {
   return { value: fc.oneof({ maxDepth: 4 }, fc.constantFrom(...NUMBERS), word, array, object), object };
 });
 
-/** The hostile texts and some random ones, which are the same in each run. */
+/** The hostile texts and some random ones. They are the same in each run. */
 export const TEXTS: readonly string[] = [...HOSTILE, ...fc.sample(value.object, { numRuns: 12, seed: 12 })];
 
-/** A JSON text without white space between its tokens. */
+/** Returns a JSON text without white space between its tokens. */
 export function compact(text: string): string {
   return text.replace(/("(?:[^"\\]|\\.)*")|[ \t\r\n]+/g, '$1');
 }
 
-/** A JSON text as a GraphQL literal; null if a name in it is not a GraphQL name, or is repeated. */
+/** Returns a JSON text as a GraphQL literal; null if a name in it is not a GraphQL name, or is repeated. */
 export function literalOf(text: string): string | null {
   const names = [...text.matchAll(/("(?:[^"\\]|\\.)*")\s*:/g)].map(([, name = '""']) => name);
   if (names.some((name) => !/^"[_A-Za-z]\w*"$/.test(name)) || new Set(names).size < names.length) return null;
@@ -53,14 +53,14 @@ export type JsonRelay = TestRelay & {
   /** The client that is called. */
   readonly peer: Welcomed;
   readonly requester: Welcomed;
-  /** A POST with exactly this text. */
+  /** Sends a POST with exactly this text. */
   send(path: string, body: string, requester?: Requester): Promise<Answer>;
-  /** One GraphQL request by POST: the document, and the text of its variables. */
+  /** Sends one GraphQL request by POST: the document, and the text of its variables. */
   query(query: string, variables?: string, requester?: Requester): Promise<Answer>;
-  /** The same by GET. */
+  /** Sends one GraphQL request by GET. */
   get(query: string, variables: string, requester?: Requester): Promise<Answer>;
   listen(query: string, variables: string, requester?: Requester): Promise<RawStream>;
-  /** Runs the next command. Returns what its client received, after it answered with this progress and this result. */
+  /** Answers the next command with this progress and this result. Returns what its client received. */
   serve(result: string, progress?: string): Promise<string>;
 };
 

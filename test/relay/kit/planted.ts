@@ -1,4 +1,4 @@
-/** The data of one owner that tests of access look for in the answers to everybody else. */
+/** Creates the data of one owner that tests of access look for in the answers to everybody else. */
 import type { CallboardOptions } from '../../../src/callboard.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { postJson } from '../../http/kit/http-relay.ts';
@@ -6,7 +6,7 @@ import { nodeIdOf } from '../../../src/graphql/schema/node-ids.ts';
 import { admin } from '../../kit/core.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
 
-/** Every id, text and payload of the tested owner contains this word, so that any leak is found. */
+/** The word that every id, text and payload of the tested owner contains, so that any leak is found. */
 export const MARK = 'planted';
 
 /** The names that an example call may use. */
@@ -21,7 +21,7 @@ export type Ids = {
   readonly window: string;
   readonly task: string;
   readonly site: string;
-  /** The relay generates these two ids; `named` replaces them by the real ones. */
+  /** The ids that the relay generates. `named` replaces these two by the real ones. */
   readonly session: string;
   readonly grant: string;
 };
@@ -45,30 +45,30 @@ export function idsOf(user: string, word: string): Ids {
 }
 
 export const OWNER = `${MARK}-alice`;
-/** The other user's id. It sorts after the owner's, so the first row that an administrator sees is the owner's. */
+/** The id of the other user. It sorts after the owner's, so the first row that an administrator sees is the owner's. */
 export const OTHER = 'zoe';
 export const PLANTED = idsOf(OWNER, MARK);
-/** Ids of rows that do not exist. */
+/** The ids of rows that do not exist. */
 export const ABSENT = idsOf('carol', 'absent');
 export const ofOther = idsOf(OTHER, 'plain');
 
-/** A text with the requester's own input removed. */
+/** Returns a text with the requester's own input removed. */
 export function withoutGiven(text: string, { params, ...names }: Ids): string {
   const given = [JSON.stringify(params), ...Object.values(names).sort((a, b) => b.length - a.length)];
   return given.reduce((left, value) => left.replaceAll(value, '<given>'), text);
 }
 
-/** The requester that holds the token of the owner's session. */
+/** The name of the requester that holds the token of the owner's session. */
 export const VIEWER = 'viewer';
 
 export type World = TestRelay & {
   readonly tab: Welcomed;
   readonly otherTab: Welcomed;
-  /** The given ids, completed with those that the relay generated. */
+  /** Returns the given ids, completed with those that the relay generated. */
   named(ids: Ids): Named;
 };
 
-/** The ids with which `node` finds the same rows. */
+/** The ids of rows, and the global ids with which the field `node` finds them. */
 export type Named = Ids & { readonly nodeOfClient: string; readonly nodeOfSession: string };
 
 function withNodes(ids: Ids): Named {
@@ -80,14 +80,14 @@ function withNodes(ids: Ids): Named {
 }
 
 /**
- * A relay with two users that have the same kinds of rows. Those of the owner contain the mark, and the other user must
- * never see them.
+ * Starts a relay with two users that have the same kinds of rows. The rows of the owner contain MARK, and the other
+ * user must never see them.
  */
 export async function world(options: Partial<CallboardOptions> & { readonly clock?: FakeClock } = {}): Promise<World> {
   const relay = await startTestRelay({ rawMessages: true }, options);
   const tab = await furnish(relay, PLANTED, MARK);
   const otherTab = await furnish(relay, ofOther, 'plain');
-  // Each of the two gets a row in the audit.
+  // The audit gets a row about each of the two users.
   for (const { stream } of [PLANTED, ofOther])
     await relay.rest(`/history/messages?stream=${stream}&include_payload=true`);
   const sessions = new Map<string, Pick<Ids, 'session' | 'grant'>>();
@@ -101,7 +101,7 @@ export async function world(options: Partial<CallboardOptions> & { readonly cloc
 
 type Opened = { readonly session_id: string; readonly grant_id: string; readonly token: string };
 
-/** A site that allows everything, and a session of it. */
+/** Registers a site that allows everything, and opens a session of it. */
 export async function openSession(relay: TestRelay, { user, client, site, action }: Ids): Promise<Opened> {
   const requester = `${user}:host`;
   const definition = {
@@ -119,7 +119,7 @@ export async function openSession(relay: TestRelay, { user, client, site, action
   return { ...JSON.parse(shared.text), session_id };
 }
 
-/** A client with a context and a window, and three commands: one completed, one failed, and one pending. */
+/** Connects a client with a context and a window, and three commands: one completed, one failed, and one pending. */
 export async function furnish(relay: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
   const tab = await open(relay, ids, word);
   const path = `/connections/${ids.user}/${ids.client}/actions/${ids.action}`;

@@ -1,4 +1,4 @@
-/** Random states of a relay and random invocations, repeatable by their seed. */
+/** Draws random states of a relay and random invocations from a seed. */
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import type { Invocation, InvokeRequest } from '../../../src/core/core.ts';
 import { toJson } from '../../../src/core/json.ts';
@@ -8,22 +8,22 @@ import { admin, advertisement, connect, user, type TestClient, type TestCore } f
 export type World = {
   /** Changes the state in a random way. */
   act(): Promise<void>;
-  /** A random invocation. */
+  /** Draws a random invocation. */
   call(): { readonly requester: Principal; readonly request: InvokeRequest };
-  /** Invokes, and answers as soon as it is known whether the relay admits it. */
+  /** Invokes, and resolves as soon as it is known whether the relay admits the command. */
   invoke(requester: Principal, request: InvokeRequest): Promise<Invocation | { readonly kind: 'waiting' }>;
   /** Closes the links of all clients. */
   leave(): Promise<void>;
 };
 
 export type SeededRandom = {
-  /** At least 0, less than 1. */
+  /** Returns a random number of at least 0 and less than 1. */
   next(): number;
   pick<T>(values: readonly [T, ...T[]]): T;
   world(relay: Pick<TestCore, 'core' | 'clock'>): World;
 };
 
-/** Mulberry32: a small generator whose numbers depend on the seed alone. */
+/** Returns a small random generator (mulberry32), whose numbers depend only on the seed. */
 export function seeded(seed: number): SeededRandom {
   let state = seed;
   const next = (): number => {
@@ -59,7 +59,7 @@ function createWorld({ core, clock }: Pick<TestCore, 'core' | 'clock'>, { next, 
   const invoke: World['invoke'] = async (requester, request) => {
     const running = core.rpc.invoke(requester, request);
     running.catch(() => {});
-    // Only one `settle` may run at a time, so it is awaited also if the relay has answered.
+    // Only one `settle` may run at a time, so it is awaited even if the relay has answered.
     await settle();
     return Promise.race([running, Promise.resolve({ kind: 'waiting' } as const)]);
   };

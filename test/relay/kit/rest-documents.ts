@@ -22,14 +22,14 @@ import {
 import { schema } from '../../../src/graphql/schema/schema.ts';
 import { readOperations } from '../../../src/rest/documents.ts';
 
-/** A REST document as anybody could send it to GraphQL, and what its route declares. */
+/** A REST document in the form in which anybody could send it to GraphQL, and what its route declares. */
 export type RestDocument = {
   readonly text: string;
   readonly operation: OperationDefinitionNode;
   readonly document: DocumentNode;
-  /** `GET /users/{user_id}` */
+  /** The name of the operation, such as `GET /users/{user_id}`. */
   readonly name: string;
-  /** The names of the fields between the data and the answer. */
+  /** The names of the fields that lead from the data to the answer. */
   readonly body: readonly string[];
   readonly bodyAs: string | null;
 };
@@ -68,7 +68,7 @@ function undescribed(operation: OperationDefinitionNode): OperationDefinitionNod
   return rest;
 }
 
-/** The GraphQL variables for a REST request: enums by name, numbers and booleans as such. */
+/** Returns the GraphQL variables for a REST request: enum values by their names, numbers and booleans as such. */
 export function variablesOf(question: RestDocument, target: string, body: unknown): Record<string, unknown> {
   const url = new URL(target, 'http://relay');
   const names = [...question.name.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
@@ -98,7 +98,7 @@ function spoken(type: GraphQLType, value: unknown): unknown {
   return type.name.endsWith('Input') ? camelled(value) : value;
 }
 
-/** A body's members by their GraphQL names. What is under `payload` is opaque. */
+/** Returns a body with its members under their GraphQL names. What is under `payload` is opaque. */
 function camelled(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(camelled);
   if (typeof value !== 'object' || value === null) return value;
@@ -108,7 +108,7 @@ function camelled(value: unknown): unknown {
   );
 }
 
-/** GraphQL's answer with its enums in REST words, otherwise unchanged. */
+/** Returns GraphQL's answer with its enum values in the words of REST, otherwise unchanged. */
 export function withRestEnums({ document, operation }: RestDocument, data: unknown): unknown {
   const root = operation.operation === 'query' ? schema.getQueryType() : schema.getMutationType();
   const fragments = new Map<string, { readonly on: string; readonly set: SelectionSetNode }>();

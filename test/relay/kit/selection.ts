@@ -13,21 +13,24 @@ import {
 } from 'graphql';
 import { schema } from '../../../src/graphql/schema/schema.ts';
 
-/** Arguments for every field that takes them. Payloads are included, and lists are short. */
+/** The arguments for every field that takes them. Payloads are included, and lists are short. */
 const GIVEN: Readonly<Record<string, string>> = { include: 'true', reveal: 'true', first: '2' };
-/** Arguments for nested fields that require them: the same for every requester, and naming rows that do not exist. */
+/**
+ * The arguments for nested fields that require them. They are the same for every requester, and name rows that do not
+ * exist.
+ */
 const REQUIRED: Readonly<Record<string, string>> = {
   userId: '"nobody"',
   clientId: '"none"',
   commandId: '"none"',
   taskId: '"none"',
 };
-/** How deep objects are selected. A query may be 12 deep. */
+/** The number of levels of objects that are selected. A query may be 12 levels deep. */
 const DEPTH = 8;
 
 /**
- * Everything that can be selected of a type, without a type inside itself. Throws if a field needs an argument that is
- * not listed.
+ * Returns a selection of everything below a type. A type is not selected again inside itself. Throws if a field needs
+ * an argument that is not listed.
  */
 export function everythingOf(type: GraphQLNamedType, path: readonly string[] = []): string {
   if (isUnionType(type)) {
@@ -43,7 +46,7 @@ function select(field: GraphQLField<unknown, unknown>, path: readonly string[]):
   const type = getNamedType(field.type);
   const call = `${field.name}${argumentsOf(field)}`;
   if (isLeafType(type)) return [call];
-  // Edges are not selected, because `nodes` contains the same rows.
+  // Edges contain only their cursor, because `nodes` has the same rows.
   if (type.name.endsWith('Edge')) return [`${call} { cursor }`];
   return path.includes(type.name) || path.length > DEPTH ? [] : [`${call} ${everythingOf(type, path)}`];
 }
@@ -59,7 +62,7 @@ function argumentsOf({ name, args }: GraphQLField<unknown, unknown>): string {
 }
 
 export type RootField = {
-  /** Such as `Query.user`. */
+  /** The name of the field with its type, such as `Query.user`. */
   readonly name: string;
   readonly operation: 'query' | 'mutation' | 'subscription';
   readonly type: GraphQLNamedType;
@@ -81,7 +84,7 @@ export function rootFields(): readonly RootField[] {
   ];
 }
 
-/** A document that calls this field and selects everything below it. Only the used variables are declared. */
+/** Returns a document that calls this field and selects everything below it. Only the variables in use are declared. */
 export function documentOf({ operation, type, args }: Omit<RootField, 'name'>, call: string): string {
   const paged = args.some(({ name }) => name === 'first') ? withArgument(call, 'first: 2') : call;
   const used = Object.entries(VARIABLES).filter(([name]) => paged.includes(`$${name}`));
@@ -89,12 +92,12 @@ export function documentOf({ operation, type, args }: Omit<RootField, 'name'>, c
   return `${operation}${declared === '' ? '' : `(${declared})`} { ${paged} ${everythingOf(type)} }`;
 }
 
-/** The call with one more argument. */
+/** Returns the call with one more argument. */
 export function withArgument(call: string, argument: string): string {
   return call.endsWith(')') ? `${call.slice(0, -1)}, ${argument})` : `${call}(${argument})`;
 }
 
-/** The variables that example calls may use. */
+/** The types of the variables that example calls may use. */
 const VARIABLES = {
   user: 'ID!',
   client: 'ID!',

@@ -1,3 +1,4 @@
+/** Serves a relay's core without the fast path, to compare answers. */
 import { silentLog } from '../../../src/core/log.ts';
 import { createApp } from '../../../src/http/app.ts';
 import { createHttpServer } from '../../../src/http/server.ts';

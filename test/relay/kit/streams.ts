@@ -1,8 +1,8 @@
-/** Reads subscriptions in each way that the relay offers. */
+/** Reads subscriptions over each transport that the relay offers. */
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import type { Requester, Query, TestRelay } from './test-relay.ts';
 
-/** The ways to read a subscription. */
+/** The functions that read a subscription, by transport. */
 export const MODES = {
   'a connection of its own at /graphql': (at, query, requested) => at.subscribe(query, requested),
   'a connection of its own at /graphql/stream': (at, query, requested) =>
@@ -20,7 +20,7 @@ export type Single = {
   run(id: string, query: string, variables?: object): Promise<Response>;
 };
 
-/** A reserved and opened stream of several operations. */
+/** Reserves and opens a stream that carries several operations. */
 export async function openSingle(at: TestRelay, requester: Requester): Promise<Single> {
   const authorization = `Bearer ${await at.token(requester)}`;
   const url = `${at.url}/graphql/stream`;

@@ -1,4 +1,4 @@
-/** Starts a whole relay in the topology of the run, and speaks to it over each interface. */
+/** Starts a whole relay in the topology of the run, and sends it requests over each interface. */
 import type { CallboardOptions, Settings } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/token.ts';
 import { caller, client, type DownOf, type HelloOver, type Peer } from '../../gateway/kit/test-gateway.ts';
@@ -14,7 +14,9 @@ import {
 } from '../../http/kit/http-relay.ts';
 import { FakeClock, turns } from '../../kit/clock.ts';
 
-/** `admin`, `nobody` (no token), a user with every scope, or `<user>:<scope>` with one scope. */
+/**
+ * The name of a requester: `admin`, `nobody` (no token), a user with every scope, or `<user>:<scope>` with one scope.
+ */
 export type Requester = string;
 export type Welcomed = Peer & { welcome: DownOf<'welcome'> };
 
@@ -36,16 +38,16 @@ export type TestRelay = HttpRelay & {
   readonly port: number;
   readonly peers: Peer[];
   token(requester: Requester): Promise<string | null>;
-  /** Sends this token for this requester from now on. */
+  /** Sets the token that is sent for this requester from now on. */
   know(requester: Requester, token: string): void;
-  /** One REST request, as an administrator by default. */
+  /** Sends one REST request, as an administrator by default. */
   rest(path: string, options?: Omit<Ask, 'token'> & { readonly requester?: Requester }): Promise<Answer>;
   post(path: string, body?: unknown, requester?: Requester): Promise<Answer>;
   graphql(query: string, options?: Query): Promise<GraphqlAnswer>;
-  /** The answer's data; throws if there is any error. */
+  /** Runs a query and returns its data. Throws if there is any error. */
   data(query: string, options?: Query): Promise<Record<string, any>>;
   subscribe(query: string, options?: Query & { readonly path?: string }): Promise<RawStream>;
-  /** A welcomed client; alice's by default. */
+  /** Connects a client and resolves when it is welcomed. By default it is a client of alice. */
   client(over?: HelloOver & { readonly user?: string }): Promise<Welcomed>;
   caller(requester: Requester): Promise<Welcomed>;
 };
@@ -135,7 +137,7 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
   while (!(await holds())) await turns();
 }
 
-/** The code of a REST answer: of its problem, or of the error inside it. */
+/** Returns the code of a REST answer: that of its problem document, or of the error inside it. */
 export function codeOf({ json }: Answer): unknown {
   const inner = json?.['error'];
   const error = typeof inner === 'object' && inner !== null && 'code' in inner ? inner.code : undefined;

@@ -9,7 +9,7 @@ type Described = {
   readonly components: { readonly responses: Record<string, Response> };
 };
 
-/** One answer as received on the socket. */
+/** One answer as it was received on the socket. */
 export type Given = {
   readonly method: string;
   readonly path: string;
@@ -19,12 +19,12 @@ export type Given = {
 };
 
 /**
- * Finds the parts of an answer that its OpenAPI description does not allow. `seen` collects the answered operations
- * with their statuses: `GET /users 200`.
+ * Checks answers. `check` returns the parts of an answer that its OpenAPI description does not allow. `seen` collects
+ * the answered operations with their statuses: `GET /users 200`.
  */
 export type Conformance = { readonly seen: Set<string>; check(given: Given): readonly string[] };
 
-/** `free`: paths whose problems may have statuses that are not described. */
+/** Creates the check. `free`: the paths whose problems may have statuses that are not described. */
 export async function conformanceOf(
   handler: Pick<RestHandler, 'openapi'>,
   free: readonly string[] = [],

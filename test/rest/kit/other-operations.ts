@@ -1,3 +1,4 @@
+/** Lists the operations of the OpenAPI document that have no REST document. */
 import { BUILTIN_DESCRIPTIONS } from '../../../src/http/builtin-descriptions.ts';
 import { SITE_EVENTS_DESCRIPTION } from '../../../src/http/site-events-description.ts';
 

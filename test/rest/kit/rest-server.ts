@@ -20,13 +20,13 @@ export type Reply = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The parsed body; null if there was none. */
+  /** The parsed body; null if the answer had none. */
   readonly body: any;
 };
 
 export type RestRequest = {
   readonly method?: string;
-  /** Written to the request line unchanged. */
+  /** The path, which is written to the request line unchanged. */
   readonly path: string;
   readonly requester?: string | null;
   readonly body?: unknown;
@@ -35,14 +35,14 @@ export type RestRequest = {
 export type RestServer = AsyncDisposable & {
   readonly handler: RestHandler;
   readonly port: number;
-  /** `GET /users 200` for each operation and status that was answered. */
+  /** The operations and statuses that were answered, such as `GET /users 200`. */
   readonly answered: ReadonlySet<string>;
   ask(request: RestRequest | string): Promise<Reply>;
 };
 
 /**
- * Requesters by name: `admin`, `alice` with every scope, `alice:host` with one scope, `grant:<session>:<grant>`, and so
- * on.
+ * Returns the requester with this name: `admin`, `alice` with every scope, `alice:host` with one scope,
+ * `grant:<session>:<grant>`, and so on.
  */
 export function requesterOf(name: string | null | undefined): Principal | null {
   if (!name) return null;
@@ -54,8 +54,8 @@ export function requesterOf(name: string | null | undefined): Principal | null {
 }
 
 /**
- * Serves the handler with a bare HTTP server that only does what the HTTP layer must do: find the requester, split path
- * and query, and parse the body. Every answer is checked against its OpenAPI description.
+ * Serves the handler with a bare HTTP server, which only does what the HTTP layer must do: it finds the requester,
+ * splits path and query, and parses the body. Every answer is checked against its OpenAPI description.
  */
 export async function startRestServer(handler: RestHandler, free: readonly string[] = []): Promise<RestServer> {
   const server = createServer((req, res) => {
@@ -94,7 +94,7 @@ export async function startRestServer(handler: RestHandler, free: readonly strin
   };
 }
 
-/** The shipped documents over real core: one core, or two of one deployment. */
+/** Serves the real REST documents over a real core: one core, or two of one deployment. */
 export async function startRestRelay(options: Omit<TestOptions, 'wrap'> = {}): Promise<RestServer & OpenedCore> {
   const cored = await openCore(options);
   const { core, backend, clock, counts } = cored;

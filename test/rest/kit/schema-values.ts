@@ -18,7 +18,7 @@ export function resolverOf(document: Schema): (schema: Schema) => Schema {
 
 const LOOKAHEAD = /\(\?[=!](?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)/g;
 
-/** Values that the schema allows; often the shortest and the longest ones. */
+/** Draws values that the schema allows; often the shortest and the longest ones. */
 export function allowed(schema: Schema, resolve: (schema: Schema) => Schema): fc.Arbitrary<unknown> {
   const whole = resolve(schema);
   const inner = (one: Schema): fc.Arbitrary<unknown> => allowed(one, resolve);
@@ -130,8 +130,8 @@ const ODD_TEXTS: readonly string[] = [
 ];
 
 /**
- * Values that the schema may not allow: of other types, just outside of its bounds, too many items. The caller removes
- * those that it allows.
+ * Returns values that the schema may not allow: of other types, just outside of its limits, too many items. The caller
+ * removes those that it allows.
  */
 export function odd(schema: Schema, resolve: (schema: Schema) => Schema): readonly unknown[] {
   const whole = resolve(schema);

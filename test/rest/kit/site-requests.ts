@@ -1,9 +1,13 @@
+/** Sends requests to every REST route of sites. */
 import { expect } from 'vitest';
 import type { TestClient } from '../../kit/core.ts';
 import type { OpenedCore } from '../../kit/topology-core.ts';
 import type { RestServer } from './rest-server.ts';
 
-/** An answer of every route of sites, in each status that it can succeed with. `client` is alice's `tab`, and advertises `open`. */
+/**
+ * Requests every route of sites, so that each answers in each status of success. `client` is alice's `tab`, and
+ * advertises `open`.
+ */
 export async function askSites(relay: RestServer & OpenedCore, client: TestClient): Promise<void> {
   const ask = async (method: string, path: string, body?: unknown, requester = 'alice') => {
     const reply = await relay.ask({ method, path, requester, ...(body !== undefined && { body }) });

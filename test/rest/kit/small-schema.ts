@@ -1,4 +1,4 @@
-/** A small schema with REST documents, for tests of the compiler. */
+/** Builds a small schema with REST documents, for tests of the compiler. */
 import { buildSchema, isEnumType, isObjectType, type GraphQLSchema } from 'graphql';
 import { CallboardError } from '../../../src/core/errors.ts';
 import { silentLog, type Log } from '../../../src/core/log.ts';
@@ -72,7 +72,7 @@ export type Small = {
   signal: HangUpSignal | undefined;
 };
 
-/** A schema with one of each kind of input and answer, whose enums output REST words. */
+/** Returns a schema with one of each kind of input and answer, whose enums output the words of REST. */
 export function smallSchema(small: Small): GraphQLSchema {
   const schema = buildSchema(SDL);
   const color = schema.getType('Color');

@@ -1,4 +1,4 @@
-/** Makes REST calls to a client of a relay in this process, and lists the files on the way of one call and back. */
+/** Makes REST calls to a client of a relay in this process, and lists the source files that one call passes through. */
 import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
@@ -8,14 +8,14 @@ import { signToken } from '../../../src/http/token.ts';
 import { CausalChain } from './causal-chain.ts';
 
 const SECRET = 'the secret of a traced relay, longer than 32 bytes';
-/** How many calls are made before the traced one, to cause everything that happens once per token, route or link. */
+/** The number of calls before the traced one. They cause everything that happens once per token, route or link. */
 const WARM_UP = 3;
 
-/** Files below `src`, in the order in which the call first reaches them. */
+/** The files below `src` through which a call passes, in the order in which it first reaches them. */
 export type CallWalk = {
-  /** From the HTTP request to the write of the command to the client's socket. */
+  /** The files from the HTTP request to the write of the command to the client's socket. */
   readonly inbound: readonly string[];
-  /** From the client's result to the write of the HTTP response. */
+  /** The files from the client's result to the write of the HTTP response. */
   readonly outbound: readonly string[];
 };
 
@@ -48,7 +48,10 @@ async function tracedCall(client: WebSocket, call: () => Promise<void>): Promise
   return { inbound: await inbound, outbound: await outbound };
 }
 
-/** `beforeResult` is awaited after the command has reached the client and before the client sends its result. */
+/**
+ * Makes one call. `beforeResult` is awaited after the command has reached the client and before the client sends its
+ * result.
+ */
 async function callOnce(
   client: WebSocket,
   call: () => Promise<void>,
@@ -62,7 +65,7 @@ async function callOnce(
   await answered;
 }
 
-/** Waits until the relay has done everything that it still does after the write of the command. */
+/** Waits until the relay has finished the work that follows the write of the command. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await setImmediate();
 }

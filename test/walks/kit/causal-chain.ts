@@ -1,16 +1,19 @@
-/** Finds which files of `src` lie on the way from one moment to another: over callbacks, promises and ticks. */
+/** Finds which files of `src` caused one moment after another, over callbacks, promises and ticks. */
 import { createHook, executionAsyncId } from 'node:async_hooks';
 
-/** A moment at which something was scheduled or a promise was resolved: when, by which async resource, and from where. */
+/**
+ * A moment at which something was scheduled or a promise was resolved: when, by which async resource, and from which
+ * files.
+ */
 type Moment = { readonly at: number; readonly by: number; readonly files: readonly string[] };
 type Resource = Moment & { readonly type: string; readonly trigger: number };
 
 const FRAME = /^\s+at (?!async ).*\/src\/([^:]+\.ts):\d+/;
 
 /**
- * Records the causes of what happens in this process until it is disposed of. A callback is caused by the code that
- * scheduled it; the continuation of a promise also by the code that resolved the promise. Each cause is a stack, and
- * runs inside an async resource that has causes of its own.
+ * Records the causes of what happens in this process until it is disposed. A callback is caused by the code that
+ * scheduled it. The continuation of a promise is also caused by the code that resolved the promise. Each cause is a
+ * stack, and runs inside an async resource that has causes of its own.
  */
 export class CausalChain implements Disposable {
   readonly #resources = new Map<number, Resource>();
@@ -29,12 +32,12 @@ export class CausalChain implements Disposable {
     this.#hook.enable();
   }
 
-  /** Marks the present moment. Pass the result to `since`. */
+  /** Records the present moment and returns its number for `since`. */
   mark(): number {
     return this.#clock++;
   }
 
-  /** The files below `src` whose code led from the moment `mark` to this call, in order and as paths below `src`. */
+  /** Returns the files below `src` whose code led from the moment `mark` to this call, in order. */
   since(mark: number): readonly string[] {
     const found: Moment[] = [this.#moment()];
     const seen = new Set<number>();

@@ -1,9 +1,9 @@
-/** A relay with one client, one of everything, and ids and times that are the same in each run. */
+/** Starts a relay with one client and one row of every kind. Its ids and times are the same in each run. */
 import { FakeClock } from '../../../kit/clock.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from '../../../relay/kit/test-relay.ts';
 
 const NOON = Date.UTC(2026, 0, 31, 12);
-/** The client's only action. */
+/** The only action of the client. */
 export const ACTION = { name: 'lamp.set', version: '1', summary: 'Switches the lamp' };
 const CONTEXT = { context_id: 'tab-1', status: 'idle', ownership: 'worker', window_id: 'win-1', title: 'Mail' };
 const WINDOW = {
@@ -16,7 +16,7 @@ export type GoldenRelay = AsyncDisposable & {
   readonly desk: Welcomed;
 };
 
-/** Call c1 completed, c2 failed and c3 runs, waited for by one caller. */
+/** Starts the relay. Call c1 has completed, c2 has failed, and c3 runs while one caller waits for it. */
 export async function startGoldenRelay(): Promise<GoldenRelay> {
   const relay = await startTestRelay({ nodeId: 'node-a', label: 'golden' }, { clock: new FakeClock(NOON) });
   const hello = { client_id: 'desk', instance_id: 'i1', client_type: 'browser' } as const;
@@ -40,7 +40,7 @@ export async function startGoldenRelay(): Promise<GoldenRelay> {
   await ended('c2', () => desk.send({ type: 'error', command_id: 'c2', ...fault }));
   void relay.post('/connections/alice/desk/actions/lamp.set', { command_id: 'c3' });
   await desk.next('command');
-  // The node reports every two seconds.
+  // The node reports every two seconds, so its report is now there.
   await relay.clock.advance(2000);
   return { relay, desk, [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose]() };
 }

@@ -7,13 +7,16 @@ export type Ended = { readonly code: number; readonly out: string; readonly err:
 export type OperatorSettings = Pick<Io, 'clock' | 'ask' | 'screen'> & {
   readonly env?: Readonly<Record<string, string>>;
   readonly stop?: (stop: () => void) => void;
-  /** Called with standard output so far, whenever something is printed. */
+  /** Receives all standard output so far, whenever something is printed. */
   readonly onPrint?: (out: string) => void;
 };
 
 export type RunOperator = (argv: readonly string[], settings?: OperatorSettings) => Promise<Ended>;
 
-/** Commands that have this environment, unless a run changes it. Contexts of the machine are never read. */
+/**
+ * Returns a function that runs commands in this environment, unless a run changes it. It never reads the contexts of
+ * the machine.
+ */
 export function operatorOf(base: Readonly<Record<string, string>>): RunOperator {
   return async (argv, { env, stop = () => {}, onPrint, ...io } = {}) => {
     let out = '';
@@ -32,7 +35,7 @@ export function operatorOf(base: Readonly<Record<string, string>>): RunOperator 
   };
 }
 
-/** An interruption of a command: pass `stop`, then call `interrupt`. */
+/** Returns an interruption of a command: pass `stop` to the command, then call `interrupt`. */
 export function interruption(): { readonly stop: (stop: () => void) => void; readonly interrupt: () => void } {
   const stops: (() => void)[] = [];
   return { stop: (stop) => void stops.push(stop), interrupt: () => stops.forEach((stop) => stop()) };
