@@ -1,4 +1,4 @@
-/** What a reading says of one counter, sampled gauge or histogram with one value of its label. */
+/** Builds the points that a reading shows for one counter, sampled gauge or histogram with one value of its label. */
 import type { ReadingRow } from '../core/metrics/reading.ts';
 import type { Cell } from './counts.ts';
 

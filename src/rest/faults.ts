@@ -2,7 +2,7 @@
 import type { InputError } from '../core/errors.ts';
 
 /**
- * The number of faults that one answer lists at most: a request with thousands of faults is explained well enough by
+ * The greatest number of faults that one answer lists: a request with thousands of faults is explained well enough by
  * the first 32.
  */
 const MOST = 32;
