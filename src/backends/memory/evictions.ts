@@ -2,8 +2,9 @@
 import { List, type ListItem } from './list.ts';
 
 /**
- * What is remembered of one user's dropped messages, in epoch milliseconds. `droppedAt`: when the newest message that was
- * dropped for lack of room had been retained. `wholeStreamAt`: the same, but only of streams that were dropped completely.
+ * What is remembered of one user's dropped messages, in epoch milliseconds. `droppedAt`: when the newest message that
+ * was dropped for lack of room had been retained. `wholeStreamAt`: the same, but only of streams that were dropped
+ * completely.
  */
 type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<Note> | null };
 

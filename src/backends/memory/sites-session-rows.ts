@@ -83,7 +83,7 @@ export class SessionTable {
     return row;
   }
 
-  /** Closes a session; a second close changes nothing. A session that had expired is not kept longer for being closed. */
+  /** Closes a session; a second close changes nothing. A session that had expired is not kept longer for it. */
   close(row: SessionRow, now: number): void {
     if (row.session.closedAt !== null) return;
     row.session = { ...row.session, closedAt: now };
