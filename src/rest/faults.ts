@@ -6,7 +6,7 @@ import type { InputError } from '../core/errors.ts';
  * the first 32.
  */
 const MOST = 32;
-/** The characters of an unknown name that a message shows. */
+/** The greatest number of characters of an unknown name that a message shows. */
 const NAME_CHARS = 64;
 
 /** Collects what is wrong with one request, bounded in number and length. */
