@@ -1,4 +1,7 @@
-/** Places on a link that are taken for commands before they are admitted, over a store that marks them with the admission. */
+/**
+ * Tests dispatches together with admissions: the relay claims a place on the client's link before it admits a command,
+ * and the store records the dispatch in the same act.
+ */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { AdmitResult } from '../../src/core/delivery/commands.ts';
@@ -15,14 +18,17 @@ type World = {
   readonly waiting: (() => void)[];
   /** Whether the store answers by itself. */
   answers: boolean;
-  /** The store admits and, with a claim, marks; but the answer is lost. */
+  /** What is lost. With `answer`, the store does all that it is asked to do, but its answer does not arrive. */
   lose: 'nothing' | 'answer';
   marks: boolean;
   readonly claimed: string[];
   readonly dispatched: string[];
 };
 
-/** A shared store whose admissions are answered when the test wants. Mailbox rows arrive before the answers. */
+/**
+ * Opens a core over a shared store. The test decides when admissions are answered. Mailbox rows arrive before the
+ * answers.
+ */
 async function claimingCore(): Promise<TestCore & AsyncDisposable & { readonly world: World }> {
   const none = { waiting: [], claimed: [], dispatched: [] };
   const world: World = { ...none, answers: true, lose: 'nothing', marks: true };
@@ -77,7 +83,7 @@ describe('a command whose admission marks it', () => {
 
   it('is asked for again if the admission was not answered', async () => {
     await using test = await claimingCore();
-    // Otherwise the dispatch of this store would not answer its attempt a second time.
+    // The admission records no dispatch here, because this store would not answer the same dispatch a second time.
     test.world.marks = false;
     const client = await connect(test.core, alice);
     test.world.lose = 'answer';
