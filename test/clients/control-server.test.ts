@@ -82,7 +82,7 @@ async function exchange(port: number, lines: readonly string[]): Promise<string>
   return text;
 }
 
-/** Sends headers that announce a body which is never sent. A server that waited for the body would never answer. */
+/** Returns the head of a request whose body is never sent. A server that waited for the body would never answer. */
 function announced(port: number, more: readonly string[], method = 'POST /sites/board/events'): readonly string[] {
   const named = more.some((line) => /^host:/i.test(line));
   return [
