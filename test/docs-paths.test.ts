@@ -1,4 +1,4 @@
-/** Files, links and sections that the documents name exist. */
+/** Tests that the files, links and sections exist that the documents name. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -11,12 +11,12 @@ const GLOSSARY = 'docs/glossary.md';
 const read = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 const missing = (paths: readonly string[]): readonly string[] => paths.filter((path) => !existsSync(join(ROOT, path)));
 
-/** The repository paths that a page writes as code. Patterns such as `lua/<room>.lua` are not counted. */
+/** Returns the repository paths that a page writes as code. Patterns such as `lua/<room>.lua` are not counted. */
 function codePaths(page: string): readonly string[] {
   return [...read(page).matchAll(/`((?:src|test|faults|bench|docs|scripts)\/[\w./-]*)`/g)].map(([, path = '']) => path);
 }
 
-/** The targets of a page's relative links and pictures, from the root of the repository, without fragments. */
+/** Returns the targets of a page's relative links and pictures, from the root of the repository, without fragments. */
 function linkedPaths(page: string): readonly string[] {
   const links = [...read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)];
   const pictures = [...read(page).matchAll(/\b(?:src|srcset)="([^"]+)"/g)];
@@ -24,7 +24,7 @@ function linkedPaths(page: string): readonly string[] {
   return targets.filter((target) => !/^[a-z]+:/.test(target)).map((target) => join(dirname(page), target));
 }
 
-/** A page's links to a section, each as the page that it leads to and the fragment. */
+/** Returns a page's links to a section, each as the page that it leads to and the fragment. */
 function linkedSections(page: string): readonly { readonly to: string; readonly fragment: string }[] {
   const links = [...read(page).matchAll(/\]\(([^)#\s:]*)#([^)]+)\)/g)];
   return links.map(([, target = '', fragment = '']) => ({
@@ -33,7 +33,7 @@ function linkedSections(page: string): readonly { readonly to: string; readonly 
   }));
 }
 
-/** The fragments that GitHub makes of a page's headings. */
+/** Returns the fragments that GitHub makes of a page's headings. */
 function fragments(page: string): readonly string[] {
   const headings = [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
   return headings.map((heading) =>

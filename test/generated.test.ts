@@ -1,4 +1,4 @@
-/** The files that codegen writes are up to date, and use the words of REST. */
+/** Tests that the files which codegen writes are up to date, and use the words of REST. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ it('the generated files are up to date with the schema and the REST documents', 
   const codegen = promisify(execFile)('node_modules/.bin/graphql-codegen', ['--config', 'codegen.ts', '--check'], {
     cwd: root,
   });
-  // Its exit code is 1, with the names of the files, when any is stale.
+  // If a file is stale, the exit code is 1 and the output names the file.
   await expect(codegen).resolves.toMatchObject({ stdout: expect.not.stringContaining('stale') });
 }, 120_000);
 

@@ -1,4 +1,4 @@
-/** The example frames of PROTOCOL.md are frames that the relay and its clients read. */
+/** Tests that the relay and its clients can read the example frames of PROTOCOL.md. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** The tables of PROTOCOL.md equal the sources. */
+/** Tests that the tables of PROTOCOL.md equal the sources. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { DOWN, UP } from '../src/protocol/frames.ts';
 
 const text = readFileSync(join(import.meta.dirname, '..', 'PROTOCOL.md'), 'utf8');
 
-/** The rows of the table with these columns: the text of their cells, without code marks. */
+/** Returns the rows of the table with these columns: the text of their cells, without code marks. */
 function tableOf(...columns: readonly string[]): readonly (readonly string[])[] {
   const cellsOf = (line: string): string[] =>
     line

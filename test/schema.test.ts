@@ -1,4 +1,4 @@
-/** The schema: its committed text, its descriptions, and the rules for names and payloads. */
+/** Tests the schema: its committed text, its descriptions, and the rules for names and payloads. */
 import { readFileSync } from 'node:fs';
 import {
   getNamedType,

@@ -2,8 +2,9 @@
 import { linearScale, logScale, placesScale, type Scale } from './plot-scale.ts';
 
 /**
- * One curve of a plot. Points whose value is not finite are left out. `dashed`: draws the curve as another kind. `ink`:
- * the index of its colour and mark; by default its index among the lines.
+ * One curve of a plot. Points whose value is not finite are left out. `dashed` draws a dashed line, for curves of
+ * another kind. `ink` is the index of the curve's colour and mark; by default it is the index of the curve among the
+ * lines.
  */
 export type PlotLine = {
   readonly name: string;

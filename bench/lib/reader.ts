@@ -1,6 +1,6 @@
 /**
- * Starts the program that reads event streams. If a compiler is available, that is the one in C, because the reader must
- * not be slower than the server.
+ * Starts the program that reads event streams: the one in C if a compiler is available, otherwise the one for Node. The
+ * program in C is preferred because the reader must not be slower than the server.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

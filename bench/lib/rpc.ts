@@ -20,8 +20,8 @@ export function clientIds(count: number): readonly string[] {
 }
 
 /**
- * The form of the options of a caller or client. `bare`: it speaks the protocol as written by hand. `library`: it uses
- * the relay's own client library.
+ * The form of the options of a caller or client. `bare`: its frames are written by hand. `library`: it uses the relay's
+ * own client library.
  */
 export const END = z.object({
   kind: z.enum(['ws', 'lines', 'echo', 'socket.io', 'nats', 'bare', 'library']),

@@ -7,7 +7,10 @@ import { startChild } from './processes.ts';
 export type Viewer = { readonly sessionId: string; readonly token: string };
 export type Site = { readonly ownerToken: string; readonly viewers: readonly Viewer[] };
 
-/** The relay's limits: the sessions of one site, and the streams of one grant. */
+/**
+ * The number of sessions that a relay allows for one site. Below it is the number of streams that it allows for one
+ * grant.
+ */
 const SESSIONS = 1000;
 const STREAMS_PER_GRANT = 10;
 /** The number of sessions that are opened at the same time. */

@@ -1,9 +1,10 @@
 /*
-* Holds many streams open and counts the events that arrive: reader <port> <streams> <requests> <answer> <marker>
- *   requests  a file of requests, each ended by a NUL byte; used in turn
- *   answer    hex, sent once after the first bytes of a stream; empty for none
- *   marker    a byte that occurs exactly once in each event, as a number
- * Ends when all of them have ended. Prints "READY" once every stream has received something, and "<events> <bytes>" as they grow, at most every 2 ms; "GONE" when one ends.
+ * Holds many streams open and counts the events that arrive: reader <port> <streams> <requests> <answer> <marker>
+ *   requests  a file of requests, each ended by a NUL byte; the streams use them in turn
+ *   answer    the bytes, in hex, that are sent once after the first bytes of a stream; empty for none
+ *   marker    the number of a byte that occurs exactly once in each event
+ * Prints "READY" once every stream has received something, "<events> <bytes>" at most every 2 ms while these totals
+ * grow, and "GONE" when a stream ends. The program ends when all streams have ended.
  */
 #include <arpa/inet.h>
 #include <errno.h>

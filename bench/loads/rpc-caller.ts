@@ -103,7 +103,7 @@ const OPENERS: Readonly<Record<End['kind'], (end: End) => Promise<Call>>> = {
   },
 };
 
-/** Starts a caller that speaks the relay's protocol as written by hand, like a caller in another language. */
+/** Starts a caller that writes and reads the relay's frames by hand, as a program in another language would. */
 async function bare(
   url: string,
   { token, clients = CLIENT_IDS.length, ownIds = false }: Omit<End, 'kind' | 'port'>,

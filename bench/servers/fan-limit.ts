@@ -1,6 +1,6 @@
 /**
- * The limit of the fan-out suite, the least that Node can do: it writes one chunk per event (`mode` empty) or per tick
- * (`merged`) to each socket.
+ * A server that shows the limit of the fan-out suite, because it does only what Node must do: it writes one chunk to
+ * each socket, per event (`mode` empty) or per tick of the event loop (`merged`).
  */
 import type { Socket } from 'node:net';
 import { z } from 'zod';

@@ -1,6 +1,7 @@
 /**
- * The limit of the query suite, the least that node:http can do: it reads the body, chooses by a variable, and answers.
- * `mode`: `buffer` sends prepared bytes; `object` writes the JSON of each answer.
+ * A server that shows the limit of the query suite, because it does only what node:http must do: it reads the body,
+ * chooses the user by a variable, and answers. With the `mode` `buffer`, it sends prepared bytes. With `object`, it
+ * writes the JSON of each answer.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Started } from '../lib/child.ts';

@@ -1,7 +1,4 @@
-/**
- * Measures what counting adds to the cost of one call. It runs inside this process, so there is no peer to compare
- * with.
- */
+/** Measures what counting adds to the cost of one call. It runs inside this process, because no peer is compared. */
 import { createMetrics, type Meter } from '../../src/platform/metrics.ts';
 import { FINE } from '../../src/core/metrics/slots.ts';
 import type { Sample } from '../lib/numbers.ts';

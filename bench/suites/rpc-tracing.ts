@@ -1,6 +1,4 @@
-/**
- * Measures what tracing adds to a call. It runs inside this process, because there is nothing outside to compare with.
- */
+/** Measures what tracing adds to a call. It runs inside this process, because no peer is compared. */
 import * as sdk from '@opentelemetry/sdk-trace';
 import { trace } from '@opentelemetry/api';
 import { createCallboard, type CallboardOptions } from '../../src/callboard.ts';
@@ -22,7 +20,7 @@ import { PAYLOAD_TEXT } from '../lib/rpc.ts';
 type TraceApi = NonNullable<CallboardOptions['tracing']>;
 
 const OFF = 'tracing off';
-/** The modes of tracing. `bound`: the most microseconds that the mode may add to a call. */
+/** The modes of tracing. `bound` is the CPU time that the mode may add to a call, in microseconds. */
 const MODES: readonly { readonly name: string; readonly bound: number; readonly ratio: string }[] = [
   { name: 'tracing, sampled off', bound: 1, ratio: '0' },
   { name: 'tracing, 1 % sampled', bound: 1, ratio: '0.01' },

@@ -46,7 +46,7 @@ const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-swap': 25_000,
   'redis-failover': 10_000,
 };
-/** What is recorded for a relay that is not among the listed nodes. */
+/** What is recorded as the report of a relay that is not among the listed nodes. */
 const UNLISTED = { waiters: -1, unfinished: -1 } as const;
 /** The interval at which the memory and the sockets of the processes are recorded, in milliseconds. */
 const SAMPLE_MS = 1_000;
@@ -86,7 +86,10 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   return { report, faults: done, seconds: (performance.now() - from) / 1000, folder };
 }
 
-/** Returns the rate with which the load lasts longer than the schedule, because a fault without load shows nothing. */
+/**
+ * Returns the rate of commands at which the load lasts longer than the schedule of faults. A fault without load would
+ * show nothing.
+ */
 function paceOf({ commands, perSecond }: EpisodeOptions, schedule: readonly Fault[]): number {
   const last = schedule.at(-1);
   if (!last) return perSecond;
@@ -149,7 +152,10 @@ function countAgain(reader: Reader): AsyncDisposable {
   };
 }
 
-/** Reads everything that the judge needs, twice, because from now on records may no longer change. */
+/**
+ * Reads everything that the judge needs. Records are read before and after the phase `read` begins, because from then on
+ * none of them may change.
+ */
 async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<void> {
   await reader.records();
   log.write({ event: 'phase', phase: 'read' });

@@ -15,7 +15,9 @@ export type ReleaseRun = {
 
 /** The number of commands per second of most runs. */
 const RATE = 120;
-/** The number of commands per second with spilled payloads, of which two cores can handle about 100. */
+/**
+ * The number of commands per second if payloads are spilled. Two cores can handle about 100 such commands per second.
+ */
 const LARGE_RATE = 60;
 const SEEDS = [11, 12, 13];
 /** The number of commands of each plan that runs once for each seed. Below it are the plans that run only once. */

@@ -1,4 +1,4 @@
-/** Tests the audit in a file, as direct mode keeps it: restarts, damage, rights and bounds. */
+/** Tests the audit log of direct mode, which is a file: restarts, damaged rows, file permissions and limits. */
 import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

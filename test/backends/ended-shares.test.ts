@@ -1,5 +1,6 @@
 /**
- * Tests what the memory backend drops first of ended commands (results, records or marks), by the limits of each user.
+ * Tests what the memory backend drops first when ended commands reach a user's limit: results, whole records, or the
+ * short marks that replace records.
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

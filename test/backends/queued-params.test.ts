@@ -1,4 +1,4 @@
-/** Tests the limit of one user's params that wait for their dispatch (a share). */
+/** Tests the limit of one user's params that wait for their dispatch. */
 import { describe, expect, it } from 'vitest';
 import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { AdmitRequest } from '../../src/core/delivery/commands.ts';

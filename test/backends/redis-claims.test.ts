@@ -1,4 +1,7 @@
-/** Admissions over Redis that mark their command in the same act, because the caller's node has room on its link. */
+/**
+ * Tests admissions over Redis that record the dispatch of their command in the same act, because the client's link is
+ * on the caller's node and has room.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AdmitRequest, DispatchClaim } from '../../src/core/delivery/commands.ts';
 import { toJson } from '../../src/core/json.ts';

@@ -5,7 +5,8 @@ import { silentLog } from '../../src/core/log.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 /**
- * A store whose requests take `there` ms and whose answers take `back` ms, read by a machine whose clock started at 0.
+ * Opens the clock of a store whose requests take `there` ms and whose answers take `back` ms. The machine that reads it
+ * started its own clock at 0.
  */
 async function bench(over: { ahead?: number; there?: number; back?: number } = {}) {
   const system = new FakeClock();

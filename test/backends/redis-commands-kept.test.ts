@@ -9,7 +9,9 @@ import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { REPORT } from './kit/test-node.ts';
 
-/** After this long even the names of commands that were admitted at the start of a span are removed. */
+/**
+ * A time in milliseconds, after which even the names of commands that were admitted at the start of a span are removed.
+ */
 const LONGEST_SPAN_MS = TERMINAL_MS + TERMINAL_MS / 2 + 660_000;
 
 describe('the keys that commands leave in Redis', () => {

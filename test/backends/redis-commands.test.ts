@@ -12,7 +12,8 @@ const WAITS = { userId: null, clientId: null, nodeId: null, callerNodeId: null, 
 const ALL = { first: 100, after: null };
 
 /**
- * A backend that loses the answer to each act on a command and sends the act again. The first answer must be returned.
+ * Opens a backend that loses the answer to each act on a command and sends the act again. It must return the first
+ * answer.
  */
 async function resending(): Promise<RedisBench> {
   const bench = await redisBench();

@@ -1,4 +1,4 @@
-/** Acts that travel in one script call leave the same state as acts that travel one by one. */
+/** Tests that acts which Redis runs in one script call leave the same state as acts with a call each. */
 import { describe, expect, it } from 'vitest';
 import { QUEUE_PER_CLIENT } from '../../src/core/limits.ts';
 import { encodeRequest, encodeCommand } from '../../src/backends/redis/commands/record.ts';

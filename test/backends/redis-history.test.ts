@@ -193,7 +193,7 @@ describe('history over Redis', () => {
     expect(values(await history.streams('alice', null, ALL))).toMatchObject([{ messageCount: 50 }]);
     const [entries] = await bench.store.read([['XRANGE', stream, '-', '+']]);
     const rows = Array.isArray(entries) ? entries.map((entry) => entry[1][0]) : [];
-    // The oldest block has ten rows within the bound.
+    // The oldest block has 20 rows, of which only ten are within the limit of the stream.
     expect(rows).toEqual(['20', '20', '20']);
   });
 
@@ -250,7 +250,7 @@ describe('history over Redis', () => {
         ['cmdrows', true],
         ['mark', true],
         ['seen', true],
-        // The messages' places have then been forgotten.
+        // These are the positions of messages in the stream, which are removed by then.
         ['rowspans', false],
       ]),
     );

@@ -1,3 +1,4 @@
+/** Tests the history of links over Redis: links that end with their node, and links that are closed late. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Backend } from '../../src/core/backend.ts';
 import { LINK_STREAM, type Message } from '../../src/core/history/message.ts';
@@ -45,7 +46,7 @@ describe('the link history when a node is lost', () => {
     const ended = (await linksOf(b.bench.backend)).filter(({ kind }) => kind !== 'link_opened');
     expect(ended.map(shortOf).sort()).toEqual(clients.map((clientId) => `link_closed ${clientId} a node_lost`));
     expect(new Set(ended.map(({ link }) => link?.epoch)).size).toBe(100);
-    // Nothing was heard of these clients after their hello.
+    // These clients sent nothing after their hello, so the times for which their links were open are 0.
     for (const { link } of ended) expect(link?.openMs).toBe(0);
   });
 
@@ -56,7 +57,7 @@ describe('the link history when a node is lost', () => {
     await b.bench.clock.advance(LEASE.leaseMs + 1);
     await linkUp(b, 'tab');
     await beats([b], 12_000);
-    // A close that comes late.
+    // This close arrives late.
     await b.bench.backend.connections.disconnect({ userId: 'alice', clientId: 'tab' }, epoch, 'node_lost');
     const found = (await linksOf(b.bench.backend)).map(shortOf);
     expect(found.slice(0, 3)).toEqual([

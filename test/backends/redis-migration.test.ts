@@ -1,4 +1,4 @@
-/** Tests how much data of a legacy deployment is reported. It is never changed. */
+/** Tests that a relay reports how much data a legacy deployment left in Redis, and never changes that data. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';

@@ -1,4 +1,4 @@
-/** Records that a relay predicts are those that Lua computes, for any sequence of acts. */
+/** Tests that the records of commands which a relay predicts are those that Lua computes, for any sequence of acts. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { createHeldCommands } from '../../src/backends/redis/commands/held.ts';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
@@ -28,7 +28,8 @@ function numbers(seed: number): (most: number) => number {
 type Step = (bench: RedisBench) => unknown;
 
 /**
- * One of the acts on a command, chosen by `pick`, with details that it chooses. `since`: how many steps came before.
+ * Returns one act on a command. `pick` chooses the act and its details. `since` is the number of steps that came
+ * before.
  */
 function stepOf(pick: (most: number) => number, link: { epoch: number }, since: number): Step {
   // Each command is one of the newest two for a while, so commands come and go.

@@ -1,4 +1,4 @@
-/** A preview of an admission writes nothing to Redis. */
+/** Tests that a preview of an admission writes nothing to Redis. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

@@ -1,4 +1,4 @@
-/** Long queues over Redis are moved in parts when a link opens or closes. */
+/** Tests that long queues in Redis are moved in parts when a link opens or closes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store/store.ts';

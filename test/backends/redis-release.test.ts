@@ -1,4 +1,4 @@
-/** Callers that wait on a relay that closes continue at another relay. */
+/** Tests that callers which wait on a relay that closes continue at another relay. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { openCallboard, type Callboard } from '../../src/callboard.ts';

@@ -1,4 +1,4 @@
-/** The list of Redis commands that a relay needs is complete and contains no other. */
+/** Tests that the list of Redis commands that a relay needs is complete and contains no other command. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -24,8 +24,8 @@ function found(text: string, pattern: RegExp): readonly string[] {
 }
 
 /**
- * The commands that scripts run: every quoted name in the first argument of `call`, and of the helpers that pass their
- * argument to it.
+ * Returns the Redis commands that scripts run: every quoted name in the first argument of `call`, and of the helpers
+ * that pass their argument to it.
  */
 function ofLua(text: string): readonly string[] {
   const calls = [...text.matchAll(/\b(?:p?call|inParts)\(([^,)]*)/g)].map(([, first = '']) => first);

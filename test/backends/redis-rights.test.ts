@@ -1,4 +1,4 @@
-/** The smallest rights in Redis suffice, and each missing one is named. */
+/** Tests that the smallest rights in Redis suffice, and that each missing one is named. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -16,10 +16,7 @@ const CLIENTS = 4;
 
 /** The query in docs/graphql.md. */
 const SHOWN = readFileSync(join(import.meta.dirname, '../relay/kit/nested.graphql'), 'utf8');
-/**
- * The lists, each with the maximum number of round trips that it may need. Each is read alone, so that the count is
- * exact.
- */
+/** The lists, each with a query that reads it alone, and the maximum number of round trips for that query. */
 const WAYS: readonly (readonly [name: string, fields: string, most: number])[] = [
   ['users alone', 'id connectionCount streamCount', 2],
   [

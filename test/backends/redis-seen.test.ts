@@ -1,6 +1,6 @@
 /**
- * Tests admissions over Redis that rest on a connection which this process saw earlier: Lua compares it with the
- * present one.
+ * Tests admissions over Redis that rely on a connection which this process saw earlier. Lua compares it with the
+ * present connection.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
@@ -23,7 +23,7 @@ const REQUEST: ConnectRequest = {
 
 describe('an admission that rests on a connection seen earlier', () => {
   let bench: RedisBench;
-  /** Another process, which saw the connection when it read it. */
+  /** Another process. It knows the connection because it has read it. */
   let other: RedisBench;
   let link: Connection;
   beforeEach(async () => {

@@ -1,4 +1,4 @@
-/** Tests the start check of Redis: which settings, versions and namespaces a relay refuses. */
+/** Tests the check of Redis at a relay's start: which settings, versions and namespaces the relay refuses. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** Tests large payloads as files in a directory: rights, links, shares, faults and cleaning. */
+/**
+ * Tests large payloads as files in a directory: file permissions, symbolic links, users' limits, disk errors and the
+ * removal of expired files.
+ */
 import { execFileSync } from 'node:child_process';
 import {
   appendFile,

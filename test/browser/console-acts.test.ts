@@ -9,7 +9,10 @@ import { tabAndEnter, tabAndType, tabTo } from './kit/keyboard.ts';
 // A page in a browser takes a second on an idle machine, and many on a busy one.
 vi.setConfig({ testTimeout: 90_000 });
 
-/** Every act by keyboard alone, in one tab of an administrator. Each test loads its page, so that it begins without a dialog. */
+/**
+ * The browser for all tests of this file, which act by keyboard alone in one tab of an administrator. Each test loads
+ * its page, so that it begins without a dialog.
+ */
 let browser: Browser;
 let bench: ConsoleRelay;
 let opened: ConsolePage;
@@ -174,7 +177,7 @@ it('disconnects a client, which comes back', async () => {
   await page.getByText('it sends nonsense').waitFor();
 });
 
-// The last one: a drained node admits nothing more.
+// This test is the last one, because a drained node admits nothing more.
 it('drains a node only after its name was typed', async () => {
   await page.goto(address('nodes'));
   const drain = page.getByRole('button', { name: /^Drain .*…$/ }).first();
@@ -183,7 +186,8 @@ it('drains a node only after its name was typed', async () => {
   await page.keyboard.type('another');
   await page.keyboard.press('Enter');
   expect(await page.locator('dialog').count()).toBe(1);
-  // The page reads its nodes again by itself. An answer without the node takes nothing away.
+  // The page reads its nodes again by itself. An answer without the node must close neither the dialog nor clear its
+  // field.
   const completeness = { complete: true, sources: [] };
   await answerInstead('Nodes', { delivery: { nodes: { nodes: [], completeness } } });
   await page.getByText('0 nodes reported lately').waitFor();

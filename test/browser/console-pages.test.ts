@@ -94,7 +94,7 @@ describe('every page', () => {
       const main = page.locator('#main');
       await main.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor();
       await main.getByText(text).first().waitFor();
-      // The page before repeats its requests until it is replaced.
+      // The previous page repeats its requests until the new page replaces it.
       const own = operations === '' ? [] : operations.split(' ');
       await expect.poll(() => own.filter((name) => !sent.includes(name))).toEqual([]);
       expect(sent.filter((name) => !own.includes(name) && !FRAME.includes(name) && !before.has(name))).toEqual([]);

@@ -141,7 +141,7 @@ describe('one tab', () => {
     const chosen = page.getByRole('navigation', { name: 'Window' }).locator('[aria-current]');
     await chosen.getByText(/^..:..:.. to ..:..:.. UTC$/).waitFor();
     const [from = NaN, to = NaN] = spanOf(page).map((end) => Date.parse(end ?? ''));
-    // Half of 15 minutes, to the second at both ends.
+    // The pointer was dragged over half of 15 minutes. Either end may be a few seconds off.
     expect(Math.abs(to - from - 450_000)).toBeLessThan(15_000);
     const dragged = page.url();
     await page.reload();
@@ -203,7 +203,7 @@ describe('one tab', () => {
   });
 });
 
-/** Returns the begin and the end of the span that the URL has. */
+/** Returns the start and the end of the time span in the page's URL. */
 function spanOf(page: Page): readonly (string | null)[] {
   const { searchParams } = new URL(page.url());
   return [searchParams.get('from'), searchParams.get('to')];

@@ -8,7 +8,7 @@ import { signToken } from '../../src/http/token.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
 
-/** The pages that show what nodes hold, and what each says of a silent one. */
+/** The pages that show what nodes hold, each with the sentence that it shows about a silent node. */
 const PAGES: readonly (readonly [path: string, sentence: RegExp])[] = [
   ['', /^dies has been silent for .* Its 1 link is shown as last recorded/],
   ['calls', /^dies has been silent for .* Calls on this node are shown as last recorded/],
@@ -27,7 +27,7 @@ const PAGES: readonly (readonly [path: string, sentence: RegExp])[] = [
 
 const auth = { secret: 'a secret of the tests, long enough for HS256', adminTokens: ['admin-token-of-the-tests'] };
 
-/** Opens a node of the deployment, which reaches Redis at this address. Returns its URL. */
+/** Opens a node of the deployment that reaches Redis at this address. Returns the node's URL. */
 async function openNode(nodeId: string, namespace: string, redisUrl: string): Promise<string> {
   const redis = { url: redisUrl, partitions: 1, durability: 'memory', namespace } as const;
   const rest = { strictMigration: false, legacy: { commandStream: null, pending: null } };

@@ -1,4 +1,4 @@
-/** A browser's own EventSource reads the events of a site, and reconnects. */
+/** Tests that a browser's own EventSource reads the events of a site, and reconnects. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { createSiteEventPublisher } from '../../src/clients/host/index.ts';

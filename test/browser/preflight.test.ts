@@ -1,4 +1,4 @@
-/** A page of an allowed origin sends its headers in a real browser. */
+/** Tests in a real browser that a page of an allowed origin may send its headers to the relay. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';

@@ -52,7 +52,7 @@ async function startDemoSite(everyMs: number | null = null): Promise<DemoSite> {
     async open(name, hash = '') {
       const page = await browser.newPage();
       parts.defer(() => page.close());
-      // Builds the library now; the relay would serve the last build.
+      // The library is built from the present sources, because the relay would serve the last build.
       await page.route('**/clients/site.js', (route) =>
         route.fulfill({ path: join(folder, 'site.js'), headers: { 'access-control-allow-origin': '*' } }),
       );

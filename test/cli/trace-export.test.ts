@@ -9,7 +9,7 @@ import { createLog } from '../../src/platform/log.ts';
 
 type Received = { readonly path: string | undefined; readonly type: string | undefined; readonly text: string };
 
-/** A collector that keeps what it receives; `status` is its answer. */
+/** Starts a collector that keeps what it receives. Its answers have the status `status`. */
 async function startCollector(status = 200): Promise<{ url: string; received: Received[] } & AsyncDisposable> {
   const received: Received[] = [];
   const server = createServer((request, response) => {
@@ -38,7 +38,7 @@ function logged() {
 
 const ALL = { OTEL_TRACES_SAMPLER: 'parentbased_always_on' };
 
-/** A refused call is enough for a span. */
+/** Makes one call that is refused, which is enough for a span. */
 async function callOnce(tracing: NonNullable<Awaited<ReturnType<typeof openTraceExport>>>['api']): Promise<void> {
   await using callboard = createCallboard({ config: { auth: {} }, tracing });
   const user = { kind: 'user', userId: 'alice', scopes: new Set(['invoke'] as const), expiresAt: null } as const;

@@ -15,7 +15,7 @@ const SAMPLED: TraceContext = {
 };
 const UNSAMPLED: TraceContext = { ...SAMPLED, traceFlags: '00' };
 
-/** The tracing of a relay with this setting, and how often the SDK was asked for a span. */
+/** Returns the tracing of a relay with this setting, and the number of times that it asked the SDK for a span. */
 function tracingWith(sampler: string, ratio?: string) {
   const sampling = samplingOf({
     OTEL_TRACES_SAMPLER: sampler,

@@ -1,4 +1,4 @@
-/** Relay and client libraries where no package of OpenTelemetry is installed. */
+/** Tests a relay and the client libraries where no package of OpenTelemetry is installed. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -8,7 +8,9 @@ import { expect, it } from 'vitest';
 
 const SRC = join(import.meta.dirname, '../../src');
 
-/** Finds no package of OpenTelemetry, and says so on standard error if one is asked for. */
+/**
+ * A module that makes Node find no package of OpenTelemetry, and that reports each request for one on standard error.
+ */
 const WITHOUT_PACKAGES = `data:text/javascript,${encodeURIComponent(`
 import { registerHooks } from 'node:module';
 registerHooks({ resolve: (name, context, next) => {
@@ -19,7 +21,7 @@ registerHooks({ resolve: (name, context, next) => {
 
 const moduleOf = (path: string): string => JSON.stringify(pathToFileURL(join(SRC, path)).href);
 
-/** One call over a link and one over HTTP, to a client library, through a relay that is part of the program. */
+/** A program that contains a relay and a client. It makes one call over a link and one over HTTP. */
 const PROGRAM = `
 import { createCallboard } from ${moduleOf('index.ts')};
 import { createRuntime } from ${moduleOf('clients/runtime/index.ts')};

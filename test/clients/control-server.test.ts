@@ -23,7 +23,10 @@ type Answered = { readonly status: number; readonly body: Record<string, unknown
 
 const published = { retained: true, duplicate: false, published: true, refused_by: null, error: null };
 
-/** A control server over a runtime that is connected to a fake relay. `ingest` answers its events. */
+/**
+ * Starts a control server over a runtime that is connected to a fake relay. `ingest` answers the events that the server
+ * sends.
+ */
 async function startControl(ingest: () => Response = () => Response.json({ items: [published] })): Promise<Control> {
   const bench = await startRuntimeBench();
   const ingested: unknown[] = [];
@@ -79,7 +82,7 @@ async function exchange(port: number, lines: readonly string[]): Promise<string>
   return text;
 }
 
-/** Headers that announce a body that is never sent. A server that waited for it would never answer. */
+/** Returns the head of a request whose body is never sent. A server that waited for the body would never answer. */
 function announced(port: number, more: readonly string[], method = 'POST /sites/board/events'): readonly string[] {
   const named = more.some((line) => /^host:/i.test(line));
   return [

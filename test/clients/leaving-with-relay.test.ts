@@ -13,7 +13,7 @@ import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
 const KEY = { userId: 'alice', clientId: 'desk' };
 
-/** Which commands ran, and how often. */
+/** The number of times that each command ran, by its id. */
 type Ledger = Map<string, number>;
 
 /** Lets all other work proceed for a while. */
@@ -21,15 +21,12 @@ async function pause(rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) await turns();
 }
 
-/**
- * The link address of the n-th client: the relay that is called and the other one in turn. With one relay, both are the
- * same.
- */
+/** Returns the link address of the n-th instance of the client. With two relays, instances alternate between them. */
 function linkOf({ url, link }: RealRelay, n: number): string {
   return n % 2 === 0 ? link : `${url.replace(/^http/, 'ws')}/connect`;
 }
 
-/** A new instance of the client `desk`; its handler takes as many event-loop turns as the params say. */
+/** Starts a new instance of the client `desk`. Its handler takes as many turns of the event loop as the params say. */
 function start(relay: RealRelay, ledger: Ledger, n: number): Runtime {
   const token = () => relay.token('alice', 'connect');
   const runtime = createRuntime({ url: linkOf(relay, n), token, clientId: KEY.clientId, clientType: 'console' });
@@ -160,7 +157,7 @@ test('while runs of a client close and start, no command runs twice, and every c
           runtime = move.do === 'away' ? null : begin();
         }
       }
-      // All parked commands run on the last run.
+      // All parked commands run on the last instance.
       const last: Runtime = runtime ?? begin();
       const ends = await Promise.all([...calls].map(async ([id, call]) => [id, await call] as const));
       await Promise.all([...closes, last.close()]);

@@ -5,14 +5,14 @@ import { settle } from '../kit/clock.ts';
 import { startFakeRelay } from '../kit/fake-relay.ts';
 import { gate, startRuntimeBench, type RuntimeBench } from './kit/runtime-bench.ts';
 
-/** Whether the promise has settled yet. */
+/** Watches a promise: `done` says whether it has settled. */
 function watch(promise: Promise<void>): { readonly done: boolean } {
   const seen = { done: false };
   void promise.then(() => (seen.done = true));
   return seen;
 }
 
-/** A runtime with a handler that ends on request. */
+/** Starts a runtime with a handler that ends on request. */
 async function slowBench() {
   const bench = await startRuntimeBench();
   const go = gate();

@@ -238,7 +238,8 @@ describe('the result outbox', () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, ({ size }) => 'x'.repeat(Number(size)));
     const link = await bench.up();
-    // Sequentially, because more commands than the relay allows in flight would be refused and end first.
+    // The commands run one after the other, because the relay would refuse and end those above its limit of commands in
+    // flight.
     for (let n = 0; n < 258; n++) {
       link.command(`c${n}`, 'a', { size: 1 });
       await link.next('result');

@@ -20,7 +20,7 @@ const window: ReportedWindow = {
   status: 'open',
 };
 
-/** The next report, as the relay reads it. */
+/** Resolves with the next report, as the relay reads it. */
 async function next(link: FakeLink) {
   return readReport((await link.next('report')).payload);
 }

@@ -14,7 +14,10 @@ const DEFINITION = {
   capability_profile: { action_invocation: true, sharing: true },
 };
 
-/** A hosting runtime of alice, an application's access to it, and the owner's requests to the relay. */
+/**
+ * Starts a runtime of alice that hosts sites. Also returns `app` and `owner`, which send the requests of the
+ * application to the runtime's control server, and of the sites' owner to the relay.
+ */
 async function startHost(relay: RealRelay, link = relay.link, instanceId?: string) {
   await using starting = new AsyncDisposableStack();
   const token = () => relay.token('alice', 'connect', 'host');
@@ -45,7 +48,7 @@ async function startHost(relay: RealRelay, link = relay.link, instanceId?: strin
 
 type Host = Awaited<ReturnType<typeof startHost>>;
 
-/** A viewer that is already subscribed. */
+/** Opens a session and subscribes a viewer to it. Resolves once the subscription is live. */
 async function startViewer(relay: RealRelay, host: Host, ask: object = {}) {
   const opened = await host.owner('POST', '/sites/board/sessions', ask);
   expect(opened.status).toBe(200);

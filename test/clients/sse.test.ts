@@ -5,7 +5,7 @@ import { createSseParser, type SseFrame } from '../../src/clients/site/sse.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** The stream in pieces that end at these positions. */
+/** Parses a stream that arrives in pieces. The pieces end at the positions `cuts`. */
 function parse(stream: Uint8Array, cuts: readonly number[] = [], maxChars = 1000): readonly SseFrame[] {
   const parser = createSseParser(maxChars);
   const ends = [...new Set([...cuts.filter((cut) => cut <= stream.length), stream.length])].sort((a, b) => a - b);

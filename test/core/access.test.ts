@@ -11,7 +11,7 @@ const owner = user('alice', 'invoke');
 const other = user('mallory', 'invoke');
 const unscoped = user('alice', 'connect', 'host');
 
-/** What a requester is answered: `rows`, `null`, or the code of the refusal. */
+/** Returns what a requester gets: `rows`, `null`, or the code of the refusal. */
 async function answer(ask: () => unknown): Promise<string> {
   try {
     const value: unknown = await ask();

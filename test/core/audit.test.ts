@@ -15,7 +15,7 @@ const target = { userId: 'alice', clientId: 'tab', action: 'open', params: toJso
 const key = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
 const PAGE = { first: 100, after: null };
 
-/** A backend whose audit store does not answer. */
+/** Returns the backend with an audit store that does not answer. */
 function away(backend: MemoryBackend): MemoryBackend {
   const refuse = (): never => {
     throw new CallboardError('store_unavailable', 'The store does not answer.');

@@ -1,4 +1,4 @@
-/** Tests contexts, windows and workers in core: their life, and who may see them. */
+/** Tests contexts, windows and workers in core: how long they exist, and who may see them. */
 import { describe, expect, it } from 'vitest';
 import type { ContextQuery, WorkerView } from '../../src/core/contexts/api.ts';
 import type { ReportedContext } from '../../src/core/contexts/context.ts';

@@ -13,7 +13,8 @@ type Losing = TestCore &
   AsyncDisposable & { readonly world: { lose: 'nothing' | 'requests' | 'answers'; requested: string[] } };
 
 /**
- * A core whose store loses dispatches on request: either they do not arrive, or they run and their answers are lost.
+ * Opens a core whose store loses dispatches on request: either they do not arrive, or they run and their answers are
+ * lost.
  */
 async function losingCore(): Promise<Losing> {
   const world: Losing['world'] = { lose: 'nothing', requested: [] };

@@ -1,4 +1,7 @@
-/** Places on a link that are taken for commands before they are admitted, over a store that marks them with the admission. */
+/**
+ * Tests dispatches together with admissions: the relay claims a place on the client's link before it admits a command,
+ * and the store records the dispatch in the same act.
+ */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { AdmitResult, DispatchResult } from '../../src/core/delivery/commands.ts';
@@ -16,14 +19,17 @@ type World = {
   readonly waiting: (() => void)[];
   /** Whether the store answers by itself. */
   answers: boolean;
-  /** The store admits and, with a claim, marks; but the answer is lost. */
+  /** What is lost. With `answer`, the store does all that it is asked to do, but its answer does not arrive. */
   lose: 'nothing' | 'answer';
   marks: boolean;
   readonly claimed: string[];
   readonly dispatched: string[];
 };
 
-/** A shared store whose admissions are answered when the test wants. */
+/**
+ * Opens a core over a shared store. The test decides when admissions are answered. Mailbox rows arrive before the
+ * answers.
+ */
 async function claimingCore(): Promise<TestCore & AsyncDisposable & { readonly world: World }> {
   const none = { waiting: [], claimed: [], dispatched: [] };
   /** The marks of admissions, by the attempt: the store answers an attempt again as the first time. */

@@ -1,4 +1,4 @@
-/** Tests what is published and logged of a client that reconnects again and again. */
+/** Tests which events are published, and what is logged, of a client that reconnects again and again. */
 import { describe, expect, it } from 'vitest';
 import type { ConnectionEvent } from '../../src/core/bus.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';

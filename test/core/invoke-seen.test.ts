@@ -1,6 +1,6 @@
 /**
- * Tests invocations that rest on the connection that this process last saw, which the store compares with the present
- * one.
+ * Tests invocations that rely on the connection that this process last saw. The store compares it with the present
+ * connection.
  */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
@@ -13,7 +13,10 @@ import { advertisement, connect, testCore, user } from '../kit/core.ts';
 const alice = user('alice');
 const target = { userId: 'alice', clientId: 'tab', action: 'open', params: null };
 
-/** A store that shows `seen` as the last connection, and admits only if it is the present one. */
+/**
+ * Changes a memory backend: it shows `seen` as the last connection, and admits a command only if `seen` is the present
+ * one.
+ */
 function stale(state: { seen: Connection | null; reads: number }) {
   return (memory: MemoryBackend): MemoryBackend => ({
     ...memory,

@@ -1,4 +1,4 @@
-/** The scanner of JSON text accepts what JSON.parse accepts, and finds the same members. */
+/** Tests that the scanner of JSON text accepts what JSON.parse accepts, and finds the same members. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -16,7 +16,7 @@ import {
 } from '../../src/core/json.ts';
 import { JSON_DEPTH } from '../../src/core/limits.ts';
 
-/** Enough runs to reach every rule. The fixed seed makes the result repeatable. */
+/** The options of random runs: enough runs to reach every rule, and a fixed seed, which makes the result repeatable. */
 const RUNS = { numRuns: 20_000, seed: 9 };
 
 function parses(text: string): boolean {

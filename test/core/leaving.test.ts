@@ -16,7 +16,7 @@ const completed = { kind: 'outcome', command: { outcome: 'completed', attempts: 
 const invoke = ({ core }: TestCore, commandId: string) => core.rpc.invoke(alice, { ...CALL, commandId });
 const ids = ({ sent }: TestClient): readonly string[] => sent.map(({ command }) => command.commandId);
 
-/** Calls `leave`. `answer` is undefined until it is answered. */
+/** Announces that the client leaves. `answer` is undefined until the relay answers. */
 function leaving(client: TestClient): { answer: readonly string[] | undefined } {
   const seen: { answer: readonly string[] | undefined } = { answer: undefined };
   void client.session.leave().then((commands) => (seen.answer = commands));
@@ -27,8 +27,8 @@ type Step = () => void;
 type Slow = TestCore & AsyncDisposable & { readonly steps: { reach: Step; answer: Step }[] };
 
 /**
- * A core whose store answers a dispatch in two steps, both controlled by the test: the request arrives, and the answer
- * returns.
+ * Opens a core whose store answers a dispatch in two steps, both controlled by the test: the request arrives, and the
+ * answer returns.
  */
 async function slowCore(): Promise<Slow> {
   const steps: Slow['steps'] = [];

@@ -11,7 +11,7 @@ const LATER_MS = 30_000;
 
 type Line = { readonly level: string; readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
 
-/** A core whose store a test can make unavailable, and its log. */
+/** Opens a core whose store a test can make unavailable. Returns the lines of its log too. */
 async function leavingCore() {
   const lines: Line[] = [];
   const at = (level: string) => (fields: Readonly<Record<string, unknown>>, message: string) =>

@@ -12,8 +12,8 @@ import { testRooms, type Rooms } from '../kit/rooms.ts';
 const RETENTION_MS = 100 * FORGET_MS;
 
 /**
- * Rows are added and removed between two pages: every row that exists from the first page to the last must be returned
- * exactly once.
+ * The rows that are added and removed between two pages, by number. Every row that exists from the first page to the
+ * last must be returned exactly once.
  */
 type Churn = { readonly come: readonly number[]; readonly go: readonly number[] };
 

@@ -1,4 +1,4 @@
-/** A preflight predicts what an invocation would be answered, and changes nothing. */
+/** Tests that a preflight predicts what an invocation would be answered, and changes nothing. */
 import { describe, expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/rules.ts';
 import type { Core, Invocation, InvokeRequest } from '../../src/core/core.ts';
@@ -12,7 +12,7 @@ const alice = user('alice');
 const target = { userId: 'alice', clientId: 'tab', action: 'open', params: toJson({ n: 1 }) };
 const large = trustJson(JSON.stringify({ text: 'x'.repeat(20_000) }));
 
-/** The messages of the relay's layers that were skipped. */
+/** Returns the message of each layer of checks that the relay skipped, by layer. */
 function skippedOf({ layers }: Preflight): Readonly<Record<string, string>> {
   const skipped = layers.filter(({ verdict }) => verdict === 'skipped');
   return Object.fromEntries(skipped.map(({ layer, message }) => [layer, message]));

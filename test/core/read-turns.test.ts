@@ -1,9 +1,9 @@
-/** Users take turns with expensive reads. */
+/** Tests that users take turns with expensive reads. */
 import { describe, expect, it } from 'vitest';
 import { ReadTurns } from '../../src/core/shares/read-turns.ts';
 import { settle } from '../kit/clock.ts';
 
-/** Reads that end on request, and the order in which they began. */
+/** Starts reads that end on request, and records the order in which they began. */
 function reads(turns: ReadTurns) {
   const begun: string[] = [];
   const open = new Map<string, (value: string) => void>();

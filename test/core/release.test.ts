@@ -1,4 +1,4 @@
-/** A node that closes answers the callers that wait on it. */
+/** Tests that a node which closes answers the callers that wait on it. */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import { RELEASE_MS } from '../../src/core/limits.ts';
@@ -10,7 +10,7 @@ const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } 
 const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 const KEY = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
 
-/** A core that closes like one of several over a shared store. */
+/** Opens a core that closes like one of several over a shared store. */
 function sharedCore(over: (backend: MemoryBackend) => Partial<MemoryBackend> = () => ({})) {
   const wrap = (backend: MemoryBackend): MemoryBackend => ({
     ...backend,

@@ -44,7 +44,10 @@ function ask(operation: SessionOperation, over: Partial<SessionPolicyInput> = {}
   return verdict.allowed ? 'allowed' : verdict.code;
 }
 
-/** What is wrong, and the code for each operation that it forbids; the others stay allowed. */
+/**
+ * What is wrong, the input that makes it so, and the code for each operation that is therefore forbidden. The other
+ * operations stay allowed.
+ */
 const BROKEN: readonly (readonly [string, Partial<SessionPolicyInput>, Partial<Record<Kind, string>>])[] = [
   ['nothing', {}, {}],
   [

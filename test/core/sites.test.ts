@@ -25,7 +25,7 @@ async function code(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** A board with a session, and the holder of its first grant. */
+/** Opens a core with alice's board and a session of it. Also returns the holder of the session's first grant. */
 async function board(over: Partial<SiteDefinition> = {}, options: Parameters<typeof testCore>[0] = {}) {
   const made = await testCore(options);
   const { core } = made;

@@ -51,7 +51,7 @@ class Watched implements SpillStore {
     return 1;
   }
 
-  /** Stored objects that a message refers to. */
+  /** The number of objects that are still stored, because a message refers to each. */
   get left(): number {
     return this.puts.length - this.discards.length;
   }

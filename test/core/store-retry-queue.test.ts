@@ -15,7 +15,9 @@ function away(): never {
   throw new CallboardError('store_unavailable', 'The store does not answer.');
 }
 
-/** A retry queue whose store a test can make unavailable, and the order in which acts reached the store. */
+/**
+ * Creates a retry queue whose store a test can make unavailable, and records the order in which acts reached the store.
+ */
 function bench() {
   const clock = new FakeClock();
   const taken: string[] = [];
@@ -108,7 +110,7 @@ describe('the retry queue of a node', () => {
   });
 });
 
-/** A core whose store can be made unavailable: it then answers nothing about commands and connections. */
+/** Opens a core whose store can be made unavailable: it then answers nothing about commands and connections. */
 async function flakyCore() {
   const world = { away: false, loseReply: false };
   const guarded = <P extends object>(port: P, names: readonly (keyof P)[]): P => {

@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 afterAll(() => demo?.[Symbol.asyncDispose]());
 
-/** Whether the built library is older than its sources. The page loads the built one. */
+/** Returns whether the built library is older than its sources. The page loads the built one. */
 function isOutdated(): boolean {
   const built = `${LIBRARIES}runtime.js`;
   if (!existsSync(built)) return true;
@@ -42,7 +42,7 @@ function isOutdated(): boolean {
   return sources.some((file) => statSync(LIBRARY_SOURCES + file).mtimeMs > mtimeMs);
 }
 
-/** The first command of the client with such a message whose case file matches. */
+/** Returns the first command of the client that has a message of this kind, and whose case file matches. */
 function commandThat(
   what: string,
   [kind, userId, clientId]: readonly [kind: string, userId: string, clientId: string],
@@ -106,7 +106,7 @@ describe('callboard demo', () => {
   });
 
   it('builds reports on workers, whose task is the reported command', async () => {
-    // Stale while the kiosk's network is down.
+    // The answer is stale while the demo cuts the kiosk's network.
     const busy = await until('an active worker of the kiosk is assigned to a task', async () => {
       const { assigned } = await operator.workers('bob');
       return assigned.find(({ status }) => status === 'active') ?? null;
@@ -124,7 +124,7 @@ describe('callboard demo', () => {
   });
 
   it('shows the windows of the kiosk with counts of its contexts, and drains one after the other', async () => {
-    // Stale while the kiosk's network is down.
+    // The answer is stale while the demo cuts the kiosk's network.
     const windows = await until('the kiosk has windows of workers', async () => {
       const found = (await operator.windows('bob')).filter(({ ownership }) => ownership === 'worker');
       return found.length === 2 && found.every(({ status }) => status === 'open') ? found : null;

@@ -4,7 +4,7 @@ import { Keeper, type KeeperClock, type SupervisedRun } from '../../src/demo/kee
 
 type FakeRun = SupervisedRun & { readonly number: number; readonly over: () => void; requested: boolean };
 
-/** Runs that end on request, and a clock that counts its waits and ends them on request. */
+/** Creates runs that end on request, and a clock that counts its waits and ends them on request. */
 function setUp() {
   const runs: FakeRun[] = [];
   const waits: { readonly ms: number; readonly over: () => void }[] = [];
@@ -33,7 +33,7 @@ function setUp() {
       return promise;
     },
   };
-  /** Ends a run after it has lasted this long. */
+  /** Ends a run. `lastedMs` is the time for which it lasted. */
   const fall = async (lastedMs: number): Promise<void> => {
     now += lastedMs;
     runs.at(-1)?.over();

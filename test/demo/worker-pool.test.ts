@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { createWorkerPool, type WorkerPool } from '../../src/demo/worker-pool.ts';
 
-/** A pool whose tasks end on request. */
+/** Creates a pool whose tasks end on request. */
 function setUp(windows: number, workersInEach: number) {
   const pool = createWorkerPool({ windows, workersInEach });
   const begun: string[] = [];

@@ -1,3 +1,4 @@
+/** Tests deploy/compose.yaml: its settings, files, secrets, volumes and instructions. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

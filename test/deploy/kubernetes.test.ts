@@ -1,3 +1,4 @@
+/** Tests the objects of deploy/kubernetes: their settings, times and schemas, also as kustomize renders them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -8,7 +9,7 @@ import { settingOfFile } from '../../src/settings-files.ts';
 import { SETTING_NAMES } from '../../src/settings.ts';
 import { render, renderer, typeFaults, validate, type KubernetesObject } from './kit/manifests.ts';
 
-// The compiler reads the types of Kubernetes.
+// The compiler reads all types of Kubernetes, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 const DEPLOYMENT = z.object({

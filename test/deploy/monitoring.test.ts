@@ -1,3 +1,7 @@
+/**
+ * Tests the alert rules and the dashboard of deploy/: the metrics that they use, the cases of the alerts, and their
+ * validity.
+ */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +15,7 @@ import { DEPLOY, metricNames, readCases, readQueries, readRules } from './kit/mo
 import { find } from './kit/programs.ts';
 import { temporaryFolder } from './kit/temporary-folder.ts';
 
-// promtool evaluates an hour of samples for each case, which takes a busy machine a while.
+// promtool evaluates an hour of samples for each case, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 const promtool = find('promtool');

@@ -9,7 +9,9 @@ import { isInstalled, PROXIES, startProxy, type Proxy } from './kit/proxies.ts';
 
 const NAMES = Object.keys(PROXIES) as (keyof typeof PROXIES)[];
 
-/** One request over HTTP/2 and TLS. `until`: resolves once the text has arrived, and ends the stream. */
+/**
+ * Sends one request over HTTP/2 and TLS. With `until`, resolves as soon as that text has arrived, and ends the stream.
+ */
 function ask(
   { port, certificate }: Proxy,
   headers: Readonly<Record<string, string>>,

@@ -15,10 +15,13 @@ const UNITS = join(import.meta.dirname, '..', '..', 'deploy', 'systemd');
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
 const analyze = find('systemd-analyze');
 const activate = find('systemd-socket-activate');
-/** The highest exposure that the unit may have, of 10. */
+/** The highest overall exposure that `systemd-analyze security` may find for the unit. Its scale ends at 10. */
 const EXPOSURE_MAX = 2.0;
 
-/** The units, with the path of a program that exists on this machine, because `verify` looks for it. */
+/**
+ * Writes the units into the folder and returns their path. They name a program that exists on this machine, because
+ * `systemd-analyze verify` looks for it.
+ */
 function prepared(folder: string): string {
   const units = join(folder, 'units');
   mkdirSync(units);

@@ -1,3 +1,4 @@
+/** Tests that the generated tables of the documentation are up to date, and describe every setting. */
 import { expect, test } from 'vitest';
 import { describedSettings } from '../../scripts/docs/settings.ts';
 import { generatedPages } from '../../scripts/docs/pages.ts';

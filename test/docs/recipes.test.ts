@@ -1,6 +1,6 @@
 /**
- * Checks what can be checked of the examples for other libraries without installing these. `npm run interop` installs
- * them and runs the examples; `npm test` does not, because that takes 200 MB and minutes.
+ * Checks the examples for other libraries as far as possible without installing these libraries. `npm run interop`
+ * installs them and runs the examples; `npm test` does not, because that takes 200 MB and minutes.
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The checker of the fault runs finds each kind of violation, and accepts correct runs. */
+/** Tests that the checker of the fault runs finds each kind of violation, and accepts correct runs. */
 import { describe, expect, test } from 'vitest';
 import { check, type Report } from '../../faults/outages/judge/checker.ts';
 import { canaryOf, type Logged } from '../../faults/outages/log/events.ts';
@@ -30,7 +30,7 @@ const ANN_ID = 'ann/desk/c1';
 type Broken = readonly [says: string, invariant: string, what: string, events: () => readonly Logged[], id?: string];
 
 const unanswered = without(annAnswer);
-/** No client ran it, and no client answered it. */
+/** The changes of the log after which no client has run ann's command. */
 const neverRan = [without(annRun), without({ event: 'run-end', user: 'ann' })] as const;
 const expired = changed(annRecord, { outcome: 'expired', execution: 'not_written', dispatched: false, bound: null });
 const answeredExpired = changed(annAnswer, { outcome: 'expired', execution: 'not_written', canary: null, by: null });
@@ -304,7 +304,7 @@ const BROKEN: readonly Broken[] = [
   ['a socket that stays', 'I12', 'sockets left', () => storyWith(changed({ event: 'idle' }, { sockets: 4 })), 'a'],
 ];
 
-/** Commands that run at once on a client and are otherwise correct. */
+/** Returns the log of commands that run at the same time on one client, and that are otherwise correct. */
 function crowd(size: number) {
   const keys = Array.from({ length: size }, (_, n) => ({ ...ANN, command: `m${n}` }));
   return keys

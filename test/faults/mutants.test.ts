@@ -1,4 +1,4 @@
-/** The mutants of the fault runs fit the sources, the plans and the invariants. */
+/** Tests that the mutants of the fault runs fit the sources, the plans and the invariants. */
 import { describe, expect, test } from 'vitest';
 import { INVARIANTS } from '../../faults/outages/judge/invariants.ts';
 import { PROMISES } from '../../faults/outages/judge/promises.ts';

@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startProxy } from '../../faults/outages/processes/proxy.ts';
 
-/** A server that echoes each line, and the lines that it received. */
+/** Starts a server that echoes each line, and records the lines that it received. */
 async function startEcho() {
   const received: string[] = [];
   const sockets = new Set<Socket>();
@@ -51,7 +51,7 @@ async function echoed(socket: Socket, text: string): Promise<string> {
   return got;
 }
 
-/** Not `once`: an `error` event would reject it. */
+/** Resolves when the socket has closed. `once` of node:events would reject on an `error` event. */
 const closed = (socket: Socket): Promise<unknown> => new Promise((done) => socket.once('close', done));
 
 describe('the fault proxy', () => {

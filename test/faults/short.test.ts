@@ -7,7 +7,10 @@ import { plantMutant } from '../../faults/outages/mutants/plant.ts';
 import type { Plan } from '../../faults/outages/plan/plan.ts';
 import { planOf } from '../../faults/outages/plan/plans.ts';
 
-/** The start of eight processes and a lease, with time for a busy machine. */
+/**
+ * The timeout of a test in milliseconds. It covers the start of eight processes and the length of a lease on a busy
+ * machine.
+ */
 const LONG = 120_000;
 const SMALL = { seed: 1, commands: 150, perSecond: 60, direct: false } as const;
 

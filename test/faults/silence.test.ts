@@ -1,4 +1,4 @@
-/** A relay that stops without notice is found to be silent by another relay. */
+/** Tests that a relay which stops without notice is found to be silent by another relay. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as after } from 'node:timers/promises';
 import { inject, expect, onTestFinished, test } from 'vitest';
@@ -7,7 +7,10 @@ import { signToken } from '../../src/http/token.ts';
 import { ownFolder } from '../kit/folder.ts';
 import { ADMIN_TOKEN, SECRET, startRelay, type Relay } from '../../faults/outages/processes/relays.ts';
 
-/** The start of two processes and a lease, with time for a busy machine. */
+/**
+ * The timeout of a test in milliseconds. It covers the start of two processes and the length of a lease on a busy
+ * machine.
+ */
 const LONG = 120_000;
 const OFTEN_MS = 100;
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { SteppedClock } from '../../faults/lib/stepped-clock.ts';
 import { createTurnMeter } from '../../faults/lib/turns.ts';
 
-/** Uses this much CPU on this thread. */
+/** Uses this much CPU time on this thread. */
 function burn(ms: number): void {
   const spent = (): number => {
     const { user, system } = process.threadCpuUsage();

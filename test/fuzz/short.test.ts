@@ -3,11 +3,14 @@ import { expect, test } from 'vitest';
 import { TURN_MS } from '../../faults/fuzz/engine.ts';
 import { fuzz } from '../../faults/fuzz/fuzz.ts';
 
-/** The start of a relay process, with time for a busy machine. */
+/** The timeout of a test in milliseconds. It covers the start of a relay process on a busy machine. */
 const LONG = 120_000;
 const SEED = 20_261_122;
 
-/** Ten times the bound of `npm run fuzz`: the faults that this test looks for cost orders of magnitude more. */
+/**
+ * The limit of one turn of the relay's event loop, in milliseconds: ten times that of `npm run fuzz`. The faults that
+ * this test looks for take far longer.
+ */
 const TURN = 10 * TURN_MS;
 
 test(

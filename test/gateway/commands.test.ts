@@ -17,7 +17,7 @@ async function command(at: TestGateway, commandId: string) {
   return found;
 }
 
-/** The same core, with changed sessions. */
+/** Returns options of a gateway whose core opens sessions with these changes. */
 const withSession = (change: (session: LinkSession) => Partial<LinkSession>) => ({
   wrap: (core: Core): Core => ({
     ...core,

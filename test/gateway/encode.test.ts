@@ -1,4 +1,4 @@
-/** WebSocket frames that the relay encodes itself follow RFC 6455. */
+/** Tests that the WebSocket frames that the relay encodes itself follow RFC 6455. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeFrames } from '../../src/gateway/encode.ts';
@@ -21,7 +21,7 @@ function read(bytes: Buffer): string[] {
   return texts;
 }
 
-/** Frames without a payload. */
+/** Encodes each text as a frame without a payload. */
 function encode(texts: readonly string[]): Buffer {
   return encodeFrames(texts.flatMap((text) => [text, null]));
 }

@@ -1,13 +1,10 @@
-/** Frames that a fast parser reads have the same meaning as for the general parser. */
+/** Tests that the parser for frequent frames and the general parser read a frame alike. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseInvoke } from '../../src/protocol/fast-frames.ts';
 import { parseUp } from '../../src/protocol/frames.ts';
 
-/**
- * The same header with spaces, so that the parser for frequent frames does not recognise it and the general one reads
- * it.
- */
+/** Returns the same header with a space, so that the parser for frequent frames leaves it to the general one. */
 function spaced(text: string): string {
   return text.replace('{', '{ ');
 }

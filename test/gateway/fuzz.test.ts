@@ -1,4 +1,4 @@
-/** Random bytes and random frames harm neither the relay nor other links. */
+/** Tests that random bytes and random frames harm neither the relay nor other links. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UP } from '../../src/protocol/frames.ts';
@@ -67,7 +67,7 @@ const frames = fc.oneof(
   fc.tuple(headers, payloads).map(([[type, rest], payload]) => `${JSON.stringify({ type, ...rest })}\n${payload}`),
 );
 
-/** A valid frame with one character changed. */
+/** Draws a valid frame with one character changed. */
 const mutated = fc
   .tuple(fc.constantFrom(...VALID()), fc.nat(), fc.string({ unit: 'binary', minLength: 0, maxLength: 3 }), fc.nat(3))
   .map(([text, place, put, cut]) => {

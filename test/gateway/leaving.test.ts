@@ -10,7 +10,7 @@ const done = (peer: Peer, command_id: string) => peer.send({ type: 'result', com
 const connection = ({ core }: TestGateway) => core.connections.get(user('alice'), KEY);
 const completed = { kind: 'outcome', command: { outcome: 'completed' } };
 
-/** The commands that `closed` lists. */
+/** Sends `closing`. Resolves with the commands that the relay lists in its answer `closed`. */
 async function leave(peer: Peer): Promise<unknown> {
   peer.send({ type: 'closing' });
   return JSON.parse((await peer.next('closed')).payload ?? 'null');

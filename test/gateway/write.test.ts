@@ -1,4 +1,4 @@
-/** Frames are written byte for byte as JSON.stringify would write them. */
+/** Tests that frames are written byte for byte as JSON.stringify would write them. */
 import { expect, test } from 'vitest';
 import { joinFrame } from '../../src/protocol/frame.ts';
 import type { DownHeader } from '../../src/protocol/frames.ts';

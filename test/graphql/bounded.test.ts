@@ -1,4 +1,4 @@
-/** Hostile variables and documents cost little, and their errors are short. */
+/** Tests that hostile variables and documents cost little, and that their errors are short. */
 import { getIntrospectionQuery, parse, type DocumentNode, type GraphQLSchema } from 'graphql';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -18,7 +18,7 @@ import { smallSchema } from './kit/small-schema.ts';
 const repeat = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');
 
-/** An object that throws when its members are listed more often than linear work requires. */
+/** Returns an object that throws when its members are listed more often than linear work requires. */
 function counted(members: Record<string, unknown>): { readonly value: object; readonly listed: () => number } {
   let listed = 0;
   const value = new Proxy(members, { ownKeys: (target) => (listed++, Reflect.ownKeys(target)) });

@@ -17,7 +17,7 @@ const invoke = ({ core }: OpenedCore, commandId: string) =>
     commandId,
   });
 
-/** Every type that a query can reach from this one, with the path to it. */
+/** Returns every type that a query can reach from this one, with the path to it. */
 function reach(from: string): ReadonlyMap<string, string> {
   const ways = new Map<string, string>();
   const visit = (type: GraphQLNamedType, way: string): void => {

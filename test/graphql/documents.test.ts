@@ -1,4 +1,4 @@
-/** Documents are parsed and validated once. */
+/** Tests that documents are parsed and validated once. */
 import { buildSchema, GraphQLError, type DocumentNode } from 'graphql';
 import { expect, test } from 'vitest';
 import { createDocuments } from '../../src/graphql/execution/documents.ts';

@@ -14,7 +14,7 @@ import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts'
 
 const times = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');
-/** A query of `depth` nested fields, the root field and the leaf included. */
+/** Returns a query of `depth` nested fields. The root field and the leaf count too. */
 const deep = (depth: number): string =>
   `{ cat { ${'friends(first: 1) { ... on Cat { '.repeat(depth - 2)} id ${'} }'.repeat(depth - 2)} } }`;
 const deepByFragments = (depth: number): string =>
@@ -44,7 +44,7 @@ describe('the limits of documents', () => {
     await using server = await startGraphqlServer();
     expect(await server.ask(under, { requester: 'admin' })).toMatchObject({ status: 200, errors: [] });
     await expectTooComplex(server, over, word);
-    // The same answer comes from the validation cache.
+    // The second request gets the same answer from the cache of validations.
     await expectTooComplex(server, over, word);
   });
 

@@ -1,4 +1,4 @@
-/** A linter finds no error in the schema, by the rules of Relay for lists. */
+/** Tests that a linter finds no error in the schema, by the rules of Relay for lists. */
 import { buildSchema, parse, validate } from 'graphql';
 import { RelayConnectionArgumentsSpec } from 'graphql-schema-linter/lib/rules/relay_connection_arguments_spec.js';
 import { RelayConnectionTypesSpec } from 'graphql-schema-linter/lib/rules/relay_connection_types_spec.js';

@@ -1,4 +1,4 @@
-/** Unexpected errors are hidden, and ours are shown. */
+/** Tests that unexpected errors are hidden, and that the relay's own errors are shown. */
 import { GraphQLError } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { CallboardError, internalMessage } from '../../src/core/errors.ts';

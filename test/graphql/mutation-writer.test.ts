@@ -1,4 +1,4 @@
-/** Mutations that are written without graphql-js are resolved once. */
+/** Tests that mutations which are written without graphql-js are resolved once. */
 import { readFileSync } from 'node:fs';
 import {
   execute,
@@ -36,7 +36,7 @@ const shown = ({ data, errors }: ExecutionResult): unknown =>
     JSON.stringify({ data, errors: errors?.map(({ message, path, locations }) => ({ message, path, locations })) }),
   );
 
-/** A core whose invocations have this answer, and the number of invocations. */
+/** Opens a core whose invocations get this answer, and counts the invocations. */
 async function invoking(come: (core: Core) => Promise<Invocation>) {
   const { core, ...rest } = await testCore();
   const counted = { calls: 0 };

@@ -1,4 +1,4 @@
-/** Nested lists are read in batches, and continue page by page. */
+/** Tests that nested lists are read in batches, and continue page by page. */
 import { describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import { fakeCore } from './kit/fake-core.ts';

@@ -14,7 +14,7 @@ import { admin, testCore } from '../kit/core.ts';
 
 const USERS = 4;
 const CLIENTS = 10;
-/** JSON of the maximum size of one client: a full frame. */
+/** The maximum size of the JSON that describes one client, in bytes: that of a full frame. */
 const CLIENT_BYTES = 1024 * 1024;
 const PARTS = 16;
 const SCHEMA = trustJson(`{"x":"${'y'.repeat(CLIENT_BYTES / PARTS - 200)}"}`);
@@ -58,7 +58,7 @@ function planOf(text: string): Plan {
   return plan;
 }
 
-/** The data as text, from graphql-js and from the writer, which must be equal. */
+/** Returns the data of the answer as text. Checks that graphql-js and the JSON writer answer the same text. */
 async function answerOf(text: string, variables: Variables = {}): Promise<string> {
   const plan = planOf(text);
   const context = () => createContext({ core: test.core, requester: admin, asks: plan.bind(variables).asks });

@@ -1,4 +1,4 @@
-/** Every shipped document is written by the plan as graphql-js would write it. */
+/** Tests that every shipped document is written by its plan as graphql-js would write it. */
 import { readFileSync, readdirSync } from 'node:fs';
 import {
   Kind,
@@ -71,10 +71,10 @@ const known: Record<string, unknown> = {
   site_id: 'board',
   session_id: 's1',
 };
-/** A name that several types use. */
+/** The values of variables by type, for variable names that documents declare with different types. */
 const knownOfType: Record<string, unknown> = { ContextStatus: 'IDLE', WindowStatus: 'OPEN' };
 
-/** Sets of variables: only the required ones, all known ones, and one with a wrong value. */
+/** Returns sets of variables: only the required ones, all known ones, and one with a wrong value. */
 function variableSets(document: DocumentNode): Record<string, unknown>[] {
   const all = operationOf(document)?.variableDefinitions ?? [];
   const pick = (some: typeof all) =>
@@ -94,7 +94,7 @@ const documents = [...Object.values(separateOperations(whole)), ...Object.values
   (document) => operationOf(document)?.operation === 'query',
 );
 
-/** Two users, one of them with an ended command and a pending one. */
+/** Creates two users, one of them with an ended command and a pending one. */
 async function populate({ core, backend }: OpenedCore): Promise<void> {
   const alice = user('alice');
   await core.sites.register(alice, { siteId: 'board', clientId: 'tab', actions: ['open'] });
@@ -120,7 +120,7 @@ async function populate({ core, backend }: OpenedCore): Promise<void> {
   await settle();
 }
 
-/** Populated once, because queries change nothing. */
+/** The core that all tests query. It is populated once, because queries change nothing. */
 let test: OpenedCore;
 beforeAll(async () => {
   test = await openCore({ rawMessages: true });
@@ -132,7 +132,7 @@ function shown({ data, errors }: ExecutionResult): unknown {
   return JSON.parse(JSON.stringify({ data, errors: errors?.map(({ message, path }) => ({ message, path })) }));
 }
 
-/** Only the first error of an invalid request, because the writer reports no more. */
+/** Returns the result with only the first error if the request is invalid, because the writer reports no more. */
 function firstOfRequest(result: ExecutionResult): ExecutionResult {
   return 'data' in result ? result : { errors: result.errors?.slice(0, 1) ?? [] };
 }

@@ -108,7 +108,7 @@ const contextValue: SmallContext = { requester: admin, subscriptions: createFeed
 
 const OF_A_RESULT = /^(Int cannot represent|Expected a value of type|Cannot return null)/;
 
-/** Data, paths and, for request errors, the exact messages. */
+/** Returns the data, the paths of errors and, for request errors, the exact messages. */
 function shown({ data, errors }: ExecutionResult): unknown {
   const faults = errors?.map(({ path, message, locations }) => ({
     path,

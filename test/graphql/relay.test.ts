@@ -1,4 +1,4 @@
-/** Tests GraphQL over real core: calls, histories, listings and subscriptions. */
+/** Tests GraphQL over a real core: calls, histories, listings and subscriptions. */
 import { describe, expect, it } from 'vitest';
 import { RawJson, toJson, trustJson } from '../../src/core/json.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';

@@ -1,4 +1,4 @@
-/** The official graphql-sse client reads our event streams. */
+/** Tests that the official graphql-sse client reads the relay's event streams. */
 import { NetworkError, createClient, type Client, type ExecutionResult } from 'graphql-sse';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';

@@ -1,4 +1,4 @@
-/** Event streams end with their tokens. */
+/** Tests that an event stream ends when its token expires. */
 import { expect, test } from 'vitest';
 import { createExpiries, type Ending } from '../../src/web/expiries.ts';
 import { FakeClock } from '../kit/clock.ts';

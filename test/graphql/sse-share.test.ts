@@ -17,7 +17,7 @@ async function opened(fastPath = true): Promise<NewsServer & AsyncDisposable> {
   return { handler, news, [Symbol.asyncDispose]: () => handler[Symbol.asyncDispose]() };
 }
 type Asking = { readonly requester?: string; readonly room?: string; readonly query?: string; readonly more?: object };
-/** Resolves once it is subscribed. */
+/** Opens a stream. Resolves once it is subscribed. */
 async function listening(
   { handler, news }: NewsServer,
   { requester = 'alice', room = 'a', query = NEWS, more }: Asking = {},
@@ -234,7 +234,10 @@ describe('a shared subscription', () => {
   });
 });
 
-/** Random text of characters that JSON escapes, characters that it does not escape, and characters that end frames. */
+/**
+ * Returns random text of characters that JSON escapes, characters that it does not escape, and characters that end
+ * frames.
+ */
 function randomText(seed: number): string {
   const parts = [
     '\n',

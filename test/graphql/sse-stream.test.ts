@@ -9,7 +9,7 @@ import { bodyOf, REQUEST, streaming } from './kit/stream-ends.ts';
 
 const PAD = 'x'.repeat(20_000);
 
-/** One group of numbers, and the events that were encoded. */
+/** Creates a group of streams of numbers, and records the events that are encoded for it. */
 function numbers() {
   const encoded: LiveEvent<number>[] = [];
   let push = (_: number): void => {};

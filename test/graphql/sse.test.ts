@@ -27,7 +27,7 @@ async function pushSlowly(server: GraphqlServer, from: number, to: number): Prom
 }
 
 type Requested = { requester?: string | null; token?: string; body?: unknown; search?: string; accept?: string };
-/** A request to the route of both modes. */
+/** Sends a request to the route that serves both modes. */
 function toStream(
   server: GraphqlServer,
   method: string,
@@ -117,7 +117,7 @@ describe('an event stream', () => {
     await opened;
     stream.abort();
     await server.subscriptions.aborted.promise;
-    // The place is free again, so ten more streams fit.
+    // The mutation's stream no longer counts, so the limit allows ten more streams.
     const more = await Promise.all(Array.from({ length: SSE_PER_PRINCIPAL }, () => subscribeRaw(server.url, TICKS)));
     expect(more.map(({ status }) => status)).toEqual(more.map(() => 200));
   });
@@ -185,7 +185,7 @@ describe('the number of event streams', () => {
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
     expect(await refusal(Promise.resolve(refused))).toEqual([429, 'rate_limited']);
     expect(await refusal(toStream(server, 'PUT'))).toEqual([429, 'rate_limited']);
-    // The reserved place already counts. Those of other requesters count separately.
+    // The reserved stream was counted when it was reserved, so it may open. Streams of other users count separately.
     expect((await open(server, token)).status).toBe(200);
     expect((await subscribeRaw(server.url, TICKS, { requester: 'bob' })).status).toBe(200);
     streams[0]?.abort();

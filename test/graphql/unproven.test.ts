@@ -1,4 +1,4 @@
-/** The schema states what a row does not prove, and claims nothing else. */
+/** Tests that the schema states what a row does not prove, and claims nothing else. */
 import { getNamedType, isObjectType } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';

@@ -1,4 +1,4 @@
-/** The JSON writer leaves events with errors to graphql-js. */
+/** Tests that the JSON writer leaves events with errors to graphql-js. */
 import { executeSubscriptionEvent, parse, validateSubscriptionArgs } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { toJson, writeJson } from '../../src/core/json.ts';

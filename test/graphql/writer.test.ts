@@ -1,4 +1,4 @@
-/** The JSON writer answers random queries as graphql-js does, also from its cache. */
+/** Tests that the JSON writer answers random queries as graphql-js does, also from its cache. */
 import { NoUnusedVariablesRule, execute, parse, specifiedRules, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import {

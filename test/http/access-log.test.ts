@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => at[Symbol.asyncDispose]());
 
-/** The request lines since the last read, without the parts that differ between runs. */
+/** Resolves with the log lines of requests since the last call, without the parts that differ between runs. */
 async function requests(count: number): Promise<unknown[]> {
   const found = (): Record<string, unknown>[] =>
     at.lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');

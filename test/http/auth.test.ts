@@ -35,7 +35,7 @@ function authenticator(over: Partial<AuthOptions> = {}) {
 }
 
 type Verdict = string | Principal | null;
-/** The reason why a token is invalid. */
+/** Resolves with the reason why a token is invalid. */
 async function faultOf(token: string, over: Partial<AuthOptions> = {}): Promise<unknown> {
   const refused: unknown = await authenticator(over)
     .authenticate(token)

@@ -1,4 +1,4 @@
-/** The settings of an embedded relay are checked as those of the command line. */
+/** Tests that the settings of an embedded relay are checked like those of the command line. */
 import { describe, expect, it } from 'vitest';
 import { createCallboard, openCallboard, type Settings } from '../../src/callboard.ts';
 import { RANGES } from '../../src/settings-ranges.ts';

@@ -384,7 +384,7 @@ describe('bad tokens from one address', () => {
   });
 });
 
-/** The refusal of a hello with this token. */
+/** Sends a hello with this token, and resolves with the refusal. */
 function refusedHello(url: string, token: string): Promise<unknown> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
   socket.on('open', () => socket.send(JSON.stringify({ type: 'hello', token })));

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ask } from './kit/http-relay.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
-/** Reports each module that Node loads, as a line on standard error. */
+/** A module that reports each module that Node loads, as a line on standard error. */
 const REPORTING = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from 'node:module';
   registerHooks({ load(url, context, next) { process._rawDebug('loads ' + url); return next(url, context); } });
@@ -15,7 +15,7 @@ const REPORTING = `data:text/javascript,${encodeURIComponent(`
 const running = new Set<ChildProcess>();
 afterEach(() => running.forEach((child) => child.kill('SIGKILL')));
 
-/** A relay in direct mode, and which of these packages it has loaded so far. */
+/** Starts a relay in direct mode, and tells which of these packages it has loaded so far. */
 async function start() {
   const child = spawn(process.execPath, ['--import', REPORTING, BIN, 'serve', '--json', '--port', '0'], {
     env: { PATH: process.env['PATH'] },

@@ -1,8 +1,8 @@
-/** Log lines are written without blocking, in order, and within a bound. */
+/** Tests that log lines are written without blocking, in order, and within a bound. */
 import { describe, expect, it } from 'vitest';
 import { createStderrSink } from '../../src/platform/log-sink.ts';
 
-/** A file that accepts at most `room` bytes before it is full. */
+/** Creates a file that accepts at most `room` bytes before it is full. */
 function pipe(room: number) {
   const taken: Buffer[] = [];
   let left = room;

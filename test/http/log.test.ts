@@ -1,4 +1,4 @@
-/** The log writes no secret, and the metrics count. */
+/** Tests that the log contains no secret, and that the metrics count. */
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';

@@ -20,7 +20,7 @@ async function families(at: HttpRelay): Promise<ReadonlyMap<string, ParsedFamily
   return parseExposition((await at.ask('/metrics')).text);
 }
 
-/** How many requests to this route were measured. */
+/** Resolves with the number of requests to this route that were measured. */
 async function measured(at: HttpRelay, route: string): Promise<number> {
   const samples = (await families(at)).get('callboard_http_seconds')?.samples ?? [];
   const count = samples.find(({ name, labels }) => name.endsWith('_count') && labels['route'] === route);

@@ -1,4 +1,4 @@
-/** A Node that is too old gets one clear line from every entry point. */
+/** Tests that every entry point prints one clear line on a Node that is too old. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -9,7 +9,7 @@ let relay: HttpRelay;
 beforeAll(async () => void (relay = await startHttpRelay()));
 afterAll(() => relay[Symbol.asyncDispose]());
 
-/** The status, headers and bytes of an answer, which `fetch` would decompress. */
+/** Resolves with the status, headers and bytes of an answer. `fetch` would decompress the bytes. */
 async function bytesOf(path: string, headers: Record<string, string>) {
   const { promise, resolve, reject } = Promise.withResolvers<{
     head: Record<string, unknown>;

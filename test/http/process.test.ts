@@ -213,8 +213,8 @@ describe('the other commands', () => {
 const PING = '/connections/demo/c1/actions/ping';
 
 /**
- * A started relay with a client that received a command and has not answered it. `invoked` is null if its connection
- * broke.
+ * Connects a client to a started relay and sends it a command, which it does not answer. `invoked` is null if the
+ * caller's connection broke.
  */
 async function withCommandInFlight(child: ChildProcess) {
   const { url = '', user_token: token = '' } = await firstLine(child);
@@ -250,7 +250,7 @@ function framesOf(socket: WebSocket): { next(): Promise<Frame> } {
   };
 }
 
-/** Polls until it holds; the test's own timeout bounds it. */
+/** Polls until the condition holds. The test's own timeout bounds it. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds()));
 }

@@ -17,7 +17,7 @@ import { client } from '../gateway/kit/test-gateway.ts';
 const opened = new Set<Socket>();
 afterEach(() => opened.forEach((socket) => socket.destroy()));
 
-/** A socket of this test. It stays open when the other side ends, like that of a hostile peer. */
+/** Opens a socket that stays open when the other side ends, like that of a hostile peer. */
 async function dial(url: string, bytes: string, options: Partial<NetConnectOpts> = {}): Promise<Socket> {
   const port = Number(new URL(url).port);
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, ...options });
@@ -29,13 +29,13 @@ async function dial(url: string, bytes: string, options: Partial<NetConnectOpts>
   return socket;
 }
 
-/** The value of one of the relay's metrics. */
+/** Resolves with the value of one of the relay's metrics. */
 async function metric({ url }: HttpRelay, name: string): Promise<number> {
   const { text } = await ask(`${url}/metrics`);
   return Number(new RegExp(`^callboard_${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
 }
 
-/** Whether a client with another address of this machine is still served. */
+/** Resolves with whether a client with another address of this machine is still served. */
 function healthyElsewhere(url: string): Promise<boolean> {
   return new Promise((done) => {
     const request = get(`${url}/healthz`, { localAddress: '127.0.0.2', agent: false }, (response) => {
@@ -151,7 +151,10 @@ describe('a peer that does not read its answers', () => {
 
 type Pair = AsyncDisposable & { readonly near: Socket; readonly far: Socket; readonly clock: FakeClock };
 
-/** The two ends of one socket. The near end is watched, and holds more data for the far end than the system accepts. */
+/**
+ * Opens a socket and returns its two ends. The near end is watched, and holds more data for the far end than the system
+ * accepts.
+ */
 async function pair(options: Partial<SocketsOptions> = {}): Promise<Pair> {
   const clock = new FakeClock();
   const sockets = new Sockets({

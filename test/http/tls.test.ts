@@ -23,7 +23,7 @@ afterAll(() => relay.close());
 
 type Asked = { readonly headers?: Record<string, string>; readonly ca?: string; readonly method?: string };
 
-/** One request on a connection of its own. */
+/** Sends one request on a connection of its own. */
 async function ask(path: string, { headers, ca = CERTIFICATE.cert, method = 'GET' }: Asked = {}, body = '') {
   const authorization = `Bearer ${ADMIN}`;
   const sent = request({

@@ -1,4 +1,4 @@
-/** Failed tokens are slowed, and valid ones are not locked out. */
+/** Tests that failed tokens are slowed down, and that valid ones are not locked out. */
 import { describe, expect, it } from 'vitest';
 import { CallboardError, type TokenFault } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/log.ts';
@@ -133,7 +133,7 @@ describe('failed tokens', () => {
 });
 
 describe('verifications of suspected addresses', () => {
-  /** Verifications that end on request. */
+  /** Returns `run`, which queues a verification that ends on request. */
   function jobs(queue: VerifyQueue) {
     const started: string[] = [];
     const ends: (() => void)[] = [];

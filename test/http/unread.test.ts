@@ -16,7 +16,7 @@ const alice = user('alice');
 const bob = user('bob');
 const SECOND = 1_000;
 
-/** Sockets that keep the data written to them, and a sampler that watches them. */
+/** Creates sockets that keep the data written to them, and a sampler that watches them. */
 function stage(guarantee: number, total: number) {
   const clock = new FakeClock();
   const shares = createShares(shareBounds({ unread_bytes: { guarantee, total } }));

@@ -167,7 +167,7 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
       expect(await link.next('error')).toMatchObject({ command_id: 'c1', code: 'unknown_action' });
       link.command('c2', 'lamp.set', { on: true, fade_ms: 50_000 }, 50);
       expect(await link.next('error')).toMatchObject({ command_id: 'c2', code: 'client_timeout' });
-      // Members and frames of a newer relay, and params that only a relay adds.
+      // These are members and frames of a newer relay, and params that only a relay could add.
       link.sendText('{"type":"news","of":"a newer relay"}');
       link.sendText(
         '{"type":"command","command_id":"c3","action":"lamp.set","remaining_ms":9000,"more":1}\n{"on":true,\n"__cooperative_site_id":"s"}',

@@ -1,6 +1,6 @@
 /**
- * Two certificates for localhost with their keys, signed by themselves and valid for a hundred years. They are public,
- * so they protect nothing.
+ * Holds two certificates for localhost with their keys. Each is signed by itself and valid for a hundred years. The
+ * keys are published here, so they protect nothing.
  */
 import type { Certificate } from '../../src/http/tls-server.ts';
 

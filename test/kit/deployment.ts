@@ -33,8 +33,8 @@ export type Deployment = {
 };
 
 /**
- * Creates a deployment. From then on, `clock.advance`, and `settle` while a backend is open, wait until the store has
- * answered every request and every mailbox and subscription has been read to its end.
+ * Creates a deployment. Afterwards, `clock.advance` waits until the store has answered every request, and until every
+ * mailbox and subscription has been read to its end. `settle` does the same while a backend is open.
  */
 export function deployment(clock: FakeClock, partitions = 1): Deployment {
   const namespace = randomUUID();

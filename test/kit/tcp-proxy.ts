@@ -1,4 +1,4 @@
-/** A TCP proxy whose connections a test can cut. */
+/** Starts a TCP proxy whose connections a test can cut. */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 

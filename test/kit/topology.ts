@@ -24,8 +24,8 @@ declare module 'vitest' {
 }
 
 /**
- * Returns the number of random runs of a property: a tenth of `ofMemory` over Redis, which answers about 1000 times
- * slower.
+ * Returns the number of random runs of a property test: `ofMemory` in memory, and a tenth of it over Redis, which
+ * answers far more slowly.
  */
 export function numRuns(ofMemory: number): number {
   return inject('topology') === 'direct' ? ofMemory : Math.ceil(ofMemory / 10);

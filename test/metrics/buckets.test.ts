@@ -14,7 +14,7 @@ import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../src/core/limits.ts';
 const LONGEST_MS = CONNECT_WITHIN_MS.max + RESPOND_WITHIN_MS.max;
 const duration = fc.double({ min: 1, max: LONGEST_MS, noNaN: true });
 
-/** The smallest value that is not exceeded by this fraction of the values. */
+/** Returns the smallest value that is not exceeded by this fraction of the values. */
 function trueQuantile(values: readonly number[], quantile: number): number {
   return values.toSorted((a, b) => a - b)[Math.max(1, Math.ceil(quantile * values.length)) - 1] ?? 0;
 }

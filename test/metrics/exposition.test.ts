@@ -10,7 +10,7 @@ import { parseExposition } from './kit/exposition.ts';
 const AT = Date.UTC(2026, 0, 1);
 const COMMAND = { commandId: 'c1', traceId: null, traceFlags: null, callSpan: null };
 
-/** A meter with a value in each histogram and counter. */
+/** Returns a meter with a value in each histogram and counter. */
 function busyMeter(): Meter {
   const meter = createMetrics(() => AT);
   meter.count('commands_ended', 'completed');

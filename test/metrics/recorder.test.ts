@@ -20,7 +20,7 @@ function read(meter: Meter, names: readonly string[], { to, stepMs = FINE.slotMs
 
 type Window = { readonly to: number; readonly stepMs?: number; readonly points: number };
 
-/** A meter that runs from START to `to`, and calls `work` once in each slot of 5 s. */
+/** Runs a meter from START to `to`, and calls `work` once in each slot of 5 s. */
 function run(to: number, work: (meter: Meter, at: number) => void): Meter {
   const meter = createMetrics(() => START);
   for (let at = START; at < to; at += FINE.slotMs) {
@@ -169,7 +169,7 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** The same numbers from 0 to 1 in each run. */
+/** Returns a generator of numbers from 0 to 1 that are the same in each run. */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;

@@ -20,7 +20,7 @@ function sum(points: readonly (number | null)[]): number {
   return points.reduce<number>((all, point) => all + (point ?? 0), 0);
 }
 
-/** The smallest duration, in seconds, that is not exceeded by this fraction of the durations. */
+/** Returns the smallest duration, in seconds, that is not exceeded by this fraction of the durations. */
 function trueQuantile(durations: readonly number[], quantile: number): number {
   const sorted = durations.toSorted((a, b) => a - b);
   return (sorted[Math.ceil(quantile * sorted.length) - 1] ?? 0) / 1000;

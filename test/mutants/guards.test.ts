@@ -1,4 +1,4 @@
-/** Every guard mutant fits the sources and has an existing judge. */
+/** Tests that every guard mutant (a check left out of the sources) fits the sources and names an existing test. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

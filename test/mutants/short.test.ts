@@ -1,9 +1,9 @@
-/** Two guard mutants are caught as `npm run mutants` catches all of them. */
+/** Tests that two guard mutants are caught as `npm run mutants` catches all of them. */
 import { expect, test } from 'vitest';
 import { GUARD_MUTANTS } from '../../faults/mutants/guards.ts';
 import { caught, failsUnharmed } from '../../faults/mutants/judge.ts';
 
-/** Judged by tests that take milliseconds; `npm run mutants` judges all. */
+/** The guard mutants to try. Tests of milliseconds judge them; `npm run mutants` tries all. */
 const SHORT = ['claims-always-granted', 'tokens-counted-first'];
 const mutants = GUARD_MUTANTS.filter(({ name }) => SHORT.includes(name));
 

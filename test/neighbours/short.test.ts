@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { runEpisode } from '../../faults/neighbours/episode.ts';
 import { faultsOf } from '../../faults/neighbours/verdict.ts';
 
-/** The start of three processes, with time for a busy machine. */
+/** The timeout of a test in milliseconds. It covers the start of three processes on a busy machine. */
 const LONG = 120_000;
 
 test.each(['bad-tokens', 'quadratic-ids', 'many-commands'])(

@@ -177,7 +177,10 @@ test('the examples of docs/clients.md run unchanged', async () => {
   expect(await client.stop()).toBe(0);
 });
 
-/** A session of the site that host.mjs registers, and the token of its first grant, as variables of a viewer. */
+/**
+ * Opens a session of the site that host.mjs registers. Returns the session and the token of its first grant as
+ * environment variables of a viewer.
+ */
 async function openSession(relay: string, token: string): Promise<{ SESSION_ID: string; TOKEN: string }> {
   const answer = await fetch(`${relay}/sites/board/sessions`, {
     method: 'POST',

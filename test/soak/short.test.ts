@@ -1,13 +1,13 @@
-/** A short soak run: the heap of a relay stays flat. */
+/** Tests in a short soak run that the heap of a relay stays flat. */
 import { expect, test } from 'vitest';
 import { judgeSlope } from '../../faults/soak/slope.ts';
 import { soakRounds } from '../../faults/soak/soak.ts';
 
-/** The start of a relay process, with time for a busy machine. */
+/** The timeout of a test in milliseconds. It covers the start of a relay process on a busy machine. */
 const LONG = 120_000;
 const ROUNDS = 7;
 const CALLS = 1_200;
-/** Rounds until the code is compiled and the caches are full. */
+/** The number of rounds after which the code is compiled and the caches are full. */
 const WARM_UP = 4;
 
 test(

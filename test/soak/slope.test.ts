@@ -1,4 +1,4 @@
-/** The verdict of a soak run about the growth of the heap. */
+/** Tests the verdict of a soak run about the growth of the heap. */
 import { describe, expect, test } from 'vitest';
 import { judgeSlope, type Sample } from '../../faults/soak/slope.ts';
 

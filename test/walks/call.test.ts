@@ -1,11 +1,12 @@
-/** How many files of the sources a call passes through. */
+/** Tests how many files of the sources a call passes through. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { walkCall } from './kit/call-walk.ts';
 
 /**
- * The most files that a call may pass on its way to the client and back. ARCHITECTURE.md (walk 1) names each of them.
+ * The limit of files that a call may pass on its way to the client, and the one on its way back. ARCHITECTURE.md (walk
+ * 1) names each of them.
  */
 const INBOUND = 22;
 const OUTBOUND = 16;

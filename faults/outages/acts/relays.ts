@@ -78,8 +78,8 @@ async function isReady({ url }: Relay): Promise<boolean> {
 }
 
 /**
- * Starts the relay again, repeatedly. The lease of the previous boot may still be valid, and a second process of a node
- * is refused until the lease ends.
+ * Tries repeatedly to start the relay again. The lease of the previous boot may still be valid, and a second process of
+ * a node is refused until the lease ends.
  */
 async function restart(relay: Relay): Promise<void> {
   for (let turn = 1; ; turn++) {

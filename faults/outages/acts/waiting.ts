@@ -10,7 +10,7 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((done) => setTimeout(done, Math.max(0, ms)));
 }
 
-/** Whether the condition became true in time. A check that throws is repeated. */
+/** Resolves with whether the condition became true in time. A check that throws is repeated. */
 export async function until(holds: () => Promise<boolean>, withinMs: number, everyMs = 250): Promise<boolean> {
   const end = performance.now() + withinMs;
   while (performance.now() < end) {

@@ -10,12 +10,12 @@ import { setsOf, type Sets } from './sets.ts';
 export type Violation = Finding & { readonly invariant: string };
 
 export type Report = {
-  /** Whether no invariant was violated, and each had evidence. */
+  /** Whether every invariant had evidence and none was violated. */
   readonly green: boolean;
   readonly violations: readonly Violation[];
   /** The invariants for which the logs hold no evidence. */
   readonly unproven: readonly string[];
-  /** The sizes of the sets as Jepsen defines them. */
+  /** The number of commands in each set. The sets are those of Jepsen's checkers. */
   readonly counts: Readonly<Record<keyof Sets, number>>;
   /** The number of final records by outcome. `live` counts those without an end. */
   readonly outcomes: Readonly<Record<string, number>>;

@@ -30,11 +30,11 @@ export type Evidence = {
   final(one: Case): RecordRead | null;
   /** Returns the admission time of the record; -Infinity if it is unknown. */
   admittedAt(one: Case): number;
-  /** Whether a fault was active between these times, or was healed less than `graceMs` before them. */
+  /** Returns whether a fault was active between these times, or was healed less than `graceMs` before them. */
   disturbed(fromNs: number, toNs: number): boolean;
   /**
-   * Returns the begin of the calm time before `ns`: since then no fault was active, and none was healed less than
-   * RECOVERY_MS earlier. -Infinity: calm since the start.
+   * Returns the start of the calm time before `ns`. In a calm time no fault is active, and none was healed less than
+   * RECOVERY_MS before. -Infinity if the run was calm from its start.
    */
   calmSince(ns: number): number;
   /** The start of the last reading; Infinity if there was none. */
@@ -148,7 +148,7 @@ export function verdictsOf(one: Case): readonly Of<'answer'>[] {
   return answersOf(one).filter(({ outcome }) => outcome !== 'pending');
 }
 
-/** Whether every invocation was refused for certain and nothing reported an admission. */
+/** Returns whether every invocation was refused for certain and nothing reported an admission. */
 export function wasRefused(one: Case): boolean {
   const invokes = one.waits.filter(({ attempt }) => attempt.how === 'invoke');
   return (

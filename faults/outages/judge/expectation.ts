@@ -1,7 +1,7 @@
-/** The type of what a run is judged by. */
+/** Defines what a run is judged by besides the invariants: whether data may be lost, and the promises of the plan. */
 import type { PromiseName } from './promises.ts';
 
-/** What a run is judged by. It depends on the run's plan. */
+/** What a run is judged by, which depends on its plan. */
 export type Expectation = {
   /** Whether the faults made the store lose data, so that admitted commands may be missing. */
   readonly loss: boolean;

@@ -58,8 +58,8 @@ function answeredEarly({ cases, of }: Evidence): readonly Case[] {
 }
 
 /**
- * Whether a wait continued after its command had run, or after another wait had received the end, and no fault explains
- * that.
+ * Returns whether a wait continued after its command had run, or after another wait had received the end, and no fault
+ * explains that.
  */
 function wasLeft({ calmSince }: Evidence, one: Case, { attempt, ends }: Wait): boolean {
   const end = ends[0];

@@ -84,14 +84,17 @@ function isStranded(one: Case, { final }: Evidence): boolean {
 }
 
 /**
- * Whether the command expired although no fault had an effect any more. Everything should have been repaired by then.
+ * Returns whether the command expired although no fault had an effect any more. The relays should have repaired
+ * everything by then.
  */
 function hadTime(evidence: Evidence, one: Case): boolean {
   const verdict = verdictsOf(one)[0];
   return verdict?.outcome === 'expired' && verdict.at - evidence.calmSince(verdict.at) > MEND_MARGIN_MS * MS;
 }
 
-/** Whether the link of the command's client was up from before the first attempt until the end of the last wait. */
+/**
+ * Returns whether the link of the command's client was up from before the first attempt until the end of the last wait.
+ */
 function wasUp({ of }: Evidence, { key, waits }: Case): boolean {
   const links = of('link').filter(({ user, client }) => user === key.user && client === key.client);
   const from = (waits[0]?.attempt.at ?? 0) - 1000 * MS;
@@ -109,7 +112,8 @@ function judgeSets(evidence: Evidence, { loss }: Expectation): Judged {
 }
 
 /**
- * Whether the record counts one end for a client that ran the command once, however often the client's report arrived.
+ * Returns whether the record counts one end for a client that ran the command once, however often the client's report
+ * arrived.
  */
 function countsItsOwn({ runs }: Case, record: RecordRead | null): boolean {
   return (

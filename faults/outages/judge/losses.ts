@@ -9,7 +9,7 @@ const ANSWER_DELAY_MS = 5_000;
 
 /**
  * Judges by the relays' own reports whether they noticed each loss. A relay notices a loss when the store does not know
- * a number that it had confirmed. So each report is a loss of confirmed data.
+ * a number that the store had confirmed. So each report shows a loss of confirmed data.
  */
 export function judgeNoticed({ of, faults }: Evidence): Judged {
   const losses = faults(...LOSSES);

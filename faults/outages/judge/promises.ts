@@ -159,7 +159,7 @@ function judgePayloads({ of, faults }: Evidence): Judged {
 }
 
 /**
- * Judges that no relay reaps another one after Redis was unavailable for all of them alike, only because it continued
+ * Judges that, after Redis was unavailable for all relays alike, no relay reaps another one only because it recovered
  * first.
  */
 function judgeAmnesty({ of, faults }: Evidence): Judged {

@@ -4,29 +4,31 @@ import { find, type Judged } from './finding.ts';
 
 /** How long the client of a killed relay takes to notice that its link is gone, in milliseconds. */
 const LINK_LOSS_MS = 2_000;
-/** How long after the kill of a relay its commands may take to go on, in milliseconds. */
+/** How long after the kill of a relay its commands may take to continue, in milliseconds. */
 const RECOVERY_MAX_MS = 15_000;
 
 type Held = {
   readonly one: Case;
   readonly text: string;
-  /** The time until the command went on, in nanoseconds. Infinity: it never did. */
+  /** The time until the command continued, in nanoseconds. Infinity: it never did. */
   readonly again: number;
   readonly known: number;
 };
 
 /**
- * The commands that were live on a killed relay, with the time until each recovered.
+ * Returns the commands that were live on a killed relay, with the times until each recovered.
  *
- * Counted are commands that were attempted before the kill and whose end no caller knew yet, if a caller waited on that
- * relay, or if the client's link fell within two seconds of the kill. Not counted are commands that no relay admitted,
- * commands that were admitted only after the kill (their request was lost and repeated), and commands requested from
- * that relay while it was down after an earlier kill. A command that is hit by two kills counts twice.
+ * A command counts if it was attempted before the kill and no caller knew its end yet. In addition, a caller must have
+ * waited on that relay, or the client's link must have fallen within two seconds of the kill. A command does not count
+ * if no relay admitted it, if it was admitted only after the kill (because its request was lost and repeated), or if it
+ * was requested from that relay while the relay was down after an earlier kill. A command that is hit by two kills
+ * counts twice.
  *
- * `again` ends with the first of these: a caller learned the end; the handler began, if it had not; the link of the
- * client that has begun it is up again, or never fell, since a client keeps its report until it is taken. A command
- * that was marked as dispatched and never reached its client also counts from that link: it may not be sent again, and
- * ends as unknown at its deadline.
+ * `again` ends with the first of these events: a caller learned the end; the handler began, if it had not begun before;
+ * the link of the client that has begun the command was up again. If that link never fell, it counts as up at the kill,
+ * because a client keeps its report until a relay takes it. A command that was marked as dispatched and never reached
+ * its client also counts from the time at which that link is up: the command may not be sent again, and ends as unknown
+ * at its deadline.
  *
  * `known` ends when a caller knows the end. It is the time that callers experience, including the retries of their
  * libraries.
@@ -59,8 +61,8 @@ function recoveriesOf(evidence: Evidence): readonly Held[] {
 }
 
 /**
- * Whether the command was admitted after the kill. Redis runs on this machine, so the times in records come from the
- * machine's clock.
+ * Returns whether the command was admitted after the kill. Redis runs on this machine, so the times in records come
+ * from the machine's clock.
  */
 function isYounger(one: Case, { final }: Evidence, { wall }: FaultTime): boolean {
   return (final(one)?.admittedAt ?? -Infinity) > wall;

@@ -60,7 +60,10 @@ export type FaultEvent =
   /** The relay showed `user` this canary. `on`: the interface on which it was shown. */
   | { readonly event: 'seen'; readonly user: string; readonly on: string; readonly canary: string }
   | { readonly event: 'reservation'; readonly scope: string; readonly reserved: number }
-  /** A record that was live when it was read. The reading began at `since`, by the clock of `at`. */
+  /**
+   * A record that was live when it was read. `since` is the time at which the reading began, by the same clock as `at`
+   * of the stamp.
+   */
   | (Key & { readonly event: 'live'; readonly since: number })
   /**
    * The live records of a scope and its reservations, counted under load. No command of the scope was admitted or ended
@@ -97,7 +100,7 @@ export type FaultEvent =
   | { readonly event: 'lost'; readonly of: string; readonly cause: string }
   /**
    * A second process of a node was started while the first was alive, or was paused for `afterMs`. `came`: whether the
-   * second one was admitted.
+   * relays admitted the second process.
    */
   | {
       readonly event: 'twin';

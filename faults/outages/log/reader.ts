@@ -23,7 +23,7 @@ const LATE = 'late_result';
 export type Reader = {
   /** Reads and logs every record of a command. */
   records(): Promise<void>;
-  /** Reads each client's history, and logs the ends and whose payloads the rows contain. */
+  /** Reads each client's history. Logs the number of ends of each command, and the canaries that the rows contain. */
   history(clients: readonly Pick<Key, 'user' | 'client'>[]): Promise<void>;
   /** Reads and logs reservations, and the use of limited resources. */
   bounds(): Promise<void>;

@@ -2,6 +2,7 @@
 import type { PromiseName } from '../judge/promises.ts';
 
 /**
+ * The kinds of faults that a run can carry out:
  * - `relay-kill`: kill -9, then a restart. `relay-pause`: SIGSTOP for a while. `relay-drain`: SIGTERM, then a restart.
  * - `relay-twin`: a second process of a node is started while the first one runs. `relay-swap`: the same while the
  * first one is paused; it then continues beside the second.

@@ -1,4 +1,4 @@
-/** The options of a client process. */
+/** The options with which a client process of a fault run is started. */
 export type ClientOrder = {
   readonly proc: string;
   readonly boot: string;

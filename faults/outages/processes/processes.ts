@@ -103,13 +103,13 @@ function handleOf(child: ChildProcess, { name, boot, complaint }: Pick<Proc, 'na
   };
 }
 
-/** The memory that a process uses, in bytes; null once it is gone. Works on Linux only. */
+/** Returns the memory that a process uses, in bytes; null once the process has ended. Works on Linux only. */
 export function memoryOf(pid: number): number | null {
   const line = read(`/proc/${pid}/status`)?.match(/^VmRSS:\s+(\d+) kB$/m);
   return line?.[1] === undefined ? null : Number(line[1]) * 1024;
 }
 
-/** The number of sockets that a process has open. Works on Linux only; elsewhere 0. */
+/** Returns the number of sockets that a process has open. Works on Linux only, and returns 0 elsewhere. */
 export function socketsOf(pid: number): number {
   const folder = `/proc/${pid}/fd`;
   try {

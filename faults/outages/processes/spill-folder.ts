@@ -49,7 +49,7 @@ export function makeSpillFolder(bytes: number): SpillFolder {
   };
 }
 
-/** Mounts the folder again, repeatedly, because mounting is refused while a file is being written. */
+/** Tries repeatedly to mount the folder again, because mounting is refused while a file is being written. */
 function remount(path: string, writable: boolean): boolean {
   for (let turn = 0; turn < REMOUNTS; turn++) {
     if (run('mount', '-o', `remount,${writable ? 'rw' : 'ro'}`, path)) return true;

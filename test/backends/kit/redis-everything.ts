@@ -4,7 +4,8 @@ import type { Reply } from '../../../src/backends/redis/types.ts';
 import type { RedisBench } from '../../contract/kit/redis-bench.ts';
 
 /**
- * Matches the keys whose values come from an act's own clock or random source. No reader of commands sees these values.
+ * Matches the names of keys that are not compared, because their values contain times or random ids of the acts that
+ * wrote them. Nothing that reads commands shows these values.
  */
 const OWN = /:(meta|node|nodes|mailbox|mark|conn\w*)(:|$)/;
 
@@ -30,13 +31,13 @@ export async function everything({ store }: RedisBench): Promise<Record<string, 
   const values = await store.read(
     names.map((name, i) => {
       const [command, ...rest] = READS[String(types[i])] ?? ['GET'];
-      // The order of the last writes depends on values that are left out.
+      // Of this key, only the members are compared. Their scores depend on keys that are left out.
       return [command, name, ...(name.includes(':streamage:') ? rest.slice(0, 2) : rest)];
     }),
   );
   const held: Record<string, unknown> = {};
   for (const [i, name] of names.entries()) {
-    // The ids of entries that wait in a stream depend on the order in which they arrived.
+    // Of a stream, only the rows are compared, because the ids of its entries depend on the order of arrival.
     const value = types[i] === 'stream' ? rowsOf(values[i]) : values[i];
     const text = JSON.stringify(value)
       .replace(/(\d{13}:)\d{12}/g, '$1')

@@ -26,7 +26,7 @@ export async function countRoundTrips(store: Store, run: () => unknown): Promise
   return store.roundTrips - before;
 }
 
-/** Returns the kind of every key of the bench's namespace, with the key's remaining time. */
+/** Returns the kind of every key of the bench's namespace, and the time that remains until Redis removes the key. */
 export async function keysOf({ store }: RedisBench): Promise<{ readonly kind: string; readonly ttl: number }[]> {
   const client = connectCommands(inject('redisUrl'));
   await client.connect();

@@ -1,4 +1,4 @@
-/** A node over a Redis backend that records what it receives, for tests of mailboxes and leases. */
+/** Opens a node over a Redis backend that records what it receives, for tests of mailboxes and leases. */
 import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { MailboxRow, NodeReport } from '../../../src/core/delivery/nodes.ts';
 import type { RedisBench } from '../../contract/kit/redis-bench.ts';

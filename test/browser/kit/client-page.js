@@ -2,7 +2,9 @@
 import { createRuntime } from '/runtime.js';
 import { createLinkCaller } from '/caller.js';
 
-/** Resolves with the state of the link, connected or not. */
+/**
+ * Connects the client `tab` with the action `title.set`. Resolves with the first state of its link after `connecting`.
+ */
 window.startClient = async (url, token) => {
   const runtime = createRuntime({ url, token, clientId: 'tab', clientType: 'browser', instanceId: 'tab-1' });
   const schema = { type: 'object', required: ['text'], properties: { text: { type: 'string', maxLength: 9 } } };
@@ -18,7 +20,7 @@ window.startClient = async (url, token) => {
   return settled;
 };
 
-/** Resolves with the outcome. */
+/** Invokes `title.set` of the client `tab` with this text, and resolves with the outcome. */
 window.setTitle = async (url, token, text) => {
   const caller = createLinkCaller({ url, token });
   const invocation = await caller.invoke({ userId: 'alice', clientId: 'tab', action: 'title.set' }, { text });

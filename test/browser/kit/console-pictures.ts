@@ -5,7 +5,10 @@ import { openConsole } from './console-page.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', '..', 'docs', 'console');
 
-/** The pictures to take, each with its page and its heading. A call is the newest one that ended `outcome_unknown`. */
+/**
+ * The pictures to take, each with the path and the heading of its page. The picture `call` shows the newest call that
+ * ended `outcome_unknown`.
+ */
 const PICTURES: readonly (readonly [name: string, path: string, heading: string])[] = [
   ['overview', '', 'Overview'],
   ['calls', 'calls', 'Calls'],

@@ -4,7 +4,7 @@ import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
 import { startTcpProxy } from '../../kit/tcp-proxy.ts';
 
-/** The number of clients and calls of the crowd: more than one page of a list. */
+/** The number of clients that `startCrowd` connects, and of calls that it makes. One page of a list shows fewer. */
 const CROWD = 50;
 
 /** A relay with a client `kiosk-1` of alice, which adds notes, fails, and waits until it is stopped. */
@@ -88,7 +88,10 @@ export async function startDoomedClient(relay: RealRelay): Promise<DoomedClient>
   };
 }
 
-/** Connects clients `till-1`, `till-2` and so on of the user `shop`, and calls each once, so that lists have several pages. */
+/**
+ * Connects clients `till-1`, `till-2` and so on of the user `shop`, and calls each once, so that lists have several
+ * pages.
+ */
 export async function startCrowd({ relay }: ConsoleRelay): Promise<AsyncDisposable> {
   const token = await relay.token('shop', 'connect', 'invoke');
   const caller = createHttpCaller({ url: relay.url, token });

@@ -1,4 +1,6 @@
-/** Tests the verbs that change something, ask before, or show a payload, against a real relay. */
+/**
+ * Tests the operator's commands that change something, ask for confirmation or show a payload, against a real relay.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
@@ -106,7 +108,7 @@ describe('status, top and doctor', () => {
   it('show figures, and exit with 1 exactly if something needs a person', async () => {
     const { code, out } = await run(['status', '-o', 'json']);
     const status = JSON.parse(out);
-    // Whether the loops of this process ran in time depends on the machine.
+    // Whether the node needs attention depends on the machine, which may be too busy to run the node's loops in time.
     expect(code).toBe(status.needs_attention.length === 0 ? 0 : 1);
     expect(status).toMatchObject({ label: 'test', calls_per_second: expect.any(Number), waits: 0 });
     expect(status.p99_ms).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 /**
- * Tests the audit of two relays over one Redis: its chain through restarts and changes by hand, and what happens
- * without it.
+ * Tests the audit log of two relays over one Redis: its hash chain through restarts and changes by hand, and what
+ * happens while it cannot be written.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
@@ -109,7 +109,7 @@ it('stops every act and every payload while it cannot be written, and nothing el
   const running = async () => (await at('b', 'calls', 'ls', '--stage', 'acknowledged', '-o', 'ids')).out;
   while ((await running()) === '') await new Promise(setImmediate);
   const rows = await redis.dumpBuffer(key);
-  // Redis refuses to append to what is no stream, and does everything else.
+  // Redis refuses to append to a key that is not a stream. It accepts all other commands.
   await redis.set(key, 'no stream');
   for (const nodeId of ['a', 'b']) {
     for (const argv of [

@@ -32,8 +32,9 @@ const LINES: readonly (readonly [words: readonly string[], proposals: readonly s
 ];
 
 /**
- * A folder with a program `callboard`, the completion script of the shell, and a context `prod`. The program prints what
- * this checkout answers to each of the lines: a start of Node for each of them would take most of the time of this test.
+ * Creates a folder with a program `callboard`, the completion script of the shell, and a context `prod`. The program
+ * prints stored answers of this checkout to each of the lines, because starting Node for each line would take most of
+ * this test's time.
  */
 async function folderOf(shell: string): Promise<string> {
   const folder = ownFolder();
@@ -47,7 +48,7 @@ async function folderOf(shell: string): Promise<string> {
   return folder;
 }
 
-/** Runs a program of a shell, which reads `$SCRIPT`. Resolves with the lines that it prints. */
+/** Runs the text of a program in a shell. The program reads `$SCRIPT`. Resolves with the lines that it prints. */
 async function inShell(shell: string, folder: string, program: string): Promise<readonly string[]> {
   const env = { PATH: `${folder}:${process.env['PATH'] ?? ''}`, HOME: folder, SCRIPT: join(folder, 'script') };
   const argv = shell === 'zsh' ? ['-f', '-c', program] : ['-c', program];
@@ -57,7 +58,10 @@ async function inShell(shell: string, folder: string, program: string): Promise<
 
 const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ');
 
-/** A program of each shell that completes a line. What belongs to an interactive shell is replaced by what prints. */
+/**
+ * For each shell, the text of a program that completes a line and prints the proposals. It replaces the functions that
+ * only an interactive shell has.
+ */
 const PROGRAMS: Readonly<Record<string, (words: readonly string[]) => string>> = {
   bash: (words) =>
     `compopt() { :; }; source "$SCRIPT"; COMP_WORDS=(callboard ${quoted(words)}); COMP_CWORD=${words.length}; ` +

@@ -18,7 +18,8 @@ beforeAll(async () => {
   desk.handle('echo', {}, (params) => params);
   desk.connect();
   await desk.ready();
-  // The path of the console's scripts is made of the address of the module, which here is that of a file.
+  // The console derives its URL from that of its scripts, which here is the path of a file. So the module that derives
+  // it is replaced.
   vi.doMock('../../../src/console/base.ts', () => ({ relayUrl: () => relay.url, segments: () => '' }));
 });
 afterAll(async () => {
@@ -41,7 +42,7 @@ it.each([
   chmodSync(shim, 0o755);
   await promisify(execFile)('/bin/sh', ['-c', line], { env: { PATH: `${folder}:/usr/bin:/bin` } });
   const words = readFileSync(join(folder, 'words'), 'utf8').split('\0').slice(0, -1);
-  // A file in place of standard input, which belongs to the process of this test.
+  // The command reads this file and not standard input, which belongs to the process of this test.
   const argv = words.map((word) => (word === '-' ? join(folder, 'input') : word));
   const run = operatorOf({ CALLBOARD_TOKEN: await relay.token("o'neil smith", 'invoke') });
   const { code, out, err } = await run([...argv, '-o', 'json']);

@@ -1,6 +1,6 @@
 /**
- * Tests contexts, and where the token goes: never into output or to another relay. What processes and logs show:
- * no-token.test.ts.
+ * Tests the contexts of the command line (saved relays with their tokens), and that a token goes neither into output
+ * nor to another relay. no-token.test.ts tests what processes and logs show.
  */
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';

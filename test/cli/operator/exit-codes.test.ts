@@ -1,6 +1,6 @@
 /**
- * Tests the exit codes of calls whose relay or client fails in the middle: each over a real relay with a fault that a
- * test causes.
+ * Tests the exit codes of calls whose relay or client fails in the middle. Each call goes to a real relay with a fault
+ * that the test causes.
  */
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMemoryBackend } from '../../../src/backends/memory/backend.ts';
@@ -41,8 +41,8 @@ it('is 8 when the client is killed after the dispatch, and the awaiting line say
 type Store = { admitting: boolean; answering: boolean };
 
 /**
- * A real relay whose store loses the answer of an admission, as a store does whose connection breaks: with `admitting`, the
- * command was admitted. Without `answering`, its records cannot be read either.
+ * Starts a real relay whose store loses the answer to an admission, as when its connection breaks. With `admitting`,
+ * the command was admitted. Without `answering`, its records cannot be read either.
  */
 async function relayWithLoss(
   store: Store,

@@ -1,6 +1,6 @@
 /**
- * The whole output of each verb in each form, compared with the files in `golden/`. `npm run golden` writes them again;
- * read the difference before you commit it.
+ * Compares the whole output of each operator's command in each form with the files in `golden/`. `npm run golden`
+ * writes these files again; read the difference before you commit it.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -61,7 +61,7 @@ function shown(line: string, { code, out, err }: Ended, url: string): string {
       .replaceAll(config, '/home/operator/.config')
       .replaceAll(VERSION, '1.2.3')
       .replaceAll(REPEATED, 't0001')
-      // They count the calls that are made until an event arrives.
+      // These counters count the calls that are made until an event arrives, which differ from run to run.
       .replaceAll(/(counters"?:? *)\[.*?\]/g, '$1[]')
       .replaceAll(UUID, '00000000-0000-0000-0000-000000000000')
   );

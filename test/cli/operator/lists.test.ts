@@ -1,4 +1,7 @@
-/** Tests the verbs that read, against a real relay with one client that has called, waited and reported. */
+/**
+ * Tests the operator's commands that only read, against a real relay with one client that has called, waited and
+ * reported.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VERBS } from '../../../src/cli/operator/verbs/table.ts';
 import { NOUNS } from '../../../src/cli/operator/nouns.ts';
@@ -52,7 +55,7 @@ describe('every list', () => {
   ])('%s %s %s answers in each form, with the names and values of REST', async (...argv) => {
     const page = await json(...argv);
     expect(page).toMatchObject({ items: expect.any(Array), completeness: { complete: true } });
-    // Words of REST are in lower case; ids and texts of this test too.
+    // Enum values are in lower case, as in REST. The ids and texts of this test are in lower case too.
     expect(JSON.stringify(page)).not.toMatch(/"(?:status|stage|outcome|kind|client_type|source)":"[A-Z]/);
     for (const form of ['table', 'jsonl', 'ids']) {
       const { code, out, err } = await run([...argv, '-o', form]);

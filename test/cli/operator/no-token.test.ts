@@ -24,7 +24,7 @@ const children: ChildProcess[] = [];
 let relayLog = '';
 let url = '';
 
-/** Runs `callboard` as a process of its own. `seen`: all that it has printed so far. */
+/** Starts `callboard` as a separate process. `seen` holds everything that it has printed so far. */
 function start(argv: readonly string[], env: Readonly<Record<string, string>>) {
   const own = { PATH: process.env['PATH'] ?? '', XDG_CONFIG_HOME: folder };
   const child = spawn(process.execPath, ['src/bin.ts', ...argv], { cwd: ROOT, env: { ...own, ...env }, stdio: 'pipe' });
@@ -54,7 +54,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The arguments of every process of this machine. */
+/** Returns the arguments of every process of this machine. */
 function allArguments(): string {
   const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return processes

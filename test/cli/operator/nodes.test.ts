@@ -1,6 +1,6 @@
 /**
- * The verbs that read data of the whole deployment, from each of its relays: one in direct mode, two over Redis. `near` is a
- * client of the relay that most commands ask, `far` a client of the other one.
+ * Tests the operator's commands that read data of the whole deployment, run against each of its relays: one in direct
+ * mode, two over Redis. The client `near` is connected to the relay that most commands ask, and `far` to the other one.
  */
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
@@ -12,9 +12,9 @@ const CLIENTS = ['near', 'far'] as const;
 
 let relay: RealRelay;
 const clients: Runtime[] = [];
-/** Asks the relay to which `near` is connected. */
+/** Runs a command against the relay to which `near` is connected. */
 const run: RunOperator = (...given) => operatorOf({ CALLBOARD_URL: relay.url, CALLBOARD_TOKEN: relay.admin })(...given);
-/** Asks the relay to which `far` is connected. */
+/** Runs a command against the relay to which `far` is connected. */
 const atFar: RunOperator = (argv, settings) =>
   run(argv, { ...settings, env: { CALLBOARD_URL: relay.linkUrl, ...settings?.env } });
 const json = async (line: string, ask = run) =>
@@ -66,7 +66,8 @@ describe('every relay answers for the deployment', () => {
     }
   });
 
-  // What is read at a time of its own, such as the age of a wait, is left out by these members.
+  // Both relays must show these members alike. Values that depend on the time of reading, such as the age of a wait,
+  // are not among them.
   it.each([
     ['clients ls', ['client_id', 'node_id', 'status', 'client_type']],
     ['clients ls --action hang', ['client_id', 'node_id']],
@@ -132,7 +133,7 @@ describe('every relay answers for the deployment', () => {
 });
 
 describe('a verb that follows events', () => {
-  /** Does this until the verb has ended, since a subscription begins some time after its request. */
+  /** Repeats `act` until the command has ended, because a subscription begins some time after its request. */
   async function whileRunning(running: Promise<Ended>, act: () => Promise<unknown>): Promise<Ended> {
     let over = false;
     void running.finally(() => (over = true));

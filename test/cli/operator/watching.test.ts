@@ -1,4 +1,4 @@
-/** Tests the verbs that print events as they come, against a real relay, also when the stream breaks. */
+/** Tests the operator's commands that print events as they come, against a real relay, also when the stream breaks. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';

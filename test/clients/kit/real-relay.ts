@@ -9,7 +9,7 @@ const secret = 'a secret of the tests, long enough for HS256';
 export type RealRelay = AsyncDisposable & {
   readonly callboard: Callboard;
   readonly url: string;
-  /** The address for clients. In a topology with two relays it is another one than the address for callers. */
+  /** The address for clients. With two relays, it is the address of the relay that callers do not use. */
   readonly linkUrl: string;
   readonly link: string;
   /** The token of an administrator. */
@@ -18,7 +18,7 @@ export type RealRelay = AsyncDisposable & {
   token(user: string, ...scopes: string[]): Promise<string>;
 };
 
-/** Starts a relay in this process, or as many as the run's topology has, on free ports and with the real clock. */
+/** Starts one relay in this process, or two if the run's topology has two, on free ports and with the real clock. */
 export async function startRealRelay(settings: Partial<Settings> = {}): Promise<RealRelay> {
   const { callboard, url, linkUrl } = await openRelays({
     config: { ...settings, auth: { secret, adminTokens: [admin] } },

@@ -16,7 +16,7 @@ export type RuntimeBench = AsyncDisposable & {
   readonly clock: FakeClock;
   readonly errors: unknown[];
   readonly dropped: string[];
-  /** Connects and returns the link that sent its hello. */
+  /** Connects the runtime, and resolves with the link over which it sent its hello. */
   up(): Promise<FakeLink>;
   /** Resolves with the current status if it has this state, otherwise with the next status that has it. */
   until<S extends LinkStatus['state']>(state: S): Promise<Extract<LinkStatus, { state: S }>>;
@@ -24,7 +24,10 @@ export type RuntimeBench = AsyncDisposable & {
   again(link: FakeLink): Promise<FakeLink>;
 };
 
-/** Starts a fake relay, and a runtime with a FakeClock and without jitter: delays are as long as possible. */
+/**
+ * Starts a fake relay, and a runtime with a FakeClock. The runtime's delays have no jitter: each is as long as
+ * possible.
+ */
 export async function startRuntimeBench({ admit, ...options }: Given = {}): Promise<RuntimeBench> {
   const relay = await startFakeRelay(admit);
   const clock = new FakeClock();

@@ -1,4 +1,7 @@
-/** The type of what a contract test works with: a backend under test and its clock. Helpers for such tests. */
+/**
+ * Defines the bench with which contract tests work (a backend and its clock), and helpers that open nodes and dispatch
+ * commands.
+ */
 import type { Backend } from '../../../src/core/backend.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';
 import type { AdmitRequest, Binding, End } from '../../../src/core/delivery/commands.ts';

@@ -21,7 +21,7 @@ const programs = loadPrograms();
 export type RedisBench = Bench & {
   readonly store: Store;
   readonly clock: FakeClock;
-  /** The timers of the backend itself. They do not fire when the store's time is moved. */
+  /** The clock of the backend's own timers. Moving the store's time does not move it, so these timers do not fire. */
   readonly system: FakeClock;
   readonly parts: RedisParts;
   readonly connect: () => Client;
@@ -32,11 +32,11 @@ export type RedisBenchOptions = Partial<
   Pick<RedisParts, 'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs' | 'held'>
 > & {
   readonly partitions?: number;
-  /** The timers of the backend, if they should be real: for tests that break a connection. */
+  /** A clock with real timers, in place of `system`. Tests that break a connection need it. */
   readonly timers?: Clock;
-  /** Returns an unconnected client of another Redis than that of the run. */
+  /** Returns a client, not yet connected, of a Redis other than the one that all tests of the run share. */
   readonly connect?: () => Client;
-  /** The bench beside which the backend is opened, as another process of the same deployment. */
+  /** Another bench whose namespace and clock the new one uses, as a second process of the same deployment does. */
   readonly beside?: RedisBench;
 };
 

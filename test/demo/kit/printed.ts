@@ -86,7 +86,7 @@ const CASE = z.object({
 export type Operator = ReturnType<typeof createOperator>;
 export type CaseFile = NonNullable<z.infer<typeof CASE>['data']['command']>;
 
-/** Returns an operator, who sends requests to the demo's relay with the printed token. */
+/** Returns functions that send an operator's requests to the demo's relay, with the printed token. */
 export function createOperator({ url, adminToken }: Printed) {
   const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' };
   const get = async (path: string): Promise<unknown> => {
@@ -96,7 +96,7 @@ export function createOperator({ url, adminToken }: Printed) {
   };
   return {
     connections: async () => CONNECTIONS.parse(await get('/connections')).items,
-    /** Returns the ids of the commands of which the stream retains a message of this kind. */
+    /** Returns the ids of commands. For each of them, the client's stream retains a message of this kind. */
     async commandsWith(kind: string, userId: string, clientId: string): Promise<readonly string[]> {
       const stream = encodeURIComponent(`${userId}/clients/${clientId}`);
       const { items } = MESSAGES.parse(await get(`/history/messages?stream=${stream}&kinds=${kind}`));

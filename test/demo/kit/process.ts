@@ -82,7 +82,7 @@ export function commandOf(pid: number): string {
   return read(pid, 'cmdline')?.replaceAll('\0', ' ') ?? '';
 }
 
-/** Whether the process runs. A zombie counts as ended. */
+/** Returns whether the process runs. A zombie counts as ended. */
 export function isAlive(pid: number): boolean {
   const stat = read(pid, 'stat');
   return stat !== null && !/\) [ZX] /.test(stat);

@@ -125,7 +125,8 @@ export async function startProxy(name: ProxyName, { folder, relayPorts, basePath
 const TRIES = 400;
 
 /**
- * Whether a path answers 200 through the proxy. If not, it waits a moment, because proxies do not say when they listen.
+ * Resolves with whether a path answers 200 through the proxy. If it does not, a moment passes first, because proxies do
+ * not report when they listen.
  */
 function answers(at: { readonly port: number; readonly path: string; readonly ca: string }): Promise<boolean> {
   return new Promise((done) => {

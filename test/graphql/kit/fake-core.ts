@@ -313,10 +313,10 @@ function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>)
   };
 }
 
-/** The operator's view of delivery is not faked, because it is tested over a real core. */
+/** Rejects a call. Sites and the operator's view of delivery have no fake, because they are tested over a real core. */
 const unprepared = async (): Promise<never> => fail('internal', 'not prepared');
 
-/** Returns a sites API that is not faked, because sites are tested over a real core. */
+/** Returns a sites API without a fake, because sites are tested over a real core. */
 function noSites(): Core['sites'] {
   return {
     register: unprepared,

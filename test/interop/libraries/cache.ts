@@ -1,6 +1,6 @@
 /** The interface that the tests need of a client library with a cache, so that each test runs with every library. */
 
-/** What the tests need of a client that keeps a graph in a cache. */
+/** The variables of a GraphQL operation, by name. */
 export type Variables = Readonly<Record<string, unknown>>;
 export type Answer = Readonly<Record<string, any>>;
 

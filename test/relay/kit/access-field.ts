@@ -30,7 +30,7 @@ export type FieldAccess = {
   readonly absent?: Verdict;
   /** The answer for the holder of a grant, if it differs from the owner's. */
   readonly viewer?: Verdict;
-  /** Whether an absent row of the requester's own user gets the same answer as a row of another user. */
+  /** Whether the requester gets the same answer for an absent row of their own as for a row of another user. */
   readonly alikeAtHome?: true;
   /** Whether the call would remove what later rows need. If so, only requesters without permission send it. */
   readonly harmful?: true;

@@ -21,7 +21,7 @@ export type Ids = {
   readonly window: string;
   readonly task: string;
   readonly site: string;
-  /** The ids that the relay generates. `named` replaces these two by the real ones. */
+  /** The ids that the relay generates: here invented ones, which `named` replaces by the real ones. */
   readonly session: string;
   readonly grant: string;
 };

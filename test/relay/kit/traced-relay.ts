@@ -1,13 +1,13 @@
-/** A relay that records its spans in memory. */
+/** Starts a relay that records its spans in memory. */
 import { recordSpans, type Spans } from '../../kit/spans.ts';
 import { startTestRelay, type TestRelay } from './test-relay.ts';
 
 export const INVOKE = '/connections/alice/tab/actions/open';
-/** The trace and the span of a caller. */
+/** The ids of the trace and of the span with which a caller calls. */
 export const TRACE = '0af7651916cd43dd8448eb211c80319c';
 export const SPAN = 'b7ad6b7169203331';
 
-/** Every trace is recorded. */
+/** Starts a relay that records the spans of every trace. */
 export async function tracedRelay(): Promise<{ readonly spans: Spans; readonly relay: TestRelay }> {
   const spans = recordSpans();
   return { spans, relay: await startTestRelay({}, { tracing: spans.api }) };

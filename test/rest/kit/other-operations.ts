@@ -1,4 +1,4 @@
-/** Lists the operations of the OpenAPI document that have no REST document. */
+/** Lists the operations of the OpenAPI document that no REST document (src/rest/operations) serves. */
 import { BUILTIN_DESCRIPTIONS } from '../../../src/http/builtin-descriptions.ts';
 import { SITE_EVENTS_DESCRIPTION } from '../../../src/http/site-events-description.ts';
 

@@ -2,8 +2,8 @@
 import { createHook, executionAsyncId } from 'node:async_hooks';
 
 /**
- * A moment at which something was scheduled or a promise was resolved: when, by which async resource, and from which
- * files.
+ * A moment at which code scheduled a callback or resolved a promise: when that was, the id of the async resource in
+ * which the code ran, and the files of the code.
  */
 type Moment = { readonly at: number; readonly by: number; readonly files: readonly string[] };
 type Resource = Moment & { readonly type: string; readonly trigger: number };

@@ -40,7 +40,7 @@ export async function startGoldenRelay(): Promise<GoldenRelay> {
   await ended('c2', () => desk.send({ type: 'error', command_id: 'c2', ...fault }));
   void relay.post('/connections/alice/desk/actions/lamp.set', { command_id: 'c3' });
   await desk.next('command');
-  // The node reports every two seconds, so its report is now there.
+  // The node writes its report every two seconds, so the report exists after this step.
   await relay.clock.advance(2000);
   return { relay, desk, [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose]() };
 }

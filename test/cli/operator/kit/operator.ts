@@ -14,8 +14,8 @@ export type OperatorSettings = Pick<Io, 'clock' | 'ask' | 'screen'> & {
 export type RunOperator = (argv: readonly string[], settings?: OperatorSettings) => Promise<Ended>;
 
 /**
- * Returns a function that runs commands in this environment, unless a run changes it. It never reads the contexts of
- * the machine.
+ * Returns a function that runs a command with this environment, in which each run may replace variables. The contexts
+ * that are saved on this machine are not read.
  */
 export function operatorOf(base: Readonly<Record<string, string>>): RunOperator {
   return async (argv, { env, stop = () => {}, onPrint, ...io } = {}) => {
@@ -35,7 +35,7 @@ export function operatorOf(base: Readonly<Record<string, string>>): RunOperator 
   };
 }
 
-/** Returns an interruption of a command: pass `stop` to the command, then call `interrupt`. */
+/** Returns a simulated interruption of a command. Pass `stop` to the run of the command, then call `interrupt`. */
 export function interruption(): { readonly stop: (stop: () => void) => void; readonly interrupt: () => void } {
   const stops: (() => void)[] = [];
   return { stop: (stop) => void stops.push(stop), interrupt: () => stops.forEach((stop) => stop()) };
