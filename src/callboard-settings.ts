@@ -1,4 +1,4 @@
-/** The options of an embedded relay, checked and completed with defaults. */
+/** Checks the options of an embedded relay, and completes them with defaults. */
 import type { AuditConfig } from './config-audit.ts';
 import type { AuthConfig, Config } from './config.ts';
 import { MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
@@ -57,7 +57,7 @@ export function sharesOf(settings: Settings): Shares {
   return createShares(shareBounds({ ...shares, history_bytes: history }, defaults));
 }
 
-/** The limits of history in direct mode. `bytes` is set only if the share has a total. */
+/** Returns the limits of history in direct mode. `bytes` is set only if the share `history_bytes` has a total. */
 export function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { bounds }: Shares) {
   const { total } = bounds.history_bytes;
   return {
@@ -67,12 +67,12 @@ export function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { 
   };
 }
 
-/** What the relay reports about itself: its label and its limits. */
+/** Returns what the relay reports about itself: its label and its limits. */
 export function serverSettings({ label = null, maxBodyBytes = MAX_BODY_BYTES }: Settings): ServerSettings {
   return { version: VERSION, label, maxBodyBytes };
 }
 
-/** Where the built console is, and its label; null if it is switched off. */
+/** Returns the folder of the built console and its label; null if the console is switched off. */
 export function consoleOf({ operatorConsole = true, label = null }: Settings): { folder: URL; label: string } | null {
   return operatorConsole ? { folder: new URL('../dist/console/', import.meta.url), label: label ?? '' } : null;
 }

@@ -1,4 +1,4 @@
-/** The settings of the audit. */
+/** Reads the settings of the audit from the configuration. */
 import type { InputError } from './core/errors.ts';
 import type { SettingName, SettingValues } from './settings.ts';
 

@@ -1,4 +1,4 @@
-/** The settings of credentials: which tokens a relay accepts. */
+/** Reads the settings that decide which tokens a relay accepts, and lists the values that must never be logged. */
 import { randomBytes } from 'node:crypto';
 import { readTarget, secretsOf } from './backends/redis/target.ts';
 import { parseAdminToken } from './core/auth/admin-token.ts';
@@ -20,11 +20,11 @@ export type AuthConfig = {
   readonly userClaim?: string | null;
   /** For tokens of `jwksUrl`: the claim with the scopes; default the first of `scope`, `scp` and `permissions`. */
   readonly scopeClaim?: string | null;
-  /** For tokens of `jwksUrl`: the text with which the names of scopes begin there; default none. */
+  /** For tokens of `jwksUrl`: the prefix of the names of scopes in the token; default none. */
   readonly scopePrefix?: string;
 };
 
-/** The credentials of these settings. `generated`: none are configured, so they are generated for this run. */
+/** Reads the credentials from settings. `generated`: none are configured, so they are generated for this run. */
 export function authOf(settings: SettingValues, generated: boolean): AuthConfig {
   return {
     adminTokens: generated ? [randomBytes(24).toString('base64url')] : settings.ADMIN_TOKEN,

@@ -1,4 +1,4 @@
-/** Sentences for the log about settings without effect, and variables that are not settings. */
+/** Builds the warnings in the log about settings without effect, and about variables that are not settings. */
 import type { Environment, Given } from './config-given.ts';
 import { DIRECT_ONLY, JWKS_ONLY, PREFIX, SHARED_ONLY, isSettingName, type SettingName } from './settings.ts';
 import { settingOfFile } from './settings-files.ts';

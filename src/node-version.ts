@@ -1,4 +1,4 @@
-/** Whether this version of Node can run callboard. Older versions of Node load it too. */
+/** Checks whether this version of Node can run callboard. Older versions of Node must be able to load this file. */
 
 /**
  * The oldest supported major version of Node. `scripts/require-node.cjs` and `engines` in package.json must have the

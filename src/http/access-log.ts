@@ -9,7 +9,7 @@ import type { RequestInfo } from './request-info.ts';
 
 /** Paths that health checks and scrapers poll; their requests are logged at the level debug. */
 const PROBES: ReadonlySet<string | null> = new Set(['/healthz', '/readyz', '/metrics']);
-/** The characters of a path that a line shows. */
+/** The greatest number of characters of a path that a line of the log shows. */
 const PATH_MAX = 512;
 
 export type AccessLogParts = { readonly log: Log; readonly metrics: Pick<Metrics, 'observe'> };

@@ -5,7 +5,7 @@ import { fail } from '../core/errors.ts';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
 import { createTtlCache } from './ttl-cache.ts';
 
-/** At most this many addresses are remembered; beyond, the oldest is forgotten. */
+/** The greatest number of addresses that are remembered. Beyond it, the oldest is forgotten. */
 const ADDRESSES = 10_000;
 
 /** Limits GraphQL requests without a token, by address. */

@@ -6,9 +6,9 @@ import { createTtlCache } from './ttl-cache.ts';
  * Failed tokens per minute, of one address and of all together, above which failures are answered with `rate_limited`.
  */
 export const FAILURES_A_MINUTE = 20;
-/** Failed tokens in a minute over all addresses; beyond, each further failure is answered with `rate_limited`. */
+/** The limit of failed tokens per minute over all addresses. Beyond it, a failure is answered with `rate_limited`. */
 export const FAILURES_IN_ALL_A_MINUTE = 1_000;
-/** At most this many addresses are remembered; beyond, the oldest is forgotten. */
+/** The greatest number of addresses that are remembered. Beyond it, the oldest is forgotten. */
 const ADDRESSES = 10_000;
 const WINDOW_MS = 60_000;
 

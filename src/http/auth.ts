@@ -64,7 +64,7 @@ const ASYMMETRIC = [
   'EdDSA',
   'Ed25519',
 ];
-/** Longer tokens are refused without being decoded. */
+/** The greatest length of a token. Longer tokens are refused without being decoded. */
 const TOKEN_MAX_CHARS = 8192;
 /** How long a verified token is cached, in milliseconds; never beyond its own expiry. */
 const VERIFIED_CACHE_MS = 60_000;

@@ -16,7 +16,7 @@ export type ClaimRules = {
 
 export const DEFAULT_CLAIMS: ClaimRules = { user: 'sub', scopes: ['scope', 'scp', 'permissions'], prefix: '' };
 
-/** Clocks of issuers may be this many seconds behind or ahead. */
+/** The number of seconds by which the clock of an issuer may be behind or ahead. */
 export const TOLERANCE_SECONDS = 30;
 
 const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host']);

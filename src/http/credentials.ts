@@ -1,4 +1,4 @@
-/** Everything with which a relay checks credentials. All of it is replaced together. */
+/** Holds the parts with which a relay checks credentials. All of them are replaced together. */
 import type { TicketStore } from '../core/auth/ticket-store.ts';
 import type { Clock } from '../core/clock.ts';
 import { createAuthenticator, type AuthOptions, type ReplaceableAuthenticator } from './auth.ts';

@@ -13,15 +13,15 @@ export type KeySet = {
   ready(): Promise<void>;
 };
 
-/** Keys that are older than this are fetched again. Milliseconds. */
+/** The age in milliseconds at which keys are fetched again. */
 const FRESH_MS = 600_000;
-/** The age up to which keys are used while they cannot be fetched again. Milliseconds. */
+/** The age in milliseconds up to which keys are used while they cannot be fetched again. */
 const USABLE_MS = 3600_000;
 /** A token with an unknown key causes a fetch, unless the last fetch was less than this long ago. Milliseconds. */
 const UNKNOWN_KEY_MS = 5_000;
 /** How long a failed fetch is not repeated, in milliseconds. */
 const RETRY_MS = 1_000;
-/** How long the identity provider may take to send its keys. */
+/** How long the identity provider may take to send its keys, in milliseconds. */
 const FETCH_MS = 5_000;
 
 type Keys = { readonly find: JWTVerifyGetKey; readonly fetchedAt: number };

@@ -1,4 +1,4 @@
-/** The welcome page at `/`. It must not need scripts, or load anything from another origin. */
+/** Builds the welcome page at `/`. The page must not need scripts, or load anything from another origin. */
 import { createHash } from 'node:crypto';
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;color-scheme:light dark}

@@ -1,4 +1,4 @@
-/** Whether a node takes new links and commands: what `/readyz` answers and the metric `ready` shows. */
+/** Checks whether a node takes new links and commands. `/readyz` and the metric `ready` report the result. */
 import type { Core } from '../core/core.ts';
 
 /** Rejects with the CallboardError of the first part that is not ready. */

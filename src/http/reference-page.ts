@@ -1,4 +1,4 @@
-/** The reference of the REST routes as a page, made from the OpenAPI document. It has no script and loads nothing. */
+/** Builds the reference page of the REST routes from the OpenAPI document. The page has no script and loads nothing. */
 import { createHash } from 'node:crypto';
 import type { OpenApiDocument } from '../rest/openapi/document.ts';
 

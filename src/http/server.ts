@@ -10,7 +10,7 @@ const REQUEST_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
 const KEEP_ALIVE_BUFFER_MS = 1_000;
 const CHECK_MS = 5_000;
-/** The most headers of a request; Node.js ignores the rest. */
+/** The greatest number of headers of a request. Node.js ignores the rest. */
 const HEADERS_MAX = 100;
 /** How long responses in progress may take after the server starts to close, in milliseconds. */
 const CLOSE_MS = 1_000;

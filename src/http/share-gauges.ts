@@ -1,4 +1,4 @@
-/** Registers the metrics of this process' shares. */
+/** Registers the metrics of shares, the limits that the users of this process share: use, total and users over. */
 import { SHARE_NAMES, type ShareName } from '../core/shares/bounds.ts';
 import type { Shares } from '../core/shares/shares.ts';
 import type { Meter } from '../platform/metrics.ts';

@@ -8,7 +8,7 @@ import { BORROWED_PART } from '../core/shares/bounds.ts';
 import { holderOf } from '../core/shares/holders.ts';
 import { SHARE_MESSAGE, type Holdings, type Shares } from '../core/shares/shares.ts';
 
-/** How often the unread bytes of all sockets are counted. */
+/** The time between two counts of the unread bytes of all sockets, in milliseconds. */
 const SAMPLE_MS = 1_000;
 /** Responses smaller than this are counted by the samples only. */
 const LARGE_BYTES = 64 * 1024;

@@ -1,7 +1,7 @@
 /** Implements core's Clock with Node's timers. */
 import type { Cancel, Clock } from '../core/clock.ts';
 
-/** The longest delay of a Node timer, in milliseconds; a longer one would fire at once. */
+/** The longest delay that a Node timer accepts, in milliseconds. A timer with a longer delay fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** The wall clock of the process (epoch milliseconds), with timers that do not keep the process alive. */

@@ -3,7 +3,7 @@ import { BUCKETS, bucketOf } from '../core/metrics/buckets.ts';
 
 /** Label values come from closed sets. As a safeguard, values beyond this number are counted as `other`. */
 const LABELS_MAX = 64;
-/** Counters for which the arrays have room at first. */
+/** The number of counters for which the arrays have room at first. */
 const FIRST_SIZE = 256;
 
 /** The place of one counter or histogram with one value of its label: `size` numbers of the array, from `base` on. */

@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs';
 
 const STDERR = 2;
-/** The most characters that wait while the reader of standard error is slow. Further lines are dropped. */
+/** The highest number of characters that wait while the reader of standard error is slow. Further lines are dropped. */
 const WAITING_CHARS = 1024 * 1024;
 /** How soon a write to a full pipe is tried again, in milliseconds. */
 const RETRY_MS = 20;

@@ -1,4 +1,4 @@
-/** What a reading says of one counter, sampled gauge or histogram with one value of its label. */
+/** Builds the points that a reading shows for one counter, sampled gauge or histogram with one value of its label. */
 import type { ReadingRow } from '../core/metrics/reading.ts';
 import type { Cell } from './counts.ts';
 
@@ -13,12 +13,12 @@ export type Kept = {
   readonly count: number;
 };
 
-/** A histogram counts by bucket. */
+/** Collects the numbers of one cell by point and by position. A histogram has several positions, one per bucket. */
 export class CellReading {
   readonly #name: string;
   readonly #cell: Cell;
   readonly #mode: Mode;
-  /** By point and place. */
+  /** The numbers by point, and then by position (`place`) in the array of numbers. */
   readonly #counts = new Map<number, Map<number, { number: number; count: number }>>();
 
   constructor(name: string, cell: Cell, mode: Mode) {
@@ -32,7 +32,7 @@ export class CellReading {
     return Array.from({ length: size }, (_, i) => base + i);
   }
 
-  /** Numbers of later slots come later. */
+  /** Adds a number to its point. The caller adds the numbers of earlier slots first. */
   add({ point, number, place, count }: Kept): void {
     const known = this.#counts.get(point);
     const counts = known ?? new Map<number, { number: number; count: number }>();

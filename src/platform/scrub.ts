@@ -17,7 +17,7 @@ const GRANT = /\bcb[gt]_[A-Za-z0-9_-]{43,}/g;
 const TICKET = /([?&](?:ticket|token|access_token)=)[^&\s"']+/gi;
 /** A quick check whether any of the patterns above can match. Most texts do not match it. */
 const SUSPECT = /bearer|eyJ|cb[gt]_|[?&]/i;
-/** Levels of nested objects that a log line shows. */
+/** The number of levels of nested objects that a log line shows. */
 const DEPTH = 4;
 const TEXT_MAX = 4096;
 /**
@@ -27,7 +27,7 @@ const TEXT_MAX = 4096;
 const EXAMINED_MAX = 4 * TEXT_MAX;
 /** Characters that are enough to recognize a credential by the patterns above. */
 const RECOGNIZED = 64;
-/** Items of a list that a log line shows. */
+/** The number of items of a list that a log line shows. */
 const ITEMS_MAX = 50;
 
 export type Scrubber = {

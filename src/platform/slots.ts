@@ -4,7 +4,7 @@
  * more than its content, where a typed array takes some 200.
  */
 
-/** The bytes of a slot besides its content: the string, its place in the list, and its number. */
+/** The number of bytes of a slot besides its content: for the string, its entry in the list, and its number. */
 const SLOT_BYTES = 40;
 
 type Slot = { readonly number: number; readonly text: string };

@@ -1,7 +1,7 @@
-/** Random UUIDs, with fewer calls to the system than `randomUUID`. */
+/** Generates random UUIDs, with fewer calls to the system than `randomUUID`. */
 import { randomFillSync } from 'node:crypto';
 
-/** How many random bytes are requested from the system at once. */
+/** The number of random bytes that are requested from the system at once. */
 const POOL = 4096;
 /** The position of each byte's two digits in the text. */
 const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;

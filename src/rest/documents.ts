@@ -1,4 +1,4 @@
-/** Reads the operation documents from the package. */
+/** Reads the GraphQL operation documents, from which the REST routes are compiled, from the package. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 

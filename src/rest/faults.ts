@@ -2,11 +2,11 @@
 import type { InputError } from '../core/errors.ts';
 
 /**
- * The number of faults that one answer lists at most: a request with thousands of faults is explained well enough by
+ * The greatest number of faults that one answer lists: a request with thousands of faults is explained well enough by
  * the first 32.
  */
 const MOST = 32;
-/** The characters of an unknown name that a message shows. */
+/** The greatest number of characters of an unknown name that a message shows. */
 const NAME_CHARS = 64;
 
 /** Collects what is wrong with one request, bounded in number and length. */

@@ -1,4 +1,4 @@
-/** The forms of texts and lists that core checks, as JSON Schemas. Used for the OpenAPI document only. */
+/** Describes the forms of texts and lists that core checks, as JSON Schemas. Only the OpenAPI document uses them. */
 import { CONTROL_CHARS, ID_PATTERN, NAME_PATTERN } from '../core/ids.ts';
 import {
   ERROR_CODE_CHARS,

@@ -1,4 +1,4 @@
-/** Derives the inputs of a route from the variables of its document: name, place, type, default, description. */
+/** Derives the inputs of a route (path, query and body) from the variables of its operation document. */
 import {
   Kind,
   TypeInfo,

@@ -1,4 +1,4 @@
-/** The JSON form and the JSON Schema of scalars and enums. */
+/** Gives the JSON form and the JSON Schema of GraphQL scalars and enums. */
 import { isEnumType, type GraphQLEnumType, type GraphQLScalarType } from 'graphql';
 import { hasAtMost } from '../core/ids.ts';
 import type { Form } from './forms.ts';

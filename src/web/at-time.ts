@@ -1,7 +1,7 @@
-/** A timer for a wall-clock time, however far away. */
+/** Runs a function at a wall-clock time, which may be further away than the longest delay of a Node timer. */
 import type { Cancel, Clock } from '../core/clock.ts';
 
-/** Node's timers hold 31 bits of milliseconds; a longer one fires at once. */
+/** The longest delay that a Node timer accepts, in milliseconds. A timer with a longer delay fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** Calls `run` at this wall time (epoch milliseconds), however far away, or as soon as possible if it has passed. */

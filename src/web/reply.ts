@@ -1,4 +1,4 @@
-/** How handlers send their responses, with the headers that every response has. */
+/** Sends the responses of handlers, with the headers that every response has. */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { CallboardError } from '../core/errors.ts';

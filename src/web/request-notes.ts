@@ -1,4 +1,4 @@
-/** Notes about a request for the access log. Never payloads or tokens. */
+/** Holds what the access log records about a request. It must not hold payloads or tokens. */
 import type { CancelReceipt, Invocation } from '../core/core.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 

@@ -1,4 +1,4 @@
-/** Text of an event stream whose bytes are encoded once for all its readers. */
+/** Holds text of an event stream, and encodes its bytes once for all readers of the stream. */
 
 /** The text before and after a result in its SSE frame. */
 export type Envelope = { readonly head: string; readonly tail: string };

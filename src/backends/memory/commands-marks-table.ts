@@ -1,3 +1,5 @@
+/** A table of marks, which remember ended commands, in few bytes each. It does not know when a mark expires. */
+
 /** A mark as numbers: 128 bits of a digest of its key, 128 bits of a digest of the invocation, and its end. */
 export type PackedMark = {
   readonly key: Uint32Array;

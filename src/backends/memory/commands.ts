@@ -48,7 +48,7 @@ export function createMemoryCommands(acts: Acts): CommandStore {
   };
 }
 
-/** Of a client that the ledger does not know. */
+/** The commands of a client that the ledger does not know: none. */
 const NO_COMMANDS = { waiting: { size: 0 }, running: { size: 0 } };
 
 function admit(acts: Acts, request: AdmitRequest): AdmitResult {

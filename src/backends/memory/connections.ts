@@ -1,4 +1,4 @@
-/** Core's ConnectionStore in one process. */
+/** Core's ConnectionStore in memory: the links of clients, and those that were lost a short time ago. */
 import type { Clock } from '../../core/clock.ts';
 import { endCauseAt, succession, type Connection, type DisconnectCause } from '../../core/connections/connection.ts';
 import { matchesConnection, type ConnectionFilter } from '../../core/connections/filter.ts';

@@ -16,7 +16,7 @@ export type ReportingInstance = ClientKey & {
   readonly windows: SortedMap<HeldWindow>;
   /** True once the instance reported contexts, even an empty list. */
   reportsContexts: boolean;
-  /** By window; computed at the first read after a report. */
+  /** The counts of contexts by window; computed at the first read after a report, and null until then. */
   counts: ReadonlyMap<string, WindowCounts> | null;
 };
 
@@ -32,7 +32,7 @@ export interface ReportingInstances {
   add(instance: ReportingInstance): void;
   /** Drops all that a client reported, because its row was forgotten or belongs to another instance. */
   drop(key: ClientKey): void;
-  /** Those that match the filter, beginning with the one that `after` names. */
+  /** The instances that match the filter, beginning with the one that `after` names. */
   from(filter: InstanceFilter, after: Position | null): IteratorObject<ReportingInstance>;
 }
 

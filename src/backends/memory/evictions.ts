@@ -2,8 +2,9 @@
 import { List, type ListItem } from './list.ts';
 
 /**
- * When the newest message that was dropped for lack of room had been retained, in epoch milliseconds: any message of
- * the user, and any of a stream that was dropped completely.
+ * What is remembered of one user's dropped messages, in epoch milliseconds. `droppedAt`: when the newest message that
+ * was dropped for lack of room had been retained. `wholeStreamAt`: the same, but only of streams that were dropped
+ * completely.
  */
 type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<Note> | null };
 
@@ -19,7 +20,7 @@ export interface Evictions {
   note(userId: string, at: number, streamGone: boolean): void;
   droppedAt(userId: string): number;
   wholeStreamAt(userId: string): number;
-  /** The same, over all users. */
+  /** Like `droppedAt`, but over all users. */
   anyDroppedAt(): number;
   anyWholeStreamAt(): number;
   /** Forgets messages that would no longer be shown: those retained at this time or before. */

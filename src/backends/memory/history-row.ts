@@ -48,7 +48,7 @@ export abstract class Row {
   readonly stream: Stream;
   readonly seq: number;
   readonly payloadBytes: number;
-  /** The bytes that it counts for in the bound on bytes. */
+  /** The number of bytes that the row counts for in the bound on bytes. */
   readonly bytes: number;
   /** Its neighbours among all messages; only RowList changes them. */
   before: Row | null = null;
@@ -78,7 +78,7 @@ export abstract class Row {
     return unpackTime(this.#at);
   }
 
-  /** The same object on each read. */
+  /** The row as a message: the same object on each read. */
   get message(): Message {
     return (this.#shaped ??= shape(this.given, this));
   }
@@ -134,7 +134,7 @@ export class RowList {
     row.after = null;
   }
 
-  /** Newest first. */
+  /** Reads the rows, newest first. */
   *backwards(): Generator<Row> {
     for (let row = this.#last; row; row = row.before) yield row;
   }

@@ -31,7 +31,7 @@ export type EndedOptions = {
 export class EndedCommands {
   readonly users: UserLedgers;
   readonly #options: EndedOptions;
-  /** Oldest first, as in each user's own queues. */
+  /** The commands with a whole record, oldest first, as in each user's own queues. */
   readonly #records = new SparseQueue<Entry>(hasNoRecord);
   readonly #results = new SparseQueue<Entry>(hasNoResult);
   readonly #marks: CommandMarks<UserLedger>;

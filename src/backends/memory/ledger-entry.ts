@@ -111,7 +111,7 @@ export class Entry extends DueItem {
 /** An unresolved waiter. Its Waiter object is made when it is read, because most waiters are never listed. */
 export class WaiterRow {
   readonly entry: Entry;
-  /** Grows with each registration. */
+  /** The number of the registration: a later one has a higher number. */
   readonly seq: number;
   readonly createdAt: number;
   readonly request: NewWaiter;
@@ -148,7 +148,7 @@ export type ClientQueue = {
   binding: Binding | null;
   readonly waiting: List<Entry>;
   readonly running: List<Entry>;
-  /** In the order of registration. */
+  /** The waiters for its commands, in the order of registration. */
   readonly waiters: List<WaiterRow>;
 };
 
@@ -162,7 +162,7 @@ export type UserLedger = {
   readonly records: SparseQueue<Entry>;
   /** Ended commands with a result. */
   readonly results: SparseQueue<Entry>;
-  /** In the order of registration. */
+  /** The waiters for the commands of this user, in the order of registration. */
   readonly waiters: List<WaiterRow>;
   /** Number of clients that have an object in the ledger. */
   clients: number;

@@ -1,4 +1,4 @@
-/** Core's ReconnectStore in one process. */
+/** Core's ReconnectStore in memory: how often each client reconnected in the last hour. */
 import type { Clock } from '../../core/clock.ts';
 import { compareReconnects, type ReconnectStore } from '../../core/connections/reconnects.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';

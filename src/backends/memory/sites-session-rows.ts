@@ -83,7 +83,7 @@ export class SessionTable {
     return row;
   }
 
-  /** The time of the first close is kept. Closing a session that had already expired does not keep it longer. */
+  /** Closes a session; a second close changes nothing. A session that had expired is not kept longer for it. */
   close(row: SessionRow, now: number): void {
     if (row.session.closedAt !== null) return;
     row.session = { ...row.session, closedAt: now };

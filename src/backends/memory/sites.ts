@@ -1,4 +1,4 @@
-/** Core's SiteStore and SessionStore in one process. The rules of sessions are in sites-sessions.ts. */
+/** Core's SiteStore and SessionStore in memory: registered sites, and their sessions by sites-sessions.ts. */
 import type { Clock } from '../../core/clock.ts';
 import { SITES_PER_USER } from '../../core/limits.ts';
 import { scanSorted } from '../../core/page.ts';

@@ -14,7 +14,7 @@ export interface SortedMap<V> {
   get(key: string): V | undefined;
   set(key: string, value: V): void;
   delete(key: string): boolean;
-  /** In no particular order. */
+  /** The keys, in no particular order. */
   keys(): IteratorObject<string>;
   values(start?: RangeStart): IteratorObject<V>;
 }

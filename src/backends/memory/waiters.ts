@@ -1,4 +1,4 @@
-/** Core's WaiterStore in one process. */
+/** Core's WaiterStore in memory: the callers that wait for commands. */
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { NewWaiter } from '../../core/delivery/commands.ts';
