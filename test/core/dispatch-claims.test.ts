@@ -26,13 +26,10 @@ type World = {
   readonly dispatched: string[];
 };
 
-/**
- * Opens a core over a shared store. The test decides when admissions are answered. Mailbox rows arrive before the
- * answers.
- */
+/** Opens a core over a shared store. The test decides when admissions are answered. */
 async function claimingCore(): Promise<TestCore & AsyncDisposable & { readonly world: World }> {
   const none = { waiting: [], claimed: [], dispatched: [] };
-  /** The marks of admissions, by the attempt: the store answers an attempt again as the first time. */
+  /** The dispatches that admissions recorded, by command and attempt. A repeated attempt gets the same answer again. */
   const marked = new Map<string, DispatchResult>();
   const world: World = { ...none, answers: true, lose: 'nothing', marks: true };
   const isMarked = (row: MailboxRow): boolean =>

@@ -36,7 +36,7 @@ function codesOf(verdicts: readonly IngestVerdict[]): (string | null)[] {
   return verdicts.map(({ error }) => error?.code ?? null);
 }
 
-/** A spill store that is full from the n-th payload on. */
+/** Returns a spill store that is full from the n-th payload on. */
 function fullAfter(count: number, of: SpillStore): SpillStore {
   let puts = 0;
   const put: SpillStore['put'] = async (text, expiresAt, userId) => {

@@ -39,7 +39,7 @@ function ask(requester: string, { name, route }: Given, ids: Ids): Promise<Answe
   return at.rest(route.target(named), { requester, ...sent, method });
 }
 
-/** The whole answer, except for the requester's own input. */
+/** Returns the whole answer, except for the requester's own input. */
 function shown({ status, headers, text }: Answer, ids: Ids): object {
   return { status, type: headers['content-type'], text: withoutGiven(text, at.named(ids)) };
 }
@@ -59,7 +59,7 @@ async function expectAlike(requester: string, given: Given, expected: Expected):
   expect(withoutGiven(found.text, at.named(PLANTED))).not.toContain(MARK);
 }
 
-/** The scope that a user's token needs. */
+/** Returns the scope that a user's token needs. */
 const right = ({ access, scope }: Route): string => (access === 'host' || scope === 'host' ? 'host' : 'invoke');
 
 /** The event stream is left out because it does not end by itself. `sites-events.test.ts` tests who may subscribe. */

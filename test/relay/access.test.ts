@@ -34,7 +34,7 @@ function ask(requester: string, { field, call }: Given, ids: Ids): Promise<Graph
   return at.graphql(documentOf(field, call), { requester, variables: Object.fromEntries(named) });
 }
 
-/** An answer, except for the requester's own input. The order of its members does not matter. */
+/** Returns an answer as text, except for the requester's own input. The order of its members does not matter. */
 function shown({ data, errors }: GraphqlAnswer, ids: Ids): string {
   return withoutGiven(JSON.stringify({ data, errors }), at.named(ids));
 }
@@ -61,7 +61,7 @@ async function expectAlike(requester: string, given: Given, expected: Verdict): 
   expect(shown(found, PLANTED)).not.toContain(MARK);
 }
 
-/** The scope that a user's token needs. The scope that creates a row does not permit reading it. */
+/** Returns the scope that a user's token needs. The scope that creates a row does not permit reading the row. */
 const right = ({ scope }: FieldAccess): string => (scope === 'host' ? 'host:invoke' : 'invoke');
 const forOther = ({ rule, other = '' }: FieldAccess): Verdict => (rule === 'admin' ? 'forbidden' : other);
 

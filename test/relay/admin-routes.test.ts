@@ -1,4 +1,4 @@
-/** Routes of administrators refuse users, and name the field that answers users. */
+/** Tests that routes of administrators refuse users, and name the field that answers users. */
 import { getNamedType, isNonNullType, isObjectType, type GraphQLObjectType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';
@@ -33,7 +33,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   stream: '"alice/notes"',
 };
 
-/** A query that selects the field at this path, with the arguments that it requires. */
+/** Returns a query that selects the field at this path, with the arguments that it requires. */
 function queryOf(path: readonly string[], type: GraphQLObjectType): string {
   const [name = '', ...rest] = path;
   const field = type.getFields()[name];

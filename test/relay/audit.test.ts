@@ -17,7 +17,7 @@ const REVEAL = `mutation ($subject: RevealSubject!, $reason: String!, $messageId
 const AWAIT = { type: 'await', ref: 'r1', user_id: 'alice', client_id: 'tab', command_id: 'c1', within_ms: 0 } as const;
 const EVENTS = `{ auditEvents { nodes { id at who action reason node outcome requestId subject { userId commandId stream } } } }`;
 
-/** A relay with one command of alice, whose params and result hold VALUE. */
+/** Starts a relay with one command of alice, whose params and result hold VALUE. */
 async function relayWithCommand(config: Parameters<typeof startTestRelay>[0] = {}): Promise<TestRelay> {
   const relay = await startTestRelay({ rawMessages: true, ...config });
   const client = await relay.client();
@@ -28,7 +28,7 @@ async function relayWithCommand(config: Parameters<typeof startTestRelay>[0] = {
   return relay;
 }
 
-/** Every request by which an administrator can read the value. */
+/** Sends every request by which an administrator can read VALUE. Resolves with the answers. */
 async function everyRead(relay: TestRelay): Promise<readonly { readonly status: number; readonly text: string }[]> {
   const rest = [
     'history/messages?stream=alice/clients/tab&include_payload=true',

@@ -1,4 +1,7 @@
-/** Each listing is read page by page while rows are added and removed, over REST and GraphQL. */
+/**
+ * Tests that each listing is complete when it is read page by page while rows are added and removed, over REST and
+ * GraphQL.
+ */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { FORGET_MS, NODE_LEASE_MS } from '../../src/core/limits.ts';
@@ -8,18 +11,21 @@ import { numRuns } from '../kit/topology.ts';
 
 /** The rows of one listing: how to add them, remove them if possible, and identify them by a text. */
 type Listing = {
-  /** The path without paging parameters, and the member that names a row. */
+  /**
+   * Returns the path of the listing for a user, without paging parameters. `member` is the member of a row that names
+   * it.
+   */
   readonly path: (user: string) => string;
   readonly member: string;
   /**
-   * The same listing over GraphQL: the field with its arguments except paging, the selection of a row, and how to read
-   * the name of a row.
+   * Returns the listing's field over GraphQL, with its arguments except those of paging. `select` is the selection of a
+   * row.
    */
   readonly field: (user: string) => string;
   readonly select: string;
   readonly put: (at: ChurnTarget, n: number) => Promise<Row>;
 };
-/** A relay, and `user`: the owner of the rows, another one in each run. */
+/** A relay. `user` owns the rows; each run has another user. */
 type ChurnTarget = TestRelay & {
   readonly alive: Set<TestClient>;
   /** Clients that have disconnected and are still listed. */

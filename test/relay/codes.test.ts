@@ -1,4 +1,4 @@
-/** Each error code is answered with its status. */
+/** Tests that each error code is answered with its status. */
 import { describe, expect, inject, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
@@ -23,7 +23,7 @@ async function ingest(stage: Stage, over: object): Promise<Answer> {
   return stage.ask('/ingest', postJson(message, { token: await tokenOf('alice', 'host') }));
 }
 
-/** A call of an action of alice's board, whose host is disconnected. */
+/** Calls an action of alice's board, whose host is disconnected. */
 async function siteCall(stage: Stage, over: Partial<SiteDefinition> = {}, before = async () => {}): Promise<Answer> {
   const { sites } = stage.callboard.core;
   const capabilityProfile = { actionInvocation: true };
@@ -61,7 +61,7 @@ async function outlived(stage: Stage, pending: Promise<Answer>, ms: number): Pro
   return pending;
 }
 
-/** The answer of GraphQL to a body, with the extensions of its first error as the JSON. */
+/** Sends a body to GraphQL. The `json` of the answer is replaced by the extensions of its first error. */
 async function graphql(stage: Stage, body: object, accept = 'application/graphql-response+json'): Promise<Answer> {
   const answer = await stage.ask('/graphql', postJson(body, { headers: { accept } }));
   return { ...answer, json: extensionsOf(answer) };
@@ -302,7 +302,7 @@ function extensionsOf(answer: Answer): Record<string, unknown> {
   return errors?.[0]?.extensions ?? {};
 }
 
-/** The code in each kind of answer. */
+/** Returns the error code of an answer, wherever this kind of answer has it. */
 function codeOf({ json }: Answer): unknown {
   const error = json?.['error'] as { code: string } | null | undefined;
   return json?.['code'] ?? error?.code;

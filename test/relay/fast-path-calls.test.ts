@@ -1,4 +1,4 @@
-/** Calls are answered alike with and without the fast path. */
+/** Tests that calls are answered alike with and without the fast path. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isFault, parseDown } from '../../src/protocol/frames.ts';
@@ -42,14 +42,16 @@ async function answering(): Promise<void> {
 const CHANCE = /"(command_id|rpc_id|commandId|rpcId|id)":"[0-9a-f-]{36}"/g;
 let calls = 0;
 
-/** The parts of an answer that do not depend on which handler gives it. */
+/** Returns the parts of an answer that do not depend on which handler gives it. */
 function shown({ status, headers, text }: Answer, id: string): unknown {
   const { date: _date, 'x-request-id': request, 'content-length': _length, ...rest } = headers;
   expect(request).toBeTypeOf('string');
   return { status, headers: rest, text: text.replaceAll(CHANCE, '"$1":"<chance>"').replaceAll(id, '<own>') };
 }
 
-/** How far the clock moves in each step. Over Redis, each step waits until the store is idle. */
+/**
+ * The time by which the clock moves in each step, in milliseconds. Over Redis, each step waits until the store is idle.
+ */
 const STEP_MS = 100;
 
 type Call = { readonly path: string; readonly ask: Ask; readonly requester?: string };

@@ -1,4 +1,4 @@
-/** Queries are answered alike with and without the fast path, byte for byte. */
+/** Tests that queries are answered alike with and without the fast path, byte for byte. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signToken } from '../../src/http/token.ts';
 import { SECRET, ask, postJson, type Answer, type Ask } from '../http/kit/http-relay.ts';
@@ -24,7 +24,7 @@ afterAll(async () => {
   await at[Symbol.asyncDispose]();
 });
 
-/** The parts of an answer that do not depend on the time of the request. */
+/** Returns the parts of an answer that do not depend on the time of the request. */
 function shown({ status, headers, text }: Answer): unknown {
   const { date: _date, 'x-request-id': _id, ...rest } = headers;
   return { status, headers: rest, text: text.replaceAll(/"id":"[0-9a-f-]{36}"/g, '"id":"<chance>"') };
@@ -186,7 +186,7 @@ describe('no stale data is shown', () => {
     const token = { secret: SECRET, user: OWNER, scopes: ['invoke'], ttlSeconds: 30, now: at.clock.now() };
     at.know('short', await signToken(token));
     expect((await alike('/graphql', { ...post(WATCH), requester: 'short' })).status).toBe(200);
-    // The lifetime of the token and the tolerance for the issuer's clock.
+    // A minute is the rest of the token's lifetime; the second covers the tolerance for the issuer's clock.
     await at.clock.advance(61_000);
     expect((await alike('/graphql', { ...post(WATCH), requester: 'short' })).status).toBe(401);
   });

@@ -1,4 +1,4 @@
-/** Requests of GraphQL clients that we do not serve get an answer that they understand. */
+/** Tests that requests of GraphQL clients that the relay does not serve get an answer that these clients understand. */
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';

@@ -1,4 +1,4 @@
-/** History is read in either order, over REST and GraphQL. */
+/** Tests that history can be read in either order, over REST and GraphQL. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 

@@ -1,4 +1,4 @@
-/** Random input to REST, GraphQL and links makes nothing fail. */
+/** Tests that random input to REST, GraphQL and links makes nothing fail. */
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { UP } from '../../src/protocol/frames.ts';
@@ -41,7 +41,7 @@ const awkwardText = fc.oneof(
 );
 const requester = fc.constantFrom('admin', 'mallory', 'mallory:host', 'nobody');
 
-/** A text with one character changed. */
+/** Draws one of the texts with one character changed. */
 const mutated = (texts: readonly string[]): fc.Arbitrary<string> =>
   fc
     .record({

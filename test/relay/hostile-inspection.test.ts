@@ -1,4 +1,4 @@
-/** Random input to the reading routes shows nothing of other users. */
+/** Tests that random input to the reading routes shows nothing of other users. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { postJson } from '../http/kit/http-relay.ts';
@@ -54,7 +54,10 @@ const requester = fc.constantFrom('admin', OTHER, `${OTHER}:host`, 'nobody');
 
 type Answered = { readonly status: number; readonly text: string; readonly code: unknown };
 
-/** No failure, only documented codes, and nothing of the owner for anybody except an administrator. */
+/**
+ * Checks that an answer is no failure, has only documented codes, and shows nothing of the owner to anybody except an
+ * administrator.
+ */
 function judge(requester: string, { status, text, code }: Answered): void {
   expect([status, text.slice(0, 300), status < 500]).toEqual([status, text.slice(0, 300), true]);
   if (status >= 400) expect([code, isStable(code)]).toEqual([code, true]);

@@ -1,4 +1,4 @@
-/** A hostile text costs almost nothing in any place where a relay accepts text. */
+/** Tests that a hostile text costs almost nothing wherever a relay accepts text. */
 import { resolverOf } from '../rest/kit/schema-values.ts';
 import {
   getNamedType,
@@ -15,7 +15,7 @@ import { canonicalUser } from '../../src/core/ids.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { postJson, startHttpRelay, tokenOf, type HttpRelay } from '../http/kit/http-relay.ts';
 
-/** Texts for which a backtracking expression, a normalization or a split would take quadratic time. */
+/** Returns texts for which a backtracking expression, a normalization or a split would take quadratic time. */
 const hostile = (chars: number): readonly string[] => [
   `a@${'.'.repeat(chars - 3)}@`,
   '\u0315\u0300'.repeat(chars / 2),
@@ -25,8 +25,8 @@ const hostile = (chars: number): readonly string[] => [
 ];
 
 /**
- * The most milliseconds of CPU that the process may use for one request. Without checks of length, the texts above take
- * six seconds.
+ * The limit of CPU time that the process may use for one request, in milliseconds. Without checks of length, the texts
+ * above take six seconds.
  */
 const MOST_CPU_MS = 1_000;
 
@@ -45,7 +45,7 @@ function roots(): readonly Root[] {
   return [...of('query'), ...of('mutation')].filter(({ field }) => field.args.length > 0);
 }
 
-/** A value of the type in which every text is `text`; numbers, times and enums are valid. */
+/** Returns a value of the type in which every text is `text`; numbers, times and enums are valid. */
 function valueOf(type: GraphQLInputType, text: string, depth = 0): unknown {
   if (isNonNullType(type)) return valueOf(type.ofType, text, depth);
   if (isListType(type)) return depth > 3 ? [] : [valueOf(type.ofType, text, depth + 1)];

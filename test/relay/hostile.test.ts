@@ -1,4 +1,4 @@
-/** Chosen bad input to every interface is answered with a code of its own. */
+/** Tests that chosen bad input to every interface is answered with the code that belongs to it. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SignJWT } from 'jose';
 import { MAX_FRAME_BYTES } from '../../src/core/limits.ts';
@@ -19,7 +19,7 @@ afterAll(async () => {
   await at[Symbol.asyncDispose]();
 });
 
-/** The code of a problem, or of the first GraphQL error. */
+/** Returns the code of a problem, or of the first GraphQL error. */
 function codeIn(answer: Answer): unknown {
   const errors = answer.json?.['errors'];
   const [first] = Array.isArray(errors) ? errors : [];

@@ -1,4 +1,4 @@
-/** REST and GraphQL answer each documented operation alike. */
+/** Tests that REST and GraphQL answer each documented operation alike. */
 import { OTHER_OPERATIONS } from '../rest/kit/other-operations.ts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { FakeClock } from '../kit/clock.ts';
@@ -52,7 +52,10 @@ const CHANGING_ROUTES: Readonly<Record<string, readonly Route[]>> = {
   ],
 };
 
-/** Over Redis, these operations poll for their result every few milliseconds, and the clock does not advance here. */
+/**
+ * The operations of CHANGING_ROUTES that are tested. Over Redis there are none, because they poll for their result
+ * every few milliseconds, and the clock does not advance here.
+ */
 const changingRoutes = inject('topology') === 'direct' ? CHANGING_ROUTES : {};
 
 const questions = new Map(readRestDocuments().map((question) => [question.name, question]));
@@ -109,7 +112,7 @@ describe('REST and GraphQL', () => {
     const { paths } = JSON.parse((await at.rest('/openapi.json')).text);
     const operations = Object.entries<object>(paths)
       .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
-      // One of them is an event stream; its GraphQL counterpart is the subscription `siteEvents`.
+      // Operations without a REST document are left out, such as the event stream: over GraphQL it is `siteEvents`.
       .filter((operation) => !OTHER_OPERATIONS.includes(operation))
       .sort();
     expect([...questions.keys()].sort()).toEqual(operations);

@@ -12,7 +12,7 @@ const list = async (query = ''): Promise<any[]> => JSON.parse((await at.rest(`/r
 const ids = async (query: string) => (await list(query)).map(({ command_id }) => command_id);
 const count = async (query = '') => (await at.rest(`/rpc/pending/count?${query}`)).json?.['count'];
 
-/** Starts a caller that waits, and resolves with its row in the list. */
+/** Starts a caller that waits, and resolves once its wait is in the list of waits. */
 async function wait(user: string, client: string, body: object): Promise<void> {
   const before = await count();
   void at.post(`/connections/${user}/${client}/actions/open`, body, user);

@@ -1,4 +1,4 @@
-/** The documented routes exist with their access, and no others. */
+/** Tests that the documented routes exist with their access, and no others. */
 import { OTHER_OPERATIONS } from '../rest/kit/other-operations.ts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { postJson, type Answer } from '../http/kit/http-relay.ts';
@@ -167,7 +167,7 @@ const DIAGNOSTICS: readonly Row[] = [
     async look() {
       const stats = await json('/dedup/stats?window_seconds=60');
       expect(stats).toMatchObject({ window_seconds: 60, exact: true });
-      // One event was sent twice, and each of the two clients repeated a result.
+      // One event was sent twice, and each of the two clients sent a result again.
       expect([stats.duplicates, stats.seen - stats.unique]).toEqual([3, 3]);
     },
   },

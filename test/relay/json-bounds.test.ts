@@ -1,10 +1,13 @@
-/** Large JSON in payloads is never built as a value. */
+/** Tests that large JSON in payloads is never built as a value. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { countParts, trustJson } from '../../src/core/json.ts';
 import { ENVELOPE_PARTS } from '../../src/core/limits.ts';
 import { startJsonRelay, type JsonRelay } from './kit/json-texts.ts';
 
-/** About a mebibyte each: slow to build, and 4 to 10 ms to scan. */
+/**
+ * An object with many members. ITEMS is an array with many items. Each text is about a mebibyte long; building its
+ * value is slow, and scanning it takes 4 to 10 ms.
+ */
 const KEYS = `{${Array.from({ length: 70_000 }, (_, i) => `"key${i}":1`).join()}}`;
 const ITEMS = `[${'1,'.repeat(500_000)}1]`;
 const ACTION = '/connections/alice/tab/actions/open';
@@ -16,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-/** Reads the number of members and items of the largest value that was built from JSON in this process. */
+/** Returns the number of members and items of the largest value that was built from JSON in this process. */
 let built: () => number;
 beforeEach(() => {
   const parse = vi.spyOn(JSON, 'parse');

@@ -1,4 +1,4 @@
-/** JSON passes through every interface unchanged. */
+/** Tests that JSON passes through every interface unchanged. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Peer } from '../gateway/kit/test-gateway.ts';
 import { openRaw } from '../graphql/kit/stream.ts';

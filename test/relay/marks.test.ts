@@ -7,7 +7,10 @@ const INVOKE = '/connections/alice/tab/actions/open';
 const EXPIRED = { code: 'result_expired', message: 'The result is no longer retained.' };
 const ENDED = { command_id: 'c0', outcome: 'completed', stage: 'terminal', execution: 'reported_by_client' };
 
-/** Two ended commands of alice; of the first only a mark is left. Records what its client receives afterwards. */
+/**
+ * Starts a relay with two ended commands of alice. The store keeps only the id and the outcome of the first one.
+ * Records what its client receives afterwards.
+ */
 async function reduced(shares: Record<string, { guarantee: number; total: number }> = {}) {
   const relay = await startTestRelay({ shares: { ended_records: { guarantee: 1, total: 1 }, ...shares } });
   const tab = await relay.client();
@@ -21,7 +24,7 @@ async function reduced(shares: Record<string, { guarantee: number; total: number
   return { relay, tab, [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose]() };
 }
 
-/** A new command reaches the client, and nothing arrived before it. */
+/** Checks that a new command reaches the client, and that nothing arrived before it. */
 async function expectNothingSent({ relay, tab }: { relay: TestRelay; tab: Awaited<ReturnType<TestRelay['client']>> }) {
   const waiting = relay.post(INVOKE, { command_id: 'next' }, 'alice');
   expect(await tab.next('command')).toMatchObject({ command_id: 'next' });

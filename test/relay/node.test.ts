@@ -1,4 +1,4 @@
-/** Tests opaque ids on a whole relay: rows of users who chose the same local ids are distinguished. */
+/** Tests opaque ids on a whole relay: they distinguish rows of users who chose the same local ids. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isInterfaceType } from 'graphql';
 import { schema } from '../../src/graphql/schema/schema.ts';
@@ -72,7 +72,7 @@ async function allRows(): Promise<readonly Row[]> {
   return found;
 }
 
-/** What a person would call a row: its type and its local ids. */
+/** Returns what a person would call a row: its type and its local ids. */
 function nameOf(row: Row): string {
   const { __typename, userId, owner, clientId, commandId, rpcId, contextId, windowId, siteId, stream, key } = row;
   const { sessionId: session, grantId, nodeId, scopeId, messageId } = row;

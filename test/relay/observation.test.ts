@@ -1,4 +1,4 @@
-/** Reading changes nothing in the store. */
+/** Tests that reading changes nothing in the store. */
 import { expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { Backend } from '../../src/core/backend.ts';
@@ -17,7 +17,7 @@ const ACTS = new Set([
   ...['attach', 'remove', 'retain', 'beat', 'post', 'due', 'register', 'put', 'clean', 'mark'],
 ]);
 
-/** A backend that records which store methods are called. */
+/** Returns a backend that records which store methods are called. */
 function watched(backend: Backend, calls: string[]): Backend {
   const stores = Object.entries(backend).map(([name, store]) => {
     if (typeof store !== 'object' || store === null || name === 'bus') return [name, store];

@@ -1,4 +1,7 @@
-/** In random states, an invocation is answered as the preflight before it said, and the preflight changes nothing. */
+/**
+ * Tests in random states that an invocation is answered as the preflight before it said, and that the preflight changes
+ * nothing.
+ */
 import { expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/rules.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
@@ -12,7 +15,7 @@ const USERS = ['alice', 'bob'];
 const STATES = numRuns(100);
 const CALLS = 25;
 
-/** What the calls of all states must have been answered at least once. Otherwise they prove too little. */
+/** The answers that the calls of all states must have got at least once. Otherwise the calls prove too little. */
 const ANSWERS = [
   ...['pass', 'not_connected', 'command_conflict', 'capacity_exceeded', 'share_exceeded', 'policy_denied'],
   ...['action_not_advertised', 'instance_mismatch', 'draining'],
@@ -24,7 +27,7 @@ it(`agrees with the invocation that follows in ${STATES} random states, and chan
   expect([...seen].sort()).toEqual(expect.arrayContaining(ANSWERS));
 }, 240_000);
 
-/** Asks for, and then makes, random calls in a random state. Returns what the preflights answered. */
+/** Makes random calls in a random state, each after its preflight. Returns what the preflights answered. */
 async function compareCalls(seed: number): Promise<ReadonlySet<string>> {
   const random = seeded(seed);
   const { shares, policy } = boundsOf(random);
@@ -49,7 +52,7 @@ async function compareCalls(seed: number): Promise<ReadonlySet<string>> {
   return seen;
 }
 
-/** Bounds that a few calls reach in some states, and none in others. */
+/** Returns bounds that a few calls reach in some states, and none in others. */
 function boundsOf({ pick }: SeededRandom) {
   const shares = createShares({
     waits: { guarantee: pick([1, 3, 100]), total: null },

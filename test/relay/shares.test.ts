@@ -14,7 +14,7 @@ function connectUrl({ linkUrl }: Pick<HttpRelay, 'linkUrl'>): string {
   return `${linkUrl.replace('http', 'ws')}/connect`;
 }
 
-/** A relay on which alice may wait once and does. Resolves with a function that ends her wait. */
+/** Starts the only wait that alice may have on this relay. Resolves with a function that ends it. */
 async function waiting({ callboard, ask }: HttpRelay, token: string): Promise<() => Promise<void>> {
   const client = await connect(callboard.core, user('alice'), { actions: [advertisement('open')] });
   const first = ask(INVOKE, postJson({}, { token }));

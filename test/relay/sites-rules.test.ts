@@ -57,8 +57,8 @@ const busy = (at: BoardRelay): Promise<unknown> => {
 };
 
 /**
- * What is wrong, and the expected answer. A site of another mode than cooperative cannot be registered; only the store
- * can contain one.
+ * The rules, each with what is wrong and with the expected answer. A site of another mode than cooperative cannot be
+ * registered; only the store can contain one.
  */
 const RULES: readonly Rule[] = [
   {

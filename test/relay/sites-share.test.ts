@@ -1,4 +1,4 @@
-/** Viewers of one site get only what each of them may see. */
+/** Tests that viewers of one site get only what each of them may see. */
 import { describe, expect, it } from 'vitest';
 import type { RawStream } from '../graphql/kit/stream.ts';
 import { until } from './kit/test-relay.ts';

@@ -1,4 +1,4 @@
-/** Trace contexts that callers give, what clients and log lines get of them, and what spans do not show. */
+/** Tests the trace contexts that callers give: what clients and log lines get of them, and what spans do not show. */
 import { describe, expect, it } from 'vitest';
 import { AlwaysOffSampler } from '@opentelemetry/sdk-trace';
 import { recordSpans } from '../kit/spans.ts';

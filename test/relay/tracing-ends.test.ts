@@ -1,4 +1,4 @@
-/** Every span that begins ends, and only once, whatever becomes of its command. */
+/** Tests that every span that begins also ends, and only once, however its command ends. */
 import { expect, inject, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/rules.ts';
 import { readTraceparent } from '../../src/core/trace-context.ts';
@@ -11,16 +11,18 @@ import { seeded } from './kit/random-calls.ts';
 
 const RUNS = numRuns(60);
 const STEPS = 40;
-/** Longer than any budget of a call. */
+/** A time longer than any budget of a call, in milliseconds. */
 const ALL_OVER_MS = 60_000;
 
-/** How spans of all runs must have ended at least once. Otherwise the runs prove too little. */
+/**
+ * The ends that the spans of all runs must show at least once, even in few runs. Otherwise the runs prove too little.
+ */
 const IN_FEW_RUNS = ['server completed', 'server not_connected', 'client completed', 'client link_closed'];
 const IN_MANY_RUNS = [
   ...['server pending', 'server expired', 'server outcome_unknown', 'server cancelled', 'server policy_denied'],
   ...['server command_conflict', 'server draining', 'client outcome_unknown', 'internal outcome_unknown'],
 ];
-/** Over Redis there are a tenth of the runs. */
+/** The ends that the runs of this topology must show. Over Redis there are a tenth of the runs. */
 const ENDS = inject('topology') === 'direct' ? [...IN_FEW_RUNS, ...IN_MANY_RUNS] : IN_FEW_RUNS;
 
 it(`ends in ${RUNS} runs of random calls, refusals, replacements, lost links and drains`, async () => {

@@ -1,4 +1,4 @@
-/** Calls from library to library as trees, with the spans that a handler adds. */
+/** Tests the trees of spans of calls from library to library, including the spans that a handler adds. */
 import { describe, expect, it } from 'vitest';
 import { createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
 import { createRuntime, type Handler } from '../../src/clients/runtime/index.ts';
@@ -10,7 +10,7 @@ const TAB = { userId: 'alice', clientId: 'tab' };
 
 type Libraries = AsyncDisposable & { readonly caller: Caller; readonly spans: Spans };
 
-/** A caller and a client of one relay, which all record into the same spans. */
+/** Connects a caller and a client to one relay. All three record into the same spans. */
 async function openLibraries(handlers: (spans: Spans) => Readonly<Record<string, Handler>>): Promise<Libraries> {
   const { spans, relay } = await tracedRelay();
   const url = (at: string): string => `${at.replace('http', 'ws')}/connect`;

@@ -1,4 +1,4 @@
-/** The spans of calls that were admitted, as trees: for each outcome, repeat and reconnect. */
+/** Tests the trees of spans of calls that were admitted: for each outcome, repeat and reconnect. */
 import { describe, expect, inject, it } from 'vitest';
 import { until } from './kit/test-relay.ts';
 import { INVOKE, tracedRelay } from './kit/traced-relay.ts';

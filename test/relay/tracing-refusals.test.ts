@@ -1,11 +1,11 @@
-/** The spans of calls that the relay refuses, of users and of a site's viewers. */
+/** Tests the spans of calls that the relay refuses, both of users and of a site's viewers. */
 import { describe, expect, it } from 'vitest';
 import { recordSpans } from '../kit/spans.ts';
 import { disconnectHost, startBoardRelay, type BoardRelay } from './kit/board-relay.ts';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 import { INVOKE, tracedRelay } from './kit/traced-relay.ts';
 
-/** Nobody may take this action. */
+/** A policy under which nobody may invoke these actions. */
 const CLOSED = {
   rules: [{ name: 'closed', effect: 'deny', actions: ['fails', 'open'] }],
   scopes: [],

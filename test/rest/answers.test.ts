@@ -1,4 +1,4 @@
-/** The form of REST answers and errors. */
+/** Tests the form of REST answers and errors. */
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { connect } from 'node:net';

@@ -1,4 +1,4 @@
-/** The form of REST request bodies. */
+/** Tests the form of REST request bodies. */
 import { describe, expect, test } from 'vitest';
 import { RawJson, trustJson } from '../../src/core/json.ts';
 import { startSmall } from './kit/small-schema.ts';

@@ -1,4 +1,4 @@
-/** Invoking, awaiting and cancelling over REST. */
+/** Tests invoking, awaiting and cancelling over REST. */
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { connect, user } from '../kit/core.ts';
@@ -81,7 +81,7 @@ describe('calls', () => {
         .toMatchObject({ status: 202, body: { stage } });
       await relay.clock.advance(1000);
       expect((await waiting).status).toBe(504);
-      // Asked three times, so that graphql-js and the JSON writer both answer it.
+      // The request is sent three times, so that graphql-js and the JSON writer both answer it.
       for (let turn = 0; turn < 3; turn++) {
         const { status, headers, body } = await relay.ask({ path: `${read}?wait_for=admitted`, requester: 'alice' });
         expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);

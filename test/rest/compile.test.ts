@@ -1,4 +1,4 @@
-/** Faults in REST documents prevent the start. */
+/** Tests that faults in REST documents prevent the start of a relay. */
 import { buildSchema } from 'graphql';
 import { expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';

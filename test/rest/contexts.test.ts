@@ -1,4 +1,4 @@
-/** Contexts, windows and workers over REST. */
+/** Tests contexts, windows and workers over REST. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { STALE_MS } from '../../src/core/limits.ts';
@@ -8,7 +8,7 @@ import { startRestRelay } from './kit/rest-server.ts';
 
 type Relay = Awaited<ReturnType<typeof startRestRelay>>;
 
-/** Alice's browser with two windows, a console without any, and bob's browser. */
+/** Connects alice's browser with two windows, a console without any, and bob's browser. */
 async function furnish({ core }: Relay) {
   const tab = await connect(core, user('alice'), { clientId: 'tab' });
   const metadata = toJson({ ownership: 'USER_OWNED', n: 1 });
@@ -30,7 +30,7 @@ async function furnish({ core }: Relay) {
   return { tab, desk, other };
 }
 
-/** Created once, for tests that only read. */
+/** A relay that is opened once, for tests that only read. */
 let shared: Relay;
 beforeAll(async () => {
   shared = await startRestRelay();

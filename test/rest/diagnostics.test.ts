@@ -1,4 +1,4 @@
-/** Users, connections, actions and histories over REST. */
+/** Tests users, connections, actions and histories over REST. */
 import { describe, expect, test } from 'vitest';
 import { connect, user } from '../kit/core.ts';
 import { startRestRelay } from './kit/rest-server.ts';

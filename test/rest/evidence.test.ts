@@ -1,4 +1,4 @@
-/** Deduplication, raw messages and spilled payloads over REST. */
+/** Tests deduplication, raw messages and spilled payloads over REST. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { spillShares } from '../contract/spill.ts';

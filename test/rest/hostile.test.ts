@@ -1,4 +1,4 @@
-/** Random requests to REST are answered with a documented code. */
+/** Tests that random requests to REST are answered with a documented code. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { startRestRelay, type Reply } from './kit/rest-server.ts';

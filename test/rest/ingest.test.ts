@@ -1,4 +1,4 @@
-/** POST /ingest. */
+/** Tests `POST /ingest`. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { spillShares } from '../contract/spill.ts';

@@ -1,4 +1,4 @@
-/** REST pages of large rows end early and continue. */
+/** Tests that REST pages of large rows end early and can be continued. */
 import { describe, expect, it } from 'vitest';
 import { ANSWER_PAGE_BYTES, METADATA_BYTES } from '../../src/core/limits.ts';
 import { toJson } from '../../src/core/json.ts';

@@ -1,4 +1,4 @@
-/** The examples of the OpenAPI document are what a relay answers. */
+/** Tests that the examples of the OpenAPI document are what a relay answers. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => relay[Symbol.asyncDispose]());
 
-/** Every object of the document that has an example and a schema, with its path in the document. */
+/** Returns every object of the document that has an example and a schema, with its path in the document. */
 function examples(value: unknown, place: string): readonly { place: string; schema: Schema; example: unknown }[] {
   if (typeof value !== 'object' || value === null) return [];
   const inside = Object.entries(value).flatMap(([key, inner]) =>

@@ -1,4 +1,4 @@
-/** The bounds in the OpenAPI document are those that the relay enforces. */
+/** Tests that the bounds in the OpenAPI document are those that the relay enforces. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import fc from 'fast-check';
@@ -26,12 +26,15 @@ type Request = { readonly given: Readonly<Record<string, unknown>>; readonly bod
 
 /** The codes that refuse the form of a request. */
 const OF_FORM = ['invalid_argument', 'invalid_user', 'reserved_parameter', 'reserved_stream'];
-/** A preflight answers what the invocation would be refused for. */
+/**
+ * Returns whether a request was refused with one of these codes. A preflight itself succeeds, and names the code with
+ * which the invocation would be refused.
+ */
 function isRefused(body: any, codes: readonly string[]): boolean {
   return codes.includes(body?.code) || codes.includes(body?.first_refusal?.code);
 }
 
-/** Ids that are secret. A malformed one is answered as one that does not exist. */
+/** The names of parameters that are secret ids. A malformed one is answered as one that does not exist. */
 const SECRET_IDS = ['session_id', 'grant_id'];
 
 let relay: Relay;
@@ -63,7 +66,7 @@ async function openSite(): Promise<void> {
   known['session_id'] = opened?.view.session.sessionId ?? '';
 }
 
-/** The schema with references that include the id of the document. */
+/** Returns the schema with references that include the id of the document. */
 function absolute(schema: Schema): Schema {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/'));
 }
@@ -80,13 +83,15 @@ function operationOf(name: string): Operation {
   };
 }
 
-/** `GET /users` for each shipped operation. Those that end something come last. */
+/** The shipped operations by name, such as `GET /users`. Those that end something come last. */
 const NAMES: readonly string[] = readOperations()
   .flatMap(({ text }) => [...text.matchAll(/@rest\(\s*(get|post|put|delete): "([^"]+)"/g)])
   .map(([, method = '', path = '']) => `${method.toUpperCase()} ${path}`)
   .sort((a, b) => Number(/DELETE|drain|disconnect/.test(a)) - Number(/DELETE|drain|disconnect/.test(b)));
 
-/** Random requests that the document allows. Cursors are left out, because only a cursor from an answer is valid. */
+/**
+ * Draws random requests that the document allows. Cursors are left out, because only a cursor from an answer is valid.
+ */
 function requestsOf({ parameters, body }: Operation): fc.Arbitrary<Request> {
   const shown = parameters.filter(({ name }) => name !== 'cursor');
   const values = shown.map(({ name, schema }) => {
@@ -186,7 +191,7 @@ describe('a request that the document does not allow is refused', () => {
   });
 });
 
-/** Whether the schema allows the value of this text in a path or query. */
+/** Returns whether the schema allows the value of this text in a path or query. */
 function takesText(schema: Schema, text: string): boolean {
   const whole = resolve(schema);
   const parts: readonly Schema[] =

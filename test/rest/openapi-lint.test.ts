@@ -1,4 +1,4 @@
-/** Linters find no fault in the OpenAPI document. */
+/** Tests that linters find no fault in the OpenAPI document. */
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { expect, test } from 'vitest';
 import { startRestRelay } from './kit/rest-server.ts';
@@ -17,7 +17,7 @@ async function description(): Promise<Description & { info: Record<string, unkno
   return JSON.parse(JSON.stringify(await relay.handler.openapi()));
 }
 
-/** The document with every reference to a parameter replaced by the parameter. */
+/** Returns the document with every reference to a parameter replaced by the parameter. */
 async function wholeDescription(): Promise<Description> {
   const document = await description();
   const resolve = resolverOf(document);

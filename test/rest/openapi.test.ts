@@ -1,4 +1,4 @@
-/** The content of the OpenAPI document. */
+/** Tests the content of the OpenAPI document. */
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
 import { startRestRelay } from './kit/rest-server.ts';

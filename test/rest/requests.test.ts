@@ -1,4 +1,4 @@
-/** Access, paths, methods and queries of REST requests. */
+/** Tests access, paths, methods and queries of REST requests. */
 import { describe, expect, test } from 'vitest';
 import { startSmall } from './kit/small-schema.ts';
 

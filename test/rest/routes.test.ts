@@ -1,4 +1,4 @@
-/** Each route's real answers match its OpenAPI description. */
+/** Tests that each route's real answers match its OpenAPI description. */
 import { describe, expect, test } from 'vitest';
 import { browserWindow, report, snapshot, worker } from '../contract/kit/contexts.ts';
 import { meanwhile } from '../kit/clock.ts';
