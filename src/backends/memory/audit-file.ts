@@ -1,4 +1,7 @@
-/** The audit in a file that only grows, with one row on each line. A row is on disk before its act begins. */
+/**
+ * Keeps the audit of administrators' acts in a file to which rows are only appended, one row on each line. The row of
+ * an act is on disk before the act begins.
+ */
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import { open, rename, type FileHandle } from 'node:fs/promises';
@@ -10,10 +13,10 @@ import { MemoryAudit } from './audit.ts';
 
 const OWNER_ONLY = 0o600;
 
-/** The content of an audit file. */
+/** What was read from an audit file: its complete lines, and what follows them. */
 export type AuditFileText = {
   readonly lines: readonly string[];
-  /** The bytes of the complete lines. */
+  /** The size of the complete lines, in bytes. */
   readonly bytes: number;
   /** The bytes after the last line feed: a row that was not finished; empty if there is none. */
   readonly torn: Buffer;
@@ -28,8 +31,8 @@ export function readAuditFile(file: string | number): AuditFileText {
 }
 
 /**
- * Opens a file, or creates it. An unfinished last row, which a crash has left, is cut off and reported as `torn`.
- * Throws `invalid_argument` if the file cannot be used.
+ * Opens an audit file, or creates it. A crash may have left an unfinished last row: it is cut off the file and reported
+ * as `torn`. Throws `invalid_argument` if the file cannot be used.
  */
 export function openAuditFile(path: string, log: Log): AuditStore & { close(): Promise<void> } {
   const { found, torn } = openAt(path);
@@ -81,7 +84,7 @@ async function appendTo(file: AuditFile, table: MemoryAudit, append: AuditAppend
   return table.append(append);
 }
 
-/** The file itself. Its size is known, so that writes of another process are noticed. */
+/** The open file and its expected size. If the real size differs, another process has written to the file. */
 class AuditFile {
   readonly #path: string;
   #size: number;
@@ -93,14 +96,14 @@ class AuditFile {
     this.#size = size;
   }
 
-  /** Runs one operation after the other. */
+  /** Runs one operation at a time, in the order of the calls. */
   inTurn<T>(run: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(run);
     this.#last = turn.catch(() => {});
     return turn;
   }
 
-  /** Appends a text, and resolves when it is on disk. If that fails, the file stays as it was. */
+  /** Appends a text, and resolves when the text is on disk. If that fails, the file stays as it was. */
   async add(text: string): Promise<void> {
     const handle = (this.#handle ??= await open(this.#path, 'a', OWNER_ONLY));
     if ((await handle.stat()).size !== this.#size) throw new Error('another process has written to the audit file');
@@ -114,7 +117,7 @@ class AuditFile {
     }
   }
 
-  /** Writes these lines to a new file, and replaces this file by it. */
+  /** Writes the lines to a new file, and puts that file in the place of this one. */
   async replace(lines: readonly string[]): Promise<void> {
     const text = `${lines.join('\n')}\n`;
     const beside = `${this.#path}.new`;

@@ -1,4 +1,4 @@
-/** The audit in the memory of one process. */
+/** Keeps the audit of administrators' acts in the memory of one process. */
 import { openRow, type SealedRow } from '../../core/audit/row.ts';
 import type {
   AuditAppend,
@@ -11,14 +11,14 @@ import type {
 
 type Held = Pick<SealedRow, 'row' | 'line'>;
 
-/** A chain of rows in memory. Every method completes in the tick in which it is called. */
+/** A chain of audit rows in memory. Every method completes in the tick in which it is called. */
 export class MemoryAudit implements AuditStore {
   /** The rows, in order and without gaps. */
   #rows: Held[] = [];
   #head: AuditHead = { seq: 0, mac: '' };
   readonly #outcomes = new Map<number, string>();
 
-  /** Loads rows that were stored before, in order. Rows that cannot be read are kept, and are not listed. */
+  /** Loads rows that were stored before, oldest first. A row that cannot be read is kept, but never listed. */
   load(lines: readonly string[]): void {
     for (const line of lines) {
       const opened = openRow(line);
@@ -30,7 +30,7 @@ export class MemoryAudit implements AuditStore {
     return this.#head;
   }
 
-  /** Why a row may not be appended now; null: it may. */
+  /** Returns why a row may not be appended now, or null if it may. */
   refusal({ sealed, rate }: AuditAppend): Exclude<AppendResult, { readonly kind: 'appended' }> | null {
     const { row } = sealed;
     if (row.prev !== this.#head.mac || row.seq !== this.#head.seq + 1) return { kind: 'moved', head: this.#head };
@@ -84,7 +84,7 @@ export class MemoryAudit implements AuditStore {
     for (const { row } of this.#rows.splice(0, this.#indexOf(through + 1))) this.#outcomes.delete(row.seq);
   }
 
-  /** The index of the first row whose number is at least this one. */
+  /** Returns the index of the first row whose number is at least `seq`. */
   #indexOf(seq: number): number {
     let [low, high] = [0, this.#rows.length];
     while (low < high) {

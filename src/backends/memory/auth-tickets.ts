@@ -1,8 +1,11 @@
-/** The sign-in tickets that were used, in direct mode. */
+/** Remembers in direct mode which sign-in tickets were used, so that no ticket is accepted twice. */
 import type { TicketStore } from '../../core/auth/ticket-store.ts';
 import type { Clock } from '../../core/clock.ts';
 
-/** Tickets are signed with the secret of the deployment and expire soon, so few are kept at a time. */
+/**
+ * Creates the store of used tickets. It stays small: only the deployment's secret can sign a ticket, and tickets expire
+ * soon.
+ */
 export function createMemoryTickets(clock: Pick<Clock, 'now'>): TicketStore {
   const taken = new Map<string, number>();
   return {

@@ -1,4 +1,4 @@
-/** Creates the stores of direct mode, and the backend that they form. */
+/** Creates the stores of direct mode, and combines them into one backend. */
 import type { AuditStore } from '../../core/audit/store.ts';
 import type { Backend } from '../../core/backend.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -26,23 +26,26 @@ import { createMemoryWaiters, WaiterIndex } from './waiters.ts';
 export type MemoryOptions = {
   readonly clock: Clock;
   readonly log: Log;
-  /** Counts what is dropped for lack of room; absent: nothing is counted. */
+  /** Counts rows that are dropped for lack of room. If absent, nothing is counted. */
   readonly metrics?: Metrics;
   readonly sha256: (text: string) => string;
   readonly history?: Partial<TableLimits>;
-  /** How long an ended command's id is known, in milliseconds; TERMINAL_MS if absent. */
+  /** How long the id of an ended command is remembered, in milliseconds. TERMINAL_MS if absent. */
   readonly idempotencyWindowMs?: number | undefined;
-  /** Where the audit is kept; in memory if absent. */
+  /** The store of the audit. If absent, the audit is kept in memory. */
   readonly audit?: AuditStore | undefined;
-  /** What each user holds of the shares, in this backend and in the rest of the process; a separate table if absent. */
+  /**
+   * What each user holds of the shared resources, in this backend and in the rest of the process. If absent, the
+   * backend has a table of its own.
+   */
   readonly shares?: Shares;
 };
 
 export type MemoryBackend = Backend & { readonly history: MemoryHistory };
 
 /**
- * The backend of direct mode: everything is in this process and lost with it. Every act completes in the tick in which
- * it was requested.
+ * Creates the backend of direct mode. All its data is in this process and is lost with it. Every act completes in the
+ * tick in which it was requested.
  */
 export function createMemoryBackend({
   clock,

@@ -1,10 +1,13 @@
-/** Core's Bus in one process. It stores no events, so only present subscribers receive them. */
+/**
+ * Publishes events to subscribers within one process (core's Bus). It stores no events, so only present subscribers
+ * receive them.
+ */
 import type { Bus, Topics } from '../../core/bus.ts';
 import type { Log } from '../../core/log.ts';
 
 type Listener = (event: never) => void;
 
-/** Core's Bus in one process: listeners are called before `publish` returns. */
+/** Creates core's Bus for one process: listeners are called before `publish` returns. */
 export function createMemoryBus(log: Log): Bus {
   const topics = new Map<string, Set<Listener>>();
   let listenersOfCommands = 0;
@@ -22,7 +25,7 @@ export function createMemoryBus(log: Log): Bus {
     subscribe(topic, listener) {
       const listeners = topics.get(topic) ?? new Set<Listener>();
       topics.set(topic, listeners);
-      // A new wrapper for each subscription, so that one function may subscribe twice.
+      // A new wrapper for each subscription allows one function to subscribe twice.
       const registered: Listener = (event) => listener(event);
       listeners.add(registered);
       const ofCommands = topic.startsWith('command:') ? 1 : 0;

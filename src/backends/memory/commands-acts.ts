@@ -1,4 +1,7 @@
-/** The parts that every act on a command uses. Only this file may replace a command's record or end a command. */
+/**
+ * Holds the steps that several acts on commands have in common. Only this file may replace a command's record or end a
+ * command.
+ */
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { JsonText } from '../../core/json.ts';
@@ -9,9 +12,7 @@ import type { Entry, Ledger } from './ledger.ts';
 import type { Mailboxes } from './nodes.ts';
 import type { WaiterIndex } from './waiters.ts';
 
-/**
- * Dependencies of the acts on commands. Every act is one synchronous function, so nothing can run between its parts.
- */
+/** What the acts on commands need. Every act is one synchronous function, so nothing can run between its steps. */
 export type Acts = {
   readonly clock: Clock;
   readonly ledger: Ledger;
@@ -21,11 +22,14 @@ export type Acts = {
   readonly keep: (about: About, part: MessagePart, now: number) => void;
   readonly dedup: Pick<MemoryDedup, 'see'>;
   readonly sha256: (text: string) => string;
-  /** The holdings of a user. Makes no object of the ledger. */
+  /** Returns the holdings of a user, without creating an object in the ledger. */
   readonly holdingsOf: (userId: string) => Holdings;
 };
 
-/** Replaces the record. Records change in no other way. */
+/**
+ * Replaces a command's record by one with these changes. Every change of a record goes through this function, except
+ * the dispatch in commands.ts.
+ */
 export function move(entry: Entry, change: Partial<Command>): Command {
   const before = entry.command;
   const command = { ...before, ...change, version: before.version + 1 };
@@ -33,11 +37,14 @@ export function move(entry: Entry, change: Partial<Command>): Command {
   return command;
 }
 
-/** The members of a record that change when a command ends. `at`: when it ended, in epoch milliseconds. */
+/** The members of a record that change when a command ends. `at`: when the command ended, in epoch milliseconds. */
 export type EndOfRecord = Pick<Command, 'outcome' | 'execution' | 'error' | 'reason'> &
   Partial<Pick<Command, 'cancelRequestedAt' | 'sightings'>> & { readonly at: number };
 
-/** Ends a command: record, reservation, replies, in this order. Commands become terminal only here. */
+/**
+ * Ends a command: replaces its record, releases its reservation and replies to its waiters, in this order. Commands
+ * become terminal only here.
+ */
 export function conclude(acts: Acts, entry: Entry, end: EndOfRecord, result: JsonText | null = null): Command {
   entry.result = result;
   const before = entry.command;

@@ -1,4 +1,4 @@
-/** The rules by which an admission is refused. They change nothing, so previews use them too. */
+/** Decides whether an admission is refused, and why. The rules change nothing, so previews use them too. */
 import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../../core/delivery/commands.ts';
 import { satisfied } from '../../core/delivery/waiter.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
@@ -9,20 +9,20 @@ import type { UserLedger } from './ledger-entry.ts';
 
 type Refused = Extract<AdmitResult, { readonly kind: 'refused' }>;
 
-/** The state of a client that the rules read. */
+/** What the rules read about the client that the command is for, and about its user. */
 type ClientState = Pick<ClientQueue, 'binding' | 'holdings'> & {
   readonly waiting: { readonly size: number };
   readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'>;
 };
 
-/** Why an invocation may not attach to the command that has its id; null: it may. */
+/** Returns why an invocation may not attach to the existing command with its id, or null if it may. */
 export function refuseAttach({ command, waiters }: Entry, { digest, waiter }: AdmitQuestion): Refused | null {
   if (command.digest !== digest) return { kind: 'refused', code: 'command_conflict' };
   const isFull = waiters.length >= WAITERS_PER_COMMAND && !satisfied(waiter.waitFor, command);
   return isFull ? { kind: 'refused', code: 'capacity_exceeded' } : null;
 }
 
-/** Why a command with an unknown id may not be admitted; null: it may. */
+/** Returns why a command with an unknown id may not be admitted, or null if it may. */
 export function refuseNew(acts: Acts, question: AdmitQuestion, client: ClientState): Refused | null {
   const code = refuseTarget(question, client) ?? refuseRoom(acts, question, client);
   if (code) return { kind: 'refused', code };
@@ -45,7 +45,7 @@ function refuseRoom({ ledger }: Acts, question: AdmitQuestion, client: ClientSta
   return question.chosenId ? ledger.refuseChosen(client, question.commandId) : null;
 }
 
-/** See CommandStore. Creates no object for a user or client that has none. */
+/** Answers what an admission would do; see CommandStore. Creates no object for a user or client that has none. */
 export function previewAdmission(acts: Acts, question: AdmitQuestion): AdmitPreview {
   const { ledger } = acts;
   const client = ledger.peekClient(question) ?? idleClient(acts, question);
@@ -59,7 +59,7 @@ export function previewAdmission(acts: Acts, question: AdmitQuestion): AdmitPrev
   };
 }
 
-/** The answer for an id that is known; null if it is not. */
+/** Returns the answer for an id that is already known, or null if the id is unknown. */
 function answerOfKnown({ ledger }: Acts, question: AdmitQuestion): AdmitPreview['answer'] | null {
   const known = ledger.find(question);
   if (known) return refuseAttach(known, question) ?? { kind: 'attached', command: known.command, result: known.result };

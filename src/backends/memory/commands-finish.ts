@@ -1,4 +1,4 @@
-/** The act that handles an end reported by a client. */
+/** Records the end of a command that its client reported. */
 import { isTerminal, type Command, type Outcome, type Sighting } from '../../core/delivery/command.ts';
 import { endMessageId, type End, type FinishResult } from '../../core/delivery/commands.ts';
 import type { CommandKey } from '../../core/ids.ts';
@@ -13,14 +13,14 @@ const OUTCOME: Readonly<Record<End['kind'], Outcome>> = {
 };
 const ROW_KIND = { result: 'result', error: 'error', cancelled: 'cancel' } as const;
 
-/** The method `finish` of the port. */
+/** Creates the method `finish` of the CommandStore. */
 export function createFinish(acts: Acts): (key: CommandKey, end: End) => FinishResult {
   return (key, end) => finish(acts, acts.ledger.find(key), end);
 }
 
 /**
- * Handles an end that a client reported. It is recorded once, and only from the bound instance; all other reports are
- * counted or kept as evidence.
+ * Handles an end that a client reported. The first end from the instance that the command is bound to is recorded. Any
+ * other report is counted, or kept as evidence.
  */
 function finish(acts: Acts, entry: Entry | undefined, end: End): FinishResult {
   if (!entry) return { kind: 'unknown' };
@@ -52,7 +52,10 @@ function finish(acts: Acts, entry: Entry | undefined, end: End): FinishResult {
   return { kind: 'finished', command };
 }
 
-/** Keeps a late end as evidence that resolves nothing: the first on the record, and each new one as a history row. */
+/**
+ * Keeps an end that came too late as evidence, without changing the outcome. The record describes the first late end,
+ * and history gets a row for each one that is new.
+ */
 function keepLate(
   acts: Acts,
   entry: Entry,

@@ -1,30 +1,39 @@
-/** A table of marks, which remember ended commands, in few bytes each. It does not know when a mark expires. */
+/**
+ * A compact table of marks. A mark is the short remainder of an ended command's record. The table does not know when a
+ * mark expires.
+ */
 
-/** A mark as numbers: 128 bits of a digest of its key, 128 bits of a digest of the invocation, and its end. */
+/**
+ * A mark as numbers: 128 bits of a digest of the command's key, 128 bits of a digest of the invocation, and how the
+ * command ended.
+ */
 export type PackedMark = {
   readonly key: Uint32Array;
   readonly digest: Uint32Array;
-  /** At most 32 bits. */
+  /** When and how the command ended, in at most 32 bits. */
   readonly end: number;
-  /** At most 8 bits. */
+  /** The number of the error code, in at most 8 bits. */
   readonly code: number;
 };
 
-/** 32-bit words of an entry: key, digest, end. */
+/** The length of an entry in 32-bit words: key, digest and end. */
 const WORDS = 9;
 const END = 8;
-/** The table is divided into this many parts, so that none takes long to grow. */
+/** The number of parts of the table. Each part is small, so that growing one never takes long. */
 const SHARDS = 256;
-/** Growth factor of a shard's entries, their initial number, and the maximum load of an index. */
+/**
+ * By what factor the room for entries grows, how many entries there is room for at first, and how full an index may
+ * become.
+ */
 const GROWTH = 1.25;
 const SMALLEST = 4;
 const FULLEST = 0.75;
 
 /**
- * A packed table to which marks are only added: 37 bytes for each mark, in an array that grows by a quarter, and 2
- * bytes (4 bytes in a shard with more than 65,535 marks) for each slot of an open-addressing index that is at most
- * three quarters full. The table is sharded by key, so that growing never takes long. Keys must be uniformly
- * distributed; requesters must not be able to choose them.
+ * A compact table to which marks are only added. Each mark takes 37 bytes in an array that grows by a quarter at a
+ * time. An index with open addressing finds the marks; it is at most three quarters full, and a slot of it takes 2
+ * bytes (4 bytes in a shard with more than 65,535 marks). The table is divided into shards by key, so that growing
+ * never takes long. Keys must be uniformly distributed, and requesters must not be able to choose them.
  */
 export class MarkTable {
   readonly #shards: (Shard | undefined)[] = Array.from({ length: SHARDS }, () => undefined);
@@ -34,7 +43,7 @@ export class MarkTable {
     return this.#size;
   }
 
-  /** Total bytes of its arrays. */
+  /** The total size of the table's arrays, in bytes. */
   get bytes(): number {
     return this.#shards.reduce((sum, shard) => sum + (shard?.bytes ?? 0), 0);
   }
@@ -55,7 +64,7 @@ export class MarkTable {
 class Shard {
   #entries = new Uint32Array(SMALLEST * WORDS);
   #codes = new Uint8Array(SMALLEST);
-  /** Each slot holds an entry's place plus one; 0: empty. */
+  /** The index: each slot holds the number of an entry plus one, or 0 if the slot is free. */
   #index: Uint16Array | Uint32Array = indexFor(SMALLEST);
   #size = 0;
 

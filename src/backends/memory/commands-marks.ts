@@ -1,4 +1,4 @@
-/** Remembers ended commands by digests, so that repeated requests are recognised. */
+/** Remembers the digests of ended commands whose records are gone, so that repeated requests are recognised. */
 import { hash, randomBytes } from 'node:crypto';
 import { NO_DIGEST, type CommandMark, type ExecutionEvidence, type Outcome } from '../../core/delivery/command.ts';
 import { ByClient } from '../../core/by-client.ts';
@@ -7,34 +7,34 @@ import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { MarkTable } from './commands-marks-table.ts';
 
 /**
- * How many generations a window is divided into. A mark lives for the window; its bytes are kept for one generation
- * more.
+ * The number of generations that a window is divided into. A mark lives for the window, and its memory is freed at most
+ * one generation later.
  */
 const GENERATIONS = 12;
-/** How many clients have their hash remembered. */
+/** The number of clients whose hash is kept, so that it need not be computed again. */
 const SALTS = 10_000;
 
-/** The marks of commands that ended within one twelfth of the window, and how many of them each owner has. */
+/** The marks of commands that ended within one twelfth of the window, and the number of them that each owner has. */
 type Generation<O> = { readonly number: number; readonly table: MarkTable; readonly owners: Map<O, number> };
 
 export type MarksOptions<O> = {
   /** How long a mark lives, in milliseconds; at most a day. */
   readonly windowMs: number;
-  /** Called when a generation is dropped, with how many marks it counted for this owner. */
+  /** Called when a generation is dropped, with an owner and the number of that owner's marks in the generation. */
   readonly onDropped: (owner: O, count: number) => void;
 };
 
 /**
- * Marks of ended commands, until their window is over: at most 60 bytes each. Whole generations are dropped, so no
- * search for expired marks is needed. Ids that callers chose are hashed with a secret of this process, so that no
- * requester can choose ids that collide.
+ * The marks of ended commands, each kept until its window is over and taking at most 60 bytes. Whole generations are
+ * dropped, so no search for expired marks is needed. Ids that callers chose are hashed with a secret of this process,
+ * so that no requester can choose ids that collide.
  */
 export class CommandMarks<O> {
   readonly #options: MarksOptions<O>;
   readonly #secret = randomBytes(16).toString('base64url');
   readonly #length: number;
   #salts = new ByClient<Uint32Array>();
-  /** Oldest first; at most GENERATIONS + 1. */
+  /** The generations, oldest first; at most GENERATIONS + 1. */
   #generations: Generation<O>[] = [];
 
   constructor(options: MarksOptions<O>) {
@@ -42,12 +42,12 @@ export class CommandMarks<O> {
     this.#length = Math.ceil(options.windowMs / GENERATIONS);
   }
 
-  /** Number of marks, including expired ones whose generation is not dropped yet. */
+  /** The number of marks, including expired ones whose generation is not dropped yet. */
   get size(): number {
     return this.#generations.reduce((sum, { table }) => sum + table.size, 0);
   }
 
-  /** Bytes of the packed marks. */
+  /** The size of the packed marks, in bytes. */
   get bytes(): number {
     return this.#generations.reduce((sum, { table }) => sum + table.bytes, 0);
   }
@@ -67,13 +67,15 @@ export class CommandMarks<O> {
     generation.owners.set(owner, (generation.owners.get(owner) ?? 0) + 1);
   }
 
-  /** Schedules a call of `onDropped` for the owner at the end of this window. Counts no mark. */
+  /** Makes sure that `onDropped` is called for the owner when this window is over. Counts no mark. */
   note(owner: O, endedAt: number): void {
     const { owners } = this.#generationOf(endedAt);
     owners.set(owner, owners.get(owner) ?? 0);
   }
 
-  /** The live mark of a key; `conflict` if its digest differs from the given one; null if there is none. */
+  /**
+   * Returns the live mark of a key, `conflict` if its digest differs from the given one, or null if there is no mark.
+   */
   find(key: CommandKey, digest: string | null, now: number): CommandMark | 'conflict' | null {
     if (this.#generations.length === 0) return null;
     const chosen = this.#hash(key);
@@ -113,8 +115,8 @@ export class CommandMarks<O> {
   }
 
   /**
-   * The key of an id that the relay made: its bits, mixed with a hash of its client. Most of the bits are random and no
-   * requester chooses them, so they need no hash of their own.
+   * Makes the key of an id that the relay made: the bits of the id, mixed with a hash of its client. Most of these bits
+   * are random and no requester chooses them, so the id itself is not hashed.
    */
   #keyOfMade({ userId, clientId, commandId }: CommandKey): Uint32Array {
     const words = wordsOfUuid(commandId);
@@ -136,14 +138,17 @@ export class CommandMarks<O> {
   }
 }
 
-/** The words that represent a digest in a mark. NO_DIGEST is not hashed, because no invocation repeats it. */
+/**
+ * Returns the 32-bit words that represent a digest in a mark. NO_DIGEST is not hashed, because no invocation has it as
+ * its digest.
+ */
 function digestWords(digest: string): Uint32Array {
   return digest === NO_DIGEST ? NO_WORDS : wordsOf(digest);
 }
 
 const NO_WORDS = new Uint32Array(4);
 
-/** The form of ids that the relay makes: UUID version 7, which sort by time. */
+/** Matches the ids that the relay makes: UUIDs of version 7, which sort by time. */
 const RELAY_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 export function isRelayId(commandId: string): boolean {
@@ -151,8 +156,8 @@ export function isRelayId(commandId: string): boolean {
 }
 
 /**
- * The 128 bits of a UUID, with the first and the third word exchanged: tables choose places by the first and the last
- * word, and the first word of a UUID of version 7 is a time.
+ * Returns the 128 bits of a UUID, with the first and the third word exchanged. A table uses the first and the last word
+ * of a key to find its slot, and the first word of a UUID of version 7 is a time.
  */
 function wordsOfUuid(text: string): Uint32Array {
   const words = new Uint32Array(4);
@@ -174,7 +179,7 @@ const ZERO = 0x30;
 const NINE = 0x39;
 const LOWER_A = 0x61;
 
-/** The first 128 bits of the text's SHA-256. */
+/** Returns the first 128 bits of the text's SHA-256. */
 function wordsOf(text: string): Uint32Array {
   const bytes = hash('sha256', text, 'buffer');
   return Uint32Array.of(bytes.readUInt32LE(0), bytes.readUInt32LE(4), bytes.readUInt32LE(8), bytes.readUInt32LE(12));
@@ -188,7 +193,7 @@ const EXECUTIONS: readonly ExecutionEvidence[] = [
   'may_have_run',
   'reported_by_client',
 ];
-/** Bits of the time within a generation; a twelfth of a day in milliseconds fits. */
+/** The number of bits for the time within a generation. The milliseconds of a twelfth of a day fit. */
 const TIME_BITS = 24;
 
 /**

@@ -1,11 +1,11 @@
-/** Packs the records of ended commands to save memory. `unpack` must return exactly what was packed. */
+/** Packs the records of ended commands to save memory. Unpacking a record must return exactly what was packed. */
 import type { ClientType } from '../../core/connections/connection.ts';
 import type { Command, CommandCaller } from '../../core/delivery/command.ts';
 import { endMessageId, type Binding } from '../../core/delivery/commands.ts';
 import type { TraceIds } from './history-command-row.ts';
 import { packTime, smallInteger, unpackTime } from './list-times.ts';
 
-/** What a packed record shares with its entry. */
+/** The members of a record that its ledger entry holds anyway, so they are not packed. */
 export type Shared = {
   readonly userId: string;
   readonly clientId: string;
@@ -13,10 +13,10 @@ export type Shared = {
   readonly trace: TraceIds;
 };
 
-/** Stands for a time that is null. */
+/** The packed form of a time that is null. */
 const NEVER = -1;
 /**
- * The packed record of a command that ended in the usual way: its client acknowledged it or not, and reported one
+ * The packed record of a command that ended in the usual way: its client may have acknowledged it, and reported one
  * result. It takes a third of the memory of the whole record. Most such records are never read.
  */
 export class PackedCommand {
@@ -56,7 +56,8 @@ export class PackedCommand {
   }
 
   /**
-   * The packed record; null if the record holds more than can be packed. `bound`: the link that the client is bound to.
+   * Packs a record. Returns null if the record holds more than can be packed. `bound`: the link that the client is
+   * bound to.
    */
   static of(command: Command, bound: Binding | null): PackedCommand | null {
     return bound !== null && isPlain(command, bound) && hasPlainTimes(command)
@@ -84,7 +85,7 @@ export class PackedCommand {
     return this.#admittedAt + this.#terminal;
   }
 
-  /** The record, as a new object. */
+  /** Returns the whole record, as a new object. */
   unpack({ userId, clientId, commandId, trace }: Shared): Command {
     const admittedAt = this.#admittedAt;
     const { nodeId, instanceId } = this.#bound;
@@ -138,7 +139,10 @@ function since(admittedAt: number, at: number | null): number {
   return at === null ? NEVER : smallInteger(at - admittedAt);
 }
 
-/** Whether every member that is not packed has the value that `unpack` gives it; times are checked elsewhere. */
+/**
+ * Returns whether every member that is not packed has the value that `unpack` gives it. Times are checked by
+ * `hasPlainTimes`.
+ */
 function isPlain(command: Command, { nodeId, instanceId }: Binding): boolean {
   return (
     command.stage === 'terminal' &&
@@ -172,7 +176,7 @@ function isSeenOnce({ commandId, sightings, terminalAt }: Command, instanceId: s
   );
 }
 
-/** Whether the text is `endMessageId` of a result, without building that text. */
+/** Returns whether the text is what `endMessageId` gives for a result, without building that text. */
 function isResultId(messageId: string, commandId: string, instanceId: string): boolean {
   return (
     messageId.length === commandId.length + RESULT_PART.length + instanceId.length &&
@@ -184,7 +188,10 @@ function isResultId(messageId: string, commandId: string, instanceId: string): b
 
 const RESULT_PART = ':result:';
 
-/** Whether all times are whole milliseconds that follow `admittedAt`. False, for example, after the wall clock was set back. */
+/**
+ * Returns whether all times are whole milliseconds and not before `admittedAt`. This is false, for example, after the
+ * wall clock was set back.
+ */
 function hasPlainTimes(command: Command): boolean {
   const { admittedAt, acknowledgedAt } = command;
   return (

@@ -1,9 +1,9 @@
-/** Counts the params of waiting commands in the share `queued_bytes`. */
+/** Counts the params of waiting commands against the bound `queued_bytes` of their user. */
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { INLINE_PAYLOAD_BYTES } from '../../core/limits.ts';
 import type { Holdings, ShareRefusal } from '../../core/shares/shares.ts';
 
-/** The parts of a command and of its client's queue that are needed here. */
+/** What this file needs of a command and of its client's queue. */
 type WithParams = {
   params: JsonText | null;
   paramsBytes: number;
@@ -19,8 +19,9 @@ type Queue = {
 const UNIT_BYTES = 3;
 
 /**
- * Checks whether the params of a new command fit in the share `queued_bytes` of the client's user; null if they do.
- * Small params for a live client with an empty queue are never refused, because they are about to be dispatched.
+ * Returns why the params of a new command do not fit in what the client's user may hold of `queued_bytes`, or null if
+ * they do. Small params for a connected client with an empty queue are never refused, because they are about to be
+ * dispatched.
  */
 export function paramsRefusal({ binding, waiting, holdings }: Queue, params: JsonText | null): ShareRefusal | null {
   if (params === null) return null;
@@ -30,7 +31,7 @@ export function paramsRefusal({ binding, waiting, holdings }: Queue, params: Jso
   return holdings.refusal('queued_bytes', utf8Length(params));
 }
 
-/** Counts the params of an admitted command until they are given up by `giveUpParams`. */
+/** Counts the params of an admitted command until `giveUpParams` returns them. */
 export function holdParams(entry: WithParams): void {
   if (entry.params === null) return;
   entry.paramsBytes = utf8Length(entry.params);

@@ -1,4 +1,4 @@
-/** The act that moves a client's waiting commands when its link comes up or goes down. */
+/** Moves a client's waiting commands when its link comes up or goes down. */
 import type { Binding, LinkMove, RebindResult } from '../../core/delivery/commands.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { ClientKey } from '../../core/ids.ts';
@@ -9,8 +9,8 @@ import { keyOf, type Entry } from './ledger.ts';
 type Move = { readonly binding: Binding; readonly link: LinkMove };
 
 /**
- * Moves a client's waiting commands between parked and queued as its link comes up or goes down, and separates its
- * running commands by instance.
+ * Moves a client's waiting commands: they are queued when its link comes up, and parked when it goes down. Divides its
+ * running commands into those of the connected instance and those of an earlier one.
  */
 export function rebind(acts: Acts, key: ClientKey, { binding: reported, link }: Move): RebindResult {
   const client = acts.ledger.client(key);
@@ -38,7 +38,10 @@ export function rebind(acts: Acts, key: ClientKey, { binding: reported, link }: 
   return { requeued, unfinished, orphaned };
 }
 
-/** Returns false if the command waits for another instance, or has ended because it names another one. */
+/**
+ * Queues a command on the client's link. Returns false if the command waits for another instance, or has ended because
+ * it names another one.
+ */
 function queue(acts: Acts, entry: Entry, binding: Binding): boolean {
   const { namedInstanceId, queuedAt } = entry.command;
   if (namedInstanceId !== null && namedInstanceId !== binding.instanceId) {
@@ -67,14 +70,17 @@ function reattach(entry: Entry, { nodeId }: Binding): Command {
   return move(entry, { nodeId, recoveredFromNodeId: recoveredFrom(command, command.nodeId, nodeId) });
 }
 
-/** The node that held the command before, if that is another node; otherwise null. */
+/**
+ * Returns the node that held the command before, if it is not the present node. Otherwise returns the node that the
+ * record names already, or null.
+ */
 function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
   return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;
 }
 
 /**
- * Parks a queued command. Its connect budget no longer counts, because it was queued in time; from then on only the
- * deadline counts.
+ * Parks a queued command. The time that its caller allows for connecting no longer counts, because the command was
+ * queued in that time. From then on only the deadline counts.
  */
 function park(entry: Entry): void {
   if (entry.command.stage === 'queued') move(entry, { stage: 'admitted', nodeId: null });

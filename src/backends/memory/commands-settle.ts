@@ -1,4 +1,4 @@
-/** The acts that end a command without a report from its client, and that request a cancellation. */
+/** Ends commands without a report from their clients, and records requests to cancel. */
 import type { Code } from '../../core/errors.ts';
 import { isTerminal, wasDispatched, type Command } from '../../core/delivery/command.ts';
 import type { Settlement, SettleResult } from '../../core/delivery/commands.ts';
@@ -6,7 +6,7 @@ import { END_MESSAGES } from '../../core/delivery/end-messages.ts';
 import { conclude, move, type Acts } from './commands-acts.ts';
 import { keyOf, type Entry } from './ledger.ts';
 
-/** Handles ends that no client reported, and requests to cancel. */
+/** Ends a command that its client did not end, or records a request to cancel it. */
 export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlement): SettleResult {
   if (!entry) return { kind: 'unknown' };
   if (isTerminal(entry.command)) return { kind: 'unchanged', command: entry.command };
@@ -17,8 +17,8 @@ export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlem
 }
 
 /**
- * Ends a command without a report from its client. `expired` proves that nothing was written; otherwise the outcome is
- * unknown. After the store has lost data, nothing is proven.
+ * Ends a command without a report from its client. The code `expired` proves that the command was never written to the
+ * client. Otherwise the outcome is unknown. After the store has lost data, nothing is proven.
  */
 export function end(acts: Acts, entry: Entry, code: Code): Command {
   const error = { code, message: END_MESSAGES[code] ?? code };

@@ -1,4 +1,7 @@
-/** Core's CommandStore in one process: each method is one synchronous act. Its larger acts are in commands-*.ts. */
+/**
+ * Core's CommandStore in memory: admits, dispatches and ends commands. Each method is one synchronous act. The larger
+ * acts are in the files commands-*.ts.
+ */
 import { isTerminal, type Command } from '../../core/delivery/command.ts';
 import type { AdmitRequest, AdmitResult, Binding, CommandStore, Report } from '../../core/delivery/commands.ts';
 import { satisfied } from '../../core/delivery/waiter.ts';
@@ -13,7 +16,7 @@ import { DECLINED } from '../../core/trace-context.ts';
 import { NO_TRACE, type TraceIds } from './history-command-row.ts';
 import { Entry, keyOf } from './ledger.ts';
 
-/** Core's CommandStore in one process. */
+/** Creates core's CommandStore in memory. */
 export function createMemoryCommands(acts: Acts): CommandStore {
   const { ledger } = acts;
   return {
@@ -48,7 +51,7 @@ export function createMemoryCommands(acts: Acts): CommandStore {
   };
 }
 
-/** The commands of a client that the ledger does not know: none. */
+/** The queues of a client that has none in the ledger: no commands wait, and none run. */
 const NO_COMMANDS = { waiting: { size: 0 }, running: { size: 0 } };
 
 function admit(acts: Acts, request: AdmitRequest): AdmitResult {
@@ -77,7 +80,10 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   return { kind: 'admitted', command };
 }
 
-/** Most commands have no trace, or a declined one: they share one object. */
+/**
+ * Returns the trace of a new command. Most commands have no trace, or one that the tracer declined to record. All of
+ * these use the same two objects.
+ */
 function traceOf({ traceId, parentSpanId, traceFlags, traceState, callSpan }: TraceIds): TraceIds {
   const given = traceId ?? parentSpanId ?? traceFlags ?? traceState;
   if (given === null && callSpan === null) return NO_TRACE;
@@ -148,7 +154,7 @@ function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): Retur
   const mine = bound?.nodeId === binding.nodeId && bound.epoch === binding.epoch;
   if (!entry || !mine || entry.command.stage !== 'queued' || now >= entry.command.deadline) return { kind: 'skip' };
   const before = entry.command;
-  // The same as `move`, written as one literal for speed, because every command is dispatched.
+  // This does what `move` does, but writes one literal, because every command is dispatched and a literal is faster.
   const command: Command = {
     ...before,
     version: before.version + 1,

@@ -1,4 +1,4 @@
-/** The connection rows of direct mode: their order, their expiry, and pages of them. */
+/** Holds the connection rows of direct mode in order, drops expired ones, and reads pages of them. */
 import type { Clock } from '../../core/clock.ts';
 import type { Connection, DisconnectCause } from '../../core/connections/connection.ts';
 import type { UserRow } from '../../core/connections/store.ts';
@@ -9,8 +9,8 @@ import { List, type ListItem } from './list.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 /**
- * `lostAt` is null while the link is up. `place`: in the list of live rows (ordered by last sign of life) or of lost
- * rows (ordered by loss).
+ * A connection and its position in a list. While the link is up, `lostAt` is null and `place` is in the list of live
+ * rows, ordered by last sign of life. Otherwise `place` is in the list of lost rows, ordered by the time of loss.
  */
 export type ConnectionRow = {
   readonly user: User;
@@ -18,30 +18,32 @@ export type ConnectionRow = {
   lostAt: number | null;
   place: ListItem<ConnectionRow> | null;
 };
-/** `first`: the rows that `first` returned last; null once any row of the user has changed. */
+/**
+ * The rows of one user. `first`: what the method `first` returned last, or null if a row of the user has changed since.
+ */
 type User = { readonly userId: string; readonly clients: SortedMap<ConnectionRow>; first: First | null };
 type First = { readonly most: number; readonly rows: readonly Connection[]; readonly nodes: readonly string[] };
 
 /**
- * The rows of the connection store, in order, with their expiry. Every read except `peek`, and `put`, first forgets the
- * rows that are due, each row once.
+ * The rows of the connection store, in order. `put` and every read except `peek` first forget the rows that have
+ * expired.
  */
 export interface ConnectionRows {
   find(key: ClientKey): ConnectionRow | undefined;
-  /** Like `find`, but forgets nothing: an expired row is skipped. */
+  /** Like `find`, but forgets no rows: an expired row is skipped. */
   peek(key: ClientKey): Connection | null;
-  /** Stores a link that has just shown a sign of life, as a new row or in place of the row's connection. */
+  /** Stores a link that has just shown a sign of life. Replaces the connection of the client's row, or adds a row. */
   put(connection: Connection): Connection;
   /** Replaces a link's state without counting it as a sign of life. */
   replace(row: ConnectionRow, connection: Connection): Connection;
-  /** Marks the link as down. A link that was silent for too long already counted as down. */
+  /** Marks the link as down. If the link was silent for too long, it counts as down since then. */
   lose(row: ConnectionRow, cause: DisconnectCause): Connection;
-  /** Connections ordered by (user, client), of one user or of all. */
+  /** Reads the connections of one user, or of all if `userId` is null, ordered by (user, client). */
   from(userId: string | null, after: Position | null): IteratorObject<Connection>;
   users(after: Position | null): IteratorObject<UserRow>;
   /**
-   * The first `most` connections of one user, and the total. Returns the same array as the last call, unless one of the
-   * user's rows changed.
+   * Returns the first `most` connections of one user, and how many there are. Returns the same array as the last call,
+   * unless one of the user's rows changed.
    */
   first(userId: string, most: number): { readonly total: number; readonly rows: readonly Connection[] };
 }
@@ -55,7 +57,7 @@ export type RowsOptions = {
   readonly onEnded: LinkEnded;
 };
 
-/** A link ended at `endedAt`, epoch milliseconds. */
+/** Receives the end of a link. `endedAt`: when the link ended, in epoch milliseconds. */
 export type LinkEnded = (connection: Connection, cause: DisconnectCause, endedAt: number) => void;
 
 export function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions): ConnectionRows {
@@ -138,7 +140,7 @@ function firstOf(user: User, most: number, observe: (row: ConnectionRow) => Conn
   return rows;
 }
 
-/** The row of this client, created if absent. */
+/** Returns the row of this connection's client, and creates it if there is none. */
 function rowOf(users: SortedMap<User>, connection: Connection): ConnectionRow {
   const { userId, clientId } = connection;
   const user = users.get(userId) ?? { userId, clients: createSortedMap<ConnectionRow>(), first: null };
@@ -159,8 +161,8 @@ function move(row: ConnectionRow, { from, to, lostAt }: Move): void {
 type Held = { readonly users: SortedMap<User>; readonly live: List<ConnectionRow>; readonly lost: List<ConnectionRow> };
 
 /**
- * Forgets rows whose time is over. A link that became silent without being closed counts as lost DEAD_MS after its last
- * sign of life.
+ * Forgets the rows that have expired, and returns them. A link that became silent without being closed counts as lost
+ * DEAD_MS after its last sign of life.
  */
 function forgetDue({ users, live, lost }: Held, now: number): readonly ConnectionRow[] {
   const forgotten: ConnectionRow[] = [];

@@ -1,4 +1,4 @@
-/** Core's ConnectionStore in memory: the links of clients, and those that were lost a short time ago. */
+/** Core's ConnectionStore in memory: the open links of clients, and the links that were lost a short time ago. */
 import type { Clock } from '../../core/clock.ts';
 import { endCauseAt, succession, type Connection, type DisconnectCause } from '../../core/connections/connection.ts';
 import { matchesConnection, type ConnectionFilter } from '../../core/connections/filter.ts';
@@ -15,17 +15,17 @@ export type MemoryConnectionsOptions = {
   /** Whether a node's lease is still valid. If it is absent, every node counts as alive. */
   readonly nodeAlive?: ((nodeId: string) => boolean) | undefined;
   /**
-   * Called when a client's row is forgotten, and when another instance takes it over, so that what depends on it is
-   * dropped.
+   * Called when a client's row is forgotten, and when another instance of the client takes the row over. Drops the data
+   * that depends on the row.
    */
   readonly onGone?: ((key: ClientKey) => void) | undefined;
   /** Retains a row of a user's link history. */
   readonly retain?: ((row: NewMessage) => void) | undefined;
 };
 
-/** The port, with methods that answer in the same tick. */
+/** Core's ConnectionStore, with methods that answer in the same tick. */
 export interface MemoryConnections extends ConnectionStore {
-  /** The row; forgets nothing. */
+  /** Returns the client's row. Unlike the other reads, it forgets no expired rows. */
   peek(key: ClientKey): Connection | null;
   connect(request: ConnectRequest): ConnectResult;
   touch(key: ClientKey, epoch: number): Connection | null;
@@ -41,9 +41,9 @@ export interface MemoryConnections extends ConnectionStore {
 }
 
 /**
- * Connections of one process. Rows are kept per user, ordered by client, and users in order, so that the cost of a page
- * depends on its length. Every method but `peek` first forgets the rows that are due (each row once), so that no answer
- * shows or counts an expired row.
+ * Creates the store of connections for one process. Rows are kept by user and client, in order, so that the cost of a
+ * page depends on its length. Every method but `peek` first forgets the rows that have expired, so that no answer shows
+ * or counts them.
  */
 export function createMemoryConnections({
   clock,
@@ -69,7 +69,7 @@ export function createMemoryConnections({
       host: request.host,
       metadata: request.metadata,
       actions: request.actions,
-      // One counter for all clients, so that an epoch is not reused even after its row was forgotten.
+      // All clients use one counter, so that a client gets no epoch twice even if its row was forgotten.
       epoch: ++lastEpoch,
       connectedAt: now,
       lastSeenAt: now,
@@ -86,7 +86,7 @@ export function createMemoryConnections({
     return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };
   };
 
-  /** The row of a link, if it is up under this epoch. */
+  /** Returns the row of a client if its link is up and has this epoch; otherwise null. */
   const up = (key: ClientKey, epoch: number): ConnectionRow | null => {
     const row = rows.find(key);
     return row?.lostAt === null && row.connection.epoch === epoch ? row : null;

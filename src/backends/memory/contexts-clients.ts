@@ -1,4 +1,4 @@
-/** What each client's instance reports, ordered by client. */
+/** Holds the contexts and windows that each client's instance reports, ordered by user and client. */
 import type { ClientType } from '../../core/connections/connection.ts';
 import type { BrowserWindow, ExecutionContext, WindowCounts } from '../../core/contexts/context.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
@@ -8,15 +8,15 @@ import { createSortedMap, type SortedMap } from './sorted.ts';
 export type HeldContext = Omit<ExecutionContext, 'linkLost'>;
 export type HeldWindow = Omit<BrowserWindow, 'linkLost'>;
 
-/** All that one instance of a client reports. */
+/** The contexts and windows that one instance of a client reported. */
 export type ReportingInstance = ClientKey & {
   readonly instanceId: string;
   readonly clientType: ClientType;
   readonly contexts: SortedMap<HeldContext>;
   readonly windows: SortedMap<HeldWindow>;
-  /** True once the instance reported contexts, even an empty list. */
+  /** True once the instance reported a list of contexts, even an empty one. */
   reportsContexts: boolean;
-  /** The counts of contexts by window; computed at the first read after a report, and null until then. */
+  /** The number of contexts in each window, computed at the first read after a report; null until then. */
   counts: ReadonlyMap<string, WindowCounts> | null;
 };
 
@@ -26,13 +26,16 @@ export type InstanceFilter = {
   readonly clientType: ClientType | null;
 };
 
-/** The reports of all clients, ordered by (user, client). While `from` is read, none may be added or dropped. */
+/**
+ * The reports of all clients, ordered by (user, client). While the result of `from` is being read, no client may be
+ * added or dropped.
+ */
 export interface ReportingInstances {
   get(key: ClientKey): ReportingInstance | undefined;
   add(instance: ReportingInstance): void;
-  /** Drops all that a client reported, because its row was forgotten or belongs to another instance. */
+  /** Drops the reports of a client, because the client's row was forgotten or belongs to another instance. */
   drop(key: ClientKey): void;
-  /** The instances that match the filter, beginning with the one that `after` names. */
+  /** Reads the instances that match the filter, beginning with the one that `after` names. */
   from(filter: InstanceFilter, after: Position | null): IteratorObject<ReportingInstance>;
 }
 
@@ -55,13 +58,18 @@ export function createReportingInstances(): ReportingInstances {
   };
 }
 
-/** The row after which a page begins in these rows; null: the page begins with the first one. */
+/**
+ * Returns the row of this instance after which a page begins, or null if the page begins with the instance's first row.
+ */
 export function startIn(instance: ReportingInstance, after: Position | null): string | null {
   const [userId, clientId, row] = after ?? [];
   return row !== undefined && clientKeyText(instance) === `${userId}/${clientId}` ? row : null;
 }
 
-/** Sorts as the tuple (user, client) does, because the separator is below every character that the two may contain. */
+/**
+ * Makes a key that sorts as the tuple (user, client) does: the separator is below every character that the two may
+ * contain.
+ */
 function orderKey({ userId, clientId }: ClientKey): string {
   return `${userId}\n${clientId}`;
 }

@@ -1,4 +1,7 @@
-/** Computes the contexts and windows of one client after one more report. Pure functions: nothing is stored here. */
+/**
+ * Computes the contexts and windows of one client after a report. It changes the instance that it is given, and stores
+ * nothing.
+ */
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ReportedContext, ReportedWindow, WindowCounts } from '../../core/contexts/context.ts';
 import type { ContextReport, ReportPart } from '../../core/contexts/store.ts';
@@ -6,7 +9,7 @@ import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../../core/limits.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 import type { HeldContext, ReportingInstance } from './contexts-clients.ts';
 
-/** The reports of this connection's instance before its first report: none. */
+/** Creates the state of this connection's instance before its first report: no contexts and no windows. */
 export function emptyInstance({ userId, clientId, instanceId, clientType }: Connection): ReportingInstance {
   return {
     userId,
@@ -20,7 +23,7 @@ export function emptyInstance({ userId, clientId, instanceId, clientType }: Conn
   };
 }
 
-/** Whether the instance would stay within its bounds after the report. */
+/** Returns whether the instance would stay within its bounds if the report were accepted. */
 export function fits(instance: ReportingInstance, { contexts, windows }: ContextReport): boolean {
   return (
     sizeAfter(instance.contexts, contexts, contextIdOf) <= CLIENT_CONTEXTS &&
@@ -28,7 +31,7 @@ export function fits(instance: ReportingInstance, { contexts, windows }: Context
   );
 }
 
-/** The state after a report that fits. */
+/** Applies a report that fits to the state of its instance. */
 export function take(instance: ReportingInstance, { contexts, windows }: ContextReport, now: number): void {
   const { userId, clientId, instanceId, clientType } = instance;
   const stamp = { userId, clientId, instanceId, clientType, reportedAt: now };
@@ -43,14 +46,14 @@ export function take(instance: ReportingInstance, { contexts, windows }: Context
   if (windows) change(instance.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
 }
 
-/** The counts that the client's contexts give for a window; null if the client reports no contexts. */
+/** Returns the counts of a window, as the client's contexts give them; null if the client reports no contexts. */
 export function liveCounts(instance: ReportingInstance, windowId: string): WindowCounts | null {
   if (!instance.reportsContexts) return null;
   instance.counts ??= countByWindow(instance.contexts.values());
   return instance.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
 }
 
-/** Examines only the rows that the report names, not all that are held. */
+/** Returns how many rows there would be after the report. Looks only at the rows that the report names. */
 function sizeAfter<T>(held: SortedMap<unknown>, part: ReportPart<T> | null, idOf: (row: T) => string): number {
   if (!part) return 0;
   if (part.snapshot) return part.set.length;
@@ -68,8 +71,9 @@ function change<T, Row>(held: SortedMap<Row>, part: ReportPart<T>, entryOf: (row
 }
 
 /**
- * When the assignment of a context began. It begins with the first report of it. Another task is a new assignment, and
- * so is the same task after a report without it.
+ * Returns when the assignment of a context to its task began, or null if it has no task. An assignment begins with the
+ * first report of the task. If the client reports the context without that task in between, a later report of the same
+ * task begins a new assignment.
  */
 function assignedAt(before: HeldContext | undefined, { taskId }: ReportedContext, now: number): number | null {
   if (taskId === null) return null;

@@ -26,12 +26,15 @@ import type { SortedMap } from './sorted.ts';
 export type MemoryContextsOptions = {
   readonly clock: Clock;
   readonly instances: ReportingInstances;
-  /** The client's row; forgets nothing, because the instances must not change while they are read. */
+  /**
+   * Reads the client's connection row. It forgets no expired rows, because the instances must not change while they are
+   * read.
+   */
   readonly peek: (key: ClientKey) => Connection | null;
 };
 
 /**
- * Core's ContextStore in one process: reports by client. Each row is read together with the present state of the
+ * Creates core's ContextStore in memory. Reports are kept by client. Each row is shown with the present state of its
  * client's connection.
  */
 export function createMemoryContexts(options: MemoryContextsOptions): ContextStore {
@@ -89,7 +92,7 @@ type Reading<T> = {
   readonly of: (instance: ReportingInstance) => SortedMap<T>;
 };
 
-/** One row of a client that has a connection row; null if there is none. */
+/** Returns one row of a client, or null if the client has no connection row. */
 function rowOf<T extends Held>(
   { clock, instances, peek }: MemoryContextsOptions,
   key: ClientKey,
@@ -102,7 +105,7 @@ function rowOf<T extends Held>(
   return { ...row, linkLost: connectionStatus(connection, clock.now()) !== 'connected' };
 }
 
-/** Rows ordered by (user, client, row), of the clients that match the filter and have a connection row. */
+/** Reads the rows of the clients that match the filter and have a connection row, ordered by (user, client, row). */
 function* rowsOf<T extends Held>(
   { clock, instances, peek }: MemoryContextsOptions,
   { filter, after, of }: Reading<T>,

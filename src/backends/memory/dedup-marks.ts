@@ -1,29 +1,32 @@
-/** Remembers in memory which message ids were seen, for deduplication, up to a bound for each user and for all. */
+/**
+ * Remembers in memory which message ids were seen, so that duplicates are recognised. The number of ids is bounded for
+ * each user and in total.
+ */
 import type { Log } from '../../core/log.ts';
 import { DEDUP_TTL_MS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
 
-/** A message as the deduplicator knows it. */
+/** What identifies a message to the deduplicator: its user, its client and its id. */
 export type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
 
 export type DedupMarksOptions = { readonly shares: Shares; readonly log: Log; readonly metrics?: Metrics };
 
-/** The ids of one client with a live mark. */
+/** The message ids of one client that are remembered now. */
 type ClientMarks = { readonly clientId: string; readonly ids: Set<string> };
 
 /**
- * The marks of the deduplicator, in the order set. They live for DEDUP_TTL_MS, unless the total of the share
- * `dedup_marks` is exceeded: then the oldest mark of the user who is most over their guarantee is evicted, or the
- * oldest of all if no user is over. Amortized constant time.
+ * The remembered message ids, called marks, in the order in which they were set. A mark lives for DEDUP_TTL_MS. If the
+ * total of the share `dedup_marks` is exceeded, marks are evicted earlier: the oldest one of the user who is most over
+ * their guarantee, or the oldest of all if no user is over. Each method takes amortized constant time.
  */
 export class DedupMarks {
   readonly #options: DedupMarksOptions;
   readonly #metrics: Metrics;
   readonly #users = new Map<string, UserMarks>();
   /**
-   * For each mark, its user and its expiry, in the order set. The first `evicted` entries of a user have no mark any
-   * more.
+   * The user of each mark, in the order in which the marks were set; `#ends` has the expiry of each. Evicting a mark
+   * leaves its entry in place, so the first `evicted` entries of a user have no mark any more.
    */
   #places: (UserMarks | undefined)[] = [];
   #ends: number[] = [];
@@ -45,12 +48,12 @@ export class DedupMarks {
     return this.#evictedAt;
   }
 
-  /** The number of entries that are kept: at most twice the marks, and a few. */
+  /** The number of entries in `#places`: at most about twice the number of marks. */
   get places(): number {
     return this.#places.length - this.#head;
   }
 
-  /** Sets a mark. Returns true if there was no live one before. */
+  /** Sets a mark. Returns true if the id had no live mark before. */
   set({ userId, clientId, messageId }: DedupKey, now: number): boolean {
     this.expire(now);
     const user = this.#users.get(userId) ?? this.#userOf(userId);
@@ -109,7 +112,7 @@ export class DedupMarks {
   }
 
   #shift(): void {
-    // The entry is emptied at once, so that it holds nothing until the arrays are shortened.
+    // Clears the entry at once, so that it refers to no user until the arrays are shortened.
     this.#places[this.#head++] = undefined;
     if (this.#head * 2 <= this.#places.length) return;
     this.#places = this.#places.slice(this.#head);
@@ -117,7 +120,7 @@ export class DedupMarks {
     this.#head = 0;
   }
 
-  /** Removes the entries without a mark: the first ones of each user. */
+  /** Removes the entries whose marks were evicted. These are the first entries of each user. */
   #compact(): void {
     let kept = 0;
     for (let at = this.#head; at < this.#places.length; at++) {
@@ -133,15 +136,21 @@ export class DedupMarks {
   }
 }
 
-/** The marks of one user. Ids are hashed per client, and the text of an id is shared with its row. */
+/**
+ * The marks of one user. Ids are kept in one Set for each client. An id's text is the same string that its history row
+ * holds.
+ */
 class UserMarks {
   readonly holdings: Holdings;
-  /** The number of entries whose marks were evicted, before those of the user's marks. */
+  /**
+   * The number of this user's entries in DedupMarks whose marks were evicted. They come before the entries that still
+   * have marks.
+   */
   evicted = 0;
   /** When a mark was last evicted, in epoch milliseconds; -Infinity: never. */
   evictedAt = -Infinity;
   readonly #clients = new Map<string, ClientMarks>();
-  // A Set finds its first key only after it has skipped all deleted ones, so the order is kept in a queue.
+  // Finding the first key of a Set means skipping all deleted keys, so a queue keeps the order.
   #ids: (string | undefined)[] = [];
   #owners: (ClientMarks | undefined)[] = [];
   #head = 0;

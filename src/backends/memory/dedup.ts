@@ -1,4 +1,4 @@
-/** Deduplication in one process: marks and counters. */
+/** Recognises repeated messages within one process, and counts the messages that were seen and repeated. */
 import type { Clock } from '../../core/clock.ts';
 import type { DedupStats, DedupStore } from '../../core/dedup/store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
@@ -6,13 +6,13 @@ import { DedupMarks, type DedupKey, type DedupMarksOptions } from './dedup-marks
 
 export interface MemoryDedup extends DedupStore {
   /**
-   * Counts one sighting. True if it is the first within DEDUP_TTL_MS; the mark is then set, and later sightings do not
-   * renew it.
+   * Counts one arrival of a message. Returns true if it is the first within DEDUP_TTL_MS. The first arrival sets the
+   * mark, and later ones do not renew it.
    */
   see(key: DedupKey, now?: number): boolean;
 }
 
-/** Marks within their share, and counters in buckets of DEDUP_GRAIN_MS. */
+/** Creates the deduplicator: marks within their share, and counters in time slots of DEDUP_GRAIN_MS. */
 export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { readonly clock: Clock }): MemoryDedup {
   const marks = new DedupMarks(options);
   const counters = createCounters();
@@ -26,7 +26,7 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
       const now = clock.now();
       marks.expire(now);
       const { from, ...counted } = counters.sum(now, windowSeconds);
-      // A mark that was evicted early may have made a duplicate look unique, for as long as the mark would have lived.
+      // If a mark was evicted early, a duplicate may have looked unique until the mark would have expired.
       const exact = marks.evictedAt + DEDUP_TTL_MS < from;
       return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size };
     },
@@ -37,7 +37,7 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
 type Counted = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'>;
 type Counters = {
   count(now: number, first: boolean): void;
-  /** Sums the buckets of the window; `from`: when the oldest of them began. */
+  /** Sums the counters of the window. `from`: when the oldest time slot of the window began, in epoch milliseconds. */
   sum(now: number, windowSeconds: number): Counted & { readonly from: number };
 };
 

@@ -1,14 +1,17 @@
-/** An index of items by the time at which they are due. It has no timers of its own. */
+/** An index of items by the time at which they are due. It is only asked; it has no timers of its own. */
 import { packTime, unpackTime } from './list-times.ts';
 
-/** Width of a bucket in milliseconds; within a bucket `due` has to sort. */
+/** The width of a bucket, in milliseconds. The method `due` sorts the items within a bucket. */
 const GRAIN_MS = 250;
 
 type Bucket = { readonly number: number; first: DueItem | null; last: DueItem | null; size: number };
 
-/** An item of one DueIndex. It holds its own place there, so adding and removing it allocate nothing. */
+/**
+ * An item of one DueIndex. The item itself holds its links to its neighbours, so adding and removing it allocate
+ * nothing.
+ */
 export class DueItem {
-  /** The members below belong to the index. `due`: when the item is due, as `packTime` packs it. */
+  /** When the item is due, as `packTime` packs it. This member and those below belong to the index. */
   due = 0;
   dueBucket: Bucket | null = null;
   dueBefore: DueItem | null = null;
@@ -20,9 +23,9 @@ export class DueItem {
 }
 
 /**
- * Items by the time at which they are due, in buckets. Adding, moving and removing each take constant time, however
- * many items there are and however far ahead they are due. An item that is removed early leaves nothing behind. An item
- * belongs to at most one index.
+ * Items in buckets of the time at which they are due. Adding, moving and removing an item each take constant time,
+ * however many items there are and however far ahead they are due. An item that is removed early leaves nothing behind.
+ * An item belongs to at most one index.
  */
 export class DueIndex<T extends DueItem> {
   readonly #buckets = new Map<number, Bucket>();
@@ -64,7 +67,7 @@ export class DueIndex<T extends DueItem> {
     if (--bucket.size === 0) this.#buckets.delete(bucket.number);
   }
 
-  /** Items that are due at `now`, oldest first, at most `limit`. Removes nothing. */
+  /** Returns at most `limit` items that are due at `now`, oldest first. Removes nothing. */
   due(now: number, limit: number): T[] {
     const end = Math.floor(now / GRAIN_MS);
     while (this.#swept < end && !this.#buckets.has(this.#swept)) this.#swept++;
@@ -76,7 +79,7 @@ export class DueIndex<T extends DueItem> {
     return found;
   }
 
-  /** How many items are due at `now`. */
+  /** Counts the items that are due at `now`. */
   count(now: number): number {
     const end = Math.floor(now / GRAIN_MS);
     if (end < this.#swept) return 0;
@@ -86,7 +89,7 @@ export class DueIndex<T extends DueItem> {
     return count;
   }
 
-  /** The items that are due soonest, at most `limit`: ordered by bucket, and within a bucket by insertion. */
+  /** Returns at most `limit` items that are due soonest, ordered by bucket, and within a bucket by insertion. */
   soonest(limit: number): T[] {
     const found: T[] = [];
     const all = Math.min(limit, this.#size);
@@ -105,7 +108,7 @@ export class DueIndex<T extends DueItem> {
 
   #itemsOf(number: number): T[] {
     const items: T[] = [];
-    // Only items of type T are ever added.
+    // The cast is safe, because only items of type T are ever added.
     for (let item = this.#buckets.get(number)?.first ?? null; item; item = item.dueAfter) items.push(item as T);
     return items;
   }

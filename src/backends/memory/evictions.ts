@@ -1,21 +1,21 @@
-/** Remembers that messages were dropped early, so that answers can report the gap. */
+/** Remembers when messages were dropped early, so that answers can report the gap. */
 import { List, type ListItem } from './list.ts';
 
 /**
- * What is remembered of one user's dropped messages, in epoch milliseconds. `droppedAt`: when the newest message that
- * was dropped for lack of room had been retained. `wholeStreamAt`: the same, but only of streams that were dropped
+ * What is remembered about one user's dropped messages. `droppedAt`: when the newest message that was dropped for lack
+ * of room had been retained, in epoch milliseconds. `wholeStreamAt`: the same, but only of streams that were dropped
  * completely.
  */
 type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<Note> | null };
 
 /**
- * Remembers messages that were dropped early, for as long as they would still be shown: an answer that could have
- * contained one has a gap. Constant time, and one small note per user.
+ * Remembers that messages were dropped early, for as long as these messages would still be shown: until then, an answer
+ * that could have contained one has a gap. Each method takes constant time, and each user takes one small object.
  */
 export interface Evictions {
   /**
-   * Records that a message of this user, retained at this time, was dropped. `streamGone`: it was the last of its
-   * stream.
+   * Records that a message of this user was dropped. `at`: when the message had been retained. `streamGone`: whether it
+   * was the last message of its stream.
    */
   note(userId: string, at: number, streamGone: boolean): void;
   droppedAt(userId: string): number;
@@ -23,7 +23,7 @@ export interface Evictions {
   /** Like `droppedAt`, but over all users. */
   anyDroppedAt(): number;
   anyWholeStreamAt(): number;
-  /** Forgets messages that would no longer be shown: those retained at this time or before. */
+  /** Forgets dropped messages that would no longer be shown, because they were retained at `before` or earlier. */
   expire(before: number): void;
 }
 

@@ -1,4 +1,4 @@
-/** Creates the history rows of commands. It retains nothing; history.ts does. */
+/** Creates the history rows of messages about commands. Adding them to history is the task of history-rows.ts. */
 import {
   NO_PAYLOAD,
   type StoredPayload,
@@ -12,10 +12,10 @@ import type { ClientKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { Row, type Placed } from './history-row.ts';
 
-/** What all rows of one client's commands share. */
+/** What the rows of all commands of one client have in common: the ids, and the suffix of their stream. */
 export type StreamHead = ClientKey & { readonly suffix: string };
 
-/** The trace of a command. Most commands have none, and share NO_TRACE. */
+/** The trace of a command. Most commands have none and use the object NO_TRACE. */
 export type TraceIds = Pick<Command, 'traceId' | 'parentSpanId' | 'traceFlags' | 'traceState' | 'callSpan'>;
 
 export const NO_TRACE: TraceIds = {
@@ -26,10 +26,10 @@ export const NO_TRACE: TraceIds = {
   callSpan: null,
 };
 
-/** The command that a message is about. */
+/** The command that a message is about: its id, its trace and its stream. */
 export type About = { readonly commandId: string; readonly trace: TraceIds; readonly head: StreamHead };
 
-/** A message about a command. Its id is `<command>:<kind>` if none is given. */
+/** The rest of a message about a command. If no id is given, the id is `<command>:<kind>`. */
 export type MessagePart = {
   readonly kind: MessageKind;
   readonly instanceId: string | null;
@@ -39,8 +39,8 @@ export type MessagePart = {
 };
 
 /**
- * A row of a message about a command. One object holds row and message, because each call retains two of them and
- * hardly any is ever read.
+ * A row that is also its message. It is one object, because each call retains two of these rows and hardly any is ever
+ * read.
  */
 export class CommandRow extends Row implements NewMessage {
   readonly kind: MessageKind;

@@ -1,4 +1,4 @@
-/** One retained message in few bytes, and its stream. Rows are added and dropped only in history-rows.ts. */
+/** One retained message in few bytes, and its stream. Only history-rows.ts may add or drop rows. */
 import type { Message, NewMessage, StoredPayload } from '../../core/history/message.ts';
 import { utf8Length } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
@@ -8,15 +8,15 @@ import { packTime, unpackTime } from './list-times.ts';
 import type { SortedMap } from './sorted.ts';
 
 /**
- * The bytes that a message takes besides its payload: its object, its ids, and its places in its stream, among all
- * messages and among those of its command. The growth of the heap over 200,000 messages with ids of 36 characters was
- * 768 bytes for each (Node 24). The rest is for longer ids and a terminal error.
+ * The size that a message counts for besides its payload, in bytes. It covers the message's object, its ids, and its
+ * entries in three orders: in its stream, among all messages, and among those of its command. Over 200,000 messages
+ * with ids of 36 characters, the heap grew by 768 bytes for each (Node 24). The rest is for longer ids and an error.
  */
 export const ROW_BYTES = 1024;
 
 /**
- * The messages of a stream are `rows` from `head` on, with consecutive `seq`. `evictedAt`: the time of the newest
- * message that was dropped for lack of room.
+ * A stream and its messages: the elements of `rows` from index `head` on, with consecutive `seq`. `evictedAt`: when the
+ * newest message that was dropped for lack of room had been retained.
  */
 export type Stream = {
   readonly user: User;
@@ -32,15 +32,15 @@ export type User = {
   readonly userId: string;
   readonly streams: SortedMap<Stream>;
   readonly byLastWrite: List<Stream>;
-  /** The newest row of each command; `olderOfCommand` leads to the others. */
+  /** The newest row of each command, by command id. From there, `olderOfCommand` leads to the others. */
   readonly byCommand: Map<string, Row>;
   /** Rows of all streams, oldest first. */
   readonly byAge: SparseQueue<Row>;
-  /** Counts the share `history_bytes`. */
+  /** The user's holdings, in which the bytes of these rows are counted as `history_bytes`. */
   readonly holdings: Holdings;
 };
 
-/** A message to place in a stream. */
+/** Where a new message belongs: its stream, and the time at which it is retained. */
 export type Placed = { readonly stream: Stream; readonly at: number };
 
 /** One retained message. Its Message object is made at the first read, because hardly any message is ever read. */
@@ -48,15 +48,15 @@ export abstract class Row {
   readonly stream: Stream;
   readonly seq: number;
   readonly payloadBytes: number;
-  /** The number of bytes that the row counts for in the bound on bytes. */
+  /** The number of bytes that the row counts for in the limit on the size of history. */
   readonly bytes: number;
-  /** Its neighbours among all messages; only RowList changes them. */
+  /** The neighbours of the row in a RowList of all messages. Only RowList changes them. */
   before: Row | null = null;
   after: Row | null = null;
-  /** Its neighbours among the rows of its command. */
+  /** The next older row of the same command. */
   olderOfCommand: Row | null = null;
   newerOfCommand: Row | null = null;
-  /** True once it is no longer retained. */
+  /** True once the row is no longer retained. */
   gone = false;
   /** When the row was retained, as `packTime` packs it. */
   readonly #at: number;
@@ -78,7 +78,7 @@ export abstract class Row {
     return unpackTime(this.#at);
   }
 
-  /** The row as a message: the same object on each read. */
+  /** The row as a message. Every read returns the same object. */
   get message(): Message {
     return (this.#shaped ??= shape(this.given, this));
   }
@@ -98,7 +98,7 @@ export class MessageRow extends Row {
   }
 }
 
-/** Copies each member, because `given` may be the row itself. */
+/** Makes the message of a row. Copies each member, because `given` may be the row itself. */
 function shape(given: NewMessage, { seq, at, payloadBytes }: Row): Message {
   const { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId } = given;
   const { payload, spill, error, link } = given;
@@ -107,7 +107,7 @@ function shape(given: NewMessage, { seq, at, payloadBytes }: Row): Message {
   return link ? { ...message, link } : message;
 }
 
-/** Rows in the order added. A row is its own list node. */
+/** A linked list of rows, in the order in which they were added. A row is its own node in the list. */
 export class RowList {
   #first: Row | null = null;
   #last: Row | null = null;
@@ -123,7 +123,7 @@ export class RowList {
     this.#last = row;
   }
 
-  /** The row must be in the list. */
+  /** Removes a row, which must be in the list. */
   remove(row: Row): void {
     const { before, after } = row;
     if (before) before.after = after;

@@ -1,4 +1,4 @@
-/** The retained messages and their indexes. No other file may add or drop a message. */
+/** Holds the retained messages and their indexes. No other file may add or drop a message. */
 import type { NewMessage } from '../../core/history/message.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAM_MESSAGES, STREAMS_PER_USER } from '../../core/limits.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
@@ -10,12 +10,12 @@ import { SparseQueue } from './list-sparse.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 export type RowLimits = {
-  /** Maximum messages of one stream. */
+  /** The most messages of one stream. */
   readonly streamMessages: number;
   readonly retentionMs: number;
   /**
-   * Maximum bytes of all streams together: inline payloads, and ROW_BYTES for each message. Beyond it, the oldest rows
-   * of the user who is most over their guarantee are dropped first.
+   * The most bytes of all streams together. Each message counts ROW_BYTES and the size of its inline payload. Beyond
+   * this limit, the oldest rows of the user who is most over their guarantee are dropped first.
    */
   readonly bytes: number;
   readonly streamsPerUser: number;
@@ -39,13 +39,16 @@ export interface Rows {
   readonly users: SortedMap<User>;
   readonly evictions: Evictions;
   readonly totals: Readonly<Totals>;
-  /** All messages, newest first. */
+  /** Reads all messages, newest first. */
   newest(): Iterable<Row>;
-  /** `at` must not decrease from one call to the next. Amortised constant time. */
+  /**
+   * Adds a message and returns its row. `at` must not decrease from one call to the next. Takes amortised constant
+   * time.
+   */
   add(message: NewMessage, at: number): Row;
   /** Like `add`, for a message about a command, in its client's stream. */
   addOfCommand(about: About, part: MessagePart, at: number): void;
-  /** Drops messages that were retained at this time or before. */
+  /** Drops the messages that were retained at `before` or earlier. */
   expire(before: number): void;
 }
 
@@ -56,13 +59,16 @@ type State = {
   readonly byAge: RowList;
   readonly evictions: Evictions;
   readonly totals: Totals;
-  /** No removed stream had used this `seq` or a higher one, so a stream that is created again begins here. */
+  /**
+   * The first `seq` of a stream that is created. Every `seq` of a stream that was removed is lower, so a stream that is
+   * created again does not reuse one.
+   */
   seqFloor: number;
 };
 
 /**
- * Why a message is dropped. `bound`: a limit that is the same for every stream. `room`: there was no memory for it, so
- * that its stream has a gap.
+ * Why a message is dropped. `bound`: a limit that is the same for every stream was reached. `room`: there was no memory
+ * for it, so its stream has a gap.
  */
 type Why = 'bound' | 'room';
 
@@ -95,8 +101,8 @@ export function createRows(limits: RowLimits, shares: Shares): Rows {
 }
 
 /**
- * The row that is dropped next: the oldest of the user who is most over their guarantee, or the oldest of all if no
- * user is over. Never the newest row.
+ * Returns the row to drop next: the oldest row of the user who is most over their guarantee, or the oldest of all if no
+ * user is over. Never returns the newest row.
  */
 function nextToGo({ shares, users, byAge }: State, newest: Row): Row | null {
   const holder = shares.mostOver('history_bytes');
@@ -109,7 +115,7 @@ export function lengthOf(stream: Stream): number {
   return stream.rows.length - stream.head;
 }
 
-/** The row at this index, counted from the oldest that is retained. */
+/** Returns the row at this index. Index 0 is the oldest row that is retained. */
 export function rowAt(stream: Stream, index: number): Row | undefined {
   return stream.rows[stream.head + index];
 }
@@ -129,7 +135,7 @@ function streamFor(state: State, { userId, suffix }: Pick<StreamHead, 'userId' |
     rows: [],
     head: 0,
     nextSeq: state.seqFloor,
-    // This stream may have been dropped completely before.
+    // A stream with the same name may have been dropped completely before.
     evictedAt: state.evictions.wholeStreamAt(userId),
     place: null,
   };
@@ -143,7 +149,7 @@ function newUser(userId: string, holdings: Holdings): User {
   return { userId, streams: createSortedMap(), byLastWrite: new List(), byCommand: new Map(), byAge, holdings };
 }
 
-/** Adds the row, and drops the rows that are then beyond the bounds. */
+/** Adds the row, and drops the rows that exceed the limits then. */
 function append(state: State, row: Row): Row {
   insert(state, row);
   const { limits } = state;
@@ -175,7 +181,7 @@ function insert(state: State, row: Row): void {
 function dropFirst(state: State, stream: Stream, why: Why): void {
   const row = stream.rows[stream.head];
   if (!row) return;
-  // Clears the slot at once, so that a dropped payload is not held until the array is shortened.
+  // Clears the element at once, so that a dropped payload is not kept in memory until the array is shortened.
   stream.rows[stream.head++] = undefined;
   if (stream.head * 2 > stream.rows.length) {
     stream.rows.splice(0, stream.head);
@@ -218,7 +224,7 @@ function forgetCommandOf(row: Row): void {
   row.newerOfCommand = null;
 }
 
-/** All rows of a command of this user, newest first. */
+/** Returns all rows of a command of this user, newest first. */
 export function rowsOfCommand({ byCommand }: User, commandId: string): readonly Row[] {
   const rows: Row[] = [];
   for (let row = byCommand.get(commandId) ?? null; row; row = row.olderOfCommand) rows.push(row);

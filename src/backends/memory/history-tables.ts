@@ -1,4 +1,4 @@
-/** The two tables of retained rows of direct mode: messages and link histories, with bounds of their own. */
+/** Holds the retained rows of direct mode in two tables with separate limits: messages, and link histories. */
 import { LINK_STREAM } from '../../core/history/message.ts';
 import { LINK_BYTES, LINK_BYTES_GUARANTEE, LINK_MESSAGES } from '../../core/limits.ts';
 import { SHARE_BOUNDS } from '../../core/shares/bounds.ts';
@@ -6,29 +6,32 @@ import { createShares, type Shares } from '../../core/shares/shares.ts';
 import { createRows, HISTORY_LIMITS, type RowLimits, type Rows, type Stream } from './history-rows.ts';
 
 export type TableLimits = RowLimits & {
-  /** Maximum rows of one user's link history. */
+  /** The most rows of one user's link history. */
   readonly linkMessages: number;
-  /** Maximum bytes of all link histories, as `bytes` counts them. */
+  /** The most bytes of all link histories together, counted as `bytes` counts those of messages. */
   readonly linkBytes: number;
 };
 
 export const TABLE_LIMITS: TableLimits = { ...HISTORY_LIMITS, linkMessages: LINK_MESSAGES, linkBytes: LINK_BYTES };
 
 /**
- * Messages, and the link histories of all users. The tables share no bound: however many links open and end, no row of
- * `messages` is dropped for it. A link history is read by its name, and neither listed nor counted among the streams of
- * its user.
+ * The two tables of retained rows: messages, and the link histories of all users. They have no limit in common, so no
+ * message is dropped because many links open and end. A link history is read by its name. It is neither listed nor
+ * counted among the streams of its user.
  */
 export interface Tables {
   readonly messages: Rows;
-  /** The table of the stream with this suffix. */
+  /** Returns the table that holds the stream with this suffix. */
   of(suffix: string): Rows;
   stream(userId: string, suffix: string): Stream | undefined;
-  /** Drops rows that were retained at this time or before. */
+  /** Drops the rows of both tables that were retained at `before` or earlier. */
   expire(before: number): void;
 }
 
-/** `shares` counts what the messages of each user hold; link histories are counted apart. */
+/**
+ * Creates the two tables. `shares` counts what the messages of each user take; link histories are counted apart from
+ * it.
+ */
 export function createTables(limits: TableLimits, shares: Shares | undefined): Tables {
   const { bytes, linkBytes, linkMessages, retentionMs } = limits;
   const messages = createRows(limits, shares ?? sharesOf(SHARE_BOUNDS.history_bytes.guarantee, bytes));

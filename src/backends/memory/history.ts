@@ -1,4 +1,4 @@
-/** Core's HistoryStore in one process: retention, pages and samples. */
+/** Core's HistoryStore in memory: retains messages, and reads pages and samples of them. */
 import type { Clock } from '../../core/clock.ts';
 import type { Message, NewMessage } from '../../core/history/message.ts';
 import type {
@@ -31,36 +31,38 @@ import { lowerBound } from './sorted.ts';
 export type MemoryHistoryOptions = {
   readonly clock: Clock;
   readonly limits?: Partial<TableLimits> | undefined;
-  /** The deduplicator, shared with the acts that record ends of commands; a separate one if absent. */
+  /** The deduplicator. The acts that record ends of commands use it too. If absent, the store creates its own. */
   readonly dedup?: MemoryDedup;
-  /** What each user holds of the shares; a separate table if absent. */
+  /** What each user holds of the shared resources. If absent, the store has a table of its own. */
   readonly shares?: Shares;
 };
 
 /**
- * Core's HistoryStore, with methods that retain in the same tick: an act on a command retains its messages within the
- * act.
+ * Core's HistoryStore, with methods that retain a message in the same tick, so that an act on a command can retain its
+ * messages within the act.
  */
 export interface MemoryHistory extends HistoryStore {
   /**
-   * The messages' `at` never decreases over all streams: if the clock goes back, `at` stays the same until the clock
-   * has caught up.
+   * Retains a message. The time `at` of the messages never decreases over all streams: if the clock goes back, `at`
+   * stays the same until the clock has caught up.
    */
   retain(message: NewMessage): Message;
   /**
-   * Like `retain`, for a message about a command and without an answer. The Message object is created only when it is
-   * first read.
+   * Retains a message about a command and returns nothing. The Message object is created only when the message is first
+   * read.
    */
   keep(about: About, part: MessagePart, now: number): void;
   ingest(message: IngestedMessage): IngestResult;
-  /** What is held now, and what was dropped for lack of room since the start. Link histories are left out. */
+  /**
+   * Returns what is held now, and what was dropped for lack of room since the start. Link histories are not included.
+   */
   totals(): Readonly<Totals>;
 }
 
 /**
- * History of one process. Every method first drops expired messages (each message once), so that no answer shows or
- * counts them. What the bounds on bytes and on a user's streams dropped is a gap `evicted` for as long as it would have
- * been shown.
+ * Creates the history of one process. Every method first drops expired messages, so that no answer shows or counts
+ * them. When a message is dropped early because of a limit on bytes or on a user's streams, answers have a gap
+ * `evicted` for as long as the message would have been shown.
  */
 export function createMemoryHistory({ clock, limits: given, dedup, shares }: MemoryHistoryOptions): MemoryHistory {
   const limits: TableLimits = { ...TABLE_LIMITS, ...given };
@@ -69,7 +71,7 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
   const marks = dedup ?? createMemoryDedup({ clock, shares: shares ?? createShares(), log: silentLog });
   let lastAt = 0;
 
-  /** The time of a new row of a table, after expired rows were dropped. */
+  /** Drops expired rows of a table. Returns the time for its next row. */
   const next = (rows: Rows, now: number): number => {
     lastAt = Math.max(lastAt, now);
     rows.expire(lastAt - limits.retentionMs);
@@ -79,7 +81,7 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
     const rows = tables.of(message.suffix);
     return rows.add(message, next(rows, clock.now())).message;
   };
-  /** Drops expired rows. Returns a function that makes the gap for rows that were evicted. */
+  /** Drops expired rows. Returns a function that makes the gap for evicted rows. */
   const look = (): { gaps(source: EvidenceSource, droppedAt: number): ObservedSource[] } => {
     const now = clock.now();
     const before = now - limits.retentionMs;
@@ -117,7 +119,7 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
       const { evictions } = tables.of(suffix);
       const missing = gaps('messages', stream ? stream.evictedAt : evictions.wholeStreamAt(userId));
       if (stream) return { ...scanMessages(stream, filter, page), gaps: missing };
-      // The stream may have been dropped completely, so it would claim too much to answer that it does not exist.
+      // Do not answer that the stream does not exist: it may have been dropped completely.
       return missing.length > 0 ? { rows: [], next: null, gaps: missing } : null;
     },
     ofCommand(userId, commandId, page) {
@@ -178,8 +180,8 @@ function scanMessages(stream: Stream, filter: MessageFilter, page: MessagePage):
 }
 
 /**
- * Messages within the time bounds and behind the position. Order by time and by `seq` agree within a stream, so each
- * end is found by binary search.
+ * Reads the messages of a stream that lie within the times of the filter and after the position of the page. Within a
+ * stream, the order by time is the order by `seq`, so both limits of the range are found by binary search.
  */
 function* messagesIn(stream: Stream, { afterTime, beforeTime }: MessageFilter, page: MessagePage): Generator<Message> {
   const length = lengthOf(stream);

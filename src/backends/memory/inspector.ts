@@ -1,4 +1,7 @@
-/** Core's DeliveryInspector in one process. It reads the ledger and changes nothing. */
+/**
+ * Core's DeliveryInspector in memory: lists and counts commands and reservations. It reads the ledger and changes
+ * nothing.
+ */
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { Connection } from '../../core/connections/connection.ts';
@@ -25,7 +28,9 @@ import { keyOf, type Entry, type Ledger, type Scope } from './ledger.ts';
 type PeekConnection = (key: ClientKey) => Connection | null;
 type InspectorParts = { readonly clock: Clock; readonly ledger: Ledger; readonly peek: PeekConnection };
 
-/** Core's DeliveryInspector over the ledger. The summary's sample is the commands that are due soonest. */
+/**
+ * Creates core's DeliveryInspector over the ledger. The sample of its summary holds the commands that are due soonest.
+ */
 export function createMemoryInspector({ clock, ledger, peek }: InspectorParts): DeliveryInspector {
   const gaps = ({ userId, stage }: DeliveryFilter): readonly ObservedSource[] => {
     // Only records of ended commands are ever reduced to marks, so a listing of live commands is complete.
@@ -101,7 +106,7 @@ function byKey(ledger: Ledger, filter: DeliveryFilter, page: PageRequest, matche
   return scanSorted(commands, page, ({ userId, clientId, commandId }) => [userId, clientId, commandId], matches);
 }
 
-/** A command's position is its place in the order of admission. */
+/** Reads commands, newest admission first. The position of a command is its number in the order of admission. */
 function newest(ledger: Ledger, page: PageRequest, matches: Matches): Scan<Command> {
   const after = page.after === null ? null : parseInt(page.after[0] ?? '', 36);
   const placed = ledger.newestFirst(after).map(({ item, place }) => ({ command: item.command, place }));

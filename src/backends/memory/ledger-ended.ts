@@ -1,4 +1,4 @@
-/** Keeps ended commands within their window and shares. It ends no command. */
+/** Keeps ended commands until their time is over, or until there is no room for them. It ends no command. */
 import type { CommandMark } from '../../core/delivery/command.ts';
 import { isCode } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
@@ -15,23 +15,24 @@ export type EndedOptions = {
   readonly shares: Shares;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** How long an ended command's id is known, milliseconds. */
+  /** How long the id of an ended command is remembered, in milliseconds. */
   readonly windowMs: number;
   /** How long a result is retained at most, in milliseconds. */
   readonly retentionMs: number;
-  /** Called when the record of this entry is gone. */
+  /** Called when the whole record of a command is dropped. */
   readonly onGone: (entry: Entry) => void;
 };
 
 /**
- * Ended commands within their window. Three shares bound them: `result_bytes` (beyond it, results are dropped),
- * `ended_records` (beyond it, records are reduced to their marks) and `marks`. The oldest of the user who is most over
- * their guarantee is dropped first, or the oldest of all if no user is over. Amortised constant time.
+ * The ended commands, each kept until its window is over. Three shares bound them. Beyond `result_bytes`, results are
+ * dropped. Beyond `ended_records`, records are reduced to their marks. `marks` bounds the number of marks. The oldest
+ * of the user who is most over their guarantee is dropped first, or the oldest of all if no user is over. Each method
+ * takes amortised constant time.
  */
 export class EndedCommands {
   readonly users: UserLedgers;
   readonly #options: EndedOptions;
-  /** The commands with a whole record, oldest first, as in each user's own queues. */
+  /** The commands with a whole record, oldest first. Each user's own queues hold the same commands. */
   readonly #records = new SparseQueue<Entry>(hasNoRecord);
   readonly #results = new SparseQueue<Entry>(hasNoResult);
   readonly #marks: CommandMarks<UserLedger>;
@@ -45,17 +46,20 @@ export class EndedCommands {
     this.#marks = new CommandMarks({ windowMs, onDropped: (user, count) => this.#unmark(user, count) });
   }
 
-  /** Ended commands with a whole record. */
+  /** The number of ended commands with a whole record. */
   get size(): number {
     return this.#records.size;
   }
 
-  /** Bytes of the packed marks. */
+  /** The size of the packed marks, in bytes. */
   get markBytes(): number {
     return this.#marks.bytes;
   }
 
-  /** Whether a record of this user, or of any user (null), was reduced to a mark although it would still be shown. */
+  /**
+   * Returns whether a record of this user, or of any user (null), was reduced to a mark although it would still be
+   * shown.
+   */
   short(userId: string | null, now: number): boolean {
     return now < (userId === null ? this.#shortUntil : (this.users.find(userId)?.shortUntil ?? -Infinity));
   }
@@ -76,7 +80,7 @@ export class EndedCommands {
     user.holdings.take('result_bytes', entry.resultBytes);
   }
 
-  /** Drops results, records and marks whose time is over. */
+  /** Drops the results, records and marks whose time is over. */
   expire(now: number): void {
     this.#now = now;
     const { windowMs, retentionMs } = this.#options;
@@ -92,7 +96,7 @@ export class EndedCommands {
     this.#marks.expire(now);
   }
 
-  /** Drops results and records beyond the totals of their shares. */
+  /** Drops results and records until the totals of their shares are kept. */
   keepWithin(now: number): void {
     this.#now = now;
     const { shares } = this.#options;
@@ -137,8 +141,8 @@ export class EndedCommands {
   }
 
   /**
-   * Reduces a record to its mark. If a command has no room for a mark, the relay made its id; such ids are remembered,
-   * and callers may not use them.
+   * Reduces a record to its mark. Only a command whose id the relay made can lack room for a mark. Such ids are
+   * remembered, and callers may not use them.
    */
   #reduce(entry: Entry): void {
     const { commandId, client, marked, result } = entry;
@@ -152,7 +156,7 @@ export class EndedCommands {
     this.#shortUntil = Math.max(this.#shortUntil, user.shortUntil);
     if (!marked) return this.#forgetUnmarked(user, commandId, endedAt);
     const mark: CommandMark = {
-      // The default is never used: ended commands have an outcome.
+      // The default only satisfies the types: ended commands have an outcome.
       outcome: outcome ?? 'outcome_unknown',
       execution,
       errorCode: error && isCode(error.code) ? error.code : null,

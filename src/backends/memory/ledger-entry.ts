@@ -1,4 +1,4 @@
-/** One command with its waiters and its places in the indexes. Only acts may change it. */
+/** One command of the ledger, with its waiters and its positions in the indexes. Only acts may change it. */
 import type { Command } from '../../core/delivery/command.ts';
 import type { Binding, NewWaiter } from '../../core/delivery/commands.ts';
 import type { Waiter } from '../../core/delivery/waiter.ts';
@@ -12,7 +12,7 @@ import type { SparseQueue } from './list-sparse.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];
 
-/** The parts of a new entry. */
+/** What is needed to create an entry. */
 export type NewEntry = {
   readonly command: Command;
   readonly trace: TraceIds;
@@ -20,32 +20,35 @@ export type NewEntry = {
   readonly params: JsonText | null;
 };
 
-/** A command with all that belongs to it. Each act replaces the record; only acts change the rest. */
+/**
+ * A command with everything that belongs to it. An act replaces the record as a whole. Only acts change the other
+ * members.
+ */
 export class Entry extends DueItem {
   readonly commandId: string;
   readonly trace: TraceIds;
   readonly client: ClientQueue;
   /** The node that the command was last queued on. */
   queuedOn: string | null;
-  /** Kept until dispatch, because no command is written twice. */
+  /** The params, until dispatch. They are not needed later, because no command is written twice. */
   params: JsonText | null;
-  /** The bytes that are counted for `params`. */
+  /** The number of bytes that `params` counts for. */
   paramsBytes = 0;
   result: JsonText | null = null;
-  /** How many progress rows were kept, and when the last one was; null before the first. */
+  /** The number of progress messages that were retained, and when the last one was; null before the first. */
   progress: { readonly rows: number; readonly at: number } | null = null;
-  /** The bytes that are counted for the result of an ended command. */
+  /** The number of bytes that the result of an ended command counts for. */
   resultBytes = 0;
-  /** Whether room is reserved for its mark. Always true if a caller chose its id. */
+  /** True if room for a mark is reserved. Always true if a caller chose the command's id. */
   marked = false;
-  /** True once the record is no longer kept; its mark is kept if room was reserved for one. */
+  /** True once the whole record is dropped. If room was reserved for a mark, the mark is kept. */
   reduced = false;
   /**
-   * At most WAITERS_PER_COMMAND, in the order of registration. The array is replaced on each change, because most
-   * commands have no waiters most of the time.
+   * The waiters, at most WAITERS_PER_COMMAND, in the order of registration. Each change replaces the array, so that the
+   * many commands without waiters can use the same empty array.
    */
   waiters = NO_WAITERS;
-  /** Its place among the commands of its client and its scope; null once it has ended. */
+  /** The command's positions in the lists of its client and of its admission scope; null once the command has ended. */
   place: ListItem<Entry> | null = null;
   scopePlace: ListItem<Entry> | null = null;
   #record: Command | PackedCommand;
@@ -72,7 +75,10 @@ export class Entry extends DueItem {
     return this.client.head;
   }
 
-  /** The record: the same object until it is replaced or packed, and a new object on each read once it is packed. */
+  /**
+   * The record. It is the same object on each read until the record is replaced or packed. Once it is packed, each read
+   * makes a new object.
+   */
   get command(): Command {
     return this.#record instanceof PackedCommand ? this.#record.unpack(this) : this.#record;
   }
@@ -86,12 +92,12 @@ export class Entry extends DueItem {
     return this.#record.terminalAt;
   }
 
-  /** What a mark keeps of the record, without unpacking it. */
+  /** The members of the record that a mark keeps, read without unpacking the record. */
   get summary(): Pick<Command, 'digest' | 'outcome' | 'execution' | 'error' | 'resultExpired'> {
     return this.#record;
   }
 
-  /** Packs the record of an ended command, if it is of the usual form. */
+  /** Packs the record of an ended command, if the command ended in the usual way. */
   pack(): void {
     if (!(this.#record instanceof PackedCommand))
       this.#record = PackedCommand.of(this.#record, this.client.binding) ?? this.#record;
@@ -108,14 +114,14 @@ export class Entry extends DueItem {
   }
 }
 
-/** An unresolved waiter. Its Waiter object is made when it is read, because most waiters are never listed. */
+/** A waiter that is not resolved. Its Waiter object is made when it is read, because most waiters are never listed. */
 export class WaiterRow {
   readonly entry: Entry;
-  /** The number of the registration: a later one has a higher number. */
+  /** The number of the registration. A later registration has a higher number. */
   readonly seq: number;
   readonly createdAt: number;
   readonly request: NewWaiter;
-  /** Its places in the lists of WaiterIndex; null before it is added. */
+  /** The waiter's positions in the lists of WaiterIndex; null before it is added. */
   places: Readonly<Record<'all' | 'user' | 'client', ListItem<WaiterRow>>> | null = null;
 
   constructor(
@@ -138,17 +144,17 @@ export class WaiterRow {
   }
 }
 
-/** The commands that wait for one client, in the order of admission, and those that it runs. */
+/** The commands of one client: those that wait for it, in the order of admission, and those that it runs. */
 export type ClientQueue = {
   readonly user: UserLedger;
-  /** The holdings of its user. */
+  /** The holdings of the client's user. */
   readonly holdings: Holdings;
-  /** Its ids, and its history stream. */
+  /** The ids of the client, and the suffix of its history stream. */
   readonly head: StreamHead;
   binding: Binding | null;
   readonly waiting: List<Entry>;
   readonly running: List<Entry>;
-  /** The waiters for its commands, in the order of registration. */
+  /** The waiters for the client's commands, in the order of registration. */
   readonly waiters: List<WaiterRow>;
 };
 
@@ -158,16 +164,19 @@ export type ClientQueue = {
 export type UserLedger = {
   readonly userId: string;
   readonly holdings: Holdings;
-  /** Ended commands with a whole record. */
+  /** The ended commands with a whole record. */
   readonly records: SparseQueue<Entry>;
-  /** Ended commands with a result. */
+  /** The ended commands with a result. */
   readonly results: SparseQueue<Entry>;
-  /** The waiters for the commands of this user, in the order of registration. */
+  /** The waiters for the user's commands, in the order of registration. */
   readonly waiters: List<WaiterRow>;
-  /** Number of clients that have an object in the ledger. */
+  /** The number of the user's clients that have an object in the ledger. */
   clients: number;
-  /** Until when the latest record that was reduced to a mark would still be shown, in epoch milliseconds. */
+  /**
+   * Records of this user were reduced to marks early. The last of them would have been shown until this time, in epoch
+   * milliseconds.
+   */
   shortUntil: number;
-  /** The greatest id, among those that the relay made, whose record was reduced without a mark; '' if there is none. */
+  /** The greatest id that the relay made and whose record was dropped without a mark; '' if there is none. */
   unmarkedId: string;
 };

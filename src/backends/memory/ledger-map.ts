@@ -1,4 +1,4 @@
-/** A map ordered by user, client and command. */
+/** A map by user, client and command id, which can be read in that order. */
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { Position } from '../../core/page.ts';
 import { NewestFirst, type Newest } from './ledger-newest.ts';
@@ -8,20 +8,22 @@ type Commands<V> = SortedMap<V>;
 type Clients<V> = SortedMap<{ readonly clientId: string; readonly commands: Commands<V> }>;
 type Users<V> = SortedMap<{ readonly userId: string; readonly clients: Clients<V> }>;
 
-/** Which values are read: those of one client, of one user, or of all. */
+/** Whose values are read: those of one client, of one user, or of all. */
 export type Whose = { readonly userId: string | null; readonly clientId: string | null };
 
 /**
- * Values by command key, ordered by (user, client, command). The parts of a key are looked up one after another, so
- * that no combined text has to be built and hashed for a look-up, and time-ordered ids are appended to those of their
- * client.
+ * A map by command key, ordered by (user, client, command). The parts of a key are looked up one after another, so that
+ * no combined text has to be built and hashed. Ids that sort by time are appended to the other ids of their client.
  */
 export class CommandMap<V> {
   readonly #users: Users<V> = createSortedMap();
   readonly #newest: NewestFirst<V>;
   #size = 0;
 
-  /** `gone`: whether a value was deleted; it must hold before `delete` is called. `now`: epoch milliseconds. */
+  /**
+   * `gone`: returns whether a value was deleted. It must already return true when `delete` is called. `now`: the time
+   * in epoch milliseconds.
+   */
   constructor(gone: (value: V) => boolean, now: number) {
     this.#newest = new NewestFirst(gone, now);
   }
@@ -34,7 +36,7 @@ export class CommandMap<V> {
     return this.#of(userId, clientId)?.get(commandId);
   }
 
-  /** Adds the value of a new key. */
+  /** Adds a value. Its key must not be in the map. */
   add(key: CommandKey, value: V): void {
     const commands = this.#of(key.userId, key.clientId) ?? this.#make(key);
     commands.set(key.commandId, value);
@@ -53,7 +55,10 @@ export class CommandMap<V> {
     if (clients.size === 0) this.#users.delete(userId);
   }
 
-  /** Values after a position of (user, client, command). While they are being read, no key may be added or removed. */
+  /**
+   * Reads the values after a position of (user, client, command). While they are being read, no key may be added or
+   * removed.
+   */
   *values(whose: Whose, after: Position | null): Generator<V> {
     const [afterUser = '', afterClient = '', afterCommand = ''] = after ?? [];
     for (const { userId, clients } of this.#users.values({ from: laterOf(whose.userId, afterUser) })) {
@@ -68,8 +73,8 @@ export class CommandMap<V> {
   }
 
   /**
-   * Values with their places, latest insertion first, after a place. While they are being read, no key may be added or
-   * removed.
+   * Reads the values that were added before `after`, latest first, or all if it is null. While they are being read, no
+   * key may be added or removed.
    */
   newest(after: number | null): IteratorObject<Newest<V>> {
     return this.#newest.values(after);

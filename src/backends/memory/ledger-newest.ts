@@ -1,26 +1,33 @@
-/** The order of admission, read from the newest. */
+/**
+ * A list of items in the order in which they were added, read from the newest. The ledger keeps the order of admission
+ * in it.
+ */
 import { lowerBound } from './sorted.ts';
 
-/** An item and its place. Each new item gets a higher place than all earlier ones. The place of an item never changes. */
+/**
+ * An item and the number of its position, called its place. A new item gets a higher place than all items before it,
+ * and keeps this place.
+ */
 export type Newest<T> = { readonly item: T; readonly place: number };
 
 /**
- * A part of the order: the items from index `head` on. The place of an item is its offset plus the place of the chunk.
+ * A part of the list: the items from index `head` on. The place of an item is its offset plus the place of the chunk.
  */
 type Chunk<T> = { readonly place: number; readonly items: (T | undefined)[]; readonly offsets: number[]; head: number };
 
-/** Entries of one chunk of the list. */
+/** The number of items in a full chunk. */
 const CHUNK = 512;
 /**
- * Items that have left are dropped at once if no older item remains; otherwise when there are this many of them, and
- * they are a quarter of all.
+ * Limits how many deleted items stay in the list behind an older item that remains. Once they are more than this number
+ * plus a quarter of all items, the list is compacted.
  */
 const SLACK = 1024;
 
 /**
- * Items in the order in which they were added, read backwards from any place. Items may leave in any order: `gone` says
- * which have left, and `left` must be called once for each. Adding takes constant time, leaving amortised constant
- * time, and finding a place a binary search. While items are being read, none may be added or leave.
+ * Items in the order in which they were added, read backwards from any place. Items may be deleted in any order: `gone`
+ * returns whether an item was deleted, and `left` must be called once for each deletion. Adding an item takes constant
+ * time, deleting one amortised constant time, and finding a place a binary search. While items are being read, none may
+ * be added or deleted.
  */
 export class NewestFirst<T> {
   readonly #gone: (item: T) => boolean;
@@ -31,8 +38,8 @@ export class NewestFirst<T> {
   #left = 0;
 
   /**
-   * `now`: epoch milliseconds. Places start at this number, so that a place of an earlier process comes before every
-   * place of this one.
+   * `gone`: returns whether an item was deleted. `now`: the time in epoch milliseconds. The places start at this
+   * number, so that every place of an earlier process is lower than those of this one.
    */
   constructor(gone: (item: T) => boolean, now: number) {
     this.#gone = gone;
@@ -48,14 +55,14 @@ export class NewestFirst<T> {
     this.#count++;
   }
 
-  /** Call once for each item that left, after `gone` returns true for it. */
+  /** Counts a deletion. Call it once for each deleted item, after `gone` returns true for the item. */
   left(): void {
     this.#left++;
     this.#dropOldest();
     if (this.#left > SLACK + this.#count / 4) this.#compact();
   }
 
-  /** The items that have not left, newest first, after a place; null: from the newest. */
+  /** Reads the items whose place is below `after`, newest first, or all items if it is null. Skips deleted items. */
   *values(after: number | null): Generator<Newest<T>> {
     const before = after === null ? this.#next : after - this.#origin;
     const chunks = this.#chunks;
@@ -87,7 +94,7 @@ export class NewestFirst<T> {
     }
   }
 
-  /** Drops the items that have left, and fills the chunks again. */
+  /** Removes the deleted items from all chunks, and fills the chunks again. */
   #compact(): void {
     const kept: Chunk<T>[] = [];
     let count = 0;

@@ -1,4 +1,4 @@
-/** Per-user indexes of ended commands. */
+/** Holds one object for each user, with the user's ended commands and holdings. */
 import type { Shares } from '../../core/shares/shares.ts';
 import type { Entry, UserLedger } from './ledger-entry.ts';
 import { List } from './list.ts';
@@ -12,7 +12,7 @@ export function hasNoResult(entry: Entry): boolean {
   return entry.result === null;
 }
 
-/** One object per user, for as long as the user has a client, an ended command, or a mark. */
+/** The objects of users. A user has one for as long as the user has a client, an ended command or a mark. */
 export class UserLedgers {
   readonly #shares: Shares;
   readonly #users = new Map<string, UserLedger>();

@@ -1,4 +1,7 @@
-/** The state that the command, waiter and node stores share. It must contain no rule of the state machine. */
+/**
+ * The state that the stores of commands, waiters and nodes use together. It must contain no rule about states of
+ * commands.
+ */
 import { ByClient } from '../../core/by-client.ts';
 import type { Clock } from '../../core/clock.ts';
 import { wasDispatched, type CommandMark } from '../../core/delivery/command.ts';
@@ -20,11 +23,12 @@ import { createSortedMap } from './sorted.ts';
 
 export { Entry, WaiterRow, type ClientQueue } from './ledger-entry.ts';
 
-/** The reservations of one admission scope. */
+/** The commands that hold a reservation in one admission scope. */
 export type Scope = { readonly scopeId: string; readonly holders: List<Entry> };
 
 /**
- * The state that the command, waiter and node ports share, with its bounds. It contains no rule of the state machine.
+ * The state that the stores of commands, waiters and nodes use together, with its bounds. It contains no rule about
+ * states of commands.
  */
 export class Ledger {
   readonly windowMs: number;
@@ -45,7 +49,7 @@ export class Ledger {
 
   find(key: CommandKey): Entry | undefined {
     const found = this.#entries.get(key);
-    // A live command never expires, so nothing needs to be dropped first.
+    // A live command never expires, so expired commands need not be dropped first.
     if (found && found.terminalAt === null) return found;
     this.#expire();
     return this.#entries.get(key);
@@ -69,12 +73,12 @@ export class Ledger {
     return queue;
   }
 
-  /** Reads without creating a queue. */
+  /** Returns the queue of a client, if there is one. Creates none. */
   peekClient(key: ClientKey): ClientQueue | undefined {
     return this.#clients.get(key);
   }
 
-  /** Reads without creating an object. */
+  /** Returns the object of a user, if there is one. Creates none. */
   peekUser(userId: string): UserLedger | undefined {
     return this.#ended.users.find(userId);
   }
@@ -96,7 +100,7 @@ export class Ledger {
     this.#due.set(entry, at);
   }
 
-  /** A command that was dispatched moves from those that wait for its client to those that the client runs. */
+  /** Moves a command that was dispatched from the commands that wait for its client to those that the client runs. */
   run(entry: Entry): void {
     const { waiting, running } = entry.client;
     if (entry.place) waiting.remove(entry.place);
@@ -121,24 +125,24 @@ export class Ledger {
   }
 
   /**
-   * Drops results and records beyond their totals. The last step of an act that ends a command, because the replies
-   * before it may contain its result.
+   * Drops results and records until their totals are kept. An act that ends a command calls it last, because the
+   * replies before it may contain the command's result.
    */
   keepWithin(now: number): void {
     this.#ended.keepWithin(now);
   }
 
   /**
-   * The mark of an ended command whose record is no longer kept; `conflict` if its digest differs from the given one;
-   * null if the id is unknown.
+   * Returns the mark of an ended command whose record is no longer kept, `conflict` if its digest differs from the
+   * given one, or null if the id is unknown.
    */
   mark(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null {
     return this.#ended.mark(key, digest, this.#clock.now());
   }
 
   /**
-   * Why an unknown id that a caller chose may not be admitted: there is no room for its mark, or the relay may have
-   * made it and forgotten it for that reason. Null: it may be admitted.
+   * Returns why an unknown id that a caller chose may not be admitted, or null if it may. Either there is no room for
+   * its mark, or it may be an id that the relay made and did not remember for lack of room.
    */
   refuseChosen(
     { user }: { readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'> },
@@ -149,8 +153,8 @@ export class Ledger {
   }
 
   /**
-   * Reserves room for the mark of a command that has none: always if its caller chose the id, otherwise while there is
-   * room.
+   * Reserves room for the mark of a command that has none. If a caller chose the command's id, always; otherwise only
+   * while there is room.
    */
   reserveMark(entry: Entry, chosenId: boolean): void {
     const { holdings } = entry.client.user;
@@ -173,31 +177,32 @@ export class Ledger {
     return this.#due.due(this.#clock.now(), limit).map(keyOf);
   }
 
-  /** How many commands are due. */
+  /** The number of commands that are due. */
   get dueCount(): number {
     return this.#due.count(this.#clock.now());
   }
 
-  /** The live commands that are due soonest, at most `limit`. */
+  /** Returns at most `limit` live commands, those that are due soonest. */
   soonest(limit: number): readonly Entry[] {
     return this.#due.soonest(limit);
   }
 
   /**
-   * Commands with a record, of one client, of one user or of all, ordered by (user, client, command), after a position.
+   * Reads the commands with a record, after a position: those of one client, of one user or of all, ordered by (user,
+   * client, command).
    */
   inOrder(whose: Whose, after: Position | null): IteratorObject<Entry> {
     this.#expire();
     return this.#entries.values(whose, after);
   }
 
-  /** Commands with a record, latest admission first, with their places; after a place. */
+  /** Reads the commands with a record, latest admission first, beginning before the place `after`. */
   newestFirst(after: number | null): IteratorObject<Newest<Entry>> {
     this.#expire();
     return this.#entries.newest(after);
   }
 
-  /** Scopes with reservations, in order. */
+  /** Reads the admission scopes that have reservations, ordered by id. */
   scopes(after: string | null): IteratorObject<Scope> {
     return this.#scopes.values({ after });
   }
@@ -206,13 +211,16 @@ export class Ledger {
     return this.#scopes.get(scopeId);
   }
 
-  /** Number of commands with a record: live ones, and ended ones that are still kept. */
+  /** The number of commands with a record: live ones, and ended ones that are still kept. */
   get tracked(): number {
     this.#expire();
     return this.#entries.size;
   }
 
-  /** Whether a record of this user, or of any user (null), was reduced to a mark although it would still be shown. */
+  /**
+   * Returns whether a record of this user, or of any user (null), was reduced to a mark although it would still be
+   * shown.
+   */
   short(userId: string | null): boolean {
     return this.#ended.short(userId, this.#clock.now());
   }
@@ -221,12 +229,12 @@ export class Ledger {
     return this.#due.size;
   }
 
-  /** Ended commands with a whole record. */
+  /** The number of ended commands with a whole record. */
   get remembered(): number {
     return this.#ended.size;
   }
 
-  /** Bytes of the packed marks. */
+  /** The size of the packed marks, in bytes. */
   get markBytes(): number {
     return this.#ended.markBytes;
   }

@@ -1,17 +1,20 @@
-/** A queue whose items may leave in any order; chunks without items are reused. */
+/** A queue from which items may be deleted in any order. The memory of chunks that became empty is used again. */
 
-/** Slots of a full chunk. */
+/** The number of slots in a full chunk. */
 const CHUNK = 512;
-/** How many slots of removed items the queue may have more than items before it is compacted. */
+/** How many more slots of deleted items than items the queue may hold before it is compacted. */
 const SLACK = 32;
 
-/** A part of a queue: `items` from `head` to `tail`. A chunk that was read is written again, without a new array. */
+/**
+ * A part of a queue: the slots of `items` from `head` to `tail`. A chunk that was read to its end is filled again
+ * instead of being replaced.
+ */
 type Chunk<T> = { readonly items: (T | undefined)[]; head: number; tail: number; next: Chunk<T> | null };
 
 /**
- * A first-in, first-out queue of items that may also leave early, from any place. `gone` says which ones have left; for
- * each of them `left` must be called once. Each step takes amortised constant time and each item one slot of an array.
- * A queue whose length stays about the same allocates nothing.
+ * A first-in, first-out queue of items that may also be deleted early, at any position. `gone` returns whether an item
+ * was deleted, and `left` must be called once for each deletion. Each method takes amortised constant time, and each
+ * item one slot of an array. A queue whose length stays about the same allocates nothing.
  */
 export class SparseQueue<T> {
   readonly #gone: (item: T) => boolean;
@@ -25,7 +28,7 @@ export class SparseQueue<T> {
     this.#gone = gone;
   }
 
-  /** Number of items that have not left. */
+  /** The number of items that are not deleted. */
   get size(): number {
     return this.#size;
   }
@@ -35,21 +38,21 @@ export class SparseQueue<T> {
     this.#size++;
   }
 
-  /** The oldest item that has not left. */
+  /** Returns the oldest item that is not deleted. */
   first(): T | undefined {
     if (this.#size === 0) return undefined;
     for (let chunk = this.#first; chunk; chunk = this.#drop(chunk)) {
       for (; chunk.head < chunk.tail; chunk.head++, this.#slots--) {
         const item = chunk.items[chunk.head];
         if (item !== undefined && !this.#gone(item)) return item;
-        // Clears the slot at once, so that the item is not held until the chunk is written again.
+        // Clears the slot at once, so that the item is not kept in memory until the chunk is filled again.
         chunk.items[chunk.head] = undefined;
       }
     }
     return undefined;
   }
 
-  /** Call once for each item that left, after `gone` returns true for it. */
+  /** Counts a deletion. Call it once for each deleted item, after `gone` returns true for the item. */
   left(): void {
     this.#size--;
     if (this.#slots > 2 * this.#size + SLACK) this.#compact();
@@ -68,7 +71,7 @@ export class SparseQueue<T> {
     this.#slots++;
   }
 
-  /** Removes the first chunk, which was read, and returns the next one. */
+  /** Removes the first chunk after it was read to its end, and returns the next one. */
   #drop(chunk: Chunk<T>): Chunk<T> | null {
     const { next } = chunk;
     this.#first = next;

@@ -1,6 +1,6 @@
-/** A doubly linked list whose items remember their places. */
+/** A doubly linked list from which a value is removed by the node that `push` returned. */
 
-/** A value's place in a list. Its links belong to the list: use it only as the argument of `remove`. */
+/** The node of a value in a list. Its links belong to the list: use the node only as the argument of `remove`. */
 export type ListItem<T> = {
   readonly value: T;
   previous: ListItem<T> | null;
@@ -9,9 +9,9 @@ export type ListItem<T> = {
 };
 
 /**
- * A doubly linked list: append, remove from any place and read either end, each in constant time. (A Map keeps the
- * order of insertion too, but finds its first entry only by passing all that were deleted before it, and replaces its
- * table again and again.) While it is being iterated, nothing may be removed.
+ * A doubly linked list. Appending, removing any node and reading either end each take constant time. A Map keeps the
+ * order of insertion too, but it finds its first entry only by skipping all entries that were deleted before it, and
+ * replaces its table again and again. While the list is being iterated, nothing may be removed.
  */
 export class List<T> {
   #first: ListItem<T> | null = null;
@@ -39,7 +39,7 @@ export class List<T> {
     return place;
   }
 
-  /** Removing twice does nothing. */
+  /** Removes a node. A second removal of the same node does nothing. */
   remove(place: ListItem<T>): void {
     if (!place.listed) return;
     const { previous, next } = place;
@@ -48,7 +48,7 @@ export class List<T> {
     if (next) next.previous = previous;
     else this.#last = previous;
     place.listed = false;
-    // A removed place that V8 has promoted to the old generation would keep its neighbours alive.
+    // Unlinks the removed node too. If V8 has promoted it to the old generation, it would keep its neighbours alive.
     place.previous = null;
     place.next = null;
     this.#size--;

@@ -1,4 +1,4 @@
-/** Core's NodeStore in one process: the mailboxes of nodes. */
+/** Core's NodeStore in memory: delivers messages to the mailbox of a node, and lists the nodes. */
 import type { Clock } from '../../core/clock.ts';
 import type { DispatcherNode, MailboxRow, NodeReport, NodeStore } from '../../core/delivery/nodes.ts';
 import { CallboardError } from '../../core/errors.ts';
@@ -9,8 +9,8 @@ import type { Ledger } from './ledger.ts';
 type Box = { readonly deliver: (row: MailboxRow) => void; rows: MailboxRow[]; scheduled: boolean };
 
 /**
- * Mailboxes of the nodes in one process. Rows are delivered in order, in a microtask, after the act that posted them is
- * complete.
+ * The mailboxes of the nodes in one process. Messages are delivered in order, in a microtask, after the act that posted
+ * them is complete.
  */
 export class Mailboxes {
   readonly #boxes = new Map<string, Box>();
@@ -49,7 +49,7 @@ export class Mailboxes {
 
 const NONE: readonly string[] = [];
 
-/** Core's NodeStore in one process. */
+/** Creates core's NodeStore in memory. */
 export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Ledger): NodeStore {
   const reports = new Map<string, DispatcherNode>();
   const store = (nodeId: string, report: NodeReport): void => {

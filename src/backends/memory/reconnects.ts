@@ -1,17 +1,17 @@
-/** Core's ReconnectStore in memory: how often each client reconnected in the last hour. */
+/** Core's ReconnectStore in memory: counts how often each client reconnected in the last hour. */
 import type { Clock } from '../../core/clock.ts';
 import { compareReconnects, type ReconnectStore } from '../../core/connections/reconnects.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { RECONNECT_CLIENTS, RECONNECT_SLOT_MS, RECONNECT_SLOTS } from '../../core/limits.ts';
 
 /**
- * The clients whose links opened in one slot, and how many times they opened again. `full`: whether there were more
- * clients than are counted.
+ * The clients whose links opened in one time slot, and how often each reconnected in it. `full`: whether there were
+ * more clients than are counted.
  */
 type Slot = { readonly number: number; readonly counts: Map<string, Counted>; full: boolean };
 type Counted = { readonly client: ClientKey; reconnects: number };
 
-/** Keeps one map for each slot of the last hour. */
+/** Creates the store. It keeps one map for each time slot of the last hour. */
 export function createMemoryReconnects(clock: Clock): ReconnectStore {
   let slots: readonly Slot[] = [];
   const current = (): readonly Slot[] => {

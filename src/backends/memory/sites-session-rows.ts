@@ -1,4 +1,4 @@
-/** The rows of sessions in memory, and their indexes. */
+/** Holds the sessions of sites in memory, and the indexes that find them. */
 import type { Clock } from '../../core/clock.ts';
 import { GRANTS_PER_SESSION, SESSION_KEPT_MS, SESSION_TICKETS_REDEEMED, SESSIONS_PER_SITE } from '../../core/limits.ts';
 import { isGrantLive, isOpen, type Grant, type SiteSession } from '../../core/sites/session.ts';
@@ -10,11 +10,11 @@ import { createSortedMap, type SortedMap } from './sorted.ts';
 /** A session with its grants and tickets. */
 export class SessionRow extends DueItem {
   session: SiteSession;
-  /** Digests of the tokens, by grant. */
+  /** The digest of each grant's token, by grant id. */
   readonly hashes = new Map<string, string>();
-  /** The expiry of the tickets that are not redeemed, in the order stored. */
+  /** When each ticket that is not redeemed expires, by ticket, in the order in which the tickets were stored. */
   readonly tickets = new Map<string, number>();
-  /** The redeemed tickets, in the order of their last redemption. */
+  /** The redeemed tickets; the one that was redeemed last is at the end. */
   readonly redeemed = new Set<string>();
 
   constructor(session: SiteSession) {
@@ -24,8 +24,8 @@ export class SessionRow extends DueItem {
 }
 
 /**
- * The rows of sessions: by id, by site in the order of their ids, by token and ticket, and by the time at which they
- * are forgotten.
+ * The sessions, found by id, by token, by ticket, or by the time at which they are forgotten. The sessions of a site
+ * are in the order of their ids.
  */
 export class SessionTable {
   readonly tokens = new Map<string, { readonly row: SessionRow; readonly grantId: string }>();
@@ -40,7 +40,7 @@ export class SessionTable {
     this.#ends = new DueIndex(clock.now());
   }
 
-  /** Returns the present time, after forgetting sessions that are due (at most SESSIONS_PER_SITE in one call). */
+  /** Forgets sessions that are due (at most SESSIONS_PER_SITE in one call), and returns the present time. */
   now(): number {
     const now = this.#clock.now();
     for (const row of this.#ends.due(now, SESSIONS_PER_SITE)) this.#drop(row);
@@ -57,8 +57,8 @@ export class SessionTable {
   }
 
   /**
-   * Makes room for a session. False: the site already has the maximum number of open sessions. Of the sessions that are
-   * over, the oldest beyond the limit are dropped.
+   * Makes room for a session. Returns false if the site already has the maximum number of open sessions. Sessions that
+   * are over have a limit too: the oldest ones beyond it are dropped.
    */
   hasRoom(site: string, now: number): boolean {
     const over: SessionRow[] = [];
@@ -83,7 +83,10 @@ export class SessionTable {
     return row;
   }
 
-  /** Closes a session; a second close changes nothing. A session that had expired is not kept longer for it. */
+  /**
+   * Closes a session. A second close changes nothing. If the session had already expired, closing it does not make it
+   * stay longer.
+   */
   close(row: SessionRow, now: number): void {
     if (row.session.closedAt !== null) return;
     row.session = { ...row.session, closedAt: now };
@@ -101,8 +104,8 @@ export class SessionTable {
   }
 
   /**
-   * Makes room for a grant. If the limit is reached, drops all grants that are over; no live grant depends on them.
-   * Returns false if all grants are live.
+   * Makes room for a grant. If the limit is reached, drops all grants that have expired or were revoked; no live grant
+   * depends on them. Returns false if all grants are live.
    */
   hasGrantRoom(row: SessionRow, now: number): boolean {
     const { grants } = row.session;
@@ -114,7 +117,10 @@ export class SessionTable {
     return true;
   }
 
-  /** Redeems a ticket if that is allowed now. It then counts as the ticket that was redeemed last. */
+  /**
+   * Redeems a ticket, and returns it; null if it may not be redeemed now. The ticket then counts as the one that was
+   * redeemed last.
+   */
   redeem(ticketHash: string): Ticket | null {
     const now = this.now();
     const known = this.tickets.get(ticketHash);

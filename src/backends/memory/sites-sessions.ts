@@ -1,4 +1,7 @@
-/** Core's SessionStore in one process: the rules. The rows are in sites-session-rows.ts. */
+/**
+ * Core's SessionStore in memory: the rules for sessions of sites, their grants and tickets. The data is in
+ * sites-session-rows.ts.
+ */
 import type { Clock } from '../../core/clock.ts';
 import { SESSION_TICKETS } from '../../core/limits.ts';
 import { scanSorted } from '../../core/page.ts';
@@ -7,10 +10,10 @@ import { siteKeyText, type SiteKey } from '../../core/sites/site.ts';
 import type { NewGrant, NewSession, SessionStore, Ticket } from '../../core/sites/store.ts';
 import { SessionTable } from './sites-session-rows.ts';
 
-/** The port, plus `closeOf`, which closes all open sessions of a site and returns their ids. */
+/** Core's SessionStore, and the method `closeOf`, which closes all open sessions of a site and returns their ids. */
 export type MemorySessions = SessionStore & { closeOf(site: string): readonly string[] };
 
-/** Core's SessionStore in one process. */
+/** Creates core's SessionStore in memory. */
 export function createMemorySessions(clock: Clock, siteIsThere: (key: SiteKey) => boolean): MemorySessions {
   const table = new SessionTable(clock);
   return {

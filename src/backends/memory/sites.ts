@@ -1,4 +1,7 @@
-/** Core's SiteStore and SessionStore in memory: registered sites, and their sessions by sites-sessions.ts. */
+/**
+ * Core's SiteStore in memory: the registered sites. It also creates the store of their sessions, which
+ * sites-sessions.ts defines.
+ */
 import type { Clock } from '../../core/clock.ts';
 import { SITES_PER_USER } from '../../core/limits.ts';
 import { scanSorted } from '../../core/page.ts';
@@ -7,7 +10,7 @@ import type { SessionStore, SiteStore } from '../../core/sites/store.ts';
 import { createMemorySessions } from './sites-sessions.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
-/** Core's SiteStore and SessionStore in one process. Removing a site ends its sessions in the same tick. */
+/** Creates core's SiteStore and SessionStore in memory. Removing a site closes its sessions in the same tick. */
 export function createMemorySites(clock: Clock): { readonly sites: SiteStore; readonly sessions: SessionStore } {
   const users = createSortedMap<{ readonly userId: string; readonly sites: SortedMap<Site> }>();
   const find = (userId: string, siteId: string): Site | null => users.get(userId)?.sites.get(siteId) ?? null;

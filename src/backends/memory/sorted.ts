@@ -1,25 +1,29 @@
-/** A sorted map for the memory backend. */
+/** A map whose keys are kept in order, for the stores in memory. */
 import { ChurnMap } from '../../core/churn.ts';
 
-/** Where to begin: after a key (exclusive), from a key (inclusive), or, if both are given, at the later of the two. */
+/** Where reading begins: after a key, at a key, or, if both are given, at the later of the two. */
 export type RangeStart = { readonly after?: string | null; readonly from?: string | null };
 
 /**
  * A map whose keys are kept in order of UTF-16 code units. `get` and `size` cost one look-up. `set` of a new key and
- * `delete` cost a binary search and a shift of at most CHUNK keys. The cost of reading on from a key depends on what is
- * read, not on the size. While `values` is being read, values may be replaced, but no key may be added or removed.
+ * `delete` cost a binary search and a shift of at most CHUNK keys. The cost of reading on from a key depends on how
+ * much is read, not on the size of the map. While `values` is being read, values may be replaced, but no key may be
+ * added or removed.
  */
 export interface SortedMap<V> {
   readonly size: number;
   get(key: string): V | undefined;
   set(key: string, value: V): void;
   delete(key: string): boolean;
-  /** The keys, in no particular order. */
+  /** Reads the keys, in no particular order. */
   keys(): IteratorObject<string>;
   values(start?: RangeStart): IteratorObject<V>;
 }
 
-/** Large enough for a short list of chunks, and small enough that shifting a chunk touches few cache lines. */
+/**
+ * The most keys of a chunk: large enough that the list of chunks is short, and small enough that shifting the keys of a
+ * chunk touches few cache lines.
+ */
 const CHUNK = 256;
 
 export function createSortedMap<V>(): SortedMap<V> {
@@ -28,7 +32,7 @@ export function createSortedMap<V>(): SortedMap<V> {
 
 class ChunkedMap<V> implements SortedMap<V> {
   readonly #values = new ChurnMap<string, V>();
-  /** No chunk is empty; every key of a chunk sorts before every key of the next. */
+  /** The keys in order, divided into chunks. No chunk is empty. */
   readonly #chunks: string[][] = [];
 
   get size(): number {
@@ -74,7 +78,7 @@ class ChunkedMap<V> implements SortedMap<V> {
     return lowerBound(this.#chunks.length, (i) => (this.#chunks[i]?.at(-1) ?? '') < key);
   }
 
-  /** Time-ordered ids arrive in order and are then appended. */
+  /** Inserts a key in order. Ids that sort by time arrive in order and are appended. */
   #insert(key: string): void {
     const chunks = this.#chunks;
     const newest = chunks.at(-1);
@@ -91,7 +95,7 @@ class ChunkedMap<V> implements SortedMap<V> {
     if (chunk.length > CHUNK) chunks.splice(at + 1, 0, chunk.splice(CHUNK / 2));
   }
 
-  /** Keys that were added in order are mostly removed in order. */
+  /** Removes a key. Keys that were added in order are mostly removed in order too. */
   #remove(key: string): void {
     const chunks = this.#chunks;
     const at = chunks[0]?.[0] === key ? 0 : this.#chunkOf(key);
@@ -104,7 +108,8 @@ class ChunkedMap<V> implements SortedMap<V> {
 }
 
 /**
- * The first index below `length` for which `before` is false, or `length`; `before` must hold for a leading run only.
+ * Returns the first index below `length` for which `before` is false, or `length` if there is none. `before` must be
+ * true up to some index, and false from there on.
  */
 export function lowerBound(length: number, before: (index: number) => boolean): number {
   let low = 0;

@@ -21,8 +21,8 @@ import type { Mailboxes } from './nodes.ts';
 type Rows = List<WaiterRow>;
 
 /**
- * Unresolved waiters: of all users, and of each user and each client in the objects that the ledger has of them. Each
- * list is in the order of registration.
+ * The waiters that are not resolved, in the order of registration. Besides the list of all waiters, the ledger's
+ * objects hold a list for each user and each client.
  */
 export class WaiterIndex {
   readonly all: Rows = new List();
@@ -52,8 +52,8 @@ export class WaiterIndex {
   }
 
   /**
-   * Replies to the waiters that the record now satisfies. Called after the record was replaced, so that no reply
-   * precedes it.
+   * Replies to the waiters of a command whose conditions the record now meets. Called after the record was replaced, so
+   * that no reply comes before the change.
    */
   reply(entry: Entry): void {
     const { command } = entry;
@@ -69,7 +69,7 @@ export class WaiterIndex {
   }
 }
 
-/** Core's WaiterStore over the ledger. */
+/** Creates core's WaiterStore over the ledger. */
 export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterIndex): WaiterStore {
   const ofUser = (userId: string): Rows => ledger.peekUser(userId)?.waiters ?? NONE;
   const ofClient = (key: ClientKey): Rows => ledger.peekClient(key)?.waiters ?? NONE;

@@ -1,4 +1,4 @@
-/** A spill store in a directory. */
+/** A store of large payloads in a directory (a "spill store"): history keeps only references to them. */
 import { resolve } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';
@@ -18,21 +18,24 @@ import { full } from './full.ts';
 
 export type DirectoryOptions = {
   /**
-   * Created if absent. The store never reads, writes or removes anything outside of it, or files in it that are not its
-   * own.
+   * The directory. It is created if absent. The store never reads, writes or removes anything outside of the directory,
+   * or files in it that are not its own.
    */
   readonly root: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** What each user holds of the shares, in this store and in the rest of the process; a separate table if absent. */
+  /**
+   * What each user holds of the shared resources, in this store and in the rest of the process. If absent, the store
+   * has a table of its own.
+   */
   readonly shares?: Shares;
 };
 
 /**
- * A managed spill store in a directory: `<root>/<hour of expiry>/<2 hex>/<32 hex>`. The last 12 digits of a file name
- * are a digest of the user. An object is written to a temporary file, synced and renamed before its reference exists.
- * Objects cannot be read after their expiry; their files are removed once their hour is over, by later writes and by
- * `clean`.
+ * Creates a spill store in a directory. The path of an object is `<root>/<hour of expiry>/<2 hex>/<32 hex>`; the last
+ * 12 digits of the file name are a digest of the user. An object is written to a temporary file, synced and renamed
+ * before its reference exists. An object cannot be read after its expiry. Its file is removed once its hour is over, by
+ * a later write or by `clean`.
  */
 export function createDirectorySpill(options: DirectoryOptions): SpillStore {
   const { clock, log, shares = createShares() } = options;
@@ -70,7 +73,7 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
         room.free(owner, bytes.length);
         refuse(error);
       });
-      // Not awaited, because a write must not wait until older objects are removed.
+      // This is not awaited, because a write must not wait until older objects are removed.
       if (isTimeToClean()) clean().catch((err: unknown) => log.warn({ err }, 'could not clean the spill directory'));
       return ref;
     },
@@ -94,20 +97,20 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
 }
 
 type Room = {
-  /** Takes room for bytes. Resolves with null if it was taken. */
+  /** Reserves room for this many bytes. Resolves with null if there was room, otherwise with the reason. */
   take(owner: string, bytes: number): Promise<ShareRefusal | null>;
-  /** What `take` would answer. */
+  /** Resolves with what `take` would answer, and reserves nothing. */
   refusal(owner: string, bytes: number): Promise<ShareRefusal | null>;
   free(owner: string, bytes: number): void;
 };
 
 /**
- * The bytes in use as far as this process knows: measured once, then counted. They are counted per digest of the user,
- * because file names of earlier processes contain nothing else about the user.
+ * Counts the bytes in use as far as this process knows: measured once, then counted. The bytes are counted by the
+ * digest of the user, because the file names that earlier processes left say nothing else about the user.
  */
 function createRoom(root: string, shares: Shares): Room {
   let measured: Promise<void> | null = null;
-  // A name for an owner whose user id is unknown. No user id has this prefix.
+  // Makes a name for a user whose id is unknown. No user id has this prefix.
   const holdingsOf = (owner: string): Holdings => shares.of(`/spill/${owner}`);
   const measure = async (): Promise<void> => {
     for (const [owner, bytes] of await files.measure(root)) holdingsOf(owner).take('spilled_bytes', bytes);
@@ -146,7 +149,7 @@ function refusedRoom(refusal: ShareRefusal): CallboardError {
   return new CallboardError(refusal, SHARE_MESSAGE[refusal], { share: 'spilled_bytes' });
 }
 
-/** Throws `store_full`, whatever prevented the write; no reference to the object exists. */
+/** Throws `store_full`, whatever prevented the write. No reference to the object exists then. */
 function refuse(cause: unknown): never {
   throw asFull(cause);
 }

@@ -1,4 +1,4 @@
-/** The files of a spill directory: their names, and reading, writing and removing them. Knows no shares. */
+/** Names, reads, writes and removes the files of a spill directory. It knows no limits of users. */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants, type Dirent } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, rmdir, unlink } from 'node:fs/promises';
@@ -7,25 +7,28 @@ import type { SpillRef } from '../../core/history/spill.ts';
 
 const HOUR_MS = 3600_000;
 const NAME = /^[0-9a-f]{32}$/;
-/** The name of an object, or of the temporary file that a crash has left. */
+/** Matches the file name of an object, and that of a temporary file that a crash has left. */
 const OWN_FILE = /^\.?[0-9a-f]{32}$/;
 const DIGEST_FOLDER = /^[0-9a-f]{2}$/;
-/** Hours since 1970. A directory with fewer digits, such as one named after a year, is not the store's own. */
+/**
+ * Matches the name of a directory of the store: the number of hours since 1970. A directory with fewer digits, such as
+ * one named after a year, is not the store's own.
+ */
 const HOUR = /^[0-9]{6,9}$/;
 
-/** Determines where an object is stored: its name and its expiry. */
+/** What determines where an object is stored: its name and its expiry. */
 export type SpillLocation = Pick<SpillRef, 'name' | 'expiresAt'>;
 
-/** The bytes of objects by the mark of their owner. */
+/** The number of bytes that are stored for each owner, by the owner's mark (`ownerMark`). */
 export type BytesByOwner = ReadonlyMap<string, number>;
 
 export type Freed = { readonly objects: number; readonly bytes: BytesByOwner };
 
-/** How many digits of a name are the owner's mark. */
+/** The number of digits of a file name that are the owner's mark. */
 const OWNER_DIGITS = 12;
 
 /**
- * The last digits of the names of a user's objects. The names alone tell which bytes belong to the same user, but not
+ * Returns the last digits of the file names of a user's objects. They show which files belong to the same user, but not
  * who the user is.
  */
 export function ownerMark(userId: string): string {
@@ -48,7 +51,7 @@ export function digestOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('base64url');
 }
 
-/** Writes an object. It is durable when this resolves. If it rejects, no file is left. */
+/** Writes an object. The object is durable when the promise resolves. If it rejects, no file is left. */
 export async function writeObject(root: string, place: SpillLocation, bytes: Buffer): Promise<void> {
   const folder = await makeFolder(root, place);
   const aside = join(folder, `.${place.name}`);
@@ -68,8 +71,8 @@ export async function writeObject(root: string, place: SpillLocation, bytes: Buf
 }
 
 /**
- * Reads an object. Rejects if it does not exist, or if something else is in its place: a file of another size, a link,
- * a pipe, or a path outside of the root.
+ * Reads an object. Rejects if the object does not exist, or if its path leads to something else: a file of another
+ * size, a link, a pipe, or a place outside of the root.
  */
 export async function readObject(root: string, ref: SpillRef): Promise<Buffer> {
   const folder = folderOf(root, ref);
@@ -85,7 +88,7 @@ export async function readObject(root: string, ref: SpillRef): Promise<Buffer> {
   }
 }
 
-/** Removes an object, and resolves with the bytes that were freed; 0 if it did not exist. */
+/** Removes an object. Resolves with the number of bytes that were freed; 0 if the object did not exist. */
 export async function removeObject(root: string, place: SpillLocation): Promise<number> {
   const folder = folderOf(root, place);
   try {
@@ -97,7 +100,7 @@ export async function removeObject(root: string, place: SpillLocation): Promise<
   }
 }
 
-/** Bytes of all objects and leftover temporary files, by owner. */
+/** Measures the bytes of all objects and leftover temporary files, by owner. */
 export async function measure(root: string): Promise<BytesByOwner> {
   const bytes = new Map<string, number>();
   for await (const { folder, files } of objectFolders(root, () => true)) {
@@ -112,7 +115,7 @@ function addTo(bytes: Map<string, number>, file: string, more: number): void {
 }
 
 /**
- * Removes objects whose hour is over, and their directories. Files that are not the store's own stay, and so do links.
+ * Removes the objects whose hour is over, and their directories. Leaves files that are not the store's own, and links.
  */
 export async function removePast(root: string, now: number): Promise<Freed> {
   let objects = 0;
@@ -130,7 +133,10 @@ export async function removePast(root: string, now: number): Promise<Freed> {
   return { objects, bytes };
 }
 
-/** The hour is rounded up, so that an hour's directory is past only when all of its objects have expired. */
+/**
+ * Returns the directory of an object. The hour is rounded up, so that all objects of a directory have expired when its
+ * hour is over.
+ */
 function folderOf(root: string, { name, expiresAt }: SpillLocation): string {
   return join(root, String(Math.ceil(expiresAt / HOUR_MS)), name.slice(0, 2));
 }
@@ -139,7 +145,7 @@ async function makeFolder(root: string, place: SpillLocation): Promise<string> {
   const folder = folderOf(root, place);
   const made = await mkdir(folder, { recursive: true, mode: 0o700 });
   await requireInside(root, folder);
-  // A new directory is durable once its parent is synced.
+  // Syncs each parent of a new directory, because only then the directory is durable.
   for (let above = folder; made !== undefined && above.length >= made.length; above = dirname(above)) {
     await syncFolder(dirname(above));
   }
@@ -152,8 +158,8 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /**
- * Rejects a link in place of a directory, which would lead outside of the root. The root itself may be a link, because
- * the operator chose it.
+ * Rejects if a link is in place of a directory, because the link would lead outside of the root. The root itself may be
+ * a link, because the operator chose it.
  */
 async function requireInside(root: string, folder: string): Promise<void> {
   const [realRoot, realFolder] = await Promise.all([realpath(root), realpath(folder)]);

@@ -1,9 +1,9 @@
-/** The error of a spill store without room. */
+/** The error that a spill store reports when it has no room. */
 import { CallboardError } from '../../core/errors.ts';
 
 /**
- * The error if there is no room for a payload or it could not be written; no reference to it exists. The message does
- * not reveal where the store is.
+ * Creates the error for a payload that did not fit or could not be written. No reference to the payload exists. The
+ * message does not reveal where the store is.
  */
 export function full(message = 'The payload store is full.', cause?: unknown): CallboardError {
   const options = cause === undefined ? {} : { cause };

@@ -1,4 +1,4 @@
-/** A spill store in memory. */
+/** A store of large payloads in memory (a "spill store"), used if no directory is configured. */
 import type { Clock } from '../../core/clock.ts';
 import type { Crypto } from '../../core/crypto.ts';
 import type { CallboardError } from '../../core/errors.ts';
@@ -12,7 +12,10 @@ import { full } from './full.ts';
 
 type Held = {
   readonly name: string;
-  /** Null once the object is dropped. The queues may keep the object for a while, but its text is no longer counted. */
+  /**
+   * The content, or null once the object is dropped. The queues may keep a dropped object for a while, but its content
+   * is no longer counted.
+   */
   text: JsonText | null;
   readonly bytes: number;
   readonly expiresAt: number;
@@ -22,9 +25,9 @@ type Held = {
 const isGone = ({ text }: Held): boolean => text === null;
 
 /**
- * A managed in-memory spill store, used if no directory is configured. The share `spilled_bytes` bounds it in the same
- * way as the history: beyond the total, the oldest object of the user who is most over their guarantee is dropped
- * first, or the oldest of all if no user is over. A dropped object reads as `unavailable`. The content is lost with the
+ * Creates a spill store in memory. The share `spilled_bytes` bounds it in the same way as `history_bytes` bounds the
+ * history: beyond the total, the oldest object of the user who is most over their guarantee is dropped first, or the
+ * oldest of all if no user is over. Reading a dropped object reports `unavailable`. The content is lost with the
  * process.
  */
 export function createMemorySpill(
@@ -81,7 +84,7 @@ export function createMemorySpill(
         holdings: shares.of(userId),
       };
       add(object);
-      // This ends: the newest object alone fits, so there is an older one as long as the total is exceeded.
+      // The loop ends: the newest object alone fits, so while the total is exceeded there is an older one to drop.
       while (shares.used('spilled_bytes') > total) {
         const old = nextToGo(object);
         if (!old || old === object) break;
