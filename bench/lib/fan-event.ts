@@ -1,6 +1,6 @@
 /**
- * The event that the fan-out suites publish, and the GraphQL subscription that reads it. The relay and its peers use
- * the same event and the same subscription.
+ * Defines the event that the fan-out suites publish, and the GraphQL subscription that reads it. The relay and its
+ * peers use the same event and the same subscription.
  */
 import { z } from 'zod';
 

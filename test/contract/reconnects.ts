@@ -1,4 +1,4 @@
-/** The contract tests of the port ReconnectStore, which counts reconnects. Every backend must pass them. */
+/** Defines the contract tests of the port ReconnectStore, which counts reconnects. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ClientKey } from '../../src/core/ids.ts';
 import { RECONNECT_SLOT_MS, RECONNECT_SLOTS } from '../../src/core/limits.ts';

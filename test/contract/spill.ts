@@ -1,4 +1,4 @@
-/** The contract tests of the store for large payloads, which every implementation must pass. */
+/** Defines the contract tests of the store for large payloads, which every implementation must pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';

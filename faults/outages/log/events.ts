@@ -1,4 +1,4 @@
-/** The types of the events in the logs of a run. Other files write and read the logs. */
+/** Defines the types of the events in the logs of a run. Other files write and read the logs. */
 
 /** The ids that name one command. */
 export type Key = { readonly user: string; readonly client: string; readonly command: string };

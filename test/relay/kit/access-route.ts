@@ -1,4 +1,4 @@
-/** The form of a row in the access table of REST. */
+/** Defines a row in the access table of REST: a request, who may send it, and the answers. */
 import type { Ids } from './planted.ts';
 
 /**
