@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 
-/** The form of the event. Its field names are those of the relay's `SiteEvent`, for the peers too. */
+/** The form of the event. The peers use it too, although its field names are those of the relay's `SiteEvent`. */
 const FAN_EVENT = z.object({
   messageId: z.string(),
   name: z.string(),

@@ -11,7 +11,7 @@ import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';
 
 const OPTIONS = z.object({ mode: z.enum(['naive', 'auto']), redis: z.string() });
-/** How long Redis keeps the rows of a call, in seconds: longer than a measurement lasts. */
+/** The time after which Redis removes the rows of a call, in seconds. It is longer than a measurement. */
 const KEPT_SECONDS = 60;
 
 type Step = readonly [command: string, ...args: (string | number)[]];

@@ -1,6 +1,6 @@
 /**
- * Defines the contract tests of the port DedupStore, which counts ingested message ids and duplicates. Every backend
- * must pass them.
+ * Defines the contract tests of the port DedupStore, which shows what deduplication remembers of message ids. Every
+ * backend must pass them.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';

@@ -1,6 +1,6 @@
 /**
- * Defines the contract tests of the port TicketStore, which keeps the tickets of site sessions. Every backend must pass
- * them.
+ * Defines the contract tests of the port TicketStore, which makes each sign-in ticket valid for one use. Every backend
+ * must pass them.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Bench, MakeBench } from './kit/bench.ts';

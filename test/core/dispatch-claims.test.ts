@@ -17,7 +17,7 @@ const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } 
 type World = {
   /** Admissions that are not answered yet, in order. */
   readonly waiting: (() => void)[];
-  /** Whether the store answers by itself. */
+  /** Whether the store answers at once. Otherwise the test answers through `waiting`. */
   answers: boolean;
   /** What is lost. With `answer`, the store does all that it is asked to do, but its answer does not arrive. */
   lose: 'nothing' | 'answer';

@@ -1,4 +1,4 @@
-/** Tests the limit of the waits that one user may hold (the share of waits). */
+/** Tests the limit (the share) of the waits that one user may hold. */
 import { describe, expect, it } from 'vitest';
 import type { Core, InvokeRequest } from '../../src/core/core.ts';
 import type { SpillStore } from '../../src/core/history/spill.ts';

@@ -1,4 +1,4 @@
-/** Tests the limit of the links that one user may hold (the share of links). */
+/** Tests the limit (the share) of the links that one user may hold. */
 import { describe, expect, test } from 'vitest';
 import { shareBounds, type GivenBounds } from '../../src/core/shares/bounds.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';

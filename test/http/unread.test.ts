@@ -1,4 +1,4 @@
-/** Tests the limit of one user's bytes that clients have not read (a share). */
+/** Tests the limit (the share) of one user's bytes that clients have not read. */
 import { connect, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -21,7 +21,7 @@ const NUMBERED = TEXTS.map((text, number) => ({ text, number }));
 const ACTION = '/connections/alice/tab/actions/open';
 const idText = (id: string): string => JSON.stringify({ id });
 
-/** The bytes of the answer are those of the text on every path. */
+/** Checks, with and without the fast path, that answers contain the bytes of the original text. */
 describe.each([true, false])('JSON passes through unchanged, fast path %s', (fastPath) => {
   let at: JsonRelay;
   beforeAll(async () => {

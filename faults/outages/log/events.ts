@@ -76,7 +76,7 @@ export type FaultEvent =
   | { readonly event: 'memory'; readonly of: string; readonly bytes: number }
   /** A key without an expiry that should have one. */
   | { readonly event: 'leftover'; readonly key: string }
-  /** What a relay holds after all clients and callers have left. */
+  /** A relay listed what it holds after all clients and callers have left. */
   | {
       readonly event: 'idle';
       readonly of: string;
