@@ -9,7 +9,7 @@ import { axeViolations, expectClean, goTo, openConsole, type ConsolePage } from 
 import { takePictures } from './kit/console-pictures.ts';
 import { startConsoleRelay, startCrowd, type ConsoleRelay } from './kit/console-relay.ts';
 
-// A page in a browser takes a second on an idle machine, and many on a busy one.
+// The timeout is long because loading a page takes a second on an idle machine, and many on a busy one.
 vi.setConfig({ testTimeout: 90_000 });
 
 const WIDE = { width: 1280, height: 900 };

@@ -47,7 +47,7 @@ async function claimingCore(): Promise<TestCore & AsyncDisposable & { readonly w
       ...memory.commands,
       async admit({ claim = null, ...request }): Promise<AdmitResult> {
         if (claim) world.claimed.push(request.commandId);
-        // One step: no row is delivered in between.
+        // Memory answers in the same tick, so no mailbox row is delivered between the two acts.
         const result = memory.commands.admit(request);
         if (result instanceof Promise) throw new Error('memory answers at once');
         const marks = world.marks && claim !== null && result.kind === 'admitted' && result.command.nodeId !== null;

@@ -22,7 +22,7 @@ function stage(guarantee: number, total: number) {
   const shares = createShares(shareBounds({ unread_bytes: { guarantee, total } }));
   const unread = new UnreadBytes({ shares, clock, log: silentLog, metrics: silentMetrics });
   const open = (requester: Principal | null, bytes: number): PassThrough => {
-    // Unread data stays on the writing side from the first byte on.
+    // With these limits, all unread data stays on the writing side of the socket.
     const socket = new PassThrough({ readableHighWaterMark: 0, writableHighWaterMark: 1 });
     unread.accepted(socket);
     unread.serves(socket, { requester });

@@ -39,7 +39,7 @@ describe.each([true, false])('JSON passes through unchanged, fast path %s', (fas
     const id = nextId();
     const served = at.serve(text);
     const sent = send(id);
-    // A refused document is not served.
+    // A refused request reaches no client, so nobody serves it.
     const refused = await Promise.race([sent, served.then(() => null)]);
     const answer = refused ?? (await sent);
     shows(answer, 'result', text);

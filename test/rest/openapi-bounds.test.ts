@@ -150,7 +150,7 @@ describe('a request that the document does not allow is refused', () => {
       if (parameter === 'cursor') continue;
       for (const value of odd(schema, resolve)) {
         const text = String(value);
-        // A path with an empty segment is another path.
+        // A path with an empty segment would name another route.
         if (typeof value === 'object' || (place === 'path' && text === '') || takesText(schema, text)) continue;
         const { status, body } = await send(operation, {
           body: base?.body,
