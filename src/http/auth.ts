@@ -18,7 +18,7 @@ export type AuthOptions = {
   readonly secret: string | null;
   /** A second key for HS256 while the secret is being replaced; null: none. */
   readonly previousSecret?: string | null;
-  /** URL of a key set for asymmetric algorithms, and for no others; requires `issuer` and `audience`. */
+  /** URL of the key set that verifies asymmetric signatures; null: none. Requires `issuer` and `audience`. */
   readonly jwksUrl: string | null;
   /** If set, every JWT must have this issuer and audience, whichever key signed it. */
   readonly issuer: string | null;

@@ -1,7 +1,7 @@
 /** Limits how many tokens are verified at a time for addresses that sent many invalid ones. */
 import { fail } from '../core/errors.ts';
 
-/** The number of concurrent verifications for addresses over their rate: half of Node's four threads. */
+/** The number of concurrent verifications for addresses over their rate. Half of Node's four threads stay free. */
 const RUNNING = 2;
 /**
  * Bounds of the queue: verifications that wait for one address (0.1 s of work at 10 000 per second), and addresses.

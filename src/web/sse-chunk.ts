@@ -1,4 +1,4 @@
-/** Holds text of an event stream, and encodes its bytes once for all readers of the stream. */
+/** Holds text of event streams, and encodes its bytes once for all streams that it is written to. */
 
 /** The text before and after a result in its SSE frame. */
 export type Envelope = { readonly head: string; readonly tail: string };

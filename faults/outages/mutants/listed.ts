@@ -38,7 +38,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'release-early',
     says: 'the dispatch mark releases the reservation, before the end does',
-    file: 'backends/redis/commands/dispatch.lua',
+    file: 'backends/redis/commands/lib-mark.lua',
     find: 'lib.commands_count(rec.ch, -1)',
     replace: "lib.commands_count(rec.ch, -1) drop(key('reserved', rec.sh), lib.commands_name(rec))",
     plan: 'slow',

@@ -6,7 +6,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-mark',
     says: 'a command is written to the socket without a recorded dispatch',
-    file: 'backends/redis/commands/dispatch.lua',
+    file: 'backends/redis/commands/lib-mark.lua',
     find: 'dispatchedAt = text(now),',
     replace: '',
     plan: 'F0',

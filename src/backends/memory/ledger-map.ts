@@ -67,7 +67,10 @@ export class CommandMap<V> {
     }
   }
 
-  /** Values with their places, latest insertion first, after a place. The same holds while they are being read. */
+  /**
+   * Values with their places, latest insertion first, after a place. While they are being read, no key may be added or
+   * removed.
+   */
   newest(after: number | null): IteratorObject<Newest<V>> {
     return this.#newest.values(after);
   }

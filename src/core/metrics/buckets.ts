@@ -10,7 +10,7 @@ export const SHOWN_BOUNDS_MS: readonly number[] = [
   ...[1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000],
 ];
 
-/** The number of buckets for each doubling, as a power of two. */
+/** The number of buckets for each doubling of the value is 2 to this power. */
 const LOG_PARTS = 3;
 const PARTS = 2 ** LOG_PARTS;
 /**
