@@ -95,7 +95,7 @@ async function run(
   { window, batch, ms }: Omit<z.infer<typeof PHASE>, 'name'>,
 ) {
   await reader.quiet();
-  // A new connection for each run, because servers close connections that were idle during the other runs.
+  // Each run opens a new connection, because servers close connections that were idle during the other runs.
   using publisher = openPublisher(at);
   const base = reader.events;
   const began = performance.now();

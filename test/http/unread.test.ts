@@ -123,7 +123,8 @@ describe('a relay with unread answers', () => {
     await expect
       .poll(
         async () => {
-          // Slower than the sampling interval of a second, so that the bytes stay long enough.
+          // The clock moves in steps below the sampling interval of a second, so that the bytes stay unread long
+          // enough.
           await clock.advance(SECOND / 5);
           expect(shares.used('unread_bytes')).toBeLessThanOrEqual(bound.total);
           return at.lines.some((line) => line.includes('leaves more bytes unread than the share allows'));

@@ -10,7 +10,7 @@ import { user } from '../kit/core.ts';
 import { startRestRelay, type Reply } from './kit/rest-server.ts';
 import { allowed, odd, resolverOf, type Schema } from './kit/schema-values.ts';
 
-// The tests send some hundred requests for each operation, on a machine that may be busy.
+// The timeout is long because the tests send some hundred requests for each operation.
 vi.setConfig({ testTimeout: 120_000 });
 
 type Relay = Awaited<ReturnType<typeof startRestRelay>>;
