@@ -153,8 +153,8 @@ function countAgain(reader: Reader): AsyncDisposable {
 }
 
 /**
- * Reads everything that the judge needs. Records are read before and after the phase `read` begins, because from then on
- * none of them may change.
+ * Reads everything that the judge needs. Records are read before and after the phase `read` begins, because from then
+ * on none of them may change.
  */
 async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<void> {
   await reader.records();

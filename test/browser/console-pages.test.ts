@@ -188,7 +188,9 @@ it('keeps the chosen theme when the page is loaded again', async () => {
   expect(await ground()).toBe(dark);
 });
 
-/** The address of a relay with some traffic, such as that of the demo, with an administrator's token as its password. */
+/**
+ * The address of a relay with some traffic, such as that of the demo, with an administrator's token as its password.
+ */
 const pictured = process.env['CALLBOARD_PICTURES'];
 
 it.runIf(pictured)('writes the pictures of the documentation', async () => {
