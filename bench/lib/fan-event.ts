@@ -1,10 +1,10 @@
 /**
- * The event that the fan-out suites publish, and the GraphQL subscription that reads it. The relay and its peers use
- * the same event and the same subscription.
+ * Defines the event that the fan-out suites publish, and the GraphQL subscription that reads it. The relay and its
+ * peers use the same event and the same subscription.
  */
 import { z } from 'zod';
 
-/** The form of the event. Its field names are those of the relay's `SiteEvent`, for the peers too. */
+/** The form of the event. The peers use it too, although its field names are those of the relay's `SiteEvent`. */
 const FAN_EVENT = z.object({
   messageId: z.string(),
   name: z.string(),

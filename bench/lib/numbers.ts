@@ -16,7 +16,9 @@ export function medians(rounds: readonly Sample[]): Sample {
   return Object.fromEntries(keys.map((key) => [key, median(rounds.map((round) => round[key] ?? NaN))]));
 }
 
-/** Returns the quantile at `share` (0 to 1) of sorted values. */
+/**
+ * Returns a quantile of sorted values. `share` is the fraction of values, from 0 to 1, that do not exceed the quantile.
+ */
 export function quantile(sorted: Float64Array, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }

@@ -32,11 +32,11 @@ const SAID = z.object({ port: z.number().default(0), note: z.string().default(''
 const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number() });
 /** The form of an answer: the result of a request, or its error. */
 const ANSWER = z.object({ id: z.number(), answer: z.unknown().optional(), error: z.string().optional() });
-/** How long a process may take to say that it is ready, in milliseconds. */
+/** The time within which a process must say that it is ready, in milliseconds. */
 const START_MS = 60_000;
 /**
- * How long a process may take to answer, in milliseconds. It is longer than any request takes, so that a process that
- * hangs fails its row and not the whole run.
+ * The time within which a process must answer a request, in milliseconds. It is longer than any request takes, so that
+ * a process that hangs fails its row and not the whole run.
  */
 const ANSWER_MS = 90_000;
 

@@ -1,4 +1,4 @@
-/** The types of a benchmark's results: tables, goals and notes. Computes and prints nothing by itself. */
+/** Defines the types of a benchmark's results: tables, goals and notes. Computes and prints nothing by itself. */
 import type { Sample } from './numbers.ts';
 
 /**

@@ -1,5 +1,6 @@
 /**
- * The call that the call suites make: an action that returns its params. Every path uses these params and these frames.
+ * Defines the call that the call suites make, an action that returns its params, and the frames that carry it. All
+ * compared paths use them.
  */
 import { WebSocket } from 'ws';
 import { z } from 'zod';

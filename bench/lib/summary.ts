@@ -1,4 +1,7 @@
-/** The query of the query suites: the summary of one user, with its connections and their actions. */
+/**
+ * Defines the query of the query suites (the summary of one user, with its connections and their actions) and the
+ * expected answer.
+ */
 import { z } from 'zod';
 
 /** The users of the query, and how many connections each has. */

@@ -1,4 +1,4 @@
-/** A load of the call suites: a BullMQ caller, which adds jobs and waits for their results. */
+/** Makes the calls of the call suites with BullMQ: adds jobs and waits for their results. */
 import { Queue, QueueEvents } from 'bullmq';
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';

@@ -1,4 +1,4 @@
-/** A load of the call suites: a BullMQ worker, which takes the part of the client. */
+/** Answers the calls of the call suites with a BullMQ worker, which takes the part of a client. */
 import { Worker } from 'bullmq';
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';

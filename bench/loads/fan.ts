@@ -78,7 +78,7 @@ function missing(name: string): never {
 const FIRST_CHARS = 100;
 /** The number of samples that are taken; the shortest one counts. */
 const SAMPLES = 3;
-/** How long to wait for the rest of what a stream sends at once, in milliseconds. */
+/** The time to wait for the rest of what a stream sends at once, in milliseconds. */
 const SETTLE_MS = 100;
 
 async function open({ command, endpoint: at, wireBytes, ...options }: z.infer<typeof OPEN>) {
@@ -95,7 +95,7 @@ async function run(
   { window, batch, ms }: Omit<z.infer<typeof PHASE>, 'name'>,
 ) {
   await reader.quiet();
-  // A new connection for each run, because servers close connections that were idle during the other runs.
+  // Each run opens a new connection, because servers close connections that were idle during the other runs.
   using publisher = openPublisher(at);
   const base = reader.events;
   const began = performance.now();

@@ -1,4 +1,4 @@
-/** The caller of the call suites: keeps a number of calls in flight over one of several interfaces. */
+/** Makes the calls of the call suites: keeps a number of calls in flight over one of several interfaces. */
 import { randomUUID } from 'node:crypto';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { io } from 'socket.io-client';

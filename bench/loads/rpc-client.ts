@@ -1,4 +1,4 @@
-/** The client of the call suites: returns the params of each call, over one of several interfaces. */
+/** Answers the calls of the call suites: returns the params of each call, over one of several interfaces. */
 import { connect as connectNats } from '@nats-io/transport-node';
 import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';

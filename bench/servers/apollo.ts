@@ -1,4 +1,4 @@
-/** A peer of the query suite: Apollo Server with the shared schema. */
+/** Serves the schema of the query suite with Apollo Server, a peer of the relay. */
 import { ApolloServer } from '@apollo/server';
 import { startStandaloneServer } from '@apollo/server/standalone';
 import type { Started } from '../lib/child.ts';

@@ -1,5 +1,5 @@
 /**
- * A server of the benchmarks: a complete relay in its own process, as `callboard serve` starts it, with default
+ * Runs a complete relay in its own process for the benchmarks, as `callboard serve` starts it: with default
  * authentication, limits, masking and log.
  */
 import { z } from 'zod';

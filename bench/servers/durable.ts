@@ -1,6 +1,6 @@
 /**
- * A peer of the durable suite: a minimal relay for HTTP callers. It records each call in Redis in the obvious way: in a
- * history stream, a hash with the state, and the client's mailbox. With the `mode` `naive`, it awaits each Redis
+ * Runs a minimal relay for HTTP callers, a peer of the durable suite. It records each call in Redis in the obvious way:
+ * in a history stream, a hash with the state, and the client's mailbox. With the `mode` `naive`, it awaits each Redis
  * command. With `auto`, ioredis pipelines the commands of one step.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -11,7 +11,7 @@ import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';
 
 const OPTIONS = z.object({ mode: z.enum(['naive', 'auto']), redis: z.string() });
-/** How long Redis keeps the rows of a call, in seconds: longer than a measurement lasts. */
+/** The time after which Redis removes the rows of a call, in seconds. It is longer than a measurement. */
 const KEPT_SECONDS = 60;
 
 type Step = readonly [command: string, ...args: (string | number)[]];

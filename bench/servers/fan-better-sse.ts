@@ -1,4 +1,7 @@
-/** A peer of the fan-out suite: better-sse, one channel with a session for each reader. */
+/**
+ * Serves the streams of the fan-out suite with better-sse, a peer of the relay: one channel, with a session for each
+ * reader.
+ */
 import { createChannel, createSession } from 'better-sse';
 import type { Started } from '../lib/child.ts';
 import type { FanEvent } from '../lib/fan-event.ts';

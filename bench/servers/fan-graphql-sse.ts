@@ -1,4 +1,4 @@
-/** A peer of the fan-out suite: graphql-sse over node:http. */
+/** Serves the streams of the fan-out suite with graphql-sse over node:http, a peer of the relay. */
 import { createHandler } from 'graphql-sse/lib/use/http';
 import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';

@@ -1,6 +1,6 @@
 /**
- * A server that shows the limit of the fan-out suite, because it does only what Node must do: it writes one chunk to
- * each socket, per event (`mode` empty) or per tick of the event loop (`merged`).
+ * Shows the limit of the fan-out suite: a server that does only what Node must do. It writes one chunk to each socket,
+ * per event (`mode` empty) or per tick of the event loop (`merged`).
  */
 import type { Socket } from 'node:net';
 import { z } from 'zod';

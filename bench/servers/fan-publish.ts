@@ -1,4 +1,6 @@
-/** The endpoint at which a peer of the fan-out suite receives events: POST of a JSON array, like the relay's. */
+/**
+ * Handles the requests with which a peer of the fan-out suite receives events: POST of a JSON array, like the relay's.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FAN_EVENTS, type FanEvent } from '../lib/fan-event.ts';
 

@@ -1,4 +1,4 @@
-/** A peer of the fan-out suite: Socket.IO, which broadcasts over WebSocket only. */
+/** Sends the events of the fan-out suite with Socket.IO, a peer of the relay, over WebSocket only. */
 import { createServer } from 'node:http';
 import { Server } from 'socket.io';
 import type { Started } from '../lib/child.ts';

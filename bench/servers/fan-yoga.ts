@@ -1,4 +1,4 @@
-/** A peer of the fan-out suite: graphql-yoga with its own event streams. */
+/** Serves the streams of the fan-out suite with graphql-yoga's own event streams, a peer of the relay. */
 import { createYoga } from 'graphql-yoga';
 import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';

@@ -1,4 +1,4 @@
-/** A peer of the query suite: graphql-http over node:http. */
+/** Serves the schema of the query suite with graphql-http over node:http, a peer of the relay. */
 import { createHandler } from 'graphql-http/lib/use/http';
 import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';

@@ -1,7 +1,7 @@
 /**
- * A server that shows the limit of the query suite, because it does only what node:http must do: it reads the body,
- * chooses the user by a variable, and answers. With the `mode` `buffer`, it sends prepared bytes. With `object`, it
- * writes the JSON of each answer.
+ * Shows the limit of the query suite: a server that does only what node:http must do. It reads the body, chooses the
+ * user by a variable, and answers. With the `mode` `buffer`, it sends prepared bytes. With `object`, it writes the JSON
+ * of each answer.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Started } from '../lib/child.ts';

@@ -1,4 +1,4 @@
-/** A peer of the query suite: mercurius on fastify, with its JIT compiler. */
+/** Serves the schema of the query suite with mercurius on fastify, a peer of the relay, with its JIT compiler. */
 import fastify from 'fastify';
 import mercurius from 'mercurius';
 import type { Started } from '../lib/child.ts';

@@ -1,4 +1,4 @@
-/** A peer of the call suites: a relay made with Socket.IO. */
+/** Runs a relay made with Socket.IO, a peer of the call suites. */
 import { createServer } from 'node:http';
 import { Server, type Socket } from 'socket.io';
 import type { Started } from '../lib/child.ts';

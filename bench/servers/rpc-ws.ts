@@ -1,7 +1,7 @@
 /**
- * A server that shows the limit of the call suites: a relay made of only `ws` and a map, without checks, records or
- * limits. With the `mode` `empty`, it parses and serializes each message. With `lines`, it forwards the payload's text
- * and corks the writes of a tick. With `echo`, it answers the caller itself, without a client.
+ * Shows the limit of the call suites: a relay made of only `ws` and a map, without checks, records or limits. With the
+ * `mode` `empty`, it parses and serializes each message. With `lines`, it forwards the payload's text and corks the
+ * writes of a tick. With `echo`, it answers the caller itself, without a client.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { WebSocketServer, type WebSocket } from 'ws';

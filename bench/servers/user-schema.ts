@@ -1,6 +1,6 @@
 /**
- * The GraphQL schema that the peers of the query suite serve: the same fields over the same data, from memory, with the
- * default resolvers.
+ * Defines the GraphQL schema that the peers of the query suite serve: the relay's fields over the same data, from
+ * memory, with the default resolvers.
  */
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import type { User } from '../lib/summary.ts';

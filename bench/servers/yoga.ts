@@ -1,4 +1,4 @@
-/** A peer of the query suite: GraphQL Yoga, plain or with its jit plugin. */
+/** Serves the schema of the query suite with GraphQL Yoga, a peer of the relay, plain or with its jit plugin. */
 import { useGraphQlJit } from '@envelop/graphql-jit';
 import { createYoga } from 'graphql-yoga';
 import type { Started } from '../lib/child.ts';

@@ -1,4 +1,4 @@
-/** The results of one growth axis (cost by size), as a table, as goals and as a plot. */
+/** Defines the results of one growth axis (costs by size), and makes its table, its goals and its plot. */
 import type { Plot } from '../lib/plot.ts';
 import { valueOf, type Goal, type Row, type Table } from '../lib/report.ts';
 import type { Results } from '../lib/rounds.ts';

@@ -13,7 +13,7 @@ import { Results, type Run } from '../lib/rounds.ts';
 
 export const AT_REST = 'callboard serve, at rest';
 const PROGRAM = fileURLToPath(new URL('../../dist/bin.js', import.meta.url));
-/** How long the relay runs without requests before its memory is read, in milliseconds. */
+/** The time for which the relay runs without requests before its memory is read, in milliseconds. */
 const REST_MS = 5_000;
 const LINE = z.object({ url: z.string() });
 

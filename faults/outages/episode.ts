@@ -22,7 +22,7 @@ export type EpisodeOptions = {
   readonly perSecond: number;
   readonly faults: number;
   readonly direct: boolean;
-  /** The folder of the relays' sources. Absent: those of this project. */
+  /** The folder of the relays' sources. If absent, the relays run this project's sources. */
   readonly source?: string | undefined;
 };
 
@@ -54,11 +54,11 @@ const SAMPLE_MS = 1_000;
 const COUNT_MS = 1_500;
 /** The number of records above which only some of them are read repeatedly. */
 const COUNTED_MAX = 2_000;
-/** How long the last waits may take to end once no calls are made, in milliseconds. */
+/** The time that the last waits may take to end once no calls are made, in milliseconds. */
 const QUIET_MS = 60_000;
-/** How long relays may take to close the sockets of clients that have left, in milliseconds. */
+/** The time that relays may take to close the sockets of clients that have left, in milliseconds. */
 const LEAVE_MS = 20_000;
-/** How long calls are made after the last fault is healed, in milliseconds. */
+/** The time for which calls are made after the last fault is healed, in milliseconds. */
 const AFTERMATH_MS = 5_000;
 
 /** Runs one plan: load under faults, a quiet time, the last reading, the shutdown, and the judgement. */
@@ -153,8 +153,8 @@ function countAgain(reader: Reader): AsyncDisposable {
 }
 
 /**
- * Reads everything that the judge needs. Records are read before and after the phase `read` begins, because from then on
- * none of them may change.
+ * Reads everything that the judge needs. Records are read before and after the phase `read` begins, because from then
+ * on none of them may change.
  */
 async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<void> {
   await reader.records();

@@ -1,4 +1,4 @@
-/** The rules of the structure: which folders and rooms may import which, and how files may be named. */
+/** Holds the rules of the structure: which folders and rooms may import which, and how files may be named. */
 import type { SourceFile } from './imports.ts';
 
 /**

@@ -1,4 +1,4 @@
-/** Tests connections of the memory backend whose node went silent. */
+/** Tests connections of the memory backend after their node stopped sending heartbeats. */
 import { describe, expect, it } from 'vitest';
 import { createMemoryConnections } from '../../src/backends/memory/connections.ts';
 import { FORGET_MS } from '../../src/core/limits.ts';

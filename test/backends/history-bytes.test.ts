@@ -165,7 +165,7 @@ describe('the share of each user in the memory history', () => {
       ['1', '2'],
       ['1', '2'],
     ]);
-    // The newest messages of the flood are left.
+    // Of the messages that flooded the history, only the newest are left.
     expect([await idsOf('mallory', 's0'), await idsOf('mallory', 's6')]).toEqual([['m49'], ['m48']]);
     const gaps = async (userId: string) => (await history.streams(userId, null, ALL)).gaps.length;
     expect([await gaps('alice'), await gaps('bob'), await gaps('mallory')]).toEqual([0, 0, 1]);

@@ -78,7 +78,7 @@ it('tells an id that the relay made from the same id that a caller of another cl
   ids.forEach((id, i) => marks.add(key(id), NO_DIGEST, { mark: ended(T0 + i), owner: 'alice' }));
   for (const [i, id] of ids.entries()) {
     expect(marks.find(key(id), null, T0 + i)).toEqual(ended(T0 + i));
-    // An invocation with such an id counts as another request, whatever it asks for.
+    // Any invocation with such an id is answered as a conflict, even if it repeats the original one.
     expect(marks.find(key(id), 'd', T0 + i)).toBe('conflict');
     expect(marks.find(key(id, 'bob'), null, T0)).toBeNull();
     expect(marks.find({ ...key(id), clientId: 'other' }, null, T0)).toBeNull();

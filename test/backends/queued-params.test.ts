@@ -61,7 +61,7 @@ describe('params of queued commands', () => {
     expect(await backend.commands.get([keyFor('c4')])).toEqual([null]);
     expect(await park(backend, 'c5', { params: params(1_000) })).toMatchObject({ kind: 'admitted' });
     expect(await park(backend, 'c6', { params: null })).toMatchObject({ kind: 'admitted' });
-    // The other user still has its guarantee, and the total is a hard bound.
+    // The other user still gets what is guaranteed to each user, but nobody gets more than the total.
     const bob = { userId: 'bob', scopeId: 'bob' };
     expect(await park(backend, 'b1', { ...bob, params: params(10_000) })).toMatchObject({ kind: 'admitted' });
     const carol = { userId: 'carol', scopeId: 'carol', params: params(4_000) };
@@ -77,7 +77,7 @@ describe('params of queued commands', () => {
     await backend.commands.rebind(ALICE, BOUND, 'up');
     const small = { params: params(5_000) };
     expect(await backend.commands.admit(admission('c2', small))).toMatchObject({ kind: 'admitted' });
-    // One command is queued now.
+    // One command is queued now, so the limit leaves no room for another.
     expect(await backend.commands.admit(admission('c3', small))).toMatchObject({ kind: 'refused' });
     await backend.commands.dispatch(keyFor('c2'), BOUND);
     expect(await backend.commands.admit(admission('c4', small))).toMatchObject({ kind: 'admitted' });

@@ -231,7 +231,7 @@ describe('the bus over Redis, between two nodes', () => {
       reported.resolve();
     });
     await reported.promise;
-    // This topic loses its listeners before the connection is back.
+    // This topic loses its listeners before the connection is restored.
     const gone = b.subscribe('command:alice/tab/gone', () => undefined);
     await cut(b);
     gone();

@@ -146,7 +146,7 @@ describe('commands of several processes over one Redis', () => {
     await openNode(there, 'n2');
     await there.backend.commands.rebind(ALICE, { ...BOUND, nodeId: 'n2' }, 'up');
     expect(await here.backend.commands.admit(admission('c1'))).toMatchObject({ kind: 'admitted' });
-    // The clock is not awaited for the dead node, because its mailbox is not read.
+    // Moving the clock does not wait for the dead node, because nothing reads its mailbox.
     await here.clock.advance(9_000);
     expect(await here.backend.commands.admit(admission('c2'))).toEqual({ kind: 'refused', code: 'not_connected' });
     expect(await here.backend.commands.admit(admission('c3', { connectWithinMs: 1_000 }))).toMatchObject({

@@ -57,7 +57,7 @@ describe('the link history when a node is lost', () => {
     await b.bench.clock.advance(LEASE.leaseMs + 1);
     await linkUp(b, 'tab');
     await beats([b], 12_000);
-    // This close arrives late.
+    // The close of the old link arrives late.
     await b.bench.backend.connections.disconnect({ userId: 'alice', clientId: 'tab' }, epoch, 'node_lost');
     const found = (await linksOf(b.bench.backend)).map(shortOf);
     expect(found.slice(0, 3)).toEqual([

@@ -106,7 +106,7 @@ describe('a node that died over Redis', () => {
 
   it('is not one that released its id, not even while it is being reaped', async () => {
     const [a, b] = await two();
-    // Reaping takes more than one act.
+    // There are so many links that reaping them takes more than one act.
     for (let i = 0; i < 200; i++) await linkUp(a, `tab-${i}`);
     const reap = Promise.withResolvers<void>();
     const others = Promise.withResolvers<void>();
@@ -125,7 +125,7 @@ describe('a node that died over Redis', () => {
     await reap.promise;
     const { leases } = await lookAtNodes(b.bench.parts, b.bench.store.partitionOfUser('alice'));
     expect([[...leases.keys()].sort(), await silent(b)]).toEqual([['a', 'b'], []]);
-    // Another node completes it.
+    // Another node completes the reaping.
     await beats([b], 2_000);
     expect([await silent(b), await listed(b)]).toEqual([[], [['b', 0]]]);
     others.resolve();

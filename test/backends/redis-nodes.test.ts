@@ -119,7 +119,7 @@ describe('two nodes over one Redis', () => {
     const at = store.partitionOfUser(ALICE.userId);
     const [epoch] = await store.read([['HGET', store.key(at, 'node', 'b'), 'epoch']]);
     const mailbox = store.key(at, 'mailbox', `b:${String(epoch)}`);
-    // The last rows are removed by the next read.
+    // The last rows stay in the stream until the next read removes them.
     const [left] = await store.read([['XLEN', mailbox]]);
     expect(Number(left)).toBeLessThan(150);
   });

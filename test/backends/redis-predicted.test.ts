@@ -32,7 +32,7 @@ type Step = (bench: RedisBench) => unknown;
  * before.
  */
 function stepOf(pick: (most: number) => number, link: { epoch: number }, since: number): Step {
-  // Each command is one of the newest two for a while, so commands come and go.
+  // The acts choose between two commands. Every sixth step, a new command replaces the older of the two.
   const key = keyFor(`c${Math.floor(since / 6) + pick(2)}`);
   const { commandId } = key;
   const rpc = `rpc-${commandId}-${pick(3)}`;

@@ -6,7 +6,7 @@ import { expectClean, openConsole, type ConsolePage } from './kit/console-page.t
 import { startConsoleRelay, startDoomedClient, type ConsoleRelay } from './kit/console-relay.ts';
 import { tabAndEnter, tabAndType, tabTo } from './kit/keyboard.ts';
 
-// A page in a browser takes a second on an idle machine, and many on a busy one.
+// The timeout is long because loading a page takes a second on an idle machine, and many on a busy one.
 vi.setConfig({ testTimeout: 90_000 });
 
 /**
@@ -186,7 +186,7 @@ it('drains a node only after its name was typed', async () => {
   await page.keyboard.type('another');
   await page.keyboard.press('Enter');
   expect(await page.locator('dialog').count()).toBe(1);
-  // The page reads its nodes again by itself. An answer without the node must close neither the dialog nor clear its
+  // The page reads its nodes again by itself. An answer without the node must neither close the dialog nor clear its
   // field.
   const completeness = { complete: true, sources: [] };
   await answerInstead('Nodes', { delivery: { nodes: { nodes: [], completeness } } });

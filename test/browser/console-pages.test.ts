@@ -9,7 +9,7 @@ import { axeViolations, expectClean, goTo, openConsole, type ConsolePage } from 
 import { takePictures } from './kit/console-pictures.ts';
 import { startConsoleRelay, startCrowd, type ConsoleRelay } from './kit/console-relay.ts';
 
-// A page in a browser takes a second on an idle machine, and many on a busy one.
+// The timeout is long because loading a page takes a second on an idle machine, and many on a busy one.
 vi.setConfig({ testTimeout: 90_000 });
 
 const WIDE = { width: 1280, height: 900 };
@@ -188,7 +188,9 @@ it('keeps the chosen theme when the page is loaded again', async () => {
   expect(await ground()).toBe(dark);
 });
 
-/** The address of a relay with some traffic, such as that of the demo, with an administrator's token as its password. */
+/**
+ * The address of a relay with some traffic, such as that of the demo, with an administrator's token as its password.
+ */
 const pictured = process.env['CALLBOARD_PICTURES'];
 
 it.runIf(pictured)('writes the pictures of the documentation', async () => {

@@ -10,7 +10,7 @@ import { expectClean, goTo, openConsole, type ConsolePage } from './kit/console-
 import { startConsoleRelay, type ConsoleRelay } from './kit/console-relay.ts';
 import { tabAndType } from './kit/keyboard.ts';
 
-// A page in a browser takes a second on an idle machine, and many on a busy one.
+// The timeout is long because loading a page takes a second on an idle machine, and many on a busy one.
 vi.setConfig({ testTimeout: 90_000 });
 
 let browser: Browser;

@@ -56,7 +56,7 @@ it('every open page names the node that fell silent', { timeout: 180_000 }, asyn
   onTestFinished(() => toRedis[Symbol.asyncDispose]());
   const lives = await openNode('lives', namespace, inject('redisUrl'));
   const dies = await openNode('dies', namespace, toRedis.url.replace('http', 'redis'));
-  // Closing a node needs Redis.
+  // A node can only be closed while it reaches Redis.
   onTestFinished(() => toRedis.mend());
   await connectTo(dies);
   const browser = await launchChromium();

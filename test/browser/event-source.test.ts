@@ -7,7 +7,7 @@ import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
 
-// Chromium waits some seconds before an EventSource reconnects.
+// The timeout is long because Chromium waits some seconds before an EventSource reconnects.
 vi.setConfig({ testTimeout: 60_000 });
 
 let browser: Browser;

@@ -10,7 +10,7 @@ import { startRealRelay } from '../clients/kit/real-relay.ts';
 import { startTcpProxy, type TcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
 
-// This takes seconds on an idle machine, and longer on a busy one, where processes and pages start slowly.
+// The timeout is long because starting processes and pages takes seconds on an idle machine, and longer on a busy one.
 vi.setConfig({ testTimeout: 60_000 });
 
 let folder: string;

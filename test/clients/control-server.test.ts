@@ -346,7 +346,7 @@ describe('the control server', () => {
     expect(control.ingested).toEqual([]);
     const put = await control.ask('PUT', '/sites/board', body);
     expect(put).toMatchObject({ status: 503, body: { code: 'runtime_disconnected' } });
-    // The control server has kept the definition, and now the relay receives it.
+    // The control server kept the definition, and sends it to the relay now.
     await control.bench.clock.advance(retryInMs ?? 0);
     const next = await control.bench.up();
     const { op, site_id, payload } = await next.next('site');

@@ -149,7 +149,7 @@ test('while runs of a client close and start, no command runs twice, and every c
           const requested = { ...KEY, action: 'work', params, commandId, connectWithinMs };
           calls.set(commandId, relay.callboard.core.rpc.invoke(user('alice'), requested));
         } else {
-          // The client must be bound first; otherwise it could replace its successor.
+          // The client must be bound before the next one starts. Otherwise it could replace its successor.
           if (move.do === 'overlap') await current.ready();
           const closed = current.close();
           closes.push(closed);

@@ -153,7 +153,7 @@ test('a host whose link was cut hosts its sites again; until then its applicatio
   const refused = await host.app('POST', '/sites/board/events', { name: 'site_changed', message_id: 'm1' });
   expect(refused).toMatchObject({ status: 503, body: { code: 'runtime_disconnected', message_id: 'm1' } });
   await expect(viewer.client.invoke('note.add')).rejects.toMatchObject({ code: 'session_inactive' });
-  // While the host is disconnected, its site is removed; the host still has the definition.
+  // The site is removed at the relay while its host is disconnected. The host still has the definition.
   await host.owner('DELETE', '/sites/board');
   await expect(viewer.next()).rejects.toMatchObject({ code: 'session_inactive' });
   cable.mend();

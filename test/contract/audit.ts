@@ -1,4 +1,4 @@
-/** The contract tests of the port AuditStore, which every backend must pass. */
+/** Defines the contract tests of the port AuditStore, which keeps the audit log. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openRow, sealRow, type AuditEntry } from '../../src/core/audit/row.ts';
 import type { AuditAppend, AuditStore } from '../../src/core/audit/store.ts';

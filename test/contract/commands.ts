@@ -1,4 +1,4 @@
-/** The contract tests of the port CommandStore, which every backend must pass. */
+/** Defines the contract tests of the port CommandStore, which keeps commands. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commandActs } from './commands/acts.ts';
 import { admissions } from './commands/admission.ts';

@@ -1,4 +1,4 @@
-/** The contract tests of listings of connections: filters, order and pages. */
+/** Defines the contract tests of listings of connections: filters, order and pages. */
 import { expect, it } from 'vitest';
 import type { ConnectionFilter } from '../../src/core/connections/filter.ts';
 import { toJson } from '../../src/core/json.ts';

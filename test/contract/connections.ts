@@ -1,4 +1,7 @@
-/** The contract tests of the port ConnectionStore, which every backend must pass. */
+/**
+ * Defines the contract tests of the port ConnectionStore, which keeps connections of clients. Every backend must pass
+ * them.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import { connectionStatus, type Connection, type Predecessor } from '../../src/core/connections/connection.ts';

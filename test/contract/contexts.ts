@@ -1,4 +1,7 @@
-/** The contract tests of the port ContextStore, which every backend must pass. */
+/**
+ * Defines the contract tests of the port ContextStore, which keeps the execution contexts and windows that clients
+ * report. Every backend must pass them.
+ */
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { contextStatus, windowStatus } from '../../src/core/contexts/context.ts';

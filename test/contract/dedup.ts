@@ -1,4 +1,7 @@
-/** The contract tests of the port DedupStore, which every backend must pass. */
+/**
+ * Defines the contract tests of the port DedupStore, which shows what deduplication remembers of message ids. Every
+ * backend must pass them.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { DedupStore } from '../../src/core/dedup/store.ts';

@@ -1,4 +1,4 @@
-/** The contract tests of the port HistoryStore, which every backend must pass. */
+/** Defines the contract tests of the port HistoryStore, which retains messages. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { Message } from '../../src/core/history/message.ts';

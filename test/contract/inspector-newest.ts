@@ -1,4 +1,4 @@
-/** The contract tests of DeliveryInspector about the list of the newest commands. */
+/** Defines the contract tests of DeliveryInspector about the list of the newest commands. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/delivery/inspector.ts';
 import type { AdmitRequest } from '../../src/core/delivery/commands.ts';

@@ -1,4 +1,7 @@
-/** The contract tests of the port DeliveryInspector, which every backend must pass. */
+/**
+ * Defines the contract tests of the port DeliveryInspector, which shows operators the state of delivery. Every backend
+ * must pass them.
+ */
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AdmitRequest } from '../../src/core/delivery/commands.ts';

@@ -1,5 +1,6 @@
 /**
- * The contract tests of the history of links: which rows an opened and an ended link make, and when they are removed.
+ * Defines the contract tests of the history of links: which rows an opened and an ended link make, and when they are
+ * removed.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';

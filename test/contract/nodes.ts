@@ -1,4 +1,6 @@
-/** The contract tests of the port NodeStore (leases, heartbeats and mailboxes), which every backend must pass. */
+/**
+ * Defines the contract tests of the port NodeStore (leases, heartbeats and mailboxes). Every backend must pass them.
+ */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { NodeReport } from '../../src/core/delivery/nodes.ts';
 import { admission, ALICE, BOUND, keyFor, openNode, type Bench, type MakeBench } from './kit/bench.ts';

@@ -1,4 +1,4 @@
-/** The contract tests of the port ReconnectStore, which counts reconnects. Every backend must pass them. */
+/** Defines the contract tests of the port ReconnectStore, which counts reconnects. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ClientKey } from '../../src/core/ids.ts';
 import { RECONNECT_SLOT_MS, RECONNECT_SLOTS } from '../../src/core/limits.ts';
@@ -12,7 +12,7 @@ export function reconnectContract(name: string, make: MakeBench): void {
     let bench: Bench;
     beforeEach(async () => {
       bench = await make();
-      // Moves to the beginning of a slot.
+      // The clock moves to the beginning of a slot, in which reconnects are counted.
       await bench.advance(RECONNECT_SLOT_MS - (bench.now() % RECONNECT_SLOT_MS));
     });
     afterEach(() => bench.close());

@@ -3,5 +3,5 @@ import { historyContract } from './history.ts';
 import { redisBench } from './kit/redis-bench.ts';
 import { boundsOf } from './redis-contracts.ts';
 
-// Fewer random runs, because each act is a round trip.
+// There are fewer random runs than in memory, because each act is a round trip.
 historyContract('Redis', (bounds) => redisBench(boundsOf(bounds)), { runs: 12 });

@@ -1,4 +1,7 @@
-/** The contract tests of the port SessionStore: grants, expiry and limits of site sessions. */
+/**
+ * Defines the contract tests of the port SessionStore: grants, expiry and limits of site sessions. Every backend must
+ * pass them.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   GRANTS_PER_SESSION,

@@ -1,4 +1,6 @@
-/** The contract tests of the port SiteStore, which every backend must pass. */
+/**
+ * Defines the contract tests of the port SiteStore, which keeps the definitions of sites. Every backend must pass them.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SITES_PER_USER } from '../../src/core/limits.ts';
 import type { NewSite } from '../../src/core/sites/store.ts';

@@ -1,4 +1,4 @@
-/** The contract tests of the store for large payloads, which every implementation must pass. */
+/** Defines the contract tests of the store for large payloads, which every implementation must pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
@@ -86,7 +86,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
     ])('reports a reference with %s as unavailable and never throws', async (_what, change) => {
       const ref = await store.put(textOf(100), bench.now() + HOUR, 'alice');
       const { state } = await store.read(change(ref));
-      // In memory the name alone finds the object, so an invented expiry must only do no harm.
+      // In memory the name alone finds the object, so a reference with an invented expiry may find it.
       if (Number.isFinite(change(ref).expiresAt)) expect(state).toBe('unavailable');
     });
 

@@ -1,4 +1,7 @@
-/** The contract tests of the port TicketStore, which holds the tickets of site sessions. */
+/**
+ * Defines the contract tests of the port TicketStore, which makes each sign-in ticket valid for one use. Every backend
+ * must pass them.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Bench, MakeBench } from './kit/bench.ts';
 

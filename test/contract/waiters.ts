@@ -1,4 +1,6 @@
-/** The contract tests of the port WaiterStore, which every backend must pass. */
+/**
+ * Defines the contract tests of the port WaiterStore, which keeps the waits of callers. Every backend must pass them.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WaiterFilter } from '../../src/core/delivery/waiters.ts';
 import {

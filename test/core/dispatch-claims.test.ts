@@ -17,7 +17,7 @@ const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } 
 type World = {
   /** Admissions that are not answered yet, in order. */
   readonly waiting: (() => void)[];
-  /** Whether the store answers by itself. */
+  /** Whether the store answers at once. Otherwise the test answers through `waiting`. */
   answers: boolean;
   /** What is lost. With `answer`, the store does all that it is asked to do, but its answer does not arrive. */
   lose: 'nothing' | 'answer';
@@ -47,7 +47,7 @@ async function claimingCore(): Promise<TestCore & AsyncDisposable & { readonly w
       ...memory.commands,
       async admit({ claim = null, ...request }): Promise<AdmitResult> {
         if (claim) world.claimed.push(request.commandId);
-        // One step: no row is delivered in between.
+        // Memory answers in the same tick, so no mailbox row is delivered between the two acts.
         const result = memory.commands.admit(request);
         if (result instanceof Promise) throw new Error('memory answers at once');
         const marks = world.marks && claim !== null && result.kind === 'admitted' && result.command.nodeId !== null;

@@ -370,7 +370,7 @@ describe('a large payload of an event', () => {
       { state: 'spilled_included', text: JSON.stringify(LARGE) },
       { state: 'included' },
     ]);
-    // The refused event left no mark, so it may be sent again.
+    // The refused event did not count as ingested, so it may be sent again.
     expect(await test.core.dedup.stats(admin, 60)).toMatchObject({ seen: 2, unique: 2 });
   });
 });

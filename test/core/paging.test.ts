@@ -116,7 +116,7 @@ describe('paging while rows are added and removed', () => {
     await check((rooms) => {
       const live = new Set<string>();
       return {
-        // A third of the users is known to the history only, and a third to both stores.
+        // A third of the users is known to the history only, and a third to both the history and the connections.
         nameOf: (at) => `u${at}`,
         async change({ come, go }) {
           const connected = (names: readonly string[]) =>

@@ -1,4 +1,4 @@
-/** Tests the limit of what one user's clients may advertise and report (a share). */
+/** Tests the limit (the share) of what one user's clients may advertise and report. */
 import { describe, expect, it } from 'vitest';
 import type { ReportedContext } from '../../src/core/contexts/context.ts';
 import { FORGET_MS } from '../../src/core/limits.ts';

@@ -1,4 +1,4 @@
-/** Tests the limit of the waits that one user may hold (the share of waits). */
+/** Tests the limit (the share) of the waits that one user may hold. */
 import { describe, expect, it } from 'vitest';
 import type { Core, InvokeRequest } from '../../src/core/core.ts';
 import type { SpillStore } from '../../src/core/history/spill.ts';
@@ -55,7 +55,7 @@ describe("one user's waiting calls", () => {
     await clock.advance(5_000);
     await late;
     expect(used()).toBe(0);
-    // Refused, satisfied at once, and attached to an ended command.
+    // The first call is refused, the second is answered at once, and the third attaches to an ended command.
     expect(await invoke(core, { clientId: 'away' })).toMatchObject({ kind: 'refused', code: 'not_connected' });
     await invoke(core, { waitFor: 'admitted' });
     await client.result(client.last);

@@ -1,4 +1,7 @@
-/** Tests the rule by which users share bounded resources: guarantees, borrowing and totals. */
+/**
+ * Tests the rule by which users share bounded resources: what each user is guaranteed, may borrow from the others, and
+ * may hold in total.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';

@@ -9,7 +9,8 @@ import { createOperator, readPrinted, type CaseFile, type Operator, type Printed
 
 /** Five times the default tempo, so that occasional events happen soon. */
 const FLAGS = ['--pace', '10'];
-// This takes seconds on an idle machine, and longer on a busy one, where processes and a browser start slowly.
+// The timeout is long because starting processes and a browser takes seconds on an idle machine, and longer on a busy
+// one.
 vi.setConfig({ testTimeout: 60_000 });
 
 const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.env['PATH']);

@@ -5,7 +5,8 @@ import { findBrowser } from '../../src/demo/browser.ts';
 import { descendants, isAlive, startDemo, until } from './kit/process.ts';
 import { readPrinted } from './kit/printed.ts';
 
-// This takes seconds on an idle machine, and longer on a busy one, where processes and a browser start slowly.
+// The timeout is long because starting processes and a browser takes seconds on an idle machine, and longer on a busy
+// one.
 vi.setConfig({ testTimeout: 60_000 });
 
 const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.env['PATH']);

@@ -56,7 +56,7 @@ describe('deploy/kubernetes', () => {
     const { terminationGracePeriodSeconds: grace, containers } = readDeployment(base).template.spec;
     const [program, seconds] = containers[0].lifecycle.preStop.exec.command;
     expect(program).toBe('sleep');
-    // Closing links takes up to 5 s more.
+    // After the drain, closing the links takes up to 5 s more.
     expect(grace).toBeGreaterThan(Number(seconds) + DRAIN_MS / 1000 + 5);
   });
 });

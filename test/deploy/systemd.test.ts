@@ -40,7 +40,7 @@ describe('deploy/systemd', () => {
     expect(unknown).toEqual([]);
   });
 
-  // Skipped without systemd's tools, because nothing else can read a unit.
+  // These tests are skipped without systemd's tools, because nothing else can read a unit.
   describe.runIf(analyze !== null)('read by systemd', () => {
     it('has units without a fault', () => {
       using folder = temporaryFolder();

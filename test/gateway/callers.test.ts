@@ -79,7 +79,7 @@ describe('a call over a link', () => {
     await expect.poll(() => requester.seen('stage').filter(({ ref }) => ref === 'r2')).toHaveLength(1);
     const peer = await client(at);
     await peer.next('command');
-    // A stage that lasts less than one read may be skipped.
+    // A caller may miss a stage that ends before the relay reads the state again.
     const reported = (stage: string) =>
       expect.poll(() => requester.seen('stage').filter((seen) => seen.stage === stage));
     await reported('dispatched').toHaveLength(2);

@@ -61,7 +61,7 @@ describe('the reading of a link', () => {
     await clock.advance(200);
     expect(paused()).toBe(8);
     const resumed = links.find((link) => !link.paused);
-    // Its frame was charged in advance, but the balance is negative, so it waits again.
+    // The frame of this link was charged in advance. The user's balance is still negative, so the link waits again.
     resumed?.charge(PER_SECOND / 5);
     expect(paused()).toBe(9);
     // Waits are rounded up to milliseconds.

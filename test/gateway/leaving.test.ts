@@ -52,7 +52,7 @@ describe('a client that sends closing', () => {
     const next = await client(at, { instance_id: 'i2' });
     await expect.poll(() => next.seen('command').length).toBe(5);
     expect(next.seen('command').map(({ command_id }) => command_id)).toEqual(ids.slice(IN_FLIGHT));
-    // A command that ends on the leaving link makes no room there.
+    // The link of a leaving client gets no more commands, even when one of its commands ends.
     for (const id of ids.slice(0, IN_FLIGHT)) done(peer, id);
     for (const id of ids.slice(IN_FLIGHT)) done(next, id);
     for (const call of calls) expect(await call).toMatchObject({ ...completed, command: { attempts: 1 } });

@@ -1,4 +1,4 @@
-/** Tests the limit of the links that one user may hold (the share of links). */
+/** Tests the limit (the share) of the links that one user may hold. */
 import { describe, expect, test } from 'vitest';
 import { shareBounds, type GivenBounds } from '../../src/core/shares/bounds.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
@@ -28,7 +28,7 @@ describe('links of one user', () => {
     await client(at, { client_id: 'three' });
     const refused = { code: 'share_exceeded', share: 'links', closed: 4431, reconnect: true, afterMs: 5_000 };
     expect(await refusedHello(at, ALICE)).toEqual(refused);
-    // Bob is below his guarantee.
+    // Bob has fewer links than each user is guaranteed.
     await client(at, { token: BOB, client_id: 'bob' });
     const full = { ...refused, code: 'store_full', closed: 4432 };
     expect(await refusedHello(at, BOB)).toEqual(full);

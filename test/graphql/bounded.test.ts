@@ -45,7 +45,7 @@ describe('variables that do not match their types', () => {
     const answer = await plan?.bind(variables).run({});
     expect(answer?.errors).toHaveLength(1);
     expect(afterWrite).toBeLessThan(10);
-    // Known faults are not coerced again.
+    // The errors of variables that were found before are not looked for again.
     expect(listed()).toBe(afterWrite);
   });
 
@@ -82,7 +82,7 @@ describe('variables that do not match their types', () => {
       1,
       'Variable "$n" has invalid value: Expected value of type "Int".',
     ]);
-    // Small values are printed once; graphql-js would print them with each error.
+    // The relay prints small values once. graphql-js would print them with each error.
     const many = await server.ask('query ($f: Filter) { filter(filter: $f) }', { variables: { f: unknownKeys(20) } });
     expect([many.errors.length, many.text.split('found: ').length]).toEqual([1, 2]);
     const [, , small] = await text('query ($f: Filter) { filter(filter: $f) }', { f: { odd: 1 } });

@@ -10,7 +10,7 @@ test('keeps at least the half that was used last, and never more than its bound'
     cache.set(key, Number(key));
     cache.get('0');
   }
-  // Read from the last one on, because each look-up counts as a use.
+  // The keys are read from the last one on, because each look-up counts as a use.
   for (const key of ['0', '99', '98', '97', '96']) expect(cache.get(key)).toBe(Number(key));
   const held = numbers(96).filter((key) => cache.get(key) !== undefined);
   expect(held.length).toBeLessThanOrEqual(10);

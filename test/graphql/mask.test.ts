@@ -16,7 +16,7 @@ describe('masking', () => {
     'hides what broke %s, and keeps the other data',
     async (field) => {
       await using server = await startGraphqlServer();
-      // The third run uses the executor's compiled form.
+      // The third run uses the compiled form of the query, which the relay makes only for repeated queries.
       for (let run = 0; run < 3; run++) {
         const answer = await server.ask(`{ hello ${field} }`);
         expect(answer.data).toEqual({ hello: 'hello you', [field]: null });

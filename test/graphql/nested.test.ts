@@ -51,7 +51,7 @@ describe('one nested query over 50 users with 20 connections each', () => {
       'users.list': 1,
       'connections.ofUsers': 1,
       'history.ofUsers': 1,
-      // The count and the page are read with different sizes.
+      // The page of waits and their count cannot share a read, because they are read with different sizes.
       'rpc.ofUsers': 2,
       'rpc.ofClients': 1,
     });

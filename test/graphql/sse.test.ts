@@ -18,7 +18,7 @@ const TICKS = 'subscription { ticks }';
 const COMPLETE = 'event: complete\ndata:\n\n';
 const push = (server: GraphqlServer, n: number): void => server.subscriptions.feeds.forEach((feed) => feed.push(n));
 
-/** Pushes events with pauses in which the handler could take each of them. */
+/** Pushes events one by one, with pauses in which the handler can take each event. */
 async function pushSlowly(server: GraphqlServer, from: number, to: number): Promise<void> {
   for (let n = from; n < to; n++) {
     push(server, n);

@@ -30,7 +30,7 @@ describe('the rate of GraphQL without a token', () => {
     const ask = (token: string | null) => at.ask('/graphql', postJson({ query: '{ __typename }' }, { token }));
     expect((await ask(null)).status).toBe(200);
     let refused = await ask(null);
-    // Faster than the bucket refills, so that it empties.
+    // The requests come faster than the rate limit allows, until one is refused.
     for (let i = 0; refused.status === 200 && i < 100; i++) {
       const answers = await Promise.all(Array.from({ length: 50 }, () => ask(null)));
       refused = answers.find(({ status }) => status !== 200) ?? refused;

@@ -1,4 +1,4 @@
-/** Tests the limit of one user's bytes that clients have not read (a share). */
+/** Tests the limit (the share) of one user's bytes that clients have not read. */
 import { connect, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ function stage(guarantee: number, total: number) {
   const shares = createShares(shareBounds({ unread_bytes: { guarantee, total } }));
   const unread = new UnreadBytes({ shares, clock, log: silentLog, metrics: silentMetrics });
   const open = (requester: Principal | null, bytes: number): PassThrough => {
-    // Unread data stays on the writing side from the first byte on.
+    // With these limits, all unread data stays on the writing side of the socket.
     const socket = new PassThrough({ readableHighWaterMark: 0, writableHighWaterMark: 1 });
     unread.accepted(socket);
     unread.serves(socket, { requester });
@@ -123,7 +123,8 @@ describe('a relay with unread answers', () => {
     await expect
       .poll(
         async () => {
-          // Slower than the sampling interval of a second, so that the bytes stay long enough.
+          // The clock moves in steps below the sampling interval of a second, so that the bytes stay unread long
+          // enough.
           await clock.advance(SECOND / 5);
           expect(shares.used('unread_bytes')).toBeLessThanOrEqual(bound.total);
           return at.lines.some((line) => line.includes('leaves more bytes unread than the share allows'));

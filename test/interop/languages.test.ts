@@ -6,7 +6,7 @@ import { startTestRelay, type TestRelay } from '../relay/kit/test-relay.ts';
 import { LANGUAGES } from './kit/languages.ts';
 import type { Program } from './kit/program.ts';
 
-// Programs start in tens of milliseconds on an idle machine, and in seconds on a busy one. Go compiles for a minute.
+// The timeouts are long because programs start in seconds on a busy machine, and Go compiles for a minute.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 300_000 });
 
 const linkOf = (url: string): string => `${url.replace(/^http/, 'ws')}/connect`;

@@ -1,4 +1,4 @@
-/** The clock of the tests, and functions that wait until ready work has run. */
+/** Defines the clock of the tests, and functions that wait until ready work has run. */
 import type { Cancel, Clock } from '../../src/core/clock.ts';
 
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; readonly order: number };

@@ -110,7 +110,7 @@ export async function startCore(options: TestOptions, { backend, clock, counts, 
 
 export type Sent = { readonly command: Command; readonly params: JsonText | null; readonly remainingMs: number };
 
-/** A client whose socket accepts everything. Records what was sent in `sent`, `cancels` and `closes`. */
+/** A client that accepts everything that core sends. It records this in `sent`, `cancels` and `closes`. */
 export class TestClient {
   readonly sent: Sent[];
   readonly cancels: string[];

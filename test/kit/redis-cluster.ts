@@ -29,7 +29,7 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
   };
   try {
     await Promise.all(hands.map((hand, i) => hand.call('CLUSTER', 'ADDSLOTSRANGE', ...range(i, masters))));
-    // Nodes with equal epochs would first have to resolve that conflict.
+    // Each node gets another epoch. Nodes with equal epochs would first have to resolve that conflict.
     await Promise.all(hands.map((hand, i) => hand.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1)));
     for (const { server, bus } of servers.slice(1))
       await hands[0]?.call('CLUSTER', 'MEET', '127.0.0.1', server.port, bus);

@@ -94,7 +94,7 @@ describe('what a node records', () => {
     const now = { links: 0, oldest: 0 };
     meter.sample('client_links', () => [['web', now.links]]);
     meter.sample('oldest_wait_seconds', () => [[null, now.oldest]]);
-    // By slot: the values at its end.
+    // The number of links at the end of each slot.
     const links = [3, 5, 0, 2, 7, 4, 1, 6, 6, 6, 6, 8, 9, 0];
     const oldest = [0, 900, 100, 0, 50, 0, 0, 0, 0, 0, 0, 20, 0, 70];
     for (const [i, value] of links.entries()) {
@@ -154,7 +154,7 @@ describe('the memory of a busy node', () => {
     expect(meter.recordedBytes).toBeGreaterThan(512 * 1024);
     expect(meter.recordedBytes).toBeLessThanOrEqual(1024 * 1024);
     expect(heapUsed() - before).toBeLessThan(2 * 1024 * 1024);
-    // The newest slots are kept, so the bound costs the oldest ones.
+    // The newest slots are kept, so the bound on memory drops the oldest ones.
     expect(read(meter, ['requests'], { to: START + DAY, points: 60 }).known).toBe('1'.repeat(60));
   });
 

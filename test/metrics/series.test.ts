@@ -73,7 +73,7 @@ describe.each(Object.entries(STORES))('series of two nodes over %s', (_, open) =
     async () => {
       // A hundred durations over three orders of magnitude, each used ten times, on both nodes.
       const durations = Array.from({ length: 1000 }, (_v, i) => 5 + Math.floor(i / 10) ** 2);
-      // A link takes 32 commands at once.
+      // Each of the two nodes has a link with at most 32 unfinished commands.
       await callAll(durations, 60);
       const names = [
         'commands_ended',

@@ -12,7 +12,8 @@ import { startExample, writeExamples } from './kit/examples.ts';
 import { bundle, titleOf } from './kit/page.ts';
 import { PACKAGES, packAndInstall, program, run, type Package, type Packed } from './kit/packed.ts';
 
-// Building, packing and installing take seconds on an idle machine, and minutes on a busy one.
+// The timeouts are long because building, packing and installing take seconds on an idle machine, and minutes on a busy
+// one.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 480_000 });
 
 const LIBRARIES = ['runtime', 'caller', 'host', 'site', 'admin'] as const;

@@ -62,7 +62,10 @@ async function expectAlike(requester: string, given: Given, expected: Expected):
 /** Returns the scope that a user's token needs. */
 const right = ({ access, scope }: Route): string => (access === 'host' || scope === 'host' ? 'host' : 'invoke');
 
-/** The event stream is left out because it does not end by itself. `sites-events.test.ts` tests who may subscribe. */
+/**
+ * The table has no row for the event stream, because a stream does not end by itself. `sites-events.test.ts` tests who
+ * may subscribe.
+ */
 
 describe('the access of REST', () => {
   it('has a row for each operation of the description', async () => {

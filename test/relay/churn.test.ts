@@ -158,7 +158,7 @@ const cases = Object.keys(LISTINGS).flatMap((name) =>
 type Plan = {
   readonly before: number;
   readonly limit: number;
-  /** What happens between two pages: how many rows are added, and the positions of the rows that are removed. */
+  /** The changes between two pages: how many rows are added, and the positions of the rows that are removed. */
   readonly between: readonly { readonly come: number; readonly go: readonly number[] }[];
 };
 const plans: fc.Arbitrary<Plan> = fc.record({

@@ -67,7 +67,7 @@ async function graphql(stage: Stage, body: object, accept = 'application/graphql
   return { ...answer, json: extensionsOf(answer) };
 }
 
-/** How each code is caused. Its status must be the one in the table of codes. */
+/** The requests that cause each code. The status of the answer must be the one in the table of codes. */
 const ROWS: Partial<Record<Code, Row>> = {
   invalid_argument: { provoke: (stage) => stage.ask('/connections?limit=0') },
   invalid_cursor: { provoke: (stage) => stage.ask('/connections?cursor=c1.x.y') },

@@ -186,7 +186,8 @@ describe('no stale data is shown', () => {
     const token = { secret: SECRET, user: OWNER, scopes: ['invoke'], ttlSeconds: 30, now: at.clock.now() };
     at.know('short', await signToken(token));
     expect((await alike('/graphql', { ...post(WATCH), requester: 'short' })).status).toBe(200);
-    // A minute is the rest of the token's lifetime; the second covers the tolerance for the issuer's clock.
+    // The token lives for 30 s, and the relay tolerates clocks that differ by 30 s. One second more, and the token has
+    // expired.
     await at.clock.advance(61_000);
     expect((await alike('/graphql', { ...post(WATCH), requester: 'short' })).status).toBe(401);
   });

@@ -21,7 +21,7 @@ const NUMBERED = TEXTS.map((text, number) => ({ text, number }));
 const ACTION = '/connections/alice/tab/actions/open';
 const idText = (id: string): string => JSON.stringify({ id });
 
-/** The bytes of the answer are those of the text on every path. */
+/** Checks, with and without the fast path, that answers contain the bytes of the original text. */
 describe.each([true, false])('JSON passes through unchanged, fast path %s', (fastPath) => {
   let at: JsonRelay;
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe.each([true, false])('JSON passes through unchanged, fast path %s', (fas
     const id = nextId();
     const served = at.serve(text);
     const sent = send(id);
-    // A refused document is not served.
+    // A refused request reaches no client, so nobody serves it.
     const refused = await Promise.race([sent, served.then(() => null)]);
     const answer = refused ?? (await sent);
     shows(answer, 'result', text);

@@ -144,7 +144,7 @@ describe('an id of which only a mark is left', () => {
     await at.relay.clock.advance(3_600_000);
     const waiting = at.relay.post(INVOKE, { command_id: 'c0', params: { n: 1 }, connect_within_ms: 0 }, 'alice');
     const { json } = await waiting;
-    // Its client has been disconnected for an hour.
+    // The client of the command has been disconnected for an hour.
     expect(json).toMatchObject({ code: 'not_connected' });
   });
 });

@@ -7,7 +7,7 @@ import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
 const USERS = 50;
 const CLIENTS = 20;
-/** How many clients of each user have completed a command. Others still run one. */
+/** The number of clients of each user that have completed a command. Their other clients still run one. */
 const DONE = 5;
 const WAITED_FOR = 2;
 const QUERY = readFileSync(join(import.meta.dirname, 'kit/nested.graphql'), 'utf8');

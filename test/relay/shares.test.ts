@@ -1,4 +1,6 @@
-/** Tests that a user who holds the full share of a resource is refused more of it, over every interface. */
+/**
+ * Tests that a user who has reached the limit (the share) of a resource is refused more of it, over every interface.
+ */
 import { describe, expect, it } from 'vitest';
 import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
 import { createCallboard } from '../../src/callboard.ts';

@@ -313,7 +313,7 @@ describe('a viewer that stops reading', () => {
       }
       expect(framesOf(reader).filter(({ event }) => event === 'changed')).toHaveLength(count);
       expect(framesOf(reader).every(({ data }) => (data.missed ?? 0) === 0)).toBe(true);
-      // Longer than the reader of an ordinary answer may read nothing.
+      // In this time, the relay would cut the reader of an ordinary answer.
       await at.clock.advance(2 * READ_NOTHING_MS);
       const text = await read();
       const events = [...text.matchAll(/"data":(?:\{"i":(\d+)|"last")[^\n]*?"missed":(\d+)\}/g)];

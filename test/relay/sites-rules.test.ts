@@ -7,7 +7,8 @@ import { codeOf, until, type Requester } from './kit/test-relay.ts';
 import { startBoardRelay, DEFINITION, framesOf, disconnectHost, SITE, type BoardRelay } from './kit/board-relay.ts';
 
 /**
- * What an interface answers to an invocation: its HTTP status if any, the code (null: it completed), and the result.
+ * An interface's answer to an invocation: its HTTP status if it has one, the code (null if the command completed), and
+ * the result.
  */
 type Reported = { readonly status: number | null; readonly code: string | null; readonly result?: any };
 type Face = (at: BoardRelay, requester: Requester, action: string, params?: unknown) => Promise<Reported>;

@@ -56,7 +56,7 @@ describe('the spans of a call, by its outcome', () => {
     await until(async () => (await relay.rest('/rpc/pending')).text.includes('"c1"'));
     await relay.post('/commands/alice/tab/c1/cancel');
     await waiting;
-    // The client is not known to have this action.
+    // The relay does not know that the client has this action, so the span does not name it.
     expect(await spans.drawn(1)).toEqual(['server _OTHER cancelled']);
     expect(spans.ended()[0]?.attributes).toMatchObject({ 'rpc.method': '_OTHER', 'rpc.method_original': 'open' });
   });

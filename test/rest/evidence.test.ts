@@ -42,7 +42,7 @@ describe('GET /dedup/stats', () => {
     for (let i = 0; i < 3; i++) await client.result(client.last);
     await waiting;
     const { body } = await relay.ask('/dedup/stats?window_seconds=60');
-    // Redis expires marks by itself, so they are not counted.
+    // Over Redis no count is expected, because Redis itself removes expired marks.
     const liveKeys = isShared(relay) ? null : 4;
     expect(body).toEqual({
       window_seconds: 60,

@@ -10,7 +10,7 @@ import { user } from '../kit/core.ts';
 import { startRestRelay, type Reply } from './kit/rest-server.ts';
 import { allowed, odd, resolverOf, type Schema } from './kit/schema-values.ts';
 
-// The tests send some hundred requests for each operation, on a machine that may be busy.
+// The timeout is long because the tests send some hundred requests for each operation.
 vi.setConfig({ testTimeout: 120_000 });
 
 type Relay = Awaited<ReturnType<typeof startRestRelay>>;
@@ -150,7 +150,7 @@ describe('a request that the document does not allow is refused', () => {
       if (parameter === 'cursor') continue;
       for (const value of odd(schema, resolve)) {
         const text = String(value);
-        // A path with an empty segment is another path.
+        // A path with an empty segment would name another route.
         if (typeof value === 'object' || (place === 'path' && text === '') || takesText(schema, text)) continue;
         const { status, body } = await send(operation, {
           body: base?.body,

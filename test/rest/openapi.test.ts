@@ -96,7 +96,8 @@ test('what several operations share is a component, and nothing is written twice
   const count = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return;
     if ('example' in value && value.example !== null) return count({ ...value, example: null });
-    // Lists of single items, and schemas that only add bounds to another one, are no types.
+    // Types are objects with members. Lists of single items, and schemas that only add bounds to another schema, do not
+    // count.
     const isType = 'properties' in value && 'type' in value;
     const isParameter = 'in' in value && 'schema' in value;
     if (isType || isParameter) seen.set(JSON.stringify(value), (seen.get(JSON.stringify(value)) ?? 0) + 1);

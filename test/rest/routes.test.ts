@@ -69,7 +69,7 @@ describe('descriptions', () => {
     }
     await relay.ask({ method: 'POST', path: '/connections/alice/tab/actions/open/preflight', body: {} });
     await askSites(relay, client);
-    // Last, because the removed rows do not return.
+    // These requests come last, because the rows that they remove do not return.
     for (const [path, body] of [
       ['/connections/alice/tab/disconnect', { reason: 'over' }],
       ['/delivery/nodes/n1/drain', { within_ms: 0 }],

@@ -1,4 +1,4 @@
-/** The type of the functions that carry out faults. */
+/** Defines the type of the functions that carry out faults. */
 import type { FaultLog } from '../log/log.ts';
 import type { Fault } from '../plan/plan.ts';
 import type { World } from '../world.ts';

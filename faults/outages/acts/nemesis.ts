@@ -12,7 +12,7 @@ export type Nemesis = {
   readonly done: number;
 };
 
-/** How long to wait after a fault that took longer than planned, in milliseconds. */
+/** The pause after a fault that took longer than planned, in milliseconds. */
 const REST_MS = 2_000;
 
 export function createNemesis(world: World, log: FaultLog, schedule: readonly Fault[]): Nemesis {

@@ -6,9 +6,9 @@ import type { RedisServer } from '../../../test/kit/redis.ts';
 import type { Act } from './act.ts';
 import { given, sleep, until } from './waiting.ts';
 
-/** How long Redis accepts writes that are then lost, in milliseconds. */
+/** The time during which Redis accepts writes that are then lost, in milliseconds. */
 const LOST_WRITES_MS = 1_000;
-/** How long a new replica may take to copy all data of its master, in milliseconds. */
+/** The time that a new replica may take to copy all data of its master, in milliseconds. */
 const REPLICA_FOLLOWS_MS = 60_000;
 
 export const ACTS_OF_REDIS = {

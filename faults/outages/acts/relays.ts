@@ -15,9 +15,9 @@ const RETRY_MS = 2_000;
  * to start a process.
  */
 const TAKEN_OVER_MS = 30_000;
-/** How long the second process with the same node id runs, in milliseconds. */
+/** The time for which the second process with the same node id runs, in milliseconds. */
 const TWIN_RUNS_MS = 3_000;
-/** How long a relay may take to be ready again, in milliseconds. */
+/** The time that a relay may take to be ready again, in milliseconds. */
 const READY_MS = 30_000;
 
 export const ACTS_OF_RELAYS = {

@@ -54,7 +54,7 @@ export type FaultTime = {
 
 /** One millisecond in nanoseconds, the unit of the logs. */
 export const MS = 1e6;
-/** How long the effects of a fault may last after it is healed, in milliseconds. */
+/** The time for which the effects of a fault may last after it is healed, in milliseconds. */
 export const RECOVERY_MS = 15_000;
 
 export function gather(events: readonly Logged[]): Evidence {

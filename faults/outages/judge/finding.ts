@@ -1,4 +1,4 @@
-/** The types of what a judge finds: violations, and how many objects it checked. */
+/** Defines the types of what a judge finds: violations, and how many objects it checked. */
 
 /** A violation, and the object that it concerns. */
 export type Finding = { readonly what: string; readonly ids: readonly string[] };

@@ -4,9 +4,9 @@ import { keyText } from '../log/events.ts';
 import { find, type Judged } from './finding.ts';
 import type { Expectation } from './expectation.ts';
 
-/** How much longer than its command a wait may last, in milliseconds. */
+/** The time by which a wait may end later than its command, in milliseconds. */
 const ANSWER_DELAY_MS = 5_000;
-/** How long after a loss a relay may still send answers from before it, in milliseconds. */
+/** The time after a loss in which a relay may still send answers from before the loss, in milliseconds. */
 const LATE_ANSWERS_MS = 1_000;
 
 export function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {

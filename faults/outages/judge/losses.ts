@@ -4,7 +4,7 @@ import { find, type Judged } from './finding.ts';
 
 /** The faults that make the store lose confirmed data, in a plan that promises that each loss is noticed. */
 const LOSSES = ['redis-kill', 'redis-cut', 'redis-failover'] as const;
-/** How long after a loss the callers may wait for their answer, in milliseconds. */
+/** The time after a loss within which waiting callers must be answered, in milliseconds. */
 const ANSWER_DELAY_MS = 5_000;
 
 /**

@@ -40,14 +40,14 @@ export const PROMISES: readonly PlanPromise[] = [
   { name: 'amnesty', says: 'an outage of the store ends no node', judge: judgeAmnesty },
 ];
 
-/** How much a wait may exceed its limit because of a busy machine, in milliseconds. */
+/** The time by which a wait may exceed its limit because of a busy machine, in milliseconds. */
 const OVER_MS = 2_000;
 /** The faults that stop a relay, and with it the timers of its waits. */
 const PAUSES = ['relay-pause', 'relay-swap'] as const;
 
 /**
- * How long a caller on a link may take to repeat its request after its relay is back, in milliseconds. The caller's
- * wait then starts again.
+ * The time that a caller on a link may take to repeat its request after its relay is back, in milliseconds. The
+ * caller's wait then starts again.
  */
 const ASKED_ANEW_MS = 5_000;
 

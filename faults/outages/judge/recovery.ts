@@ -2,9 +2,9 @@
 import { answersOf, MS, verdictsOf, type Case, type Evidence, type FaultTime } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
-/** How long the client of a killed relay takes to notice that its link is gone, in milliseconds. */
+/** The time that the client of a killed relay takes at most to notice that its link is gone, in milliseconds. */
 const LINK_LOSS_MS = 2_000;
-/** How long after the kill of a relay its commands may take to continue, in milliseconds. */
+/** The time within which the commands of a killed relay must continue, in milliseconds. */
 const RECOVERY_MAX_MS = 15_000;
 
 type Held = {

@@ -1,4 +1,4 @@
-/** The types of the events in the logs of a run. Other files write and read the logs. */
+/** Defines the types of the events in the logs of a run. Other files write and read the logs. */
 
 /** The ids that name one command. */
 export type Key = { readonly user: string; readonly client: string; readonly command: string };
@@ -76,7 +76,7 @@ export type FaultEvent =
   | { readonly event: 'memory'; readonly of: string; readonly bytes: number }
   /** A key without an expiry that should have one. */
   | { readonly event: 'leftover'; readonly key: string }
-  /** What a relay holds after all clients and callers have left. */
+  /** A relay listed what it holds after all clients and callers have left. */
   | {
       readonly event: 'idle';
       readonly of: string;

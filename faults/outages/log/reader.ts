@@ -10,7 +10,7 @@ type Row = Readonly<Record<string, unknown>>;
 const PAGE = 1000;
 /** The number of history rows that are read at once. An answer contains at most 16 MiB of large payloads. */
 const LARGE_PAGE = 100;
-/** How long the relay may take to answer a page, in milliseconds. */
+/** The time that the relay may take to answer a page, in milliseconds. */
 const READ_MS = 10_000;
 /**
  * Matches the ids of history rows that are an end of a command: the end that its client reported, or the end that the

@@ -1,4 +1,4 @@
-/** The mutants that fault runs must catch with one relay in direct mode. */
+/** Lists the mutants that fault runs must catch with one relay in direct mode. */
 import type { Mistake } from './mutant.ts';
 
 /** The mutants in the memory backend and in code that both backends use. */

@@ -1,4 +1,4 @@
-/** The mutants that fault runs must catch and that were known beforehand from other relays. */
+/** Lists the mutants that copy mistakes known from other relays. Fault runs must catch them. */
 import type { Mistake } from './mutant.ts';
 
 /** The mutants that copy known mistakes of relays over a shared store. */

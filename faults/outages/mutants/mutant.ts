@@ -1,6 +1,6 @@
 /**
- * The types of mutants: mistakes that are planted in the sources and that a run must notice. The mutants are in the
- * other files of this folder.
+ * Defines the types of mutants: mistakes that are planted in the sources and that a run must notice. The other files of
+ * this folder list and plant them.
  */
 
 /** A text that occurs exactly once in a file below src, and the text that replaces it. */

@@ -1,4 +1,4 @@
-/** The mutants that fault runs must catch with three relays over one Redis. */
+/** Lists the mutants that fault runs must catch with three relays over one Redis. */
 import type { Mistake } from './mutant.ts';
 
 /** The mutants in the Redis backend and in code that both backends use. */

@@ -1,4 +1,4 @@
-/** The types of a plan: its faults, its load and its promises. Other files of this folder list the plans. */
+/** Defines the types of a plan: its faults, its load and its promises. Other files of this folder list the plans. */
 import type { PromiseName } from '../judge/promises.ts';
 
 /**

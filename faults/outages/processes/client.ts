@@ -8,7 +8,7 @@ import type { ClientOrder } from './client-order.ts';
 import { forgeEnds } from './forger.ts';
 import { openLog, type FaultLog } from '../log/log.ts';
 
-/** How long tokens are valid, in seconds: longer than any episode. */
+/** The time for which tokens are valid, in seconds: longer than any episode. */
 const DAY_SECONDS = 86_400;
 /**
  * The fraction of the usual backoff after which a client without a link reconnects, so that a run need not wait for a

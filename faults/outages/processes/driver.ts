@@ -27,7 +27,7 @@ export type Load = {
   readonly respondMs: number;
   /** The number of characters of params and result besides their canary. */
   readonly bytes: number;
-  /** Whether `again` will be called. */
+  /** Whether the method `again` will be called after `run`. */
   readonly again: boolean;
 };
 
@@ -39,7 +39,7 @@ export type Driver = AsyncDisposable & {
   readonly begun: number;
 };
 
-/** How long a command may wait for its client to connect, in milliseconds. */
+/** The time for which a command may wait for its client to connect, in milliseconds. */
 const CONNECT_MS = 15_000;
 /** The maximum number of commands that are open at once. A hanging relay must not get more load. */
 const OPEN_MAX = 1_000;

@@ -9,11 +9,11 @@ import { parseLog } from '../log/log.ts';
 type Who = ClientOrder['clients'][number];
 type Begun = Extract<Logged, { event: 'run-begin' }>;
 
-/** How long the relay may take to welcome the forger's link, in milliseconds. */
+/** The time that the relay may take to welcome the forger's link, in milliseconds. */
 const ANSWER_MS = 3_000;
-/** How long a forger stays connected, in milliseconds, so that its frames are handled. */
+/** The time for which a forger stays connected, in milliseconds. The relay handles its frames in this time. */
 const STAY_MS = 300;
-/** How long the forger's token is valid, in seconds. The forger uses it at once. */
+/** The time for which the forger's token is valid, in seconds. The forger uses the token at once. */
 const TOKEN_SECONDS = 3_600;
 
 /**

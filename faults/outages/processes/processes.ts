@@ -35,7 +35,7 @@ export type Started = { readonly proc: Proc; readonly firstLine: string };
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
-/** How long a process may take to be ready, in milliseconds. */
+/** The time that a process may take to be ready, in milliseconds. */
 const START_MS = 20_000;
 /** The number of characters of its standard error that the error of an ended process shows. */
 const COMPLAINT_CHARS = 2_000;

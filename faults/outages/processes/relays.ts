@@ -29,7 +29,7 @@ export type RelayOptions = {
   /** The address of Redis, which is a proxy. Null: direct mode. */
   readonly redisUrl: string | null;
   readonly namespace: string;
-  /** The folder of the relay's sources, used for mutants. Absent: those of this project. */
+  /** The folder of the relay's sources, if they are a mutant. If absent, the relay runs this project's sources. */
   readonly source?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
   /**
@@ -64,7 +64,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   };
 }
 
-/** How long the connections to sentinels take to open after a relay is ready, in milliseconds. */
+/** The time that the connections to sentinels take to open after a relay is ready, in milliseconds. */
 const SENTINELS_MS = 500;
 
 async function boot(options: RelayOptions, port: number, count: number) {

@@ -1,4 +1,4 @@
-/** The script of a test page that uses the built client libraries. */
+/** Uses the built client libraries in a test page, on request of the test. */
 import { createRuntime } from '/runtime.js';
 import { createLinkCaller } from '/caller.js';
 

@@ -66,7 +66,7 @@ export type DoomedClient = AsyncDisposable & {
   readonly kill: () => void;
 };
 
-/** Connects a client `kiosk-2` of alice whose action `notes.print` never ends. */
+/** Connects a client `kiosk-2` of alice. Its action `notes.print` never ends. */
 export async function startDoomedClient(relay: RealRelay): Promise<DoomedClient> {
   const proxy = await startTcpProxy(relay.link);
   const { promise: entered, resolve: enter } = Promise.withResolvers<void>();

@@ -72,7 +72,7 @@ const PROGRAMS: Readonly<Record<string, (words: readonly string[]) => string>> =
   fish: (words) => `source $SCRIPT; complete -C 'callboard ${words.join(' ')}'`,
 };
 
-// A shell that is not installed cannot run its script.
+// A shell that is not installed is skipped, because nothing else can run its script.
 describe.each(Object.entries(PROGRAMS))('in %s', (shell, programOf) => {
   it.skipIf(isMissing(shell))(
     'completes commands, flags, their values and contexts',

@@ -18,7 +18,7 @@ const ROWS = [...PAGE.matchAll(/^\| ([^|]+?\?) +\| (`callboard [^|]+?) +\|$/gm)]
   }),
 );
 
-/** What the last command of each question must show. */
+/** The expected output of the last command of each question, by question. */
 const ANSWERS: Readonly<Record<string, RegExp>> = {
   'Does anything need a person?': /^calls_per_second +[\d.]+\n/m,
   'Who is connected?': /^alice +desk +connected +browser /m,

@@ -62,7 +62,7 @@ function allArguments(): string {
       try {
         return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
       } catch {
-        // The process has ended.
+        // The process has ended since the folder was listed.
         return '';
       }
     })
@@ -121,7 +121,7 @@ describe('the token', () => {
       }
     }
     expect([codes.get(TOKEN)?.[1], codes.get(user)?.[1], codes.get(WRONG)?.[1]]).toEqual([0, 0, 4]);
-    // The last request is logged, so the log has all of them.
+    // Requests are logged in order. When the last one is logged, the log has all of them.
     const last = `/connections/alice/the-last-one/actions/open/preflight`;
     await fetch(`${url}${last}`, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` } });
     while (!relayLog.includes('the-last-one')) await new Promise(setImmediate);

@@ -1,4 +1,4 @@
-/** Helpers of the contract tests of CommandStore. */
+/** Offers the acts with which most contract tests of CommandStore begin. */
 import type { AdmitRequest } from '../../../src/core/delivery/commands.ts';
 import { admission, ALICE, BOUND, type Bench } from '../kit/bench.ts';
 

@@ -1,4 +1,4 @@
-/** Contract tests of CommandStore about dispatch. */
+/** Defines the contract tests of CommandStore about the dispatch of commands. */
 import { describe, expect, it } from 'vitest';
 import { toJson } from '../../../src/core/json.ts';
 import { BOUND, keyFor, type Bench } from '../kit/bench.ts';

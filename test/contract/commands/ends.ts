@@ -1,4 +1,4 @@
-/** Contract tests of CommandStore about the ends of commands. */
+/** Defines the contract tests of CommandStore about the ends of commands. */
 import { describe, expect, it } from 'vitest';
 import { toJson } from '../../../src/core/json.ts';
 import { dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';

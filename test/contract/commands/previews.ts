@@ -1,4 +1,4 @@
-/** Contract tests of CommandStore about previews of an admission. */
+/** Defines the contract tests of CommandStore about previews of an admission. */
 import { describe, expect, it } from 'vitest';
 import type { AdmitRequest } from '../../../src/core/delivery/commands.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor, kinds, type Bench } from '../kit/bench.ts';

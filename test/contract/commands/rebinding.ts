@@ -1,4 +1,4 @@
-/** Contract tests of CommandStore about links that open, close or move. */
+/** Defines the contract tests of CommandStore about links that open, close or move. */
 import { describe, expect, it } from 'vitest';
 import { ALICE, BOUND, dispatched, keyFor, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';

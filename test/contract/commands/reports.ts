@@ -1,4 +1,4 @@
-/** Contract tests of CommandStore about the reports of clients. */
+/** Defines the contract tests of CommandStore about the reports of clients. */
 import { describe, expect, it } from 'vitest';
 import { toJson } from '../../../src/core/json.ts';
 import { dispatched, keyFor, kinds, openNode, type Bench } from '../kit/bench.ts';

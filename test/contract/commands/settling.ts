@@ -1,4 +1,4 @@
-/** Contract tests of CommandStore about cancellation, expiry and giving up. */
+/** Defines the contract tests of CommandStore about cancellation, expiry and giving up. */
 import { describe, expect, it } from 'vitest';
 import { BOUND, dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';

@@ -1,4 +1,4 @@
-/** Helpers that the contract tests of connections share: hellos, filters, and reading all pages. */
+/** Offers helpers to the contract tests of connections: hellos, filters, and reading all pages. */
 import { ANY_CONNECTION, type ConnectionFilter } from '../../../src/core/connections/filter.ts';
 import type { ConnectRequest } from '../../../src/core/connections/store.ts';
 import type { Position } from '../../../src/core/page.ts';

@@ -1,4 +1,4 @@
-/** Helpers that the contract tests of contexts share: rows, reports and filters. */
+/** Offers helpers to the contract tests of contexts: rows, reports and filters. */
 import type { ReportedContext, ReportedWindow } from '../../../src/core/contexts/context.ts';
 import type { ContextFilter, ContextReport, ReportPart, WindowFilter } from '../../../src/core/contexts/store.ts';
 import type { Position, Scan } from '../../../src/core/page.ts';

@@ -138,7 +138,7 @@ function stopGroup(leader: number): void {
   try {
     process.kill(-leader, 'SIGKILL');
   } catch {
-    // The process group has ended already.
+    // The process group has already ended.
   }
 }
 

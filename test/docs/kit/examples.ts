@@ -29,7 +29,8 @@ export function examplesOf(page: string): readonly Example[] {
 }
 
 /**
- * The tests that install other libraries, by the word that begins the `info` of their examples: `interop: apollo.mjs`.
+ * The test that runs an example, by the word with which the example's `info` begins, such as `interop: apollo.mjs`.
+ * These tests install packages first.
  */
 const RUN_BY: Readonly<Record<string, string>> = {
   interop: 'run by `npm run interop`, with the libraries that it installs',

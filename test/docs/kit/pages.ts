@@ -4,7 +4,9 @@ import type { Browser } from 'playwright-core';
 import { launchChromium } from '../../browser/kit/chromium.ts';
 
 export type Pages = AsyncDisposable & {
-  /** Serves the page at `http://127.0.0.1:<port>/<name>` and opens it with this fragment. Rejects if its script fails. */
+  /**
+   * Serves the page at `http://127.0.0.1:<port>/<name>` and opens it with this fragment. Rejects if its script fails.
+   */
   open(name: string, html: string, fragment: string): Promise<void>;
 };
 

@@ -1,4 +1,4 @@
-/** The types of the rules of graphql-schema-linter, which has no types of its own. */
+/** Declares the types of the rules of graphql-schema-linter, which has no types of its own. */
 
 declare module 'graphql-schema-linter/lib/rules/*' {
   import type { ValidationRule } from 'graphql';

@@ -1,4 +1,7 @@
-/** The interface that the tests need of a client library with a cache, so that each test runs with every library. */
+/**
+ * Defines the interface that the tests need of a client library with a cache, so that each test runs with every
+ * library.
+ */
 
 /** The variables of a GraphQL operation, by name. */
 export type Variables = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-/** The operations that the tests of caching clients run. */
+/** Holds the operations that the tests of caching clients run. */
 
 /** Selects rows of every kind that both users have: in lists, and below their users. */
 export const EVERYTHING = `

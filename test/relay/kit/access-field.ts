@@ -1,4 +1,4 @@
-/** The form of a row in the access table of GraphQL fields. */
+/** Defines a row in the access table of GraphQL fields: a call, and the answer that each requester must get. */
 
 /**
  * The expected answer. `shows`: it contains the owner's rows. `empty`: it contains none of them. `null`: the field is

@@ -1,4 +1,4 @@
-/** The access table of the GraphQL fields of sites. */
+/** Lists who may call which GraphQL field of sites, and with which answer. */
 import type { FieldAccess } from './access-field.ts';
 
 /** The root fields of sites and of their sessions, with example calls. */

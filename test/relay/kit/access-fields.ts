@@ -1,4 +1,4 @@
-/** The access table of the GraphQL fields. */
+/** Lists who may call which GraphQL field, and with which answer. The fields of sites are in access-fields-sites.ts. */
 import { SITE_FIELDS } from './access-fields-sites.ts';
 import type { FieldAccess } from './access-field.ts';
 

@@ -1,4 +1,4 @@
-/** The form of a row in the access table of REST. */
+/** Defines a row in the access table of REST: a request, who may send it, and the answers. */
 import type { Ids } from './planted.ts';
 
 /**
@@ -12,7 +12,7 @@ export type Route = {
   readonly body?: (ids: Ids) => object;
   readonly found: number;
   readonly absent: number;
-  /** Whether the answer contains nothing of a single user, so that the word `planted` cannot occur in it. */
+  /** Whether the answer contains no data of any single user. The word `planted` can then not occur in it. */
   readonly plain?: true;
   /** The scope that the owner needs, for a request with `grant` that changes the session. */
   readonly scope?: 'host';

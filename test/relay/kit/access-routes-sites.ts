@@ -1,4 +1,4 @@
-/** The access table of the REST routes of sites. */
+/** Lists who may use which REST route of sites, and with which answer. */
 import type { Route } from './access-route.ts';
 import type { Ids } from './planted.ts';
 

@@ -1,4 +1,4 @@
-/** The access table of the REST routes and of the paths without a document. */
+/** Lists who may use which REST route, and with which answer, and which paths have no document. */
 import { CLIENT_FILES } from '../../../src/http/static.ts';
 import { SITE_ROUTES } from './access-routes-sites.ts';
 import type { Route } from './access-route.ts';

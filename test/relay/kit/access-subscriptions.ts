@@ -1,4 +1,4 @@
-/** The access table of GraphQL subscriptions. */
+/** Lists who may use which GraphQL subscription. */
 
 /**
  * A row of the table. `silent`: yields nothing until something happens. `seenBy`: who may subscribe besides the owner:

@@ -87,7 +87,7 @@ export async function world(options: Partial<CallboardOptions> & { readonly cloc
   const relay = await startTestRelay({ rawMessages: true }, options);
   const tab = await furnish(relay, PLANTED, MARK);
   const otherTab = await furnish(relay, ofOther, 'plain');
-  // The audit gets a row about each of the two users.
+  // The audit log gets a row about each of the two users.
   for (const { stream } of [PLANTED, ofOther])
     await relay.rest(`/history/messages?stream=${stream}&include_payload=true`);
   const sessions = new Map<string, Pick<Ids, 'session' | 'grant'>>();

@@ -8,7 +8,7 @@ import type { Shares } from '../../../src/core/shares/shares.ts';
 
 const ALL = { first: 1000, after: null };
 
-/** Returns everything that can be read, and the amounts of each share that these users hold. */
+/** Returns everything that can be read, and how much of each limited resource these users hold. */
 export async function wholeStore(backend: Backend, shares: Shares, users: readonly string[]): Promise<unknown> {
   const { commands, connections, dedup, history, inspector, nodes, sites, waiters } = backend;
   const rows = async <T>(scan: MaybePromise<Scan<T>>): Promise<readonly T[]> => (await scan).rows.map(({ row }) => row);

@@ -24,7 +24,10 @@ export type Given = {
  */
 export type Conformance = { readonly seen: Set<string>; check(given: Given): readonly string[] };
 
-/** Creates the check. `free`: the paths whose problems may have statuses that are not described. */
+/**
+ * Creates the check. `free` lists paths whose problem documents may have statuses that the OpenAPI document does not
+ * name.
+ */
 export async function conformanceOf(
   handler: Pick<RestHandler, 'openapi'>,
   free: readonly string[] = [],

@@ -64,7 +64,7 @@ const DOCUMENTS = `
   fragment Whole on Thing { id color made_at: madeAt extra }
 `;
 
-/** What the resolvers of the small schema received, and what the next `act` answers. */
+/** What the resolvers of the small schema received so far, and the answer of the next `act`. */
 export type Small = {
   readonly seen: Record<string, unknown>[];
   readonly logged: unknown[];
