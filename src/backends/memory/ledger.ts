@@ -1,7 +1,4 @@
-/**
- * The state that the stores of commands, waiters and nodes use together. It must contain no rule about states of
- * commands.
- */
+/** The state that the stores of commands, waiters and nodes share. It must contain no rule about states of commands. */
 import { ByClient } from '../../core/by-client.ts';
 import type { Clock } from '../../core/clock.ts';
 import { wasDispatched, type CommandMark } from '../../core/delivery/command.ts';
@@ -26,10 +23,7 @@ export { Entry, WaiterRow, type ClientQueue } from './ledger-entry.ts';
 /** The commands that hold a reservation in one admission scope. */
 export type Scope = { readonly scopeId: string; readonly holders: List<Entry> };
 
-/**
- * The state that the stores of commands, waiters and nodes use together, with its bounds. It contains no rule about
- * states of commands.
- */
+/** The state that the stores of commands, waiters and nodes share, with its bounds. */
 export class Ledger {
   readonly windowMs: number;
   readonly #clock: Clock;
@@ -217,10 +211,7 @@ export class Ledger {
     return this.#entries.size;
   }
 
-  /**
-   * Returns whether a record of this user, or of any user (null), was reduced to a mark although it would still be
-   * shown.
-   */
+  /** Whether a record of this user, or of any user (null), was reduced to a mark although it would still be shown. */
   short(userId: string | null): boolean {
     return this.#ended.short(userId, this.#clock.now());
   }
