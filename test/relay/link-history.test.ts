@@ -1,5 +1,6 @@
 /** Tests the history of links, over every interface. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { meanwhile } from '../kit/clock.ts';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
 let at: TestRelay;
@@ -80,8 +81,10 @@ describe('the link history of a user', () => {
 
   it('names the cause of an end that an operator asked for', async () => {
     const tab = await at.client({ client_id: 'tab' });
-    const { disconnectClient } = await at.data(
-      'mutation { disconnectClient(userId: "alice", clientId: "tab", reason: "a test of it") { __typename } }',
+    // The relay polls until the node of the client has closed the link.
+    const { disconnectClient } = await meanwhile(
+      at.clock,
+      at.data('mutation { disconnectClient(userId: "alice", clientId: "tab", reason: "a test of it") { __typename } }'),
     );
     expect(disconnectClient).toBeTruthy();
     await tab.next('bye');
