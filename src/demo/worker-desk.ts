@@ -1,4 +1,4 @@
-/** One window of workers, and the tasks in it. */
+/** A desk of the demo: one browser window whose contexts are workers, and the tasks that they do. */
 import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.ts';
 import { windowOf } from './place.ts';
 

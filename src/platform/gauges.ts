@@ -22,7 +22,7 @@ export class Gauges {
     }
   }
 
-  /** The places of the gauges of which a longer step shows the last sample, and of those of which it shows the highest. */
+  /** The places of the gauges whose last sample a longer time step shows, and of those whose highest one it shows. */
   places(): { readonly last: ReadonlySet<number>; readonly highest: ReadonlySet<number> } {
     const places = { last: new Set<number>(), highest: new Set<number>() };
     for (const name of this.#readers.keys()) {

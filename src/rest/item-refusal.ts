@@ -15,7 +15,10 @@ export type ItemRefusal = { readonly list: readonly string[]; readonly member: s
 
 const NEEDED = ['code', 'message'];
 
-/** Null if the document names no such refusal, or if its path does not fit the document; a fault was then reported. */
+/**
+ * Finds where the answer of an operation lists refused items, as its directive `itemRefusal` says. Returns null if
+ * there is no such directive or no body. Reports a fault and returns null if the path does not fit the document.
+ */
 export function findItemRefusal(source: OperationSource, body: Body | null, report: ReportFault): ItemRefusal | null {
   const { itemRefusal, bodyAs } = source.directive;
   if (itemRefusal === null || body === null) return null;

@@ -102,16 +102,16 @@ export interface Admin extends AdminActs {
   windows(variables?: generated.WindowsQueryVariables): Promise<generated.WindowsQuery['browserWindows']>;
   windowCount(filter?: generated.BrowserWindowFilter): Promise<generated.WindowCountQuery['browserWindowCount']>;
   window(window: generated.WindowQueryVariables): Promise<generated.WindowQuery['browserWindow']>;
-  /** A user's workers, idle and assigned. Pass the resolved user: `userId` defaults to the literal user `default`. */
+  /** A user's workers, idle and assigned. Pass `userId`: if it is absent, the user whose id is `default` is read. */
   workers(variables?: WorkersArgs): Promise<generated.WorkersQuery['workers']>;
   /**
-   * Workers that could take a task. The query reserves none of them. Pass the resolved user: `userId` defaults to the
-   * literal user `default`.
+   * Workers that could take a task. The query reserves none of them. Pass `userId`: if it is absent, the user whose id
+   * is `default` is read.
    */
   availableWorkers(variables?: WorkersArgs): Promise<generated.AvailableWorkersQuery['workers']['available']>;
   /**
-   * Workers that are assigned to a task now; past assignments are not included. Pass the resolved user: `userId`
-   * defaults to the literal user `default`.
+   * Workers that are assigned to a task now; past assignments are not included. Pass `userId`: if it is absent, the
+   * user whose id is `default` is read.
    */
   workersOfTask(
     taskId: string,

@@ -1,8 +1,8 @@
 import { byteLength, OUTBOX_BYTES, OUTBOX_ENDS } from './limits.ts';
 
 /**
- * Ends that the relay has not acknowledged, oldest first. Bounded by OUTBOX_ENDS and OUTBOX_BYTES: the oldest are
- * dropped first and passed to `dropped`.
+ * Holds the frames that end commands until the relay acknowledges them, oldest first. Holds at most OUTBOX_ENDS frames
+ * and OUTBOX_BYTES bytes: beyond that the oldest is dropped, and `dropped` is called with its command id.
  */
 export interface Outbox {
   readonly size: number;

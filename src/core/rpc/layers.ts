@@ -89,7 +89,7 @@ function checkRelay({ isDraining }: InvokeParts): InvokeRefusal | null {
     : null;
 }
 
-/** It is only known of a connected client whether it advertises the action. */
+/** Refuses an action that the connected client does not advertise. Of other clients the actions are not known. */
 function checkAction({ checked, live }: PreparedCall): LayerAnswer {
   if (!live) return NOT_CONNECTED;
   if (checked.namedInstanceId !== null && checked.namedInstanceId !== live.instanceId) return OTHER_INSTANCE;
