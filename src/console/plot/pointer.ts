@@ -10,8 +10,8 @@ import type { TimeSpan } from './span.ts';
 export const crosshair = signal<number | null>(null);
 
 /**
- * The span that is being chosen; null while nobody drags. `from` is where dragging began, so `to` may be earlier than
- * `from`.
+ * The span that is being chosen by dragging; null if there is none. `from` is where dragging began, so `to` may be
+ * earlier than `from`.
  */
 export const dragged = signal<TimeSpan | null>(null);
 

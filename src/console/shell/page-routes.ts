@@ -7,7 +7,7 @@ const Clients = lazy(() => import('../clients/page.tsx').then((room) => room.Cli
 
 export type Page = typeof Overview;
 export type PageRoute = {
-  /** The path of the page below the console's path. A segment such as `:user` stands for any id. */
+  /** The path of the page below the console's path. A segment such as `:user` matches any id. */
   readonly path: string;
   readonly page: Page;
   /** The page that users see who are not administrators, if it differs from `page`. */

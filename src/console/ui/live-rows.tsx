@@ -10,7 +10,7 @@ import { PAGE_SIZE } from './page-size.ts';
 /** The time for which changes are collected before they are shown together, in milliseconds. */
 const GATHER_MS = 250;
 /**
- * The maximum number of new rows that are counted. A page that nobody touches for hours must not remember all of them.
+ * The maximum number of new rows that are counted. A page that stays open for hours must not keep all of them.
  */
 const FRESH_MAX = 1_000;
 

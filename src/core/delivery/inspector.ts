@@ -29,7 +29,7 @@ export type CapacityScope = {
   readonly holders: readonly (CommandKey & { readonly deadline: number })[];
 };
 
-/** A scope with the number of its reservations. `userId`: the user of one of them, by whom the policy knows the scope. */
+/** A scope and the number of its reservations. `userId`: the user of one of them; the policy knows the scope by it. */
 export type ReservedScope = Pick<CapacityScope, 'scopeId' | 'reservedCommands'> & { readonly userId: string };
 
 export type DeliveryFilter = {

@@ -17,5 +17,5 @@ export const TIME_FLAGS = {
 export const COUNT_FLAG = { count: 'End after this many lines' };
 /** The flag of verbs that ask for confirmation before they act. */
 export const YES_FLAG: Readonly<Record<string, Flag>> = {
-  yes: { help: 'Do not ask; required where nobody can be asked', on: true },
+  yes: { help: 'Do not ask; required if the input is not a terminal', on: true },
 };
