@@ -25,15 +25,15 @@ export type Topics = {
   [command: `command:${string}`]: CommandHint;
   /** Events of commands for one filter; the topic ends with the key of the filter. */
   [feed: `events:${string}`]: CommandEvent;
-  /** The events of one site. The topic ends with the site's `siteKeyText`. */
+  /** What the listeners of one node want to hear. Nodes announce it to each other. */
   listening: Listening;
   /** The events of one site; the topic ends with its `siteKeyText`. */
   [site: `site:${string}`]: SiteEvent;
   /** A hint that a session or one of its grants ended. Listeners read the session again. */
   [session: `session:${string}`]: null;
   /**
-   * A stream was opened with a ticket; the topic ends with the ticket's digest. The event is an id that sorts in the
-   * order of opening. Streams of the same ticket with a smaller id end.
+   * Announces that a stream was opened with a ticket; the topic ends with the ticket's digest. The event is the id of
+   * the new stream. Ids sort in the order of opening, and streams of the same ticket with a smaller id end.
    */
   [ticket: `ticket:${string}`]: string;
 };

@@ -1,3 +1,4 @@
+/** A map from clients to values. */
 import type { ClientKey } from './ids.ts';
 
 /**

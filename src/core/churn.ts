@@ -42,7 +42,7 @@ export class ChurnMap<K, V> {
     return found;
   }
 
-  /** The entry that was added first. */
+  /** Returns the entry that was added first. */
   first(): [K, V] | undefined {
     for (const entry of this.#entries) return entry;
     return undefined;

@@ -20,7 +20,9 @@ export interface Policy {
   scopeOf(userId: string): AdmissionScope;
 }
 
-/** The prefix of a user's own scope id, if a scope of the policy already has the user's id. */
+/**
+ * The prefix of the id of a user's own scope. Used only if a scope of the policy already has the user's id as its own.
+ */
 const OWN_SCOPE = 'user/';
 
 /** The id of a user's own scope. `isTaken`: the policy has a scope of that name, in which the user must not be counted. */

@@ -4,7 +4,7 @@ import { canonicalUser } from '../ids.ts';
 
 export type Scope = 'connect' | 'invoke' | 'host';
 
-/** Neither user ids nor the scope ids of a policy contain a "/". */
+/** The principal of a request; null if it has none. */
 export type Requester = Principal | null;
 
 /**
@@ -38,8 +38,8 @@ export type GrantPrincipal = {
  */
 export interface Authenticator {
   /**
-   * `address`: the peer that sent the token. Failures are counted by address and limited (`rate_limited`); without one
-   * they are not.
+   * Authenticates a token. `address` is the peer that sent it: failures are counted by address and limited
+   * (`rate_limited`), and not counted if no address is given.
    */
   authenticate(token: string | null, address?: string): Promise<Principal | null>;
 }
@@ -82,8 +82,9 @@ function refuseGrant(): never {
 }
 
 /**
- * The user whose objects a requester with scope `invoke` may list. An administrator may name any user, or none (null:
- * all users). A user gets itself; naming another user throws `not_found`, as an absent object does.
+ * Returns the user whose objects a requester with scope `invoke` may list. An administrator may name any user, or none
+ * (null: all users). For a user, that is always the user itself; naming another one throws `not_found`, as for an
+ * absent object.
  */
 export function readScope(principal: Principal | null, userId: string | null | undefined): string | null {
   const requester = requireScope(principal, 'invoke');

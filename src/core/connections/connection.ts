@@ -80,7 +80,7 @@ export type Connection = ClientKey & {
   /** Null while the link is up. Epoch milliseconds. */
   readonly disconnectedAt: number | null;
   readonly disconnectCause: DisconnectCause | null;
-  /** The instance that this one replaced, and when; both null if there was none. */
+  /** The instance that this one replaced, and when (epoch milliseconds). Both are null if there was none. */
   readonly replacedInstanceId: string | null;
   readonly replacedAt: number | null;
   /** The previous instances, latest first, at most PREDECESSORS. They are forgotten with the row. */
@@ -110,7 +110,7 @@ export function succession(
   };
 }
 
-/** Why a client's previous link has ended when a newer one is bound now: `replaced` if it was still up. */
+/** Returns why a client's previous link has ended when a newer one is bound now: `replaced` if it was still up. */
 export function endCauseAt({ disconnectCause, lastSeenAt }: Connection, now: number): DisconnectCause {
   return disconnectCause ?? (now - lastSeenAt >= DEAD_MS ? 'heartbeat_lost' : 'replaced');
 }
@@ -129,7 +129,9 @@ export function isLive(connection: Connection | null, now: number): connection i
   return connection !== null && connectionStatus(connection, now) !== 'disconnected';
 }
 
-/** `late` after 1.25 ping intervals without a sign of life, `missed` while the status is not `connected`. */
+/**
+ * Returns `late` after 1.25 ping intervals without a sign of life, and `missed` while the status is not `connected`.
+ */
 export function heartbeat(connection: Connection, now: number): HeartbeatIndicator {
   if (connectionStatus(connection, now) !== 'connected') return 'missed';
   return now - connection.lastSeenAt > PING_MS * 1.25 ? 'late' : 'ok';
@@ -140,8 +142,8 @@ export function recentlyReplaced(connection: Connection, now: number): boolean {
 }
 
 /**
- * The earliest time after `now` (epoch milliseconds) at which any derived value above may change; Infinity if none
- * will.
+ * Returns the earliest time after `now` (epoch milliseconds) at which the status, the heartbeat or another derived
+ * value may change; Infinity if none will.
  */
 export function derivedChangeAt({ lastSeenAt, replacedAt }: Connection, now: number): number {
   const moments = [lastSeenAt + PING_MS * 1.25 + 1, lastSeenAt + STALE_MS, lastSeenAt + DEAD_MS];

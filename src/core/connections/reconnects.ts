@@ -12,14 +12,14 @@ export type Reconnects = ClientKey & { readonly reconnects: number };
  */
 export interface ReconnectStore {
   /**
-   * Notes that a client's link opened. It counts as a reconnect if `again`, or if the client's link is known to have
-   * opened within the last hour.
+   * Notes that a client's link opened. It counts as a reconnect if `again` is true, or if the client's link is known to
+   * have opened within the last hour.
    */
   note(client: ClientKey, again: boolean): MaybePromise<void>;
-  /** One answer per client, in the order of the clients. */
+  /** Returns one count per client, in the order of the clients. */
   counts(clients: readonly ClientKey[]): MaybePromise<readonly number[]>;
   /**
-   * The clients with the most reconnects, most first, then in order of user and client; at most `first`.
+   * Returns the clients with the most reconnects, most first, then in order of user and client; at most `first`.
    * `complete`: whether every client that reconnected was looked at.
    */
   top(first: number): MaybePromise<{ readonly rows: readonly Reconnects[]; readonly complete: boolean }>;
@@ -32,7 +32,7 @@ export type FlappingSample = {
   readonly completeness: Completeness;
 };
 
-/** Most reconnects first, then in order of user and client. */
+/** Compares clients for sorting: most reconnects first, then in order of user and client. */
 export function compareReconnects(a: Reconnects, b: Reconnects): number {
   if (a.reconnects !== b.reconnects) return b.reconnects - a.reconnects;
   const [left, right] = a.userId === b.userId ? [a.clientId, b.clientId] : [a.userId, b.userId];

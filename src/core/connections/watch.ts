@@ -9,13 +9,13 @@ import type { Connection } from './connection.ts';
 import { ANY_CONNECTION } from './filter.ts';
 
 /**
- * How often a page of at most SCAN_BUDGET rows is checked, in milliseconds. So 50,000 connections are checked within the
- * 15 s in which a stale connection is not yet dead.
+ * The interval at which a page of at most SCAN_BUDGET rows is checked, in milliseconds. At this rate 50,000 connections
+ * are checked within the 15 s in which a stale connection is not yet dead.
  */
 const TURN_MS = 2_500;
 
 export interface StaleWatch {
-  /** Runs one turn every TURN_MS until it is cancelled. */
+  /** Checks one page of connections every TURN_MS until it is cancelled. */
   start(): Cancel;
 }
 
