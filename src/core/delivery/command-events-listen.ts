@@ -14,8 +14,9 @@ export type CommandEventQuery = { readonly [Name in keyof CommandEventFilter]?: 
 const AS_LONG_AS_TOKEN: Lifetime = { endWith() {}, close() {} };
 
 /**
- * Events of commands that match a query: of all users for an administrator, of its own clients for a user. Throws
- * `invalid_argument` for an invalid member, `not_found` for a foreign user, and on `listen` as `CommandEvents.listen`.
+ * Returns the feed of events of commands that match a query: of all users for an administrator, of its own clients for
+ * a user. Throws `invalid_argument` for an invalid member, `not_found` for a foreign user, and on `listen` as
+ * `CommandEvents.listen`.
  */
 export function commandEvents(
   { events }: Deps,
@@ -33,7 +34,7 @@ export function commandEvents(
   return { key: events.keyOf(filter), listen: (push) => events.listen(filter, push), lifetime: AS_LONG_AS_TOKEN };
 }
 
-/** Each outcome once and in a fixed order, so that equal filters share one feed. */
+/** Returns each outcome once and in a fixed order, so that equal filters share one feed. */
 function checkOutcomes(outcomes: readonly Outcome[]): readonly Outcome[] {
   return outcomes.length === 0 ? invalid('outcomes', 'expected at least one') : [...new Set(outcomes)].sort();
 }

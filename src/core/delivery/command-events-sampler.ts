@@ -10,8 +10,8 @@ export class EventSampler {
   #missed = 0;
 
   /**
-   * Null: the event is left out. Otherwise the number of events that were left out before it: here, and before it
-   * arrived (`missed`).
+   * Decides whether an event passes. Returns null if it is left out; otherwise the number of events that were left out
+   * since the last one that passed. `missed` of them were left out before they came here.
    */
   take(now: number, missed = 0): number | null {
     if (now >= this.#since + SECOND_MS || now < this.#since) {

@@ -50,7 +50,7 @@ export type Command = CommandKey & {
   readonly error: TerminalError | null;
   /** Why the command ended in this way, for the operator: the code of the error, or who cancelled it. */
   readonly reason: string | null;
-  /** Dispatches that were begun. At most one, because no command is written twice. */
+  /** The number of dispatches that were begun: 0 or 1, because no command is written twice. */
   readonly attempts: number;
   /** The instance that the caller named; null for any. */
   readonly namedInstanceId: string | null;
@@ -90,8 +90,8 @@ export type Command = CommandKey & {
   /** Whether the command ended with a result that is no longer retained. */
   readonly resultExpired: boolean;
   /**
-   * How many times each end that a client reported was received (for example a result that is sent again after a
-   * reconnect). At most SIGHTINGS_PER_COMMAND entries.
+   * The ends that a client reported, each with how many times it was received. An end is received again, for example,
+   * when a client sends its result again after a reconnect. At most SIGHTINGS_PER_COMMAND entries.
    */
   readonly sightings: readonly Sighting[];
 };
@@ -125,12 +125,12 @@ export type CommandMark = {
   readonly resultExpired: boolean;
 };
 
-/** The error that a mark names. The message is the standard message of its code. */
+/** Returns the error that a mark names. The message is the standard message of its code. */
 export function errorOfMark({ errorCode }: CommandMark): TerminalError | null {
   return errorCode === null ? null : { code: errorCode, message: END_MESSAGES[errorCode] ?? errorCode };
 }
 
-/** The last known state of a command, ended as its mark says. */
+/** Returns the last known state of a command, with the end that its mark records. */
 export function endedByMark(command: Command, mark: CommandMark): Command {
   const { outcome, execution, errorCode, endedAt, resultExpired } = mark;
   const end = { outcome, execution, resultExpired, error: errorOfMark(mark), reason: errorCode, terminalAt: endedAt };
@@ -141,7 +141,7 @@ export function isTerminal(command: Command): boolean {
   return command.stage === 'terminal';
 }
 
-/** How long an ended command took from admission to its end, in milliseconds; null while it is live. */
+/** Returns how long an ended command took from admission to its end, in milliseconds; null while it is live. */
 export function durationOf({ admittedAt, terminalAt }: Pick<Command, 'admittedAt' | 'terminalAt'>): number | null {
   return terminalAt === null ? null : Math.max(0, terminalAt - admittedAt);
 }

@@ -17,8 +17,8 @@ export function writeDispatch(deps: Deps, linkQueue: LinkQueue, key: CommandKey,
   noteDispatched(deps, command);
   const trace = beginDispatchSpan(deps, linkQueue, command);
   linkQueue.link.sendCommand(command, params, remainingMs, trace);
-  // The cancel was requested between the mark and its answer. A cancel that was sent then named a command that the
-  // client did not know, so it is sent again.
+  // The cancel was requested after the store recorded the dispatch, and before its answer arrived. The client did not
+  // know the command then, so the cancel is sent again.
   if (command.cancelRequestedAt !== null) linkQueue.link.sendCancel(command.commandId, null);
 }
 

@@ -3,7 +3,7 @@ import type { Deps } from '../deps.ts';
 import { commandKeyText } from '../ids.ts';
 import type { Command } from './command.ts';
 
-/** Call once for each command that is written. */
+/** Counts, measures and publishes the dispatch of a command. Call it once for each command that is written. */
 export function noteDispatched({ metrics, backend: { bus }, events }: Deps, command: Command): void {
   const { userId, clientId, commandId, queuedAt, dispatchedAt } = command;
   metrics.count('commands_dispatched');

@@ -20,10 +20,10 @@ export type Held = {
 /** The span of a command that is written. `progressed`: its first progress was noted. */
 export type OpenSpan = { readonly span: Span; progressed: boolean };
 
-/** A place in the window that is taken for a command before it is admitted. It counts as a pending dispatch. */
+/** A command that is in the window of its link before it is admitted. It counts as a pending dispatch. */
 export type Claim = DispatchClaim & { readonly linkQueue: LinkQueue; readonly key: CommandKey };
 
-/** `wake` is called as soon as `over` returns true. */
+/** Code that waits for a change of a link's queue. `wake` is called as soon as `over` returns true. */
 export type LinkQueueWait = { readonly over: (linkQueue: LinkQueue) => boolean; readonly wake: () => void };
 
 /** The queue and the window of one link on this node. */
@@ -46,11 +46,11 @@ export type LinkQueue = {
    * the order of dispatch; created with the first one.
    */
   held: Map<string, Held> | null;
-  /** Dispatches that the store has not answered yet. */
+  /** The number of dispatches that the store has not answered yet. */
   pendingDispatches: number;
   /**
-   * How many of those are retried because the store was unavailable. No other dispatch begins until it has answered, so
-   * that the order holds.
+   * The number of dispatches that are retried because the store was unavailable. No other dispatch begins until the
+   * store has answered these, so that the order holds.
    */
   retriedDispatches: number;
   readonly waits: LinkQueueWait[];
@@ -84,7 +84,10 @@ export function isHolding({ held }: LinkQueue): boolean {
   return held !== null && held.size > 0;
 }
 
-/** Whether one more dispatch may begin on this link now. Asks for the backlog last, because the link notes that. */
+/**
+ * Whether one more dispatch may begin on this link now. Calls `backlog` last, because that call tells the link that a
+ * dispatch waits for it.
+ */
 export function mayDispatch(linkQueue: LinkQueue): boolean {
   const { open, quiet, retriedDispatches, window, link } = linkQueue;
   if (!open || quiet || retriedDispatches > 0 || window.size >= IN_FLIGHT || isHolding(linkQueue)) return false;
@@ -181,7 +184,7 @@ export class LinkQueues {
     return this.#bound.size + leaving;
   }
 
-  /** The commands of all links. */
+  /** The numbers of queued commands and of commands in flight on all links. */
   get load(): CommandLoad {
     let inFlight = 0;
     let queued = 0;

@@ -53,21 +53,21 @@ export type Disconnection = { readonly state: 'closed' | 'requested'; readonly c
 /** Observation of delivery, for administrators only. It changes nothing and shows no payload. */
 export interface DeliveryObservation {
   summary(requester: Principal | null): Promise<DeliverySummaryView>;
-  /** Nodes that have reported, ordered by id. */
+  /** Lists the nodes that have reported, ordered by id. */
   nodes(requester: Principal | null, page: PageArgs): Promise<Page<NodeView>>;
-  /** Admission scopes that hold reservations, ordered by scope. */
+  /** Lists the admission scopes that hold reservations, ordered by scope. */
   tenants(requester: Principal | null, page: PageArgs): Promise<Page<ScopeView>>;
   reservations(requester: Principal | null): Promise<ReservationsView>;
-  /** Nodes by their ids, in order; null for one that has not reported. */
+  /** Returns nodes by their ids, in order; null for one that has not reported. */
   nodesById(requester: Principal | null, nodeIds: readonly string[]): Promise<readonly (NodeView | null)[]>;
-  /** Scopes by their ids, in order; null for one without reservations. */
+  /** Returns scopes by their ids, in order; null for one without reservations. */
   tenantsById(requester: Principal | null, scopeIds: readonly string[]): Promise<readonly (ScopeView | null)[]>;
   /**
-   * The record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key is not
-   * valid.
+   * Returns the record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key is
+   * not valid.
    */
   status(requester: Principal | null, key: CommandKey): Promise<Command | null>;
-  /** Tracked commands, in the requested order. Throws `invalid_argument` if a filter is not valid. */
+  /** Lists tracked commands in the requested order. Throws `invalid_argument` if a filter is not valid. */
   commands(requester: Principal | null, query: DeliveryQuery, page: CommandPageArgs): Promise<Page<Command>>;
 }
 

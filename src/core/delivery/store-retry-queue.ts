@@ -1,4 +1,4 @@
-/** Keeps acts while the store is unavailable, and repeats them in order. In memory only. */
+/** Keeps calls of the store that failed because it was unavailable, and repeats them in order. In memory only. */
 import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';
@@ -15,7 +15,7 @@ export type RetryEntry<T> = {
   readonly run: () => Promise<T>;
 };
 
-/** Retry queue for acts that a store did not answer because it was unavailable. */
+/** A queue of calls that the store did not answer because it was unavailable. */
 export interface StoreRetryQueue {
   /**
    * Runs the entry, after those that already wait. While the store does not answer, the entry is kept and retried in
@@ -23,7 +23,7 @@ export interface StoreRetryQueue {
    * other error of `run`.
    */
   take<T>(entry: RetryEntry<T>): Promise<T>;
-  /** Number of waiting entries. */
+  /** The number of waiting entries. */
   readonly size: number;
   /** Rejects all waiting entries. Nothing is retried afterwards. */
   stop(): void;
@@ -100,7 +100,7 @@ export function createStoreRetryQueue({ clock, log }: Pick<Deps, 'clock' | 'log'
   };
 }
 
-/** The oldest entries, at most one of each lane, up to the first entry whose lane repeats. */
+/** Returns the oldest entries, at most one of each lane, up to the first entry whose lane repeats. */
 function firstOfLanes(waiting: readonly Waiting[]): readonly Waiting[] {
   const lanes = new Set<string>();
   for (const { lane } of waiting) {

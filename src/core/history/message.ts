@@ -5,7 +5,10 @@ import { STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import type { LinkDetails } from '../link-details.ts';
 import type { SpillRef } from './spill.ts';
 
-/** Of a client link, one row says that it opened, and one that it ended: `link_replaced` if a newer link took over. */
+/**
+ * The kinds of rows of a link history. One row says that a client link opened, and one that it ended: `link_replaced`
+ * if a newer link took over, else `link_closed`.
+ */
 export const LINK_KINDS = ['link_opened', 'link_closed', 'link_replaced'] as const;
 export type LinkMessageKind = (typeof LINK_KINDS)[number];
 

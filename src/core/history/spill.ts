@@ -9,7 +9,7 @@ import type { MaybePromise } from '../maybe-promise.ts';
  */
 export type SpillRef = {
   readonly name: string;
-  /** Length of the text as UTF-8. */
+  /** The length of the text as UTF-8, in bytes. */
   readonly bytes: number;
   /** SHA-256 of the text, base64url. */
   readonly sha256: string;
@@ -40,8 +40,8 @@ export interface SpillStore {
    */
   put(text: JsonText, expiresAt: number, userId: string): Promise<SpillRef>;
   /**
-   * The error that `put` would throw now for an object of this size; null if it would throw none. `unknown`: the store
-   * learns that only when it writes. Writes and counts nothing. A store without this method cannot tell.
+   * Returns the error that `put` would throw now for an object of this size; null if it would throw none. `unknown`:
+   * the store learns that only when it writes. Writes and counts nothing. A store without this method cannot tell.
    */
   preview?(bytes: number, userId: string): MaybePromise<CallboardError | 'unknown' | null>;
   /**

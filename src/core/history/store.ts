@@ -78,9 +78,9 @@ export interface HistoryStore {
    * changes the counters and retains the message. A duplicate is counted and changes nothing else.
    */
   ingest(message: IngestedMessage): MaybePromise<IngestResult>;
-  /** One user's streams in order of suffix. `prefix` selects the suffixes that begin with it; null: all. */
+  /** Lists one user's streams in order of suffix. `prefix` selects the suffixes that begin with it; null: all. */
   streams(userId: string, prefix: string | null, page: PageRequest): MaybePromise<Scan<StreamSummary>>;
-  /** For each user, in the order given: the first streams, and the total number. One round trip. */
+  /** Returns for each user, in the order given, the first streams and the total number. One round trip. */
   ofUsers(
     userIds: readonly string[],
     first: number,
@@ -92,7 +92,7 @@ export interface HistoryStore {
     }[]
   >;
   /**
-   * One stream's messages in order of `seq`, or in reverse order. Null if there is no such stream. Rows that are
+   * Lists one stream's messages in order of `seq`, or in reverse order. Null if there is no such stream. Rows that are
    * appended or dropped between two pages neither repeat nor hide other rows. In the order `newest_first`, messages
    * appended after the first page appear on no later page. A page may end early, with its position, after
    * PAGE_READ_BYTES of payloads.
@@ -104,18 +104,18 @@ export interface HistoryStore {
     page: MessagePage,
   ): MaybePromise<Scan<Message> | null>;
   /**
-   * The messages of a command in all retained streams of the user, in order of (time, stream, seq) or in reverse order.
-   * May scan a bounded number of rows.
+   * Lists the messages of a command in all retained streams of the user, in order of (time, stream, seq) or in reverse
+   * order. May scan a bounded number of rows.
    */
   ofCommand(userId: string, commandId: string, page: MessagePage): MaybePromise<Scan<Message>>;
   /**
-   * The newest messages of one stream, or of all (`stream` null), newest first, as this backend stores them. Null: no
-   * such stream.
+   * Returns the newest messages of one stream, or of all (`stream` null), newest first, as this backend stores them.
+   * Null: no such stream.
    */
   sample(
     stream: { readonly userId: string; readonly suffix: string } | null,
     bounds: SampleBounds,
   ): MaybePromise<RawSample | null>;
-  /** The users that have a stream, with the number of their streams, in order of user. */
+  /** Lists the users that have a stream, with the number of their streams, in order of user. */
   users(page: PageRequest): MaybePromise<Scan<{ readonly userId: string; readonly count: number }>>;
 }

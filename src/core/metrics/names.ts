@@ -9,7 +9,10 @@ import {
   type SampledGaugeName,
 } from '../metrics.ts';
 
-/** `quantile`: of a histogram, such as 0.99; null of a counter and of a gauge. */
+/**
+ * Where the values of a series come from. `quantile`: which quantile of a histogram, such as 0.99; null for a counter
+ * and for a gauge.
+ */
 export type SeriesSource =
   | { readonly kind: 'counter'; readonly metric: CounterName; readonly quantile: null }
   | { readonly kind: 'gauge'; readonly metric: SampledGaugeName; readonly quantile: null }

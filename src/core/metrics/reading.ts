@@ -15,10 +15,10 @@ export type ReadingQuery = {
 };
 
 /**
- * One counter, gauge or histogram with one value of its label. `label` null: it has none. `counts` lists what is not
- * zero. For a counter, in turn: the index of the point, and the count. For a gauge: the index of the point, and its
- * value, a whole number; durations are in milliseconds. For a histogram: the index of the point, the bucket, and the
- * count.
+ * One counter, gauge or histogram with one value of its label. `label` null: it has none. `counts` is a flat list of
+ * what is not zero. For a counter it repeats two numbers: the index of the point, and the count. For a gauge: the index
+ * of the point, and its value, a whole number; durations are in milliseconds. For a histogram it repeats three numbers:
+ * the index of the point, the bucket, and the count.
  */
 export type ReadingRow = {
   readonly name: string;

@@ -32,13 +32,14 @@ export type SeriesView = SeriesLine & {
   readonly stepSeconds: number;
 };
 
-/** At most SERIES_LINES items, of at most SERIES_POINTS points each. */
+/** At most SERIES_LINES series, of at most SERIES_POINTS points each. */
 export type SeriesAnswer = { readonly items: readonly SeriesView[]; readonly completeness: Completeness };
 
 export interface SeriesApi {
   /**
-   * Admin only. How counters, gauges and quantiles changed in the time window that ends now. Completeness names each node, and
-   * as `node_silent` those that did not answer. Throws `invalid_argument` for an unknown name and a window out of range.
+   * Shows how counters, gauges and quantiles changed in the time window that ends now. Admin only. Completeness names
+   * each node, and as `node_silent` those that did not answer. Throws `invalid_argument` for an unknown name and a
+   * window out of range.
    */
   read(requester: Requester, query: SeriesQuery): Promise<SeriesAnswer>;
 }

@@ -44,9 +44,9 @@ export interface HangUp {
 }
 
 /**
- * As `onAdmitted`: called once, with the command as it is when the wait begins. As `onStage`: called with the command
- * as it is when the wait begins, then whenever its stage changes, as long as the wait lasts and the command has not
- * ended. Stages may be skipped; none is reported twice. Must not throw.
+ * Receives the states of a command. A function passed as `onAdmitted` is called once, with the command as it is when
+ * the wait begins. A function passed as `onStage` is called then too, and again whenever the stage changes, until the
+ * wait or the command ends. Stages may be skipped; none is reported twice. Must not throw.
  */
 export type OnStage = (command: Command) => void;
 

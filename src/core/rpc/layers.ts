@@ -63,7 +63,7 @@ export function ownUser(caller: CallingPrincipal, given: string): string {
   return userId;
 }
 
-/** The target as this process last saw it; null if that is not known, or it was not connected. */
+/** Returns the target as this process last saw it; null if that is not known, or it was not connected. */
 export function lastSeenConnection({ deps }: InvokeParts, key: CommandKey): Connection | null {
   const seen = deps.backend.connections.lastSeen?.(key) ?? null;
   return isLive(seen, deps.clock.now()) ? seen : null;
@@ -97,7 +97,7 @@ function checkAction({ checked, live }: PreparedCall): LayerAnswer {
   return refused('action_not_advertised', 'target', 'The client does not advertise this action.');
 }
 
-/** A known command id is not refused, because its outcome is replayed. */
+/** Drops a refusal if the command id is known, because the outcome of a known command is replayed. */
 function unlessKnown(
   { deps }: InvokeParts,
   { key, checked }: PreparedCall,

@@ -51,9 +51,9 @@ export type GivenBounds = { readonly [Name in ShareName]?: Partial<ShareBound> }
 const MIB = 1024 * 1024;
 
 /**
- * The defaults: a process of 512 MiB survives all of them used up at once. A mark takes about 50 bytes; 2 million marks
- * are nearly twice what 300 calls per second need in an hour.
- * A deduplication mark takes about 200 bytes, most of which its message shares.
+ * The defaults: a process of 512 MiB survives all of them used up at once. A mark of a command takes about 50 bytes; 2
+ * million are nearly twice what 300 calls per second need in an hour. A mark of a message takes about 200 bytes, most
+ * of which it shares with its message.
  */
 export const SHARE_BOUNDS: ShareBounds = {
   links: { guarantee: 1_000, total: 20_000 },
@@ -70,8 +70,8 @@ export const SHARE_BOUNDS: ShareBounds = {
 };
 
 /**
- * Up to this part of a total no user is refused, however much they hold. Above it, only users over their guarantee are
- * refused, until the total is used up.
+ * The part of a total up to which no user is refused, however much they hold. Above it, only users over their guarantee
+ * are refused, until the total is used up.
  */
 export const BORROWED_PART = 3 / 4;
 

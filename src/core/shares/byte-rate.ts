@@ -1,3 +1,4 @@
+/** Limits the bytes per second that each user may send. */
 import type { Clock } from '../clock.ts';
 
 /**
@@ -63,7 +64,7 @@ export type HeldRate = {
   release(): void;
 };
 
-/** Rates that are kept before idle ones are swept. */
+/** The number of rates from which on idle ones are dropped. */
 const KEPT = 1_000;
 
 /**
@@ -81,12 +82,12 @@ export class ByteRates {
     this.#perSecond = perSecond;
   }
 
-  /** The user's rate, for one immediate use. Do not keep it: see `hold`. */
+  /** Returns the user's rate, for one immediate use. Do not keep it: see `hold`. */
   of(userId: string): ByteRate {
     return this.#entry(userId).rate;
   }
 
-  /** The user's rate, for a link: it stays valid until it is released, so that no frame has to look it up. */
+  /** Returns the user's rate, for a link: it stays valid until it is released, so that no frame has to look it up. */
   hold(userId: string): HeldRate {
     const entry = this.#entry(userId);
     entry.links++;

@@ -36,7 +36,7 @@ export type SiteSession = SiteKey & {
 /** The grant id that represents the owner; no real grant has it. */
 export const OWNER_GRANT = 'owner';
 
-/** The owner's unlimited grant, which lasts as long as the session. */
+/** Returns the owner's unlimited grant, which lasts as long as the session. */
 export function ownerGrant({ openedAt, expiresAt }: SiteSession): Grant {
   const all = { events: null, actions: null, share: true } as const;
   return { grantId: OWNER_GRANT, parentId: null, ...all, grantedAt: openedAt, expiresAt, revokedAt: null };
@@ -48,7 +48,7 @@ export function sessionState(session: SiteSession, hostConnected: boolean, now: 
   return hostConnected ? 'active' : 'suspended';
 }
 
-/** Neither closed nor expired. */
+/** Whether the session is neither closed nor expired. */
 export function isOpen(session: SiteSession, now: number): boolean {
   return session.closedAt === null && now < session.expiresAt;
 }

@@ -17,9 +17,9 @@ export interface SessionWatch {
    * every SESSION_WATCH_MS, because hints may be lost.
    */
   watch(sessionId: string, reader: SessionReader): void;
-  /** Idempotent. */
+  /** Stops watching. Idempotent. */
   unwatch(sessionId: string, reader: SessionReader): void;
-  /** Number of watchers of a session on this node. */
+  /** Returns the number of watchers of a session on this node. */
   count(sessionId: string): number;
 }
 
