@@ -55,7 +55,10 @@ export function auditKeys({ audit, auth }: Pick<Settings, 'audit' | 'auth'>): re
   return [audit?.key ?? null, secret, previousSecret].filter((text) => text !== null).map(signOf);
 }
 
-/** The key is derived from the secret, so that nothing that was signed for another purpose can pass for a row. */
+/**
+ * Creates the function that signs rows. Its key is derived from the secret, so that nothing that was signed for another
+ * purpose can pass for a row.
+ */
 function signOf(secret: string): AuditSign {
   const key = hkdfSync('sha256', secret, '', 'callboard audit', 32);
   return createCrypto(new Uint8Array(key)).sign;

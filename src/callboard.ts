@@ -44,7 +44,7 @@ export type CallboardOptions = {
   readonly log?: Log;
   /** The policy to use instead of the one in `config`. */
   readonly policy?: Policy;
-  /** Signs the GraphQL editor in with the code of a link; see `createSignIn`. */
+  /** Signs the GraphQL editor in with the code of a URL; see `createSignIn`. */
   readonly signIn?: SignIn;
   /** The `trace` object of `@opentelemetry/api`. Absent: the relay records no spans. */
   readonly tracing?: TraceApi;
@@ -120,7 +120,10 @@ type Place = {
   readonly meter: Meter;
 };
 
-/** The Redis backend is imported only here, so direct mode does not load the Redis client. */
+/**
+ * Opens the storage of a relay in Redis. The Redis backend is imported only here, so direct mode does not load the
+ * Redis client.
+ */
 async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
   const { config, clock: system = systemClock, log = silentLog } = options;
   const { openRedisBackend } = await import('./backends/redis/open.ts');

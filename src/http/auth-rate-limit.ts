@@ -2,9 +2,7 @@
 import type { Clock } from '../core/clock.ts';
 import { createTtlCache } from './ttl-cache.ts';
 
-/**
- * Failed tokens per minute, of one address and of all together, above which failures are answered with `rate_limited`.
- */
+/** The limit of failed tokens per minute of one address. Beyond it, a failure is answered with `rate_limited`. */
 export const FAILURES_A_MINUTE = 20;
 /** The limit of failed tokens per minute over all addresses. Beyond it, a failure is answered with `rate_limited`. */
 export const FAILURES_IN_ALL_A_MINUTE = 1_000;

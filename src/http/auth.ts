@@ -12,7 +12,7 @@ import { createKeySet, type KeySet } from './key-set.ts';
 import { createTtlCache, type TtlCache } from './ttl-cache.ts';
 
 export type AuthOptions = {
-  /** Each is a bare token or `name=token`; see `parseAdminToken`. */
+  /** The administrators' tokens. Each is a bare token or `name=token`; see `parseAdminToken`. */
   readonly adminTokens: readonly string[];
   /** The key for HS256, and for no other algorithm. Null: HS256 tokens are refused. */
   readonly secret: string | null;
@@ -167,7 +167,10 @@ function keySources(options: AuthOptions, keySet: KeySet | null): readonly KeySo
   return sources;
 }
 
-/** The algorithm in the header only selects a key source; the source then accepts its own algorithms only. */
+/**
+ * Verifies a JWT. The algorithm in the header only selects a key source; the source then accepts its own algorithms
+ * only.
+ */
 async function verifyJwt(token: string, sources: readonly KeySource[], options: AuthOptions): Promise<Principal> {
   const algorithm = algorithmOf(token);
   const source = sources.find(({ algorithms }) => algorithms.includes(algorithm)) ?? badToken('algorithm');
@@ -214,7 +217,9 @@ function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): n
   fail('unauthenticated', detail, { tokenFault });
 }
 
-/** An invalid token is the requester's fault; keys that cannot be fetched are not. */
+/**
+ * Converts an error of verification. An invalid token is the requester's fault; keys that cannot be fetched are not.
+ */
 function refusalOf(error: unknown): CallboardError {
   if (error instanceof CallboardError) return error;
   if (error instanceof errors.JWTExpired)

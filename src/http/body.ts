@@ -33,7 +33,7 @@ export type BodyOptions<T> = {
   readonly unannounced?: ((bytes: number) => void) | undefined;
 };
 
-/** Without either header a request has no body (RFC 9112, 6.3). */
+/** Whether a request may have a body. Without Content-Length and Transfer-Encoding it has none (RFC 9112, 6.3). */
 export function mayHaveBody(request: IncomingMessage): boolean {
   return isChunked(request) || Number(request.headers['content-length'] ?? 0) > 0;
 }

@@ -38,7 +38,7 @@ export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
   return { kind: 'user', userId: user, scopes: new Set(names.filter(isScope)), expiresAt };
 }
 
-/** A claim is a text of names with spaces between them, or a list of names. */
+/** Returns the scopes that the claims name. A claim is a text of names with spaces between them, or a list of names. */
 function scopesOf(claims: JWTPayload, { scopes, prefix }: ClaimRules): readonly string[] {
   const claim = scopes.map((name) => claims[name]).find((value) => value !== undefined);
   const names: readonly unknown[] = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];

@@ -16,7 +16,7 @@ export type MetricsRouteOptions = {
   readonly metricsToken: Pick<MetricsToken, 'accepts'>;
 };
 
-/** `GET /metrics`, for administrators and for the holder of the metrics token. */
+/** Creates the route `GET /metrics`, for administrators and for the holder of the metrics token. */
 export function createMetricsRoute(options: MetricsRouteOptions): BuiltinRoute {
   const { meter, authenticate, sockets, metricsToken } = options;
   return {

@@ -4,7 +4,10 @@ import { foreignOrigin, originAllowed, type OriginRule } from '../web/origin-rul
 import type { RequestInfo } from './request-info.ts';
 
 const METHODS = 'GET, HEAD, POST, PUT, DELETE';
-/** The relay's own headers, those of W3C Trace Context, and those that Apollo's clients add. */
+/**
+ * The request headers that pages may send: the relay's own, those of W3C Trace Context, and those that Apollo's clients
+ * add.
+ */
 const REQUEST_HEADERS = [
   'authorization',
   'content-type',

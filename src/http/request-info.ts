@@ -4,7 +4,7 @@ import { addressOf } from '../gateway/address.ts';
 
 export type RequestInfoOptions = {
   readonly id: string;
-  /** Without a trailing slash; empty for the root. */
+  /** The path that all paths of the relay begin with, without a trailing slash; empty for the root. */
   readonly basePath: string;
   readonly trustProxy: boolean;
 };
@@ -20,7 +20,7 @@ export type RequestInfo = {
    * The path below the base path, without the query, still percent-encoded. Null: outside the base path, or not a path.
    */
   readonly path: string | null;
-  /** Without the question mark; empty if there is none. */
+  /** The query without the question mark; empty if there is none. */
   readonly query: string;
   /** The peer's address; taken from the proxy's header only with `trustProxy`. */
   readonly address: string;

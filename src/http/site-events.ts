@@ -28,7 +28,7 @@ export type SiteEventsOptions = {
   readonly fastPath?: boolean;
 };
 
-/** An encoded event is already a complete frame. */
+/** The envelope of an event, which is empty: an encoded event is already a complete frame. */
 const BARE = { head: '', tail: '' };
 const DRAINING = new Chunk(closedFrame('draining'));
 const REPLACED = new Chunk(closedFrame('unauthenticated'));
@@ -70,7 +70,10 @@ function sessionOf(path: string): string {
   }
 }
 
-/** With a token in the header, the ticket is ignored and not redeemed. Invalid tickets count like invalid tokens. */
+/**
+ * Authenticates a request by its token or its ticket. With a token in the header, the ticket is ignored and not
+ * redeemed. Invalid tickets count like invalid tokens.
+ */
 async function holderOf(
   { core, authenticate, guard, sockets }: SiteEventsOptions,
   info: RequestInfo,
@@ -145,7 +148,7 @@ class Place {
   }
 }
 
-/** Shared by all streams, so that none allocates its own. */
+/** Does nothing. Shared by all streams, so that none allocates a function of its own. */
 function nothing(): void {}
 
 function encoderOf(log: Log): EventEncoder<SiteEvent> {

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * How many files and sockets this process may have open; null if unlimited or unknown (on systems other than Linux).
+ * Returns how many files and sockets this process may have open; null if unlimited or unknown (on systems other than
+ * Linux).
  */
 export function descriptorLimit(): number | null {
   try {

@@ -59,8 +59,8 @@ export class Exemplars {
 type Kept = { readonly exemplar: Exemplar; readonly slot: number };
 
 /**
- * The trace, if it is recorded anywhere, and the command; only the first of them if they do not fit together. Null if
- * both are too long: a part of an id would find nothing.
+ * Returns the labels of an example: the trace, if it is recorded anywhere, and the command. Only the first of them if
+ * they do not fit together. Null if neither fits: a part of an id would find nothing.
  */
 function labelsOf(of: MeasuredCommand): Exemplar['labels'] | null {
   const traceId = recordedTraceOf(of);

@@ -25,7 +25,7 @@ const TEXT_MAX = 4096;
  * last ones, as many as the longest credential has, are not shown.
  */
 const EXAMINED_MAX = 4 * TEXT_MAX;
-/** Characters that are enough to recognize a credential by the patterns above. */
+/** The number of characters that are enough to recognize a credential by the patterns above. */
 const RECOGNIZED = 64;
 /** The number of items of a list that a log line shows. */
 const ITEMS_MAX = 50;
@@ -41,7 +41,7 @@ export type Scrubber = {
    * and lengths bounded. Never throws.
    */
   fields(fields: Record<string, unknown>): Record<string, unknown>;
-  /** The same as the JSON text of an object. */
+  /** Does the same as `fields`, and returns the JSON text of the object. */
   json(fields: Record<string, unknown>): string;
   /** Also redacts these texts from now on. */
   add(secrets: readonly string[]): void;
@@ -129,7 +129,7 @@ function withoutJwt(run: string): string {
   return at >= 0 && run.slice(at).split('.').length > 2 ? run.slice(0, at) + REDACTED : run;
 }
 
-/** Skips `__proto__`, which a name from outside may be: assigning it would set the prototype. */
+/** Sets a member, except `__proto__`, which a name from outside may be: assigning it would set the prototype. */
 function put(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') target[key] = value;
 }

@@ -96,7 +96,7 @@ class Cursor {
   }
 }
 
-/** The word at this place; undefined if it is absent; null if there is another text. */
+/** Returns the text if it is one of the words; undefined if it is absent; null if it is another text. */
 function oneOf<T extends string>(words: readonly T[], text: string | undefined): T | undefined | null {
   return text === undefined ? undefined : (words.find((word) => word === text) ?? null);
 }

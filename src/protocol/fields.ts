@@ -84,7 +84,9 @@ export const DOWN_CHECKS: Readonly<Record<DownKind, Check>> = {
   bool: { expected: 'true or false', test: (v) => typeof v === 'boolean' },
 };
 
-/** Marked as pure: what does not use it is built without it. */
+/**
+ * The checks of all kinds of fields. Marked as pure, so that a library that does not use them is built without them.
+ */
 export const CHECKS = /* @__PURE__ */ allChecks();
 
 function allChecks(): Readonly<Record<FieldKind, Check>> {
@@ -133,7 +135,7 @@ export function membersOf<Kind extends FieldKind>(
   }));
 }
 
-/** Cached, so that the specs of a table are not parsed again for each header. */
+/** Returns the members of a table. Cached, so that the specs of a table are not parsed again for each header. */
 function allMembersOf(table: Table): readonly FieldRule[] {
   const known = MEMBERS.get(table);
   if (known) return known;

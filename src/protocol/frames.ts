@@ -135,7 +135,7 @@ export const DOWN = {
     command_id: 'id?',
     retry_after_ms: 'int?',
     by: 'text?',
-    /** The share that is used up, when the code is `share_exceeded` or `store_full`. */
+    /** The name of the shared resource that has no room left, when the code is `share_exceeded` or `store_full`. */
     share: 'text?',
   },
   /** Answers `closing`: no further command follows. Payload: `{ commands }`, the ids of those that have not ended. */

@@ -137,7 +137,10 @@ export function countParts(json: JsonText, most: number): number {
   return count;
 }
 
-/** `end` is the position after the value, or a negative code of json-scan.ts. */
+/**
+ * Returns the fault that a scan found; null if it found none. `end` is the position after the value, or a negative code
+ * of json-scan.ts.
+ */
 function faultOf(text: string, end: number): JsonFault | null {
   if (end === DEPTH) return 'depth';
   if (end === STOPPED) return 'members';

@@ -49,7 +49,7 @@ export function parseRow<T extends Table>(table: T, row: unknown): FieldsOf<T> |
   return checkFields(table, row as Record<string, unknown>) ?? withoutNulls<T>(row as Record<string, unknown>);
 }
 
-/** A member that is null counts as absent. */
+/** Drops the members that are null, which count as absent. */
 function withoutNulls<T extends Table>(row: Readonly<Record<string, unknown>>): FieldsOf<T> {
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as FieldsOf<T>;
 }

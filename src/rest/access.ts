@@ -27,7 +27,7 @@ export function checkAccess({ access, forUsers }: RouteAccess, requester: Princi
   CHECKS[access](requester);
 }
 
-/** Who may use a route, in words: the operation's description in the OpenAPI document. */
+/** Describes in words who may use a route, for the operation's description in the OpenAPI document. */
 export function accessWords({ access, forUsers }: RouteAccess): string {
   const words = ACCESS_WORDS[access];
   return forUsers === null ? words : `${words} GraphQL answers users about their own data: field \`${forUsers}\`.`;

@@ -51,7 +51,7 @@ const NEEDED: Readonly<Record<Variant['kind'], readonly string[]>> = {
   refusal: ['code', 'message'],
 };
 
-/** Null when the path leads nowhere; the reason has been reported. */
+/** Finds the body of an operation's response. Null when the path leads nowhere; the reason has been reported. */
 export function findBody(source: OperationSource, report: ReportFault): Body | null {
   const path = source.directive.body ?? rootField(source, report);
   const scope = scopeOf(source.schema, source.document);
@@ -89,7 +89,9 @@ export function findPlace(
   return place;
 }
 
-/** The document to execute: it also selects `__typename` of the body when the body's type decides the status. */
+/**
+ * Returns the document to execute: it also selects `__typename` of the body when the body's type decides the status.
+ */
 export function withTypename(document: DocumentNode, body: Body): DocumentNode {
   if (body.variants.length === 0) return document;
   const typename: FieldNode = { kind: Kind.FIELD, name: { kind: Kind.NAME, value: '__typename' } };

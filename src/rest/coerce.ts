@@ -45,7 +45,7 @@ export function* queryPairs(query: string, faults: Faults): Generator<readonly [
   }
 }
 
-/** Null when the text is not valid percent-encoded UTF-8. */
+/** Decodes percent-encoding. Null when the text is not valid percent-encoded UTF-8. */
 export function decode(text: string, plusIsSpace = false): string | null {
   const spaced = plusIsSpace ? text.replaceAll('+', ' ') : text;
   if (!spaced.includes('%')) return spaced;

@@ -76,7 +76,7 @@ function leafInput(leaf: Leaf): JsonInput {
   };
 }
 
-/** A single value is read as a list with one item, as in GraphQL. */
+/** Creates the input of a list. A single value is read as a list with one item, as in GraphQL. */
 function listInput(item: JsonInput, { form }: Bounds): JsonInput {
   const several: JsonSchema = { type: 'array', items: item.schema, ...form?.list };
   return {

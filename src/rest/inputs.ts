@@ -71,8 +71,8 @@ export function readInputs(source: OperationSource, report: ReportFault): readon
 }
 
 /**
- * Which parts of a request body are parsed: of each declared member what its input needs, and nothing of unknown
- * members.
+ * Returns which parts of a request body are parsed: of each declared member what its input needs, and nothing of
+ * unknown members.
  */
 export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shape {
   const shapes = inputs.flatMap((input): (readonly [string, Shape])[] =>
@@ -82,7 +82,7 @@ export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shap
   return bodyAs === null ? { members, others: 'plain' } : (members.get(bodyAs) ?? 'plain');
 }
 
-/** POST and PUT read their members from the body, GET and DELETE from the query. */
+/** Whether a route reads its members from the body: POST and PUT do, GET and DELETE read them from the query. */
 export function takesBody({ method }: Pick<RestDirective, 'method'>): boolean {
   return method === 'POST' || method === 'PUT';
 }

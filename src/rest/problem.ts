@@ -13,7 +13,7 @@ export type Explained = {
   readonly id?: string;
   readonly errors?: readonly InputError[];
   readonly retryAfterMs?: number;
-  /** The share that is used up. */
+  /** The name of the shared resource that has no room left, as in `shares/bounds.ts`. */
   readonly share?: string;
   /** Members that describe the command concerned, if there is one. */
   readonly command?: Readonly<Record<string, unknown>>;
@@ -79,8 +79,8 @@ export function detailOf(faults: readonly InputError[]): string {
 }
 
 /**
- * A code that belongs only inside a 200 answer has no problem status. A problem with such a code is a fault of the
- * relay, hence `internal`.
+ * Returns the status of a problem. A code that belongs only inside a 200 answer has no problem status. A problem with
+ * such a code is a fault of the relay, hence `internal`.
  */
 function problemStatus(code: Code): number {
   const status = statusOf(code);
@@ -99,8 +99,8 @@ function headersOf(status: number, retryAfterMs: number | undefined): Readonly<R
 }
 
 /**
- * The rate, in bytes, of what a user sends. It is not a share of held resources, but a request over it is refused with
- * the same code.
+ * The name of the limit on the bytes per second that a user sends. It is not a share of held resources, but a request
+ * over it is refused with the same code.
  */
 const INBOUND = 'inbound';
 

@@ -13,8 +13,8 @@ export type Resource = {
 export type Match = { readonly resource: Resource; readonly path: Readonly<Record<string, string | undefined>> };
 
 /**
- * Longer than any request line that node:http accepts, so the router never refuses a parameter for its length: the
- * coercers check it.
+ * The most characters of a path parameter. They are more than any request line that node:http accepts, so the router
+ * never refuses a parameter for its length: the coercers check it.
  */
 const LONGEST_PARAMETER = 100_000;
 

@@ -11,7 +11,7 @@ export type OriginRule = {
   readonly trustProxy: boolean;
 };
 
-/** How many characters of an origin a message repeats. */
+/** The most characters of an origin that a message repeats. */
 const ORIGIN_SHOWN = 200;
 
 /**

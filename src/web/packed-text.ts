@@ -32,7 +32,7 @@ export class PackedText {
   }
 }
 
-/** The highest quality takes many times as long and saves only a tenth. */
+/** The options of Brotli. The highest quality would take many times as long and save only a tenth. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } };
 const PACK: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
   br: (bytes) => promisify(brotliCompress)(bytes, BROTLI),

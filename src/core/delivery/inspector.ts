@@ -16,8 +16,8 @@ export type DeliverySummary = {
   readonly sampledOldestQueuedAgeMs: number | null;
   readonly sampleSize: number;
   /**
-   * The numbers of commands that an older version left in the store, as migration checks found them. Null if there is
-   * nothing to migrate from (direct mode).
+   * The length of the command stream that an earlier system left in the same Redis, and the number of its pending
+   * commands. Null where there is none to read, as in direct mode.
    */
   readonly legacyCommandStreamDepth: number | null;
   readonly pendingCommandDepth: number | null;

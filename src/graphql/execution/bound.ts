@@ -95,7 +95,10 @@ class BoundOperation implements Bound {
   }
 }
 
-/** The writers are created at the first run: creating one costs less than one execution by graphql-js. */
+/**
+ * Creates the functions that execute and write an operation. A writer is created at the first run: creating one costs
+ * less than one execution by graphql-js.
+ */
 function waysOf(source: WriterSource): Ways {
   const run = runByJs(source);
   if (source.operation.operation !== 'mutation') {

@@ -15,7 +15,7 @@ import { coerceVariables } from '../variables/coerce-variables.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
 
-/** The costs of at most this many documents are remembered; beyond, all are forgotten and computed again. */
+/** The most documents whose costs are remembered. Beyond that, all are forgotten and computed again. */
 const REMEMBERED = 100;
 
 /**
@@ -60,8 +60,8 @@ function argumentVariables(document: DocumentNode): readonly string[] {
 }
 
 /**
- * The variables of the JSON scalar: their contents never determine a size. An object for any other scalar is coerced,
- * and refused there.
+ * Returns the names of the variables of the scalar JSON, whose contents never determine a size. An object given for
+ * another scalar is refused when it is coerced.
  */
 function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadonlySet<string> {
   const leaves = new Set<string>();

@@ -21,7 +21,9 @@ export type SseHandler = {
   close(): void;
 };
 
-/** graphql-sse in both modes: https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md */
+/**
+ * Creates the handler of graphql-sse in both modes: https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md
+ */
 export function createSseHandler(options: OperationStreamsOptions): SseHandler {
   const streams = createOperationStreams(options);
   const reservations = createReservations({ streams, clock: options.clock });

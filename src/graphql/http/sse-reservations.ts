@@ -17,8 +17,8 @@ export type Reservations = {
 };
 
 /**
- * A place for one stream of several operations. Its token is not a bearer token: only the requester that reserved it
- * may use it.
+ * A reservation of one stream that carries several operations. Its token is not a bearer token: only the requester that
+ * reserved it may use it.
  */
 type Reservation = {
   readonly owner: string;
@@ -74,7 +74,10 @@ export function createReservations({ streams, clock }: Options): Reservations {
   };
 }
 
-/** A reservation of another requester is answered like one that does not exist. */
+/**
+ * Returns the reservation if it is the requester's own. That of another requester is answered like one that does not
+ * exist.
+ */
 function ownOf(found: Reservation | undefined, requester: Principal): Reservation {
   if (found && found.owner === subjectOf(requester)) return found;
   return fail(

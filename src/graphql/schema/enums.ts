@@ -1,4 +1,4 @@
-/** Enums of the schema made from the words that the wire and the store use. */
+/** Makes enums of the schema from the words that frames and stores use. */
 import { builder } from './builder.ts';
 
 type Values<Word extends string> = Record<string, { readonly value: Word; readonly description: string }>;
@@ -9,9 +9,9 @@ export function enumName(word: string): string {
 }
 
 /**
- * An enum whose internal values are core's own wire values, so that resolvers return them unchanged and the wire schema
- * serializes them as they are. `words` maps each value to its description. A value of core's type that `words` lacks is
- * a compile error.
+ * Makes an enum whose internal values are core's own wire values, so that resolvers return them unchanged and the wire
+ * schema serializes them as they are. `words` maps each value to its description. A value of core's type that `words`
+ * lacks is a compile error.
  */
 export function wireEnum<Word extends string>(
   name: string,

@@ -45,7 +45,7 @@ export function createLoaders(core: Core, requester: Principal | null): Loaders 
   return new LazyLoaders(core, requester);
 }
 
-/** Each loader is created on first use, since most requests need few of them. */
+/** The loaders of one request. Each is created on first use, since most requests need few of them. */
 class LazyLoaders implements Loaders {
   readonly #core: Core;
   readonly #requester: Principal | null;

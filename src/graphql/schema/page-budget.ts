@@ -18,9 +18,9 @@ export type RowSize<Row> = {
 };
 
 /**
- * What one list may take. The first list may fill a page. Later lists may take a quarter of the whole budget while more
- * than three quarters of it are left, whichever of them is resolved first; then an eighth of the rest, so that every
- * list leaves something for later ones.
+ * Returns the bytes that one list may take. The first list may fill a page. Later lists may take a quarter of the whole
+ * budget while more than three quarters of it are left, whichever of them is resolved first; then an eighth of the
+ * rest, so that every list leaves something for later ones.
  */
 function roomOf(left: number, isFirst: boolean): number {
   if (isFirst) return Math.min(ANSWER_PAGE_BYTES, left);
@@ -146,7 +146,7 @@ export class AnswerBudget {
     return ANSWER_ROW_BYTES + (size ? size.bytes(row, this.#isAsked) : 0);
   }
 
-  /** Null if the operation selects no field that may be large. */
+  /** Returns the given size, or null if the operation selects no field that may be large. */
   #sizeOf<Row>(size: RowSize<Row>): RowSize<Row> | null {
     return size.fields.some(this.#isAsked) ? size : null;
   }
@@ -154,7 +154,7 @@ export class AnswerBudget {
   readonly #isAsked = (field: string): boolean => this.#asks === null || this.#asks.has(field);
 }
 
-/** How many rows a list must have for its bytes to be remembered. */
+/** The fewest rows of a list whose bytes are remembered. */
 const MIN_MEASURED_ROWS = 8;
 /** The bytes of whole lists, as they were last measured. A list that was handed out is never modified. */
 const measured = new WeakMap<object, { readonly size: object; readonly asks: Asks; readonly bytes: number }>();

@@ -147,8 +147,8 @@ export function pageCost({ first }: AskedPage): { field: number; multiplier: num
 type Edge<Row> = { readonly node: Row; readonly page: Page<Row>; readonly index: number };
 
 /**
- * The Relay connection type `<name>Connection` with its edge type, for pages that core made. `size` names the fields of
- * a row that may be large; a page that is too large for the answer ends early.
+ * Makes the Relay connection type `<name>Connection` with its edge type, for pages that core made. `size` names the
+ * fields of a row that may be large; a page that is too large for the answer ends early.
  */
 export function connectionOf<Row>(
   name: string,

@@ -3,7 +3,7 @@ import type { SessionView, SiteView } from '../../core/sites/api.ts';
 import type { Grant } from '../../core/sites/session.ts';
 import type { RowSize } from './page-budget.ts';
 
-/** A site lists up to 256 names of each kind. */
+/** The size of a site in an answer. A site lists up to 256 names of each kind. */
 export const SITE_SIZE: RowSize<SiteView> = {
   fields: ['eventNames', 'actions'],
   bytes: ({ eventNames, actions }, asks) =>
@@ -15,7 +15,7 @@ function namesBytes(names: readonly string[]): number {
   return names.reduce((sum, name) => sum + name.length + 3, 0);
 }
 
-/** A session is as large as its grants and its site. */
+/** The size of a session in an answer: as large as its grants and its site. */
 export const SESSION_SIZE: RowSize<SessionView> = {
   fields: ['grants', 'site'],
   bytes: ({ grants, site }, asks) =>

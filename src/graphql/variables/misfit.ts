@@ -16,8 +16,8 @@ export const JSON_SCALAR = 'JSON';
 type Misfit = { readonly path: string; readonly says: string };
 
 /**
- * The number of members and characters of a value that graphql-js may print in an error. Errors about larger values do
- * not show the value.
+ * The most members and characters of a value that graphql-js may print in an error. Errors about larger values do not
+ * show the value.
  */
 const PRINTED = 1_000;
 

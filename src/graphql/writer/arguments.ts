@@ -35,7 +35,7 @@ export type ArgumentsOf = {
   readonly node: FieldNode;
 };
 
-/** The number of variable sets for which a shape is kept. */
+/** The most sets of present variables for which a shape is kept. */
 const SHAPES = 64;
 
 /**
@@ -103,7 +103,9 @@ function valueIn(given: Arguments, name: string): unknown {
   return Object.hasOwn(given, name) ? given[name] : undefined;
 }
 
-/** How a value is created: from a variable that is present, from members, or the same value each time. */
+/**
+ * How a value of the arguments is created: from a variable that is present, from members, or the same value each time.
+ */
 type Shape =
   | { readonly kind: 'variable'; readonly name: string; readonly type: GraphQLInputType }
   | { readonly kind: 'members'; readonly members: readonly (readonly [name: string, Shape])[] }

@@ -29,9 +29,9 @@ export function isDirectMutation({ extensions }: { readonly extensions: Readonly
 }
 
 /**
- * The hint of an entity with derived fields. `changesAt` returns the earliest time after `now` at which any of them may
- * change while the entity stays the same (epoch milliseconds; Infinity: never). Lists of such entities can then be
- * cached.
+ * Makes the hint of an entity with derived fields. `changesAt` returns the earliest time after `now` at which any of
+ * them may change while the entity stays the same (epoch milliseconds; Infinity: never). Lists of such entities can
+ * then be cached.
  */
 export function timedEntity<T extends object>(changesAt: (entity: T, now: number) => number) {
   return { entity: true, changesAt } as const;

@@ -14,9 +14,9 @@ export type JsonCaches = { create<T>(): JsonCache<T> };
 const OVERHEAD = 200;
 
 /**
- * An entity is immutable, so its text is valid while the entity lives and is freed with it. At most `chars` characters
- * are cached in all; when they are used up, every cache is cleared at once. Text that was freed with its entity still
- * counts until then.
+ * Creates caches of the texts of entities. An entity is immutable, so its text is valid while the entity lives and is
+ * freed with it. At most `chars` characters are cached in all; when they are used up, every cache is cleared at once.
+ * Text that was freed with its entity still counts until then.
  */
 export function createJsonCaches(chars: number): JsonCaches {
   let generation = 0;

@@ -10,12 +10,12 @@ import { isNonAscii, type Run, type TextInfo, type WriteValue } from './values.t
  */
 export type ChangesAt = (entity: unknown, now: number) => number;
 
-/** How many items a list must have to be cached: shorter ones are written about as fast as they are looked up. */
+/** The fewest items of a list that is cached: shorter lists are written about as fast as they are looked up. */
 const MIN_CACHED_ITEMS = 2;
 
 /**
- * How many characters a text must have to be kept as bytes too: copying it into a socket's buffer then costs more than
- * a write.
+ * The fewest characters of a text that is also kept as bytes: from that length on, copying the text into a socket's
+ * buffer costs more than a write.
  */
 const INSERTED_CHARS = 8 * 1024;
 

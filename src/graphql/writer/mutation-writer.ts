@@ -38,7 +38,10 @@ export type MutationWriter = {
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
-/** Null when the operation is no such mutation, or when its answer contains something that cannot be written here. */
+/**
+ * Creates the writer of a mutation. Null when the operation is not a single direct mutation, or when its answer
+ * contains something that cannot be written here.
+ */
 export function createMutationWriter(source: WriterSource): MutationWriter | null {
   const { document, operation } = source;
   const [node, ...others] = operation.selectionSet.selections;
@@ -55,7 +58,10 @@ export function createMutationWriter(source: WriterSource): MutationWriter | nul
     : null;
 }
 
-/** A resolver's parameters are its parent, the arguments, the context, and `info`, which is not passed here. */
+/**
+ * The number of a resolver's parameters before `info`, which is not passed here: its parent, the arguments and the
+ * context.
+ */
 const PARAMETERS_BEFORE_INFO = 3;
 
 function hasArguments(node: WriterSource['document']['definitions'][number]): boolean {
@@ -106,7 +112,9 @@ function abstractWriter(resolver: ResolvesType, { type, writers }: Possible): Ob
   };
 }
 
-/** Declared with method syntax because the last parameters have narrower types than the values passed here. */
+/**
+ * A resolver. Declared with method syntax because the last parameters have narrower types than the values passed here.
+ */
 interface Resolves {
   resolve(parent: unknown, args: unknown, context: unknown, info: unknown): unknown;
 }

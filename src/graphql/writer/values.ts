@@ -150,7 +150,9 @@ export function isNonAscii(text: string): boolean {
   return Buffer.byteLength(text) !== text.length;
 }
 
-/** Caches the text of each value: an enum has few values, and the text of a value never changes. */
+/**
+ * Creates a writer that caches the text of each value: an enum has few values, and the text of a value never changes.
+ */
 function wordWriter(write: WriteValue): WriteValue {
   const words = new Map<unknown, string>();
   return (value, run) => {
