@@ -28,12 +28,14 @@ export function spillStore(root: string | null, parts: SpillParts): SpillStore {
     : createDirectorySpill({ root, ...parts });
 }
 
-/** The store of the audit in direct mode; undefined if it is kept in memory. */
+/** Returns the store of the audit in direct mode; undefined if it is kept in memory. */
 export function auditStore({ audit }: Settings, log: Log): AuditStore | undefined {
   return audit?.file ? openAuditFile(audit.file, log) : undefined;
 }
 
-/** The bounds and the key of the audit. If the audit has no key and there is no secret, `crypto` signs the rows. */
+/**
+ * Returns the bounds and the key of the audit. If the audit has no key and there is no secret, `crypto` signs the rows.
+ */
 export function auditOptions(
   { audit, auth, redis }: Settings,
   { crypto, log }: { readonly crypto: Crypto; readonly log: Log },
@@ -49,7 +51,7 @@ export function auditOptions(
   return { keepMs, maxRows, sign: sign ?? crypto.sign };
 }
 
-/** The keys with which rows may have been signed, the present one first; empty if none is configured. */
+/** Returns the keys with which rows may have been signed, the present one first; empty if none is configured. */
 export function auditKeys({ audit, auth }: Pick<Settings, 'audit' | 'auth'>): readonly AuditSign[] {
   const { secret = null, previousSecret = null } = auth;
   return [audit?.key ?? null, secret, previousSecret].filter((text) => text !== null).map(signOf);

@@ -40,7 +40,7 @@ export function authOf(settings: SettingValues, generated: boolean): AuthConfig 
   };
 }
 
-/** The values of a configuration that must never be logged or printed. */
+/** Returns the values of a configuration that must never be logged or printed. */
 export function secretsIn({
   auth,
   redis,

@@ -43,7 +43,7 @@ export type Topics = {
  * replay. A listener that throws does not affect the others. Publishing to a topic without listeners costs one look-up.
  */
 export interface Bus {
-  /** False if no topic of this kind has a listener now, so the caller may skip publishing. */
+  /** Returns false if no topic of this kind has a listener now, so the caller may skip publishing. */
   hasSubscribers(kind: 'command'): boolean;
   publish<T extends keyof Topics & string>(topic: T, event: Topics[T]): void;
   subscribe<T extends keyof Topics & string>(topic: T, listener: (event: Topics[T]) => void): Cancel;

@@ -127,11 +127,11 @@ export interface Rpc {
    * requester may not invoke at all, and `not_found` for another user.
    */
   preflight(requester: Requester, request: InvokeRequest): Promise<Preflight>;
-  /** Null if there is no such command, or if it belongs to another user. */
+  /** Waits again for a command by its ids. Null if there is no such command, or if it belongs to another user. */
   await(requester: Requester, request: AwaitRequest): Promise<Invocation | null>;
   /**
-   * `requestId`: the id of the request, for the audit row that is written if an administrator cancels a command of
-   * another requester.
+   * Cancels a command. `requestId`: the id of the request, for the audit row that is written if an administrator
+   * cancels a command of another requester.
    */
   cancel(
     requester: Requester,
@@ -178,7 +178,7 @@ export type CommandUpdate = {
 
 /** Commands and their live updates, the state of delivery, and the actions of an operator. */
 export interface Deliveries extends DeliveryObservation, OperatorActions {
-  /** Null if there is no such command, or if it belongs to another user. */
+  /** Returns the record of a command. Null if there is no such command, or if it belongs to another user. */
   command(requester: Requester, key: CommandKey): Promise<Command | null>;
   many(keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]>;
   /** Returns the recorded result. Does not authorize: the caller must have done so. */

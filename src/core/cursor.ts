@@ -83,9 +83,9 @@ export class Cursors {
   }
 
   /**
-   * Like `page`, for the first rows of a listing. `nodes` is the given array itself, and positions are computed on
-   * demand. The same array must always be given with the same listing name and filter; only the requester may differ
-   * (end cursors are cached by array and requester).
+   * Does the same as `page`, for the first rows of a listing. `nodes` is the given array itself, and positions are
+   * computed on demand. The same array must always be given with the same listing name and filter; only the requester
+   * may differ (end cursors are cached by array and requester).
    */
   firstPage<T>(
     listing: Listing,

@@ -63,11 +63,11 @@ export type Scan<T> = {
 
 /** The opaque cursors of a page. Each is made on demand, since signing costs more than most rows do. */
 export type PageCursors = {
-  /** The cursor of the row at this index, which must exist. */
+  /** Returns the cursor of the row at this index, which must exist. */
   at(index: number): string;
   /**
-   * The cursor of the page's end, to be given as `after` for the next page. Null if the page is empty and nothing
-   * follows.
+   * Returns the cursor of the page's end, to be given as `after` for the next page. Null if the page is empty and
+   * nothing follows.
    */
   end(): string | null;
 };

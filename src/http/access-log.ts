@@ -49,13 +49,14 @@ export function logAccess(info: RequestInfo, { log, metrics }: AccessLogParts): 
 }
 
 /**
- * The name in the metrics for a request to a fixed path. The start page, the client files and others share one name.
+ * Returns the name in the metrics for a request to a fixed path. The start page, the client files and others share one
+ * name.
  */
 export function fixedRouteOf(path: string | null): string {
   return path !== null && PROBES.has(path) ? path : 'other';
 }
 
-/** The notes for the log line that are not null. */
+/** Returns the notes for the log line that are not null. */
 function notesIn({ commandId, outcome, code, trace }: RequestNotes): Partial<RequestNotes> & TraceLogFields {
   return {
     ...(commandId !== null && { commandId }),

@@ -40,8 +40,8 @@ export type ReplacedCredentials = Pick<AuthOptions, 'adminTokens' | 'secret' | '
 
 export interface BearerAuthenticator extends Authenticator {
   /**
-   * The principal of a configured token, or of a token that was verified within the last minute and has not expired;
-   * null otherwise. Does no costly verification.
+   * Returns the principal of a configured token, or of a token that was verified within the last minute and has not
+   * expired; null otherwise. Does no costly verification.
    */
   recall(token: string): MaybePromise<Principal | null>;
   /**
@@ -189,7 +189,7 @@ async function verifyJwt(token: string, sources: readonly KeySource[], options: 
   }
 }
 
-/** The payload of a token that one of the keys verifies. Throws what the last key throws. */
+/** Returns the payload of a token that one of the keys verifies. Throws what the last key throws. */
 async function payloadOf(token: string, keys: KeySource['keys'], rules: JWTVerifyOptions): Promise<JWTPayload> {
   let fault: unknown;
   for (const key of keys) {

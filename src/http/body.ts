@@ -81,7 +81,7 @@ function collect(request: IncomingMessage, maxBytes: number, came?: (bytes: numb
   return promise;
 }
 
-/** The body as JSON text. Throws `invalid_argument` if it is not UTF-8, not JSON, or nested too deeply. */
+/** Decodes the body as JSON text. Throws `invalid_argument` if it is not UTF-8, not JSON, or nested too deeply. */
 export function parseBody(bytes: Buffer): JsonText {
   if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.');
   const text = bytes.toString('utf8');

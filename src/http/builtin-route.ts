@@ -13,6 +13,6 @@ export type BuiltinRoute = {
   readonly methods: readonly string[];
   /** The value of the label `handler` under which its requests are counted: `builtin` for every fixed path. */
   readonly label: 'builtin' | 'events';
-  /** `access.requester` is set for `bearer`; a route that authenticates sets it. */
+  /** Answers a request. `access.requester` is set for `bearer`; a route that authenticates sets it. */
   handle(info: RequestInfo, access: AccessEntry): MaybePromise<void>;
 };

@@ -128,7 +128,7 @@ function sendFile({ request, response }: RequestInfo, { plain, packed, etag, typ
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-/** The query of the address with its question mark; empty if it has none. */
+/** Returns the query of the address with its question mark; empty if it has none. */
 function queryOf({ request }: RequestInfo): string {
   return /\?.*$/.exec(request.url ?? '')?.[0] ?? '';
 }

@@ -47,7 +47,9 @@ async function send({ request, response }: RequestInfo, meter: Pick<Meter, 'expo
 const OPENMETRICS = 'application/openmetrics-text';
 const TEXT = ['text/plain', 'text/*', '*/*'];
 
-/** The format of the answer: OpenMetrics if the `accept` header prefers it, otherwise Prometheus' text format. */
+/**
+ * Returns the format of the answer: OpenMetrics if the `accept` header prefers it, otherwise Prometheus' text format.
+ */
 export function formatFor(accept: string | undefined): MetricsFormat {
   const weights = new Map<string, number>();
   for (const part of (accept ?? '').split(',')) {

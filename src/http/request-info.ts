@@ -52,7 +52,7 @@ export function requestInfoOf(
   };
 }
 
-/** The path of a request below the base path, or null. */
+/** Returns the path of a request below the base path, or null. */
 export function pathOf(request: IncomingMessage, basePath: string): string | null {
   const target = targetOf(request.url ?? '');
   return target === null ? null : below(basePath, target.path);

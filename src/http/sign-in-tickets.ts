@@ -65,7 +65,7 @@ export function createTicketDesk(given: TicketCredentials, tickets: TicketStore,
   };
 }
 
-/** The content of a valid ticket; null for any other text. */
+/** Returns the content of a valid ticket; null for any other text. */
 async function read(
   ticket: string,
   secret: string,

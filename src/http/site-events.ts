@@ -60,7 +60,7 @@ type EventsRequest = { readonly holder: Holder; readonly sessionId: string; read
 /** `occupy` is present for a ticket only. A ticket may have one open stream at a time. */
 type Holder = Pick<RedeemedTicket, 'principal'> & Partial<Pick<RedeemedTicket, 'occupy'>>;
 
-/** The session id in the path. Throws `not_found` for malformed percent-encoding. */
+/** Returns the session id in the path. Throws `not_found` for malformed percent-encoding. */
 function sessionOf(path: string): string {
   const [, raw = ''] = PATH.exec(path) ?? [];
   try {

@@ -44,7 +44,7 @@ export function replaceCertificate(server: unknown, certificate: Certificate): v
   server.setSecureContext({ ...certificate, minVersion: TLS.minVersion });
 }
 
-/** The remote address and port, which tell the open connections of a listening socket apart. */
+/** Returns the remote address and port, which tell the open connections of a listening socket apart. */
 function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

@@ -61,7 +61,7 @@ export class Counts {
     return cell;
   }
 
-  /** The cells of a counter or histogram that were used. */
+  /** Returns the cells of a counter or histogram that were used. */
   cells(name: string): readonly Cell[] {
     return [...(this.#families.get(name)?.cells.values() ?? [])];
   }

@@ -13,7 +13,9 @@ export function descriptorLimit(): number | null {
   }
 }
 
-/** The soft limit in the text of `/proc/<pid>/limits`; null if it is `unlimited` or the text cannot be parsed. */
+/**
+ * Returns the soft limit in the text of `/proc/<pid>/limits`; null if it is `unlimited` or the text cannot be parsed.
+ */
 export function readDescriptorLimit(text: string): number | null {
   const [, soft] = /^Max open files +(\d+) /m.exec(text) ?? [];
   return soft === undefined ? null : Number(soft);

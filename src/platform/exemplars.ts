@@ -50,7 +50,7 @@ export class Exemplars {
     if (!known) this.#kept.set(cell, examples);
   }
 
-  /** The example of a shown bucket. `shown`: its index, as `shownIndexOf` returns it. */
+  /** Returns the example of a shown bucket. `shown`: its index, as `shownIndexOf` returns it. */
   get(cell: Cell, shown: number): Exemplar | undefined {
     return this.#kept?.get(cell)?.[shown]?.exemplar;
   }
@@ -78,7 +78,7 @@ function labelsOf(of: MeasuredCommand): Exemplar['labels'] | null {
   return chars === 0 ? null : labels;
 }
 
-/** The id of the relay's trace, or of the caller's; null if flags say that the trace is not recorded. */
+/** Returns the id of the relay's trace, or of the caller's; null if flags say that the trace is not recorded. */
 function recordedTraceOf({ callSpan, traceId, traceFlags }: MeasuredCommand): string | null {
   if (callSpan === DECLINED) return null;
   if (callSpan !== null) {

@@ -43,7 +43,10 @@ export function createLog({ level, secrets = [], sink = createStderrSink() }: Lo
   return { redact, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** The current time in ISO format. Everything but the milliseconds is formatted once a second. */
+/**
+ * Creates a function that returns the current time in ISO format. Everything but the milliseconds is formatted once a
+ * second.
+ */
 function createStamp(): () => string {
   let second = -1;
   let head = '';

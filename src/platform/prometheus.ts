@@ -134,7 +134,7 @@ class RecordedHistogram extends Histogram {
     ];
   }
 
-  /** The upper bound of a shown bucket, in seconds. OpenMetrics writes whole numbers as `1.0`. */
+  /** Returns the upper bound of a shown bucket, in seconds. OpenMetrics writes whole numbers as `1.0`. */
   #boundText(shown: number): string {
     const ms = SHOWN_BOUNDS_MS[shown];
     if (ms === undefined) return '+Inf';
@@ -143,7 +143,7 @@ class RecordedHistogram extends Histogram {
   }
 }
 
-/** For each bucket, the number of durations in it and in all buckets below. */
+/** Returns for each bucket the number of durations in it and in all buckets below. */
 function countsUpTo(counts: Counts, base: number, size: number): Float64Array {
   const sums = new Float64Array(size);
   let sum = 0;

@@ -32,13 +32,13 @@ const ITEMS_MAX = 50;
 
 export type Scrubber = {
   /**
-   * The text with everything that looks like a credential redacted, cut to 4096 characters and `…` if it is longer.
-   * Only the start of a very long text is examined and shown.
+   * Returns the text with everything that looks like a credential redacted, cut to 4096 characters and `…` if it is
+   * longer. Only the start of a very long text is examined and shown.
    */
   text(text: string): string;
   /**
-   * A copy that is safe to log: sensitive fields and credentials in names and texts redacted, errors expanded, depth
-   * and lengths bounded. Never throws.
+   * Returns a copy that is safe to log: sensitive fields and credentials in names and texts redacted, errors expanded,
+   * depth and lengths bounded. Never throws.
    */
   fields(fields: Record<string, unknown>): Record<string, unknown>;
   /** Does the same as `fields`, and returns the JSON text of the object. */

@@ -74,7 +74,7 @@ export const CODES = {
 
 export type Code = keyof typeof CODES;
 
-/** The HTTP status of a code. `invalid_user` is 400 for a parameter; the token check sends 401 itself. */
+/** Returns the HTTP status of a code. `invalid_user` is 400 for a parameter; the token check sends 401 itself. */
 export function statusOf(code: Code): number {
   return CODES[code];
 }

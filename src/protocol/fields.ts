@@ -123,7 +123,7 @@ function textOf(min: number, max: number): Check {
 /** One field of a table with its check. */
 export type FieldRule = { readonly field: string; readonly optional: boolean; readonly check: Check };
 
-/** A table as a list of members. `checks`: those of all kinds that the table uses. */
+/** Returns a table as a list of members. `checks`: those of all kinds that the table uses. */
 export function membersOf<Kind extends FieldKind>(
   table: Readonly<Record<string, Kind | `${Kind}?`>>,
   checks: Readonly<Record<Kind, Check>>,
@@ -160,7 +160,7 @@ export function checkFields(table: Table, header: Readonly<Record<string, unknow
   return null;
 }
 
-/** A description of what is wrong with this value of the field; null when the value is valid. */
+/** Returns a description of what is wrong with this value of the field; null when the value is valid. */
 export function faultIn({ field, optional, check }: FieldRule, value: unknown): string | null {
   if (value === undefined || value === null) return optional ? null : `${field}: required`;
   return check.test(value) ? null : `${field}: expected ${check.expected}`;

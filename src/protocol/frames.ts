@@ -180,7 +180,7 @@ export function parseUp(text: string): UpFrame | FrameFault {
   return (parseReport(text) ?? parseInvoke(text) ?? parse(UP_FORMS, text)) as UpFrame | FrameFault;
 }
 
-/** Like `parseUp`, for frames of the relay. */
+/** Does the same as `parseUp`, for frames of the relay. */
 export function parseDown(text: string): DownFrame | FrameFault {
   return parse(DOWN_FORMS, text) as DownFrame | FrameFault;
 }

@@ -45,7 +45,7 @@ export interface SpanLike {
 export type SpanOptionsLike = { kind: number; attributes?: SpanValues };
 
 export interface TracerLike {
-  /** Without a context, the new span is a child of the span that is active, if there is one. */
+  /** Starts a span. Without a context, it is a child of the span that is active, if there is one. */
   startSpan(name: string, options: SpanOptionsLike, context?: ContextLike): SpanLike;
   /** Starts a span and calls the function, in which that span is active. Returns what the function returns. */
   startActiveSpan<T>(name: string, options: SpanOptionsLike, context: ContextLike, run: (span: SpanLike) => T): T;

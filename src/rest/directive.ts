@@ -84,7 +84,7 @@ export function readDirective(operation: OperationDefinitionNode, report: Report
   return { method: METHOD_OF[method], path, access, body, bodyAs, itemRefusal, waitsBy, forUsers };
 }
 
-/** The names of a path's parameters, in path order. */
+/** Returns the names of a path's parameters, in path order. */
 export function pathParameters(path: string): readonly string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
 }

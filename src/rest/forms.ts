@@ -125,7 +125,7 @@ const FORMS: Readonly<Record<string, Form>> = {
   messages: { list: { minItems: 1, maxItems: INGEST_BATCH } },
 };
 
-/** The form of an argument; undefined if core accepts everything that its GraphQL type accepts. */
+/** Returns the form of an argument; undefined if core accepts everything that its GraphQL type accepts. */
 export function formOf(argument: string): Form | undefined {
   return Object.hasOwn(FORMS, argument) ? FORMS[argument] : undefined;
 }

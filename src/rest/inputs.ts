@@ -53,7 +53,8 @@ export type OperationSource = {
 };
 
 /**
- * The variables of a document as parameters and body members. A variable of a type that has no such form is reported.
+ * Returns the variables of a document as parameters and body members. A variable of a type that has no such form is
+ * reported.
  */
 export function readInputs(source: OperationSource, report: ReportFault): readonly Input[] {
   const uses = usesOf(source);
@@ -117,7 +118,7 @@ function readInput({ definition, type, place, use }: Definition, report: ReportF
   return { ...common, place, schema: shown(schema), read, list };
 }
 
-/** The first argument or input field that uses each variable, fragments included. */
+/** Returns the first argument or input field that uses each variable, fragments included. */
 function usesOf({ schema, document }: OperationSource): ReadonlyMap<string, Use> {
   const uses = new Map<string, Use>();
   const info = new TypeInfo(schema);
@@ -161,7 +162,8 @@ function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report:
 }
 
 /**
- * The value that execution uses when the variable is absent. It is an internal value, which for enums is the wire word.
+ * Returns the value that execution uses when the variable is absent. It is an internal value, which for enums is the
+ * wire word.
  */
 function defaultOf(use: Use | undefined): unknown {
   return use?.default && 'value' in use.default ? use.default.value : use?.defaultValue;

@@ -78,7 +78,7 @@ export function leafOf(type: GraphQLScalarType | GraphQLEnumType, bounds: Bounds
   return Object.hasOwn(SCALARS, type.name) ? (SCALARS[type.name]?.(bounds) ?? null) : null;
 }
 
-/** The wire word of each enum value, by its GraphQL name. The wire word is the internal value. */
+/** Returns the wire word of each enum value, by its GraphQL name. The wire word is the internal value. */
 export function wireWords(type: GraphQLEnumType): ReadonlyMap<string, string> {
   return new Map(type.getValues().map(({ name, value }) => [name, String(value)]));
 }

@@ -69,7 +69,7 @@ export function explainError(error: CallboardError): Explained {
   };
 }
 
-/** One `invalid_argument` with every fault. */
+/** Returns one `invalid_argument` with every fault. */
 export function invalidInput(faults: readonly InputError[]): Explained {
   return { code: 'invalid_argument', detail: detailOf(faults), errors: faults };
 }
@@ -120,7 +120,7 @@ const OF_GRAPHQL: ReadonlySet<Code> = new Set([
   'persisted_query_not_supported',
 ]);
 
-/** The codes of problems with this status; all codes of problems if none is given. */
+/** Returns the codes of problems with this status; all codes of problems if none is given. */
 export function problemCodes(status: number | null = null): readonly Code[] {
   const codes = Object.keys(CODES).filter(isCode);
   const found = codes.filter((code) => !OF_GRAPHQL.has(code) && statusOf(code) >= 400);

@@ -32,8 +32,8 @@ export type Writing = Pick<Answering, 'onlyItem' | 'reads'> & {
 };
 
 /**
- * The answer for data that was written as this text; null if the answer may be a problem and must be made from the
- * parsed data.
+ * Returns the answer for data that was written as this text; null if the answer may be a problem and must be made from
+ * the parsed data.
  */
 export function writtenAnswer(
   { around, body, onlyItem, reads }: Writing,

@@ -8,17 +8,17 @@ export type Inserts = readonly Buffer[];
 
 const MARK = '\0';
 
-/** The reference to the insert of this index. */
+/** Returns the reference to the insert of this index. */
 export function insertMark(index: number): string {
   return MARK + String(index) + MARK;
 }
 
-/** The pieces of the text in order: strings, and the inserts that it refers to. */
+/** Returns the pieces of the text in order: strings, and the inserts that it refers to. */
 export function piecesOf(text: string, inserts: Inserts): readonly (string | Buffer)[] {
   return text.split(MARK).map((piece, i) => (i % 2 === 0 ? piece : (inserts[Number(piece)] ?? '')));
 }
 
-/** The text with every insert in its place. */
+/** Returns the text with every insert in its place. */
 export function wholeText(text: string, inserts: Inserts): string {
   if (inserts.length === 0) return text;
   return piecesOf(text, inserts)

@@ -64,7 +64,7 @@ function isCurrent(header: string | undefined, etag: string): boolean {
   return header?.trim() === '*' || (header?.split(',').some((tag) => bare(tag) === bare(etag)) ?? false);
 }
 
-/** The encoding that the client prefers; Brotli if it prefers none; null if it accepts no compression. */
+/** Returns the encoding that the client prefers; Brotli if it prefers none; null if it accepts no compression. */
 export function encodingOf(header: string | string[] | undefined): Encoding | null {
   const weights = new Map(
     String(header ?? '')

@@ -24,7 +24,7 @@ export type HttpReply = {
   refuses(bytes: number): boolean;
 };
 
-/** The reply of a response without headers of the HTTP layer. */
+/** Returns the reply of a response without headers of the HTTP layer. */
 export function plainReply(response: ServerResponse): HttpReply {
   return {
     json: (type, text, nonAscii = true, inserts = []) =>
@@ -57,8 +57,8 @@ const HEADERS = [
 const HEAD: readonly string[] = HEADERS.flat();
 
 /**
- * The reply of a response with the default headers: `open` sets them one by one, `json` writes them together with the
- * response.
+ * Creates the reply of a response with the default headers: `open` sets them one by one, `json` writes them together
+ * with the response.
  */
 export function createReply({ requestId, socket, response, unread, refuse }: ReplyParts): HttpReply {
   let opened = false;

@@ -180,8 +180,8 @@ export class SseStream {
 }
 
 /**
- * The socket of a response that uses chunked encoding and has the socket to itself. Null for HTTP/1.0, for a response
- * queued behind another, and for TLS.
+ * Returns the socket of a response that uses chunked encoding and has the socket to itself. Null for HTTP/1.0, for a
+ * response queued behind another, and for TLS.
  */
 function chunkedSocket(res: ServerResponse): Writable | null {
   const { socket, req } = res;

@@ -44,7 +44,7 @@ export interface Authenticator {
   authenticate(token: string | null, address?: string): Promise<Principal | null>;
 }
 
-/** A text that identifies the requester: in cursors, logs and counts of open streams. */
+/** Returns a text that identifies the requester: in cursors, logs and counts of open streams. */
 export function subjectOf(principal: Principal): string {
   if (principal.kind === 'grant') return `grant:${principal.grantId}`;
   return principal.kind === 'admin' ? `admin:${principal.name}` : `user:${principal.userId}`;
@@ -93,14 +93,14 @@ export function readScope(principal: Principal | null, userId: string | null | u
   return named === null || named === requester.userId ? requester.userId : notFound();
 }
 
-/** Like `readScope`, for listings that require a user. */
+/** Does the same as `readScope`, for listings that require a user. */
 export function readUser(principal: Principal | null, userId: string): string {
   return readScope(principal, userId) ?? notFound();
 }
 
 /**
- * Like `readUser`, but null instead of an error if the requester is not that user, so that a foreign object looks like
- * an absent one.
+ * Does the same as `readUser`, but returns null instead of an error if the requester is not that user, so that a
+ * foreign object looks like an absent one.
  */
 export function knownUser(principal: Principal | null, userId: string): string | null {
   const requester = requireScope(principal, 'invoke');

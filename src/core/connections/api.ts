@@ -12,7 +12,7 @@ import type { FlappingSample } from './reconnects.ts';
 
 export interface Connections {
   list(requester: Requester, query: ConnectionQuery, page: PageArgs): Promise<Page<Connection>>;
-  /** Null if there is no such connection, or if it belongs to another user. */
+  /** Returns a connection. Null if there is no such connection, or if it belongs to another user. */
   get(requester: Requester, key: ClientKey): Promise<Connection | null>;
   /**
    * Returns one connection per key, in order; null where there is no row. One round trip. For nested fields, after the

@@ -90,8 +90,8 @@ export type Connection = ClientKey & {
 const NO_PREDECESSORS: readonly Predecessor[] = [];
 
 /**
- * The predecessors of a new link of `instanceId`, derived from the client's present row (`previous`; null: the client
- * has none).
+ * Returns the predecessors of a new link of `instanceId`, derived from the client's present row (`previous`; null: the
+ * client has none).
  */
 export function succession(
   previous: Connection | null,
@@ -152,7 +152,8 @@ export function derivedChangeAt({ lastSeenAt, replacedAt }: Connection, now: num
 }
 
 /**
- * The approximate size of an advertisement as JSON, in bytes: the lengths of its texts, and 128 for the member names.
+ * Returns the approximate size of an advertisement as JSON, in bytes: the lengths of its texts, and 128 for the member
+ * names.
  */
 export function advertisedBytes(action: ActionAdvertisement): number {
   const { name, summary, description, version, schema, metadata } = action;

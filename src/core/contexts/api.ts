@@ -69,7 +69,7 @@ export interface Contexts {
     first: number,
   ): MaybePromise<readonly Page<CountedWindow>[]>;
   windowCount(requester: Requester, query: WindowQuery): Promise<RegistryCount>;
-  /** Null if there is no such window, or if it belongs to another user. */
+  /** Returns a window. Null if there is no such window, or if it belongs to another user. */
   window(requester: Requester, userId: string, windowId: string): Promise<CountedWindow | null>;
   /** Returns contexts that the requester may read: one answer per key, in order; null where there is no row. */
   many(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;

@@ -15,7 +15,7 @@ import { createInspection } from './inspection.ts';
 /** The interval at which a watched command is read again, in milliseconds, because hints may be lost in shared mode. */
 const REREAD_MS = 1_000;
 
-/** Creates the operator API of delivery. */
+/** Creates the operator API of delivery: inspection, actions on links and nodes, and live updates of one command. */
 export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries {
   const { commands } = deps.backend;
   const command = async (requester: Requester, key: CommandKey): Promise<Command | null> => {

@@ -70,12 +70,12 @@ export class Dispatcher {
     return this.#linkQueues.leaving(key).some(({ window }) => window.has(key.commandId));
   }
 
-  /** The bound link of this client. */
+  /** Returns the bound link of this client. */
   find(client: ClientKey): LinkQueue | undefined {
     return this.#linkQueues.find(client);
   }
 
-  /** All links of clients, bound and leaving. */
+  /** Returns all links of clients, bound and leaving. */
   linkQueues(): Iterable<LinkQueue> {
     return this.#linkQueues.values();
   }

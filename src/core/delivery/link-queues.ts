@@ -157,7 +157,7 @@ export class LinkQueues {
     else this.#leaving.delete(client);
   }
 
-  /** The bound link of this client. */
+  /** Returns the bound link of this client. */
   find(client: ClientKey): LinkQueue | undefined {
     return this.#bound.get(client);
   }
@@ -166,7 +166,7 @@ export class LinkQueues {
     return this.#leaving.size === 0 ? NONE : (this.#leaving.get(client) ?? NONE);
   }
 
-  /** The link that this command was dispatched on, or is being dispatched on. */
+  /** Returns the link that this command was dispatched on, or is being dispatched on. */
   runningOn(key: CommandKey): LinkQueue | undefined {
     const runsIt = ({ window }: LinkQueue): boolean => window.has(key.commandId);
     const bound = this.find(key);

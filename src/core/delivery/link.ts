@@ -42,7 +42,10 @@ export interface LinkSession {
    * this, nothing is sent over the link.
    */
   begin(): void;
-  /** `ack` and the two methods after it answer in the same tick if the store does, and then also throw in that tick. */
+  /**
+   * Records an acknowledgement. This method and the two after it answer in the same tick if the store does, and then
+   * also throw in that tick.
+   */
   ack(commandId: string): MaybePromise<ReportResult>;
   progress(commandId: string, payload: JsonText | null): MaybePromise<ReportResult>;
   end(

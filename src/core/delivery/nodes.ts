@@ -100,6 +100,6 @@ export interface NodeStore {
    * released its id is not.
    */
   silent(): MaybePromise<readonly string[]>;
-  /** Null if no such node has reported. */
+  /** Returns the last report of a node. Null if no such node has reported. */
   get(nodeId: string): MaybePromise<DispatcherNode | null>;
 }

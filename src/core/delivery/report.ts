@@ -38,7 +38,7 @@ const ZEROS: ReadonlyMap<string, number> = new Map(
   [...COUNTED, ...Object.keys(OUTCOMES).map((outcome) => `commands_ended:${outcome}`)].map((name) => [name, 0]),
 );
 
-/** This node's current report. */
+/** Returns this node's current report. */
 export function reportOf({ deps, dispatcher, waiters, isDraining }: ReportParts, times: LoopTimes): NodeReport {
   const now = deps.clock.now();
   const { inFlight, queued } = dispatcher.load;

@@ -25,7 +25,7 @@ export interface Histories {
     userIds: readonly string[],
     first: number,
   ): MaybePromise<readonly Summary<StreamSummary>[]>;
-  /** Null if there is no such stream, or if it belongs to another user. */
+  /** Lists the messages of a stream. Null if there is no such stream, or if it belongs to another user. */
   messages(requester: Requester, query: MessageQuery, page: MessagePageArgs): Promise<Page<Message> | null>;
   ofCommand(requester: Requester, userId: string, commandId: string, page: MessagePageArgs): Promise<Page<Message>>;
   /** Returns streams that the requester may read: one answer per key, in order; null where there is no such stream. */

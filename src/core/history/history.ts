@@ -95,7 +95,7 @@ async function streamAt(store: HistoryStore, { userId, suffix }: StreamKey): Pro
   return row?.suffix === suffix ? row : null;
 }
 
-/** The retained message with this key; null if it is no longer retained. */
+/** Returns the retained message with this key; null if it is no longer retained. */
 export async function messageAt(store: HistoryStore, { userId, suffix, seq, at }: MessageKey): Promise<Message | null> {
   const filter = { afterTime: at - 1, beforeTime: at + 1, kinds: null };
   const after = seq === 0 ? null : [sortable(seq - 1), sortable(at)];

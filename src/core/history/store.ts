@@ -69,13 +69,13 @@ export interface HistoryStore {
   /** The maximum time that a message is retained, in milliseconds. The objects that it refers to expire with it. */
   readonly retentionMs: number;
   /**
-   * Atomic for each message: it is retained whole or not at all, and ordered within its stream. The backend sets `at`
-   * and `seq`.
+   * Retains a message. Atomic: the message is retained whole or not at all, and ordered within its stream. The backend
+   * sets `at` and `seq`.
    */
   retain(message: NewMessage): MaybePromise<Message>;
   /**
-   * Like `retain`, for a message that may be sent again. One atomic act sets its deduplication mark (user, client, id),
-   * changes the counters and retains the message. A duplicate is counted and changes nothing else.
+   * Does the same as `retain`, for a message that may be sent again. One atomic act sets its deduplication mark (user,
+   * client, id), changes the counters and retains the message. A duplicate is counted and changes nothing else.
    */
   ingest(message: IngestedMessage): MaybePromise<IngestResult>;
   /** Lists one user's streams in order of suffix. `prefix` selects the suffixes that begin with it; null: all. */

@@ -55,6 +55,6 @@ export interface Ingest {
    * affect the others. Throws only if the requester is not authorized, or if there are not 1 to 100 messages.
    */
   ingest(requester: Principal | null, messages: readonly IngestMessage[]): Promise<readonly IngestVerdict[]>;
-  /** Like `ingest`, for one message. A fault of the message does not reject: the verdict reports it. */
+  /** Does the same as `ingest`, for one message. A fault of the message does not reject: the verdict reports it. */
   ingestCooperativeSiteMessage(requester: Principal | null, message: IngestMessage): Promise<IngestVerdict>;
 }

@@ -32,12 +32,12 @@ const SOURCES: ReadonlyMap<string, SeriesSource> = new Map<string, SeriesSource>
   ),
 ]);
 
-/** The counter or quantile that a series shows; undefined if there is no series of this name. */
+/** Returns the counter or quantile that a series shows; undefined if there is no series of this name. */
 export function sourceOf(series: string): SeriesSource | undefined {
   return SOURCES.get(series);
 }
 
-/** The names of all series that show this metric. */
+/** Returns the names of all series that show this metric. */
 export function seriesOf(name: MetricName): readonly string[] {
   return [...SOURCES].flatMap(([series, { metric }]) => (metric === name ? [series] : []));
 }

@@ -120,7 +120,7 @@ async function readNodes(deps: Deps, questions: NodeQuestions, { nodeId, query }
   }
 }
 
-/** The ids of the other nodes, or of the requested one, and of those that are known to be silent. */
+/** Returns the ids of the other nodes, or of the requested one, and of those that are known to be silent. */
 async function otherNodes({ backend, nodeId: self }: Deps, nodeId: string | null) {
   const silent = new Set(await backend.nodes.silent());
   if (nodeId !== null) return { others: [nodeId], silent };

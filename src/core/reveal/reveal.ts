@@ -50,7 +50,7 @@ function checkReason(reason: string): void {
   invalid('reason', `expected ${REVEAL_REASON_MIN} to ${MAX_REASON} characters`);
 }
 
-/** The target with its user in canonical form. Throws `not_found` for another user. */
+/** Returns the target with its user in canonical form. Throws `not_found` for another user. */
 function checkTarget(requester: Requester, target: RevealTarget): RevealTarget {
   const given = 'key' in target ? target.key.userId : target.userId;
   const userId = knownUser(requester, given) ?? notFound();

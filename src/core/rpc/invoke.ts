@@ -43,7 +43,7 @@ export type CheckedCall = {
   readonly wait: CallerSide;
 };
 
-/** Like `invoke`, after ownership and input have been checked. */
+/** Does the same as `invoke`, after ownership and input have been checked. */
 export function invokeChecked(
   parts: InvokeParts,
   { caller, recordedAs = callerOf(caller), userId, checked, wait }: CheckedCall,

@@ -56,7 +56,7 @@ export const CALL_LAYERS: readonly CallLayer[] = [
   { layer: 'waits', check: (_, { holdings }) => checkWaits(holdings) },
 ];
 
-/** The user whose client is called. Throws `not_found` if it is another user than the caller. */
+/** Returns the user whose client is called. Throws `not_found` if it is another user than the caller. */
 export function ownUser(caller: CallingPrincipal, given: string): string {
   const userId = canonicalUser(given);
   if (caller.kind === 'user' && caller.userId !== userId) notFound();
@@ -115,13 +115,13 @@ function checkWaits(holdings: Holdings): InvokeRefusal | null {
   return shortage && refusedShare(shortage, 'waits');
 }
 
-/** The refusal of an invocation whose params history cannot keep. Rethrows every other error. */
+/** Returns the refusal of an invocation whose params history cannot keep. Rethrows every other error. */
 export function refusedParams(error: unknown): InvokeRefusal {
   if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
   return refused(error.code, 'capacity', error.message, { retryAfterMs: 1000, share: 'spilled_bytes' });
 }
 
-/** The part of an admission that decides whether the store refuses it. */
+/** Returns the part of an admission that decides whether the store refuses it. */
 export function admitQuestion({ deps }: InvokeParts, { key, checked }: PreparedCall): AdmitQuestion {
   const { id: scopeId, limit: scopeLimit } = deps.policy.scopeOf(key.userId);
   const { commandId, digest, namedInstanceId, params, connectWithinMs, waitFor } = checked;

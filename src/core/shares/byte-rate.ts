@@ -60,7 +60,7 @@ export class ByteRate {
 /** The rate of one user, held while a link lives. */
 export type HeldRate = {
   readonly rate: ByteRate;
-  /** Call it once, when the link has ended. */
+  /** Releases the rate. Call it once, when the link has ended. */
   release(): void;
 };
 

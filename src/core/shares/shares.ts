@@ -52,7 +52,7 @@ export interface Shares {
    * total.
    */
   over(share: ShareName): Iterable<Holdings>;
-  /** The user who exceeds their guarantee the most; null if none does. Eviction takes from this user first. */
+  /** Returns the user who exceeds their guarantee the most; null if none does. Eviction takes from this user first. */
   mostOver(share: ShareName): Holdings | null;
 }
 

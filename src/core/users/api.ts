@@ -19,6 +19,6 @@ export interface Users {
    * known of the user; null also for a foreign user.
    */
   get(requester: Requester, userId: string): MaybePromise<UserView | null>;
-  /** Like `get`, for several users, in order. One round trip. */
+  /** Does the same as `get`, for several users, in order. One round trip. */
   many(requester: Requester, userIds: readonly string[]): MaybePromise<readonly (UserView | null)[]>;
 }

@@ -17,7 +17,7 @@ export interface Bound {
   readonly asks: ReadonlySet<string>;
   /** The maximum cost of the operation. Invalid variables cost 0, because `run` refuses them. */
   readonly cost: number;
-  /** The errors of large variables, as `run` would return them. Null: no error can be found without running. */
+  /** Returns the errors of large variables, as `run` would return them. Null: no error can be found without running. */
   refused(): readonly GraphQLError[] | null;
   /**
    * Executes a query or a mutation. Never throws and never rejects: failures are in `errors`, unmasked. When the result

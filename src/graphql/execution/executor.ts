@@ -67,13 +67,13 @@ export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefine
  * nothing here throws or rejects: failures are in `errors`.
  */
 export type Executor = {
-  /** The kind of the operation; null when the document does not determine which operation to run. */
+  /** Returns the kind of the operation; null when the document does not determine which operation to run. */
   kindOf(operation: Pick<Operation, 'document' | 'operationName'>): Plan['operation'] | null;
   /** Executes a query or a mutation. */
   execute(operation: Operation): Promise<ExecutionResult>;
   /**
-   * Like `execute`, but returns the data as JSON text if the result has no errors and a writer can write it. `inserts`:
-   * the text may refer to bytes.
+   * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
+   * it. `inserts`: the text may refer to bytes.
    */
   answer(operation: Operation, inserts?: boolean): MaybePromise<ExecutionResult | WrittenData>;
   /**

@@ -33,7 +33,7 @@ export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): M
   return mask;
 }
 
-/** The CallboardError from which a GraphQL error was created, or null. */
+/** Returns the CallboardError from which a GraphQL error was created, or null. */
 export function callboardErrorOf(error: unknown): CallboardError | null {
   const origin = originOf(error);
   return origin instanceof CallboardError ? origin : null;

@@ -14,8 +14,8 @@ export type Plan = {
   /** Whether the operation reads only the schema and `__typename`. */
   readonly onlyMeta: boolean;
   /**
-   * The operation with the variables of a request, as the requester sent them. Throws `invalid_argument`. A query whose
-   * variables have the same text as before is not bound again.
+   * Returns the operation with the variables of a request, as the requester sent them. Throws `invalid_argument`. A
+   * query whose variables have the same text as before is not bound again.
    */
   bind(given: GivenVariables): Bound;
 };

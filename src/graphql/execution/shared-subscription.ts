@@ -47,8 +47,8 @@ type Sharing = {
 
 export type SharedSubscriptions = {
   /**
-   * The group that the requester joins, once authorised. Null: the operation is executed for this requester alone.
-   * Rejects with the error that refuses the requester.
+   * Returns the group that the requester joins, once authorised. Null: the operation is executed for this requester
+   * alone. Rejects with the error that refuses the requester.
    */
   of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null>;
 };
@@ -157,8 +157,8 @@ function findSharing(schema: GraphQLSchema, { document, operation, number }: Fou
 }
 
 /**
- * The names of the variables used outside the field's arguments, sorted. Null when a field below belongs to a type that
- * is not shareable, or differs by viewer.
+ * Returns the names of the variables used outside the field's arguments, sorted. Null when a field below belongs to a
+ * type that is not shareable, or differs by viewer.
  */
 function variablesBeside(
   schema: GraphQLSchema,

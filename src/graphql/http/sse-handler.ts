@@ -44,7 +44,7 @@ function openDistinct(request: StreamRequest, streams: OperationStreams): void {
   streams.open(request, streams.reserve(request.requester)).run(requested, { id: null, onEnd: nothing });
 }
 
-/** A function without effect, shared by all streams. */
+/** Does nothing. Shared by all streams. */
 function nothing(): void {}
 
 function answering(request: StreamRequest, answer: (request: StreamRequest) => void): void {

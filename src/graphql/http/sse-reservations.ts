@@ -86,7 +86,7 @@ function ownOf(found: Reservation | undefined, requester: Principal): Reservatio
   );
 }
 
-/** The token of a reservation, from the header or, because EventSource cannot send headers, from the URL. */
+/** Returns the token of a reservation, from the header or, because EventSource cannot send headers, from the URL. */
 export function tokenOf(req: IncomingMessage): string | null {
   const header = req.headers['x-graphql-event-stream-token'];
   return typeof header === 'string' ? header : searchOf(req).get('token');

@@ -69,7 +69,7 @@ class OwnContext implements Context {
     this.readPayload = requester?.kind === 'admin' ? readOnce(core, requester, notes) : () => {};
   }
 
-  /** Created on first use: invocations need no loaders. */
+  /** The loaders, created on first use: invocations need none. */
   get loaders(): Loaders {
     return (this.#loaders ??= createLoaders(this.core, this.requester));
   }

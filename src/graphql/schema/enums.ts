@@ -3,7 +3,7 @@ import { builder } from './builder.ts';
 
 type Values<Word extends string> = Record<string, { readonly value: Word; readonly description: string }>;
 
-/** The GraphQL enum name of a wire value: `user-owned` becomes USER_OWNED. */
+/** Returns the GraphQL enum name of a wire value: `user-owned` becomes USER_OWNED. */
 export function enumName(word: string): string {
   return word.toUpperCase().replaceAll('-', '_');
 }
@@ -23,7 +23,7 @@ export function wireEnum<Word extends string>(
   return builder.enumType(name, { description, values });
 }
 
-/** The typed keys of a record. The record must have no other keys, so use it only on object literals. */
+/** Returns the typed keys of a record. The record must have no other keys, so use it only on object literals. */
 export function keysOf<Key extends string>(record: Readonly<Record<Key, unknown>>): readonly Key[] {
   return Object.keys(record) as Key[];
 }

@@ -91,7 +91,7 @@ function found<Row extends object>(type: NodeType, row: MaybePromise<Row | null 
 
 type Sized<Row> = { readonly context: Context; readonly size: RowSize<Row> };
 
-/** Like `found`, for rows that may be large: they count against the size of the answer. */
+/** Does the same as `found`, for rows that may be large: they count against the size of the answer. */
 function sized<Row extends object>(
   type: NodeType,
   row: MaybePromise<Row | null>,

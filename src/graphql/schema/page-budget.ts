@@ -42,7 +42,8 @@ export class AnswerBudget {
   }
 
   /**
-   * The page, or the first rows of it that fit into the budget. Repeated calls for the same page return the same rows.
+   * Returns the page, or the first rows of it that fit into the budget. Repeated calls for the same page return the
+   * same rows.
    */
   page<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
     const { kept } = this.#partOf(page, page.nodes, size);
@@ -57,15 +58,15 @@ export class AnswerBudget {
   }
 
   /**
-   * Like `page`, for fields that write the rows. Every call after the first counts the rows again, because an answer
-   * may hold one page several times.
+   * Does the same as `page`, for fields that write the rows. Every call after the first counts the rows again, because
+   * an answer may hold one page several times.
    */
   written<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
     this.#write(this.#partOf(page, page.nodes, size));
     return this.page(page, size);
   }
 
-  /** Like `page`, for a list without pages. */
+  /** Does the same as `page`, for a list without pages. */
   list<Row, List extends { readonly items: readonly Row[]; readonly completeness: Completeness }>(
     list: List,
     size: RowSize<Row>,
@@ -75,7 +76,7 @@ export class AnswerBudget {
     return { items: list.items.slice(0, kept), completeness: cutShort(list.completeness, kept) };
   }
 
-  /** Like `written`, for a list without pages. */
+  /** Does the same as `written`, for a list without pages. */
   items<Row>(list: { readonly items: readonly Row[]; readonly completeness: Completeness }, size: RowSize<Row>) {
     this.#write(this.#partOf(list, list.items, size));
     return this.list(list, size).items;
@@ -121,7 +122,7 @@ export class AnswerBudget {
     return { kept, bytes, written: false };
   }
 
-  /** The bytes of all rows. Computed once for each list that is shown again with the same fields. */
+  /** Returns the bytes of all rows. Computed once for each list that is shown again with the same fields. */
   #wholeBytes<Row>(rows: readonly Row[], size: RowSize<Row>): number {
     const before = measured.get(rows);
     if (before && before.size === size && before.asks === this.#asks) return before.bytes;

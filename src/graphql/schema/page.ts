@@ -128,8 +128,8 @@ export const pageArguments = builder.args((t) => ({
 export type AskedPage = { readonly first: number; readonly after?: string | null | undefined };
 
 /**
- * The requested page. Throws `invalid_argument` for an invalid size, because batch methods of core do not check it
- * themselves.
+ * Returns the requested page. Throws `invalid_argument` for an invalid size, because batch methods of core do not check
+ * it themselves.
  */
 export function pageOf({ first, after }: AskedPage): PageArgs & { readonly first: number } {
   if (first < 1 || first > PAGE_MAX) invalid('first', `expected 1 to ${PAGE_MAX}`);
@@ -137,8 +137,8 @@ export function pageOf({ first, after }: AskedPage): PageArgs & { readonly first
 }
 
 /**
- * The cost of a paged field: at least one row, because a negative `first` must not offset the cost of the rest of a
- * document.
+ * Returns the cost of a paged field: at least one row, because a negative `first` must not offset the cost of the rest
+ * of a document.
  */
 export function pageCost({ first }: AskedPage): { field: number; multiplier: number } {
   return { field: 1, multiplier: Math.max(1, first) };

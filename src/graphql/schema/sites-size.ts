@@ -10,7 +10,7 @@ export const SITE_SIZE: RowSize<SiteView> = {
     (asks('eventNames') ? namesBytes(eventNames) : 0) + (asks('actions') ? namesBytes(actions) : 0),
 };
 
-/** The approximate size of the names as a JSON list: their characters, quotes and commas. */
+/** Returns the approximate size of the names as a JSON list: their characters, quotes and commas. */
 function namesBytes(names: readonly string[]): number {
   return names.reduce((sum, name) => sum + name.length + 3, 0);
 }

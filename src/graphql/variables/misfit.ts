@@ -38,9 +38,9 @@ export function isSmall(value: unknown): boolean {
 }
 
 /**
- * The first fault for which graphql-js would print the whole value, described without the value: an unknown member, a
- * missing required member, or a value of the wrong kind. Null when there is none of these; graphql-js reports other
- * faults itself. Linear in the size of the value.
+ * Returns the first fault for which graphql-js would print the whole value, described without the value: an unknown
+ * member, a missing required member, or a value of the wrong kind. Null when there is none of these; graphql-js reports
+ * other faults itself. Linear in the size of the value.
  */
 export function misfitOf(given: GraphQLInputType, value: unknown, path = ''): Misfit | null {
   const type = getNullableType(given);

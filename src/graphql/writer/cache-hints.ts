@@ -37,7 +37,7 @@ export function timedEntity<T extends object>(changesAt: (entity: T, now: number
   return { entity: true, changesAt } as const;
 }
 
-/** The `changesAt` of a type; null when the type does not declare one. */
+/** Returns the `changesAt` of a type; null when the type does not declare one. */
 export function changesAtOf({ extensions }: { readonly extensions: Readonly<Record<string, unknown>> }) {
   const { changesAt } = extensions;
   return isChangesAt(changesAt) ? changesAt : null;

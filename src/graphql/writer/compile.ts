@@ -156,7 +156,7 @@ function isFixed({ arguments: given = [] }: FieldNode): boolean {
   return fixed;
 }
 
-/** The default resolver. A property that is a function is called, as graphql-js does. */
+/** Returns the default resolver. A property that is a function is called, as graphql-js does. */
 function propertyOf(name: string): Member['peek'] {
   return (parent, { context }) => {
     if (!isObject(parent)) return undefined;

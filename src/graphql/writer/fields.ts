@@ -76,7 +76,7 @@ function applies(
   return conditional === type || (isAbstractType(conditional) && schema.isSubType(conditional, type));
 }
 
-/** The variables that `@include` and `@skip` use, anywhere in the document. */
+/** Returns the variables that `@include` and `@skip` use, anywhere in the document. */
 export function conditionVariables(document: DocumentNode): readonly string[] {
   const names = new Set<string>();
   visit(document, {

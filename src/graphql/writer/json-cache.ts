@@ -3,7 +3,7 @@
 /** A cache of the texts of entities; each lives as long as its entity. */
 export type JsonCache<T> = {
   get(entity: object): T | undefined;
-  /** `chars`: the length of the texts in `kept`. */
+  /** Caches the text of an entity. `chars`: the length of the texts in `kept`. */
   set(entity: object, kept: T, chars: number): void;
 };
 

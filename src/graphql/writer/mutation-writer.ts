@@ -30,8 +30,8 @@ export type MutationWriter = {
   /** When the writing returns null after the field was resolved, call `replay` with the same context. */
   readonly prepare: Prepare;
   /**
-   * The result of graphql-js, with the field's outcome in place of its resolver. Null when the field was not resolved
-   * with this context, or when its answer was written.
+   * Returns the result of graphql-js, with the field's outcome in place of its resolver. Null when the field was not
+   * resolved with this context, or when its answer was written.
    */
   replay(context: unknown, variables: Readonly<Record<string, unknown>>): MaybePromise<ExecutionResult> | null;
 };
@@ -189,7 +189,7 @@ function replay(
 
 const made = new WeakMap<GraphQLSchema, GraphQLSchema>();
 
-/** The same schema with other resolvers of mutations: each returns or throws the outcome in the root value. */
+/** Returns the same schema with other resolvers of mutations: each returns or throws the outcome in the root value. */
 function replaying(schema: GraphQLSchema): GraphQLSchema {
   const known = made.get(schema);
   if (known) return known;

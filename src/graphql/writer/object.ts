@@ -74,7 +74,7 @@ function merged(members: readonly Member[], stores: JsonCaches): readonly Part[]
   return parts;
 }
 
-/** Several members as one part, which is written from the object itself. */
+/** Combines several members into one part, which is written from the object itself. */
 function whole(write: WriteValue): Part {
   return { prefix: '', peek: (parent) => parent, write, texts: false };
 }

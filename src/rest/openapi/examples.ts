@@ -18,7 +18,7 @@ export type Examples = {
 /** No examples: for documents that do not ship with callboard. */
 export const NO_EXAMPLES: Examples = { parameters: {}, operations: {} };
 
-/** The examples that ship with callboard. `scripts/docs/record-examples.ts` records them from a relay. */
+/** Reads the examples that ship with callboard. `scripts/docs/record-examples.ts` records them from a relay. */
 export function readExamples(): Examples {
   return JSON.parse(readFileSync(join(import.meta.dirname, 'examples.json'), 'utf8'));
 }

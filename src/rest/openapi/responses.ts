@@ -71,7 +71,7 @@ const PROBLEMS: Readonly<Record<string, ProblemStatus>> = {
 /** The component for each status that only the HTTP server itself sends, such as 408 and 431. */
 const OTHER_PROBLEM = 'OtherProblem';
 
-/** The components that `problems` refers to, for these statuses. */
+/** Returns the components that `problems` refers to, for these statuses. */
 export function problemComponents(statuses: ReadonlySet<string>): Responses {
   const used = Object.entries(PROBLEMS).filter(([status]) => statuses.has(status));
   return {
@@ -118,7 +118,7 @@ function namesSomething({ path, access, inputs }: Route): boolean {
   return access !== 'ADMIN' && (targets.includes('userId') || targets.includes('owner'));
 }
 
-/** The answers of a route. `examples`: an answer of a relay for each status. */
+/** Returns the answers of a route. `examples`: an answer of a relay for each status. */
 export function describeResponses(route: Route, examples: Readonly<Record<string, unknown>>): Responses {
   const successes =
     route.body.variants.length === 0 ? { '200': success('Found.', [route.body.schema]) } : describeVariants(route);
