@@ -1,4 +1,7 @@
-/** The stores of a relay besides its backend: that of large payloads, and the audit of direct mode, with the keys of its rows. */
+/**
+ * Opens the stores of a relay besides its backend: that of large payloads, and the audit of direct mode, with the keys
+ * of its rows.
+ */
 import { hkdfSync } from 'node:crypto';
 import { openAuditFile } from './backends/memory/audit-file.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';

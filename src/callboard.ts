@@ -57,7 +57,10 @@ export interface Callboard extends AsyncDisposable {
   readonly authenticator: Authenticator;
   /** The URL that the relay listens on, with the base path; null before `listen`. */
   readonly url: string | null;
-  /** Starts the relay and resolves with its URL, once. Default: 127.0.0.1, a free port. `fd`: a listening socket to use. */
+  /**
+   * Starts the relay and resolves with its URL, once. Default: a free port on 127.0.0.1. `fd`: a listening socket to
+   * use.
+   */
   listen(at?: { readonly host?: string; readonly port?: number; readonly fd?: number }): Promise<string>;
   /** Accepts these credentials, and those of the key set, from the next token on. Open links are not closed. */
   replaceCredentials(credentials: ReplacedCredentials): void;

@@ -1,4 +1,4 @@
-/** The settings of shares, and their bounds. */
+/** The settings that bound how much of each shared resource the users may hold. */
 import { z } from 'zod';
 import {
   boundFault,

@@ -1,5 +1,5 @@
 /**
- * One-time tickets that sign an operator in on any node of a deployment. They are signed with a key that is derived
+ * Signs and redeems one-time tickets, which sign an operator in on any node of a deployment. The signing key is derived
  * from the deployment's secret, so a ticket is never accepted as a bearer token, nor a bearer token as a ticket.
  */
 import { createHash, hkdfSync, randomBytes } from 'node:crypto';

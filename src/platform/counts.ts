@@ -1,4 +1,4 @@
-/** The numbers of all counters, sampled gauges and histograms of a process, in one array. Knows no time. */
+/** Holds the numbers of all counters, sampled gauges and histograms of a process in one array, without times. */
 import { BUCKETS, bucketOf } from '../core/metrics/buckets.ts';
 
 /** Label values come from closed sets. As a safeguard, values beyond this number are counted as `other`. */

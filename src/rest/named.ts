@@ -1,4 +1,4 @@
-/** JSON Schemas, and how a schema says that it is a component of the OpenAPI document. */
+/** The type of JSON Schemas, and the names of those schemas that are components of the OpenAPI document. */
 
 /** A JSON Schema (2020-12, as OpenAPI 3.1 takes it). */
 export type JsonSchema = { readonly [keyword: string]: unknown };

@@ -1,4 +1,4 @@
-/** What a requester may ask about connections. */
+/** The interface for reading connections. Types only. */
 import type { Requester } from '../auth/principal.ts';
 import type { ConnectionEvent } from '../bus.ts';
 import type { PageArgs } from '../cursor.ts';

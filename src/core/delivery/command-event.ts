@@ -1,4 +1,4 @@
-/** What happened to a command, for live feeds. Types. */
+/** The events of commands that live feeds carry. Types only. */
 import type { ClientType } from '../connections/connection.ts';
 import type { Command, Outcome } from './command.ts';
 

@@ -1,4 +1,4 @@
-/** The queue of commands for each link of this node, in memory. Writes nothing to sockets. */
+/** Keeps the queue of commands of each link of this node, in memory. Writes nothing to sockets. */
 import { ByClient } from '../by-client.ts';
 import type { CommandLoad } from './commands.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';

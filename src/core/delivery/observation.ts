@@ -1,4 +1,4 @@
-/** What an operator sees of nodes and of actions on links. Types, and their derivation from rows. */
+/** The interfaces of operators: what they see of delivery, and what they can do to nodes and links. Types only. */
 import type { Principal } from '../auth/principal.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { PageArgs } from '../cursor.ts';

@@ -1,4 +1,4 @@
-/** A retained message. */
+/** The type of a retained message, its kinds, and the ways in which its payload is kept and shown. */
 import { isId, suffixSegments } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { STREAM_SUFFIX_SEGMENTS } from '../limits.ts';

@@ -1,4 +1,4 @@
-/** The part of an ended command that its caller receives. */
+/** Builds the part of an ended command that its caller receives. */
 import type { Invocation } from '../core.ts';
 import { errorOfMark, type Command, type CommandMark } from '../delivery/command.ts';
 import type { CommandKey } from '../ids.ts';

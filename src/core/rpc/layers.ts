@@ -1,4 +1,6 @@
-/** The checks that an invocation passes before it reaches the store, in order. Invocations and preflights both run them. */
+/**
+ * The checks that an invocation passes before it reaches the store, in order. Both invocations and preflights run them.
+ */
 import type { CallingPrincipal } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { AdmitQuestion } from '../delivery/commands.ts';

@@ -1,4 +1,4 @@
-/** The shares of a relay: what users share, and how much of it each and all may hold. */
+/** Lists the resources that the users of a relay share, and bounds how much of each one user and all users may hold. */
 import { CallboardError, type InputError } from '../errors.ts';
 
 /**

@@ -1,4 +1,4 @@
-/** Grant tokens and tickets. Stores keep only their digests. */
+/** Issues grant tokens and tickets, and finds out who holds them. Stores keep only their digests. */
 import type { Scope } from '../auth/principal.ts';
 import type { Bus } from '../bus.ts';
 import type { Deps } from '../deps.ts';

@@ -1,4 +1,4 @@
-/** Event streams that carry GraphQL operations. */
+/** Opens event streams and runs GraphQL operations on them. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLError } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';

@@ -1,4 +1,4 @@
-/** The approximate size of a connection in an answer, for the budget of bytes. */
+/** Estimates the size of a connection in an answer, for the answer's budget of bytes. */
 import type { ActionAdvertisement, Connection } from '../../core/connections/connection.ts';
 import type { RowSize } from './page-budget.ts';
 

@@ -1,4 +1,4 @@
-/** Workers: the contexts that background programs report. */
+/** The GraphQL types and fields of workers: the contexts that background programs report. */
 import { readUser } from '../../core/auth/principal.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 import type { WorkerList, WorkerView } from '../../core/contexts/api.ts';

@@ -1,4 +1,4 @@
-/** The approximate size of a site in an answer, for the budget of bytes. */
+/** Estimates the size of a site or a session in an answer, for the answer's budget of bytes. */
 import type { SessionView, SiteView } from '../../core/sites/api.ts';
 import type { Grant } from '../../core/sites/session.ts';
 import type { RowSize } from './page-budget.ts';
