@@ -1,4 +1,4 @@
-/** The settings whose text may be in a file. */
+/** Lists the settings whose text may be in a file, and reads such files. */
 import { readFileSync } from 'node:fs';
 import type { InputError } from './core/errors.ts';
 import type { SettingName } from './settings.ts';

@@ -1,4 +1,4 @@
-/** A map from clients to values. */
+/** A map whose keys are clients: a user and a client id. */
 import type { ClientKey } from './ids.ts';
 
 /**

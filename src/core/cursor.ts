@@ -1,4 +1,4 @@
-/** Signed cursors, and pages of listings made with them. */
+/** Makes and checks signed cursors, and makes pages of listings with them. */
 import type { Crypto } from './crypto.ts';
 import { fail, invalid } from './errors.ts';
 import { canonicalJson } from './json.ts';

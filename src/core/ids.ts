@@ -1,4 +1,4 @@
-/** The forms of ids, and their checks. */
+/** Defines the forms of ids and names, and checks texts against them. */
 import { fail, invalid } from './errors.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS, USER_GIVEN_CHARS, USER_MAX_CHARS } from './limits.ts';
 

@@ -1,6 +1,5 @@
 /**
- * The published keys of an issuer (JWKS): fetched when they are needed, and again when they are old or a key is
- * unknown.
+ * Fetches the published keys of an issuer (JWKS) when they are needed, and again when they are old or a key is unknown.
  */
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../core/clock.ts';

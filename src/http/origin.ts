@@ -1,4 +1,4 @@
-/** CORS for allowed origins, and the refusal of browser requests from all others. It does not authenticate. */
+/** Adds CORS headers for allowed origins, and refuses browser requests from all others. It does not authenticate. */
 import { fail } from '../core/errors.ts';
 import { foreignOrigin, originAllowed, type OriginRule } from '../web/origin-rule.ts';
 import type { RequestInfo } from './request-info.ts';

@@ -1,4 +1,4 @@
-/** Checks that every request must pass before routing, and the refusals for requests that fail them. */
+/** Checks the form of every request before it is routed, and refuses requests that fail. */
 import { fail } from '../core/errors.ts';
 import { GRAPHQL_PATH, STREAM_PATH } from '../graphql/http/request.ts';
 import type { UpgradeRefusal } from '../gateway/reject-upgrade.ts';

@@ -1,4 +1,4 @@
-/** Problem documents (RFC 9457): their members, their statuses and their JSON Schema. */
+/** Builds problem documents (RFC 9457), and defines their members, statuses and JSON Schema. */
 import type { CallboardError, Code, InputError } from '../core/errors.ts';
 import { SHARE_NAMES } from '../core/shares/bounds.ts';
 import type { Inserts } from '../web/json-text.ts';

@@ -1,4 +1,4 @@
-/** JSON text of an answer, of which large parts may be bytes that were encoded before. */
+/** Assembles the JSON text of an answer. Large parts of it may be bytes that were encoded before. */
 
 /**
  * Bytes that a text refers to, all of them ASCII. A reference is U+0000, the index, U+0000: JSON text never contains

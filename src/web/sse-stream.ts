@@ -1,4 +1,4 @@
-/** One HTTP response as an event stream, with pings and back pressure. It does not know what the events mean. */
+/** Writes one HTTP response as an event stream, with pings and back pressure. It does not know what the events mean. */
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import type { Clock } from '../core/clock.ts';

@@ -1,4 +1,4 @@
-/** The open event streams of one node, whatever they carry: their number per requester, their pings and their ends. */
+/** Keeps the open event streams of one node: their number per requester, their pings and their ends. */
 import type { ServerResponse } from 'node:http';
 import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';

@@ -1,4 +1,4 @@
-/** The principal of a request, and the checks of what it may see and do. */
+/** The types of principals (who sends a request), and the checks of what a principal may see and do. */
 import { fail, notFound } from '../errors.ts';
 import { canonicalUser } from '../ids.ts';
 

@@ -1,4 +1,4 @@
-/** A policy made of rules, as an operator writes them in the policy file. Reads no file. */
+/** Compiles a policy from the rules that an operator writes in the policy file. Reads no file. */
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import { compileGlob, type Glob } from './glob.ts';
 import { defaultPolicy, ownScopeId, type AdmissionScope, type InvocationTarget, type Policy } from './policy.ts';

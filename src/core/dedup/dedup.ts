@@ -1,4 +1,4 @@
-/** The operator's view of deduplication. */
+/** Shows administrators the counters and the state of deduplication. */
 import { requireAdmin, type Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { DEDUP_WINDOW_SECONDS } from '../limits.ts';

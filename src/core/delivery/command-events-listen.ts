@@ -1,4 +1,4 @@
-/** Who may listen to the events of commands, and to which. */
+/** Decides who may listen to the events of commands, and to which of them. */
 import { readScope, type Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';

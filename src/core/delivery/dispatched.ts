@@ -1,4 +1,4 @@
-/** What this node counts, measures and publishes when it writes a command to a client's socket. */
+/** Counts, measures and publishes that this node wrote a command to its client's socket. */
 import type { Deps } from '../deps.ts';
 import { commandKeyText } from '../ids.ts';
 import type { Command } from './command.ts';

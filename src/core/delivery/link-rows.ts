@@ -1,4 +1,4 @@
-/** The rows of a user's link history: one for each client link that opened, and one for each that ended. */
+/** Builds the rows of a user's link history: one for each client link that opened, and one for each that ended. */
 import { endCauseAt, type Connection, type DisconnectCause } from '../connections/connection.ts';
 import { LINK_STREAM, NO_PAYLOAD, type LinkMessageKind, type NewMessage } from '../history/message.ts';
 import type { LinkDetails } from '../link-details.ts';

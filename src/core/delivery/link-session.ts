@@ -1,4 +1,4 @@
-/** The session of one link: what its client reports, and how it ends. */
+/** Handles what the client of one link reports, and the end of the link. */
 import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { ContextReport, ReportOutcome } from '../contexts/store.ts';

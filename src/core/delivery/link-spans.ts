@@ -1,4 +1,4 @@
-/** The spans of the commands that are written to one link and have not ended. */
+/** Starts and ends the tracing spans of the commands that are written to one link. */
 import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
 import { promised } from '../maybe-promise.ts';

@@ -1,4 +1,4 @@
-/** What this node does when it loses its epoch: closes its links and registers its waits again. */
+/** Handles the loss of this node's epoch: closes its links and registers its waits again. */
 import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
 import type { DeliveryActs } from './acts.ts';

@@ -1,4 +1,4 @@
-/** What an operator can do: disconnect a client, drain a node. */
+/** Carries out what an operator can request: to disconnect a client, and to drain a node. */
 import { requireAdmin } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';

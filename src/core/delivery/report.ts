@@ -1,4 +1,4 @@
-/** The report that a node sends with each heartbeat. */
+/** Builds the report that a node sends with each heartbeat. */
 import type { Deps } from '../deps.ts';
 import { LOOP_ALIVE_MS } from '../limits.ts';
 import type { CounterName } from '../metrics.ts';

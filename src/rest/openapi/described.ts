@@ -1,4 +1,4 @@
-/** The description of an operation that no REST document serves. */
+/** The type that describes an operation which is not served by a REST document. */
 import type { JsonSchema } from '../named.ts';
 import type { Parameter } from './components.ts';
 
