@@ -3,7 +3,7 @@ import type { SettingValues } from './settings.ts';
 
 /** The Redis that the nodes of a deployment share. */
 export type RedisConfig = {
-  /** It may contain a password, so it must never be logged or printed. */
+  /** The URL of Redis. It may contain a password, so it must never be logged or printed. */
   readonly url: string;
   readonly partitions: number;
   /** The declared durability of the store; null: what Redis reports, which must include writing to disk. */

@@ -107,8 +107,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Faults in combinations of settings. It checks the texts and not the parsed values, so that these faults are reported
- * together with those of single settings.
+ * Returns the faults in combinations of settings. Checks the texts and not the parsed values, so that these faults are
+ * reported together with the faults of single settings.
  */
 function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: SettingName) => string): InputError[] {
   const faults: InputError[] = [...auditFaults(given, shownAs)];

@@ -90,8 +90,8 @@ function boundGiven(settings: ShareSettings, share: ShareName): Partial<ShareBou
 }
 
 /**
- * Faults of guarantees that exceed their totals, each with the guarantee's setting. Ignores texts that are not numbers,
- * which the schema reports.
+ * Returns the faults of guarantees that exceed their totals, each with the guarantee's setting. Ignores texts that are
+ * not numbers, which the schema reports.
  */
 export function shareFaults(
   textOf: (name: ShareSetting) => string | undefined,

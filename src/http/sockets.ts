@@ -70,8 +70,8 @@ export class Sockets {
   }
 
   /**
-   * Adds an accepted socket. A socket beyond a bound is destroyed without a response, whose cost the bound is meant to
-   * save.
+   * Adds an accepted socket. A socket beyond a bound is destroyed without a response, because the bound is meant to
+   * save the cost of one.
    */
   accepted(socket: Socket): void {
     const address = networkOf(socket.remoteAddress ?? '');

@@ -8,8 +8,8 @@ const SENSITIVE_NAMES = new Set([
 ]);
 const BEARER = /bearer\s+[^\s"',]+/gi;
 /**
- * At least three parts joined by dots, as in JWTs. It matches only from the start of such a run, so it takes linear
- * time.
+ * Matches at least three parts joined by dots, as in JWTs. It matches only from the start of such a run, so it takes
+ * linear time.
  */
 const DOTTED = /(?<![\w.-])[\w-]*(?:\.[\w-]*){2,}/g;
 /** Grant tokens and tickets of site sessions, anywhere in a text. */

@@ -123,7 +123,7 @@ function textOf(min: number, max: number): Check {
 /** One field of a table with its check. */
 export type FieldRule = { readonly field: string; readonly optional: boolean; readonly check: Check };
 
-/** Returns a table as a list of members. `checks`: those of all kinds that the table uses. */
+/** Returns a table as a list of members. `checks`: the checks of all kinds that the table uses. */
 export function membersOf<Kind extends FieldKind>(
   table: Readonly<Record<string, Kind | `${Kind}?`>>,
   checks: Readonly<Record<Kind, Check>>,

@@ -71,7 +71,7 @@ export function isTraceContext(traceId: string, spanId: string): boolean {
   return TRACE_ID.test(traceId) && SPAN_ID.test(spanId);
 }
 
-/** One value above those of another context. */
+/** A context that holds one value more than another context. */
 class WithValue implements ContextLike {
   readonly #key: symbol;
   readonly #value: unknown;

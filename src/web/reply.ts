@@ -96,7 +96,7 @@ type JsonAnswer = {
 };
 
 /**
- * From this size in bytes on, Node writes a buffer with less work than a string, because it joins a string with the
+ * The size in bytes from which on Node writes a buffer with less work than a string, because it joins a string with the
  * head and encodes both again.
  */
 const LARGE = 8 * 1024;

@@ -21,8 +21,9 @@ export interface StaleWatch {
 
 /**
  * Publishes `stale` when a link of this node has been silent for STALE_MS, once for each silence. Other nodes watch
- * their own links; the code that closes a link publishes `disconnected`. Each turn reads one page of the registry and
- * the next turn continues after it. Only the silences of the previous and of the current round are remembered.
+ * their own links; the code that closes a link publishes `disconnected`. Every TURN_MS it reads one page of the
+ * registry, and continues after that page the next time. Only the silences of the previous and of the current round are
+ * remembered.
  */
 export function createStaleWatch({ backend, clock, nodeId, log }: Deps): StaleWatch {
   let published = new Set<string>();

@@ -10,8 +10,8 @@ import type { ContextKey, CountedWindow, WindowKey } from './store.ts';
 type Requester = Principal | null;
 
 /**
- * An absent member does not filter; the others must all match. Without `userId`, a user gets its own contexts and an
- * administrator those of all users.
+ * A filter of contexts. A context must match every member that is present. Without `userId`, a user gets its own
+ * contexts and an administrator those of all users.
  */
 export type ContextQuery = {
   readonly userId?: string | null | undefined;

@@ -15,8 +15,8 @@ import type {
 } from './context.ts';
 
 /**
- * With `snapshot`, `set` replaces all of the client's rows of this kind, and `removed` is empty. Without it, the named
- * rows are set or removed and the others stay. No id occurs twice.
+ * The rows of one kind in a report. With `snapshot`, `set` replaces all of the client's rows of this kind, and
+ * `removed` is empty. Without it, the named rows are set or removed and the others stay. No id occurs twice.
  */
 export type ReportPart<T> = {
   readonly snapshot: boolean;

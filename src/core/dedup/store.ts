@@ -31,7 +31,8 @@ export type DedupBackend = {
  */
 export interface DedupStore {
   /**
-   * Counters of the last `windowSeconds` (10 to 3600), in whole buckets of `grainSeconds`, the current bucket included.
+   * Reads the counters of the last `windowSeconds` (10 to 3600), in whole buckets of `grainSeconds`, the current bucket
+   * included.
    */
   stats(windowSeconds: number): MaybePromise<DedupStats>;
   backend(): MaybePromise<DedupBackend>;

@@ -201,9 +201,10 @@ export type RebindResult = {
 export type LinkMove = 'up' | 'again' | 'down';
 
 /**
- * Every atomic act on a command. An act includes all that belongs to it: the reservation, the history rows, the waiters
- * and their replies, and the mailbox rows of the nodes concerned. Each act is all or nothing, and idempotent. Only the
- * act that ends a command frees its reservation, and that happens once. The times are those of the backend's clock.
+ * Stores commands. Each method is one atomic act on a command. An act includes all that belongs to it: the reservation,
+ * the history rows, the waiters and their replies, and the mailbox rows of the nodes concerned. Each act is all or
+ * nothing, and idempotent. Only the act that ends a command frees its reservation, and that happens once. The times are
+ * those of the backend's clock.
  */
 export interface CommandStore {
   /** How long after its end a command's id is known, in milliseconds. Within this window no id runs twice. */

@@ -7,7 +7,7 @@ import { noteDispatched } from './dispatched.ts';
 import { wakeWaits, type Held, type LinkQueue } from './link-queues.ts';
 import { beginDispatchSpan } from './link-spans.ts';
 
-/** Writes the command, or frees its place in the window if it must not be written. */
+/** Writes the command, or removes it from the window of its link if it must not be written. */
 export function writeDispatch(deps: Deps, linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
   if (result.kind === 'skip') {
     linkQueue.window.delete(key.commandId);

@@ -35,7 +35,7 @@ export type LinkQueue = {
   readonly queue: LazyMap<string, CommandKey>;
   /** Ids of commands that are dispatched, or being dispatched, and have not ended. */
   readonly window: LazySet<string>;
-  /** By id, the commands in the window whose admission is not answered yet; created with the first one. */
+  /** The commands in the window whose admission is not answered yet, by id; created with the first one. */
   claims: Map<string, Claim> | null;
   /** False until the client is welcomed. */
   open: boolean;

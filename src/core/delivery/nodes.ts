@@ -11,7 +11,7 @@ export type MailboxRow =
   | { readonly kind: 'command'; readonly key: CommandKey }
   /** The client is to be asked to stop this command. */
   | { readonly kind: 'cancel'; readonly key: CommandKey; readonly reason: string | null }
-  /** The command ended without a report of its client, so its place in the window is free. */
+  /** The command ended without a report of its client, so it no longer counts in the window of its link. */
   | { readonly kind: 'ended'; readonly key: CommandKey }
   /** This link is to be closed, unless a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
   | {

@@ -51,7 +51,10 @@ export type NewMessage = StoredPayload & {
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
   readonly error: TerminalError | null;
-  /** Only of the kinds `LINK_KINDS`; absent in all others. Such a message has no payload. */
+  /**
+   * The details of a link, in messages of the kinds LINK_KINDS; absent in all others. A message with these details has
+   * no payload.
+   */
   readonly link?: LinkDetails;
 };
 

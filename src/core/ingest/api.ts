@@ -8,7 +8,7 @@ import type { ProjectionRefusal } from '../sites/projector.ts';
 export type IngestMessage = {
   /** Makes the message safe to send again: a repeated id is a duplicate. If absent, the relay generates one. */
   readonly messageId?: string | null | undefined;
-  /** Only `event`: nothing else can be ingested. */
+  /** The kind of the message. Only `event` can be ingested. */
   readonly kind: string;
   /**
    * The part of the stream's key after the user: 1 to 8 ids joined by `/`, none of them `.` or `..`, not under

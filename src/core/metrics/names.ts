@@ -1,4 +1,7 @@
-/** The names of series: those of counters, of sampled gauges, and of quantiles of histograms such as `command_p99`. */
+/**
+ * Finds the metric that a series shows, and the series that show a metric. A series shows a counter, a sampled gauge,
+ * or a quantile of a histogram, such as `command_p99`.
+ */
 import {
   COUNTER_NAMES,
   HISTOGRAM_NAMES,

@@ -1,4 +1,4 @@
-/** What one node recorded in a window of time, as nodes send it to each other. */
+/** The form in which nodes send each other what they recorded in a window of time. */
 import type { COARSE, FINE } from './slots.ts';
 
 /**

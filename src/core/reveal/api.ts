@@ -22,7 +22,7 @@ export type RevealTarget =
 
 export type RevealRequest = {
   readonly target: RevealTarget;
-  /** At least REVEAL_REASON_MIN and at most MAX_REASON characters. */
+  /** Why the payload is revealed: REVEAL_REASON_MIN to MAX_REASON characters. */
   readonly reason: string;
   readonly requestId?: string | null | undefined;
 };

@@ -38,7 +38,7 @@ export type PreflightLayer = {
 export type Preflight = {
   /** Whether the relay would admit the command. The client's layers are not included. */
   readonly wouldAdmit: Exclude<PreflightVerdict, 'skipped'>;
-  /** The layer with whose code the invocation would be refused; null if none refuses. */
+  /** The first layer that refuses; the invocation would be refused with its code. Null if no layer refuses. */
   readonly firstRefusal: PreflightLayer | null;
   /** Every layer, in the order of PREFLIGHT_LAYERS. */
   readonly layers: readonly PreflightLayer[];

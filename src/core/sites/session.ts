@@ -12,9 +12,9 @@ export type Grant = {
   readonly grantId: string;
   /** Null: the session's first grant, or another grant that the owner gave directly. */
   readonly parentId: string | null;
-  /** Null: all events that the descriptor allows. */
+  /** The names of the events that the holder may receive; null: all that the descriptor allows. */
   readonly events: readonly string[] | null;
-  /** Null, for the owner only: all actions that the descriptor allows. */
+  /** The actions that the holder may invoke; null, for the owner only: all that the descriptor allows. */
   readonly actions: readonly string[] | null;
   /** Whether its holder may share the session with others. */
   readonly share: boolean;
@@ -29,7 +29,7 @@ export type SiteSession = SiteKey & {
   readonly openedAt: number;
   readonly expiresAt: number;
   readonly closedAt: number | null;
-  /** In the order in which they were given. */
+  /** The grants of the session, in the order in which they were given. */
   readonly grants: readonly Grant[];
 };
 

@@ -74,8 +74,8 @@ function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode
 }
 
 /**
- * Returns the cache key of a cost. The cost depends on sizes, so of a text only its presence counts. Null when a
- * variable is an input object or a list, whose contents may matter.
+ * Returns the cache key of a cost. The cost depends on sizes, so for a text it only matters whether it is present. Null
+ * when a variable is an input object or a list, whose contents may matter.
  */
 function keyOf(names: readonly string[], leaves: ReadonlySet<string>, variables: Variables): string | null {
   let key = '';

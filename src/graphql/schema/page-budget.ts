@@ -155,7 +155,7 @@ export class AnswerBudget {
   readonly #isAsked = (field: string): boolean => this.#asks === null || this.#asks.has(field);
 }
 
-/** The fewest rows of a list whose bytes are remembered. */
+/** The number of rows from which on the bytes of a list are remembered. */
 const MIN_MEASURED_ROWS = 8;
 /** The bytes of whole lists, as they were last measured. A list that was handed out is never modified. */
 const measured = new WeakMap<object, { readonly size: object; readonly asks: Asks; readonly bytes: number }>();

@@ -11,7 +11,7 @@ export type OperationExample = {
 export type Examples = {
   /** A value for each parameter, by its wire name. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** By operation id. */
+  /** The example of each operation, by operation id. */
   readonly operations: Readonly<Record<string, OperationExample>>;
 };
 

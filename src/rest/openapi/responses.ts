@@ -90,7 +90,7 @@ function problemComponent(status: number, { says, example: [code, detail] }: Pro
   };
 }
 
-/** References to the problem responses of these statuses, and to that of the HTTP server. */
+/** Returns references to the problem responses of these statuses, and to the problem response of the HTTP server. */
 export function problems(statuses: readonly string[]): Responses {
   const refer = (name: string): JsonSchema => ({ $ref: `#/components/responses/${name}` });
   const listed = statuses.map((status) => [status, refer(PROBLEMS[status]?.name ?? OTHER_PROBLEM)]);
