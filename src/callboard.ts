@@ -36,7 +36,7 @@ export type { Settings } from './callboard-settings.ts';
 
 export type CallboardOptions = {
   readonly config: Settings;
-  /** Storage to use instead of Redis or this process' memory. It is closed with the relay. */
+  /** The storage to use instead of Redis or this process' memory. It is closed with the relay. */
   readonly backend?: Backend;
   /** The spill store for large payloads, instead of the default one. A store that is not `managed` is never cleaned. */
   readonly spill?: SpillStore;

@@ -10,7 +10,7 @@ export type RedisConfig = {
   readonly durability: 'memory' | 'aof_everysec' | 'aof_always' | null;
   readonly namespace: string;
   readonly strictMigration: boolean;
-  /** Keys of an earlier system in the same Redis. */
+  /** The keys of an earlier system in the same Redis. */
   readonly legacy: { readonly commandStream: string | null; readonly pending: string | null };
 };
 

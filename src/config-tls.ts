@@ -5,7 +5,7 @@ import type { InputError } from './core/errors.ts';
 import type { SettingName } from './settings.ts';
 import { readSettingFile } from './settings-files.ts';
 
-/** PEM texts. The certificate may be followed by its chain. */
+/** A certificate and its key as PEM texts. The certificate may be followed by its chain. */
 export type TlsConfig = { readonly cert: string; readonly key: string };
 
 /**

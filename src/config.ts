@@ -49,7 +49,7 @@ export type Config = {
   readonly maxBodyBytes: number;
   /** The most open sockets of one address without a valid token. Does not apply with `trustProxy`. */
   readonly unauthenticatedSockets: number;
-  /** Bytes per second that one user may send, over links and HTTP bodies together. */
+  /** The bytes per second that one user may send, over links and HTTP bodies together. */
   readonly inboundBytesPerSecond: number;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;

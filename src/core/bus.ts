@@ -23,7 +23,7 @@ export type CommandHint = { readonly key: CommandKey; readonly progress: JsonTex
 export type Topics = {
   connections: ConnectionEvent;
   [command: `command:${string}`]: CommandHint;
-  /** Events of commands for one filter; the topic ends with the key of the filter. */
+  /** The events of commands that match one filter; the topic ends with the key of the filter. */
   [feed: `events:${string}`]: CommandEvent;
   /** What the listeners of one node want to hear. Nodes announce it to each other. */
   listening: Listening;

@@ -176,7 +176,7 @@ export type CommandUpdate = {
   readonly at: number;
 };
 
-/** Commands and their live updates, the state of delivery, and the actions of an operator. */
+/** The API of commands: their records, their live updates, the state of delivery, and the actions of an operator. */
 export interface Deliveries extends DeliveryObservation, OperatorActions {
   /** Returns the record of a command. Null if there is no such command, or if it belongs to another user. */
   command(requester: Requester, key: CommandKey): Promise<Command | null>;

@@ -37,7 +37,7 @@ export type Deps = {
   readonly readTurns: ReadTurns;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
-  /** Records what administrators do before it is done. */
+  /** Writes an audit row before each act of an administrator. */
   readonly audit: AuditTrail;
   /** How administrators may read payloads. */
   readonly reveal: RevealMode;

@@ -2,9 +2,9 @@
 import { fail, invalid } from './errors.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS, USER_GIVEN_CHARS, USER_MAX_CHARS } from './limits.ts';
 
-/** Ids of clients, instances, commands, sites, windows, contexts and tasks: the pattern without its anchors. */
+/** The pattern of the ids of clients, instances, commands, sites, windows, contexts and tasks, without anchors. */
 export const ID_PATTERN = '[A-Za-z0-9_.:@~-]{1,128}';
-/** Names of actions and events: the pattern without its anchors. */
+/** The pattern of the names of actions and events, without anchors. */
 export const NAME_PATTERN = '[A-Za-z][A-Za-z0-9_.:-]{0,127}';
 /** The control characters that no user id and no trace id contains, written as part of a pattern's character class. */
 export const CONTROL_CHARS = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029';

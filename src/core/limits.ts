@@ -98,7 +98,7 @@ export const IN_FLIGHT = 32;
 export const CALLER_UNANSWERED = 256;
 /** The most bytes per second that one user may send, over links and HTTP bodies together. */
 export const INBOUND_BYTES_PER_SECOND = 32 * 1024 * 1024;
-/** Token bucket for unsolicited frames: tokens per second, and the size of the bucket. */
+/** The token bucket for unsolicited frames: tokens per second, and the size of the bucket. */
 export const FRAME_RATE = 100;
 export const FRAME_BURST = 200;
 /** How many malformed frames, within which time, cause a link to be closed. */

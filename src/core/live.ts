@@ -30,7 +30,7 @@ export interface Lifetime {
  * receiver must close it.
  */
 export type SharedSubscription<T> = {
-  /** Two requesters have the same key if and only if they receive the same events. */
+  /** The key of the sequence. Two requesters have the same key if and only if they receive the same events. */
   readonly key: string;
   /**
    * Calls `push` with each event from now on until cancelled. The subscription belongs to no requester and may outlive

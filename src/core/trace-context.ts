@@ -2,11 +2,14 @@
 
 /** The trace context of a request, valid by the W3C rules. */
 export type TraceContext = {
-  /** 32 hexadecimal digits in lower case, not all zero. */
+  /** The id of the trace: 32 hexadecimal digits in lower case, not all zero. */
   readonly traceId: string;
-  /** 16 hexadecimal digits in lower case, not all zero: the span that the request is part of. */
+  /** The id of the span that the request is part of: 16 hexadecimal digits in lower case, not all zero. */
   readonly parentSpanId: string;
-  /** Two hexadecimal digits; only the flags that version 00 defines (`sampled` and `random`) are kept. */
+  /**
+   * The trace flags as two hexadecimal digits. Only the flags that version 00 defines (`sampled` and `random`) are
+   * kept.
+   */
   readonly traceFlags: string;
   /** The list of vendors' members, at most 512 characters; null if there is none. */
   readonly traceState: string | null;
@@ -21,7 +24,7 @@ const VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e
 /** The most members of `tracestate`, and the most characters of it, that are kept. W3C Trace Context sets both. */
 const STATE_MEMBERS = 32;
 const STATE_CHARS = 512;
-/** Members with more characters than this are dropped first if the list is too long. */
+/** The length of a member, in characters, above which it is dropped first if the list is too long. */
 const LONG_MEMBER_CHARS = 128;
 
 type Headers = { readonly [name: string]: string | readonly string[] | undefined };

@@ -1,7 +1,10 @@
 /** The port through which core records spans. `platform/tracing.ts` implements it over OpenTelemetry. */
 import type { TraceContext } from './trace-context.ts';
 
-/** `server`: work for a request that came in. `client`: a request to another process. `internal`: neither. */
+/**
+ * What a span covers. `server`: work for a request that came in. `client`: a request to another process. `internal`:
+ * other work.
+ */
 export type SpanKind = 'server' | 'client' | 'internal';
 export type SpanAttributes = { [name: string]: string | number | boolean };
 

@@ -18,16 +18,16 @@ export type AuthOptions = {
   readonly secret: string | null;
   /** A second key for HS256 while the secret is being replaced; null: none. */
   readonly previousSecret?: string | null;
-  /** URL of the key set that verifies asymmetric signatures; null: none. Requires `issuer` and `audience`. */
+  /** The URL of the key set that verifies asymmetric signatures; null: none. Requires `issuer` and `audience`. */
   readonly jwksUrl: string | null;
-  /** If set, every JWT must have this issuer and audience, whichever key signed it. */
+  /** The issuer and the audience that every JWT must have if they are set, whichever key signed it. */
   readonly issuer: string | null;
   readonly audience: string | null;
-  /** For tokens of the key set: the claim with the user's id. Default: `sub`. */
+  /** The claim with the user's id, in tokens of the key set. Default: `sub`. */
   readonly userClaim?: string | null;
-  /** For tokens of the key set: the claim with the scopes. Default: the first of `scope`, `scp` and `permissions`. */
+  /** The claim with the scopes, in tokens of the key set. Default: the first of `scope`, `scp` and `permissions`. */
   readonly scopeClaim?: string | null;
-  /** For tokens of the key set: what the names of scopes begin with. */
+  /** The text that the names of scopes begin with, in tokens of the key set. */
   readonly scopePrefix?: string;
   readonly clock: Clock;
 };

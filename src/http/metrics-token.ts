@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 export class MetricsToken {
   #expected: Buffer | null = null;
 
-  /** `token` null: only administrators may read the metrics. */
+  /** `token`: the token that is accepted; null: only administrators may read the metrics. */
   constructor(token: string | null = null) {
     this.replace(token);
   }

@@ -57,7 +57,7 @@ export function createSiteEvents(options: SiteEventsOptions): BuiltinRoute {
 }
 
 type EventsRequest = { readonly holder: Holder; readonly sessionId: string; readonly names: readonly string[] | null };
-/** `occupy` is present for a ticket only. A ticket may have one open stream at a time. */
+/** Who opens a stream. `occupy` is present for a ticket only, which may have one open stream at a time. */
 type Holder = Pick<RedeemedTicket, 'principal'> & Partial<Pick<RedeemedTicket, 'occupy'>>;
 
 /** Returns the session id in the path. Throws `not_found` for malformed percent-encoding. */

@@ -35,7 +35,10 @@ type Watched = {
   upgraded: boolean;
   /** The number of bytes that the system had accepted for the peer when `stalledSince` was set. */
   taken: number;
-  /** Since when the peer has read nothing although bytes wait; null: nothing waits, or the socket is not checked. */
+  /**
+   * The time since when the peer has read nothing although bytes wait; null: nothing waits, or the socket is not
+   * checked.
+   */
   stalledSince: number | null;
 };
 

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { RequestHandler } from './request-handler.ts';
 
-/** PEM texts. The certificate may be followed by its chain. */
+/** A certificate and its key as PEM texts. The certificate may be followed by its chain. */
 export type Certificate = { readonly cert: string; readonly key: string };
 
 /** How long a peer may take to complete the TLS handshake before it is disconnected. Milliseconds. */

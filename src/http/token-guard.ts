@@ -12,7 +12,7 @@ import { VerifyQueue } from './verify-queue.ts';
 
 /** The rate of log lines about single refused tokens; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 10, burst: 20 };
-/** Faults that are not the caller's: the key set is unavailable, or does not have the key yet. */
+/** The faults that are not the caller's: the key set is unavailable, or does not have the key yet. */
 const NOT_COUNTED: ReadonlySet<TokenFault | undefined> = new Set<TokenFault>(['keys_unavailable', 'key_unknown']);
 
 export type TokenGuardOptions = { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics };

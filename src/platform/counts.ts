@@ -1,7 +1,10 @@
 /** Holds the numbers of all counters, sampled gauges and histograms of a process in one array, without times. */
 import { BUCKETS, bucketOf } from '../core/metrics/buckets.ts';
 
-/** Label values come from closed sets. As a safeguard, values beyond this number are counted as `other`. */
+/**
+ * The most label values of one metric. They come from closed sets; as a safeguard, further values are counted as
+ * `other`.
+ */
 const LABELS_MAX = 64;
 /** The number of counters for which the arrays have room at first. */
 const FIRST_SIZE = 256;
@@ -34,7 +37,7 @@ export class Counts {
   /** The totals at the last `flush`. */
   #before = new Float64Array(FIRST_SIZE);
 
-  /** `single`: the names of counters and gauges. */
+  /** `single`: the names of the counters and gauges, which have one number each. */
   constructor(single: readonly string[], histograms: readonly string[]) {
     for (const name of single) this.#families.set(name, { size: 1, cells: new Map(), plain: null });
     for (const name of histograms) this.#families.set(name, { size: BUCKETS, cells: new Map(), plain: null });

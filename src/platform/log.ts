@@ -6,7 +6,7 @@ import { createScrubber } from './scrub.ts';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 export type LogOptions = {
   readonly level: LogLevel;
-  /** Texts that are redacted in every field and message: the configured tokens and secrets. */
+  /** The texts that are redacted in every field and message: the configured tokens and secrets. */
   readonly secrets?: readonly string[];
   /** Receives the log lines. Default: standard error, because standard output is for the output of commands. */
   readonly sink?: Sink;

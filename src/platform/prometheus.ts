@@ -12,7 +12,10 @@ import {
 import type { Cell, Counts } from './counts.ts';
 import type { Exemplar, Exemplars } from './exemplars.ts';
 
-/** `text`: version 0.0.4 of Prometheus' own format. `openmetrics`: OpenMetrics 1.0.0, with exemplars. */
+/**
+ * The format of an exposition. `text`: version 0.0.4 of Prometheus' own format. `openmetrics`: OpenMetrics 1.0.0, with
+ * exemplars.
+ */
 export type MetricsFormat = 'text' | 'openmetrics';
 
 /** Reads a gauge: pairs of label value and number. A gauge without a label yields one pair. */

@@ -1,7 +1,7 @@
 /** Redacts credentials and user data in log entries. */
 
 const REDACTED = '[redacted]';
-/** Names of fields that contain credentials or user data. Compared in lower case and without separators. */
+/** The names of fields that contain credentials or user data. Compared in lower case and without separators. */
 const SENSITIVE_NAMES = new Set([
   ...['authorization', 'cookie', 'setcookie', 'token', 'admintoken', 'granttoken', 'secret', 'password', 'ticket'],
   ...['payload', 'params', 'result', 'metadata', 'body', 'variables', 'progress', 'schema', 'headers', 'query'],
@@ -12,7 +12,7 @@ const BEARER = /bearer\s+[^\s"',]+/gi;
  * linear time.
  */
 const DOTTED = /(?<![\w.-])[\w-]*(?:\.[\w-]*){2,}/g;
-/** Grant tokens and tickets of site sessions, anywhere in a text. */
+/** Matches grant tokens and tickets of site sessions, anywhere in a text. */
 const GRANT = /\bcb[gt]_[A-Za-z0-9_-]{43,}/g;
 const TICKET = /([?&](?:ticket|token|access_token)=)[^&\s"']+/gi;
 /** A quick check whether any of the patterns above can match. Most texts do not match it. */

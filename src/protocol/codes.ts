@@ -83,7 +83,7 @@ export function isCode(value: unknown): value is Code {
   return typeof value === 'string' && Object.hasOwn(CODES, value);
 }
 
-/** Codes with which a client reports that it refused a command before its handler ran. */
+/** The codes with which a client reports that it refused a command before its handler ran. */
 export const CLIENT_REFUSALS = [
   'client_denied',
   'approval_denied',

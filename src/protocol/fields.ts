@@ -64,9 +64,9 @@ export type FieldsOf<T extends Table> = {
     : never;
 };
 
-/** Ids of clients, instances, commands, sites, windows, contexts and tasks. */
+/** Matches the ids of clients, instances, commands, sites, windows, contexts and tasks. */
 export const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
-/** Names of actions and events. */
+/** Matches the names of actions and events. */
 export const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
 
 export type Check = { readonly expected: string; test(value: unknown): boolean };

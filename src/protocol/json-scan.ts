@@ -3,7 +3,7 @@
  * takes time linear in the length of the text.
  */
 
-/** Levels of objects and arrays that a JSON text may have. */
+/** The most levels of objects and arrays that a JSON text may have. */
 export const JSON_DEPTH = 200;
 
 /**

@@ -35,7 +35,7 @@ export const WINDOW = {
 export type WireContext = FieldsOf<typeof CONTEXT>;
 export type WireWindow = FieldsOf<typeof WINDOW>;
 
-/** Limits of one client: contexts, windows, and the bytes of metadata of each context. */
+/** The limits of one client: contexts, windows, and the bytes of metadata of each context. */
 export const CONTEXTS_MAX = 1000;
 export const WINDOWS_MAX = 100;
 export const METADATA_MAX_BYTES = 16 * 1024;

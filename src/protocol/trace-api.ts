@@ -41,7 +41,7 @@ export interface SpanLike {
   isRecording(): boolean;
 }
 
-/** `kind`: SERVER, CLIENT or INTERNAL. */
+/** The options of a new span. `kind`: SERVER, CLIENT or INTERNAL. */
 export type SpanOptionsLike = { kind: number; attributes?: SpanValues };
 
 export interface TracerLike {

@@ -20,7 +20,7 @@ import { objectShape, shapeOf } from './shape.ts';
 
 /** Where the response body is found in the data of an execution, and what type it has. */
 export type Body = {
-  /** Response names from the root of the data down to the body. */
+  /** The response names on the way from the root of the data down to the body. */
   readonly path: readonly string[];
   readonly type: GraphQLOutputType;
   readonly nodes: readonly FieldNode[];
@@ -44,7 +44,7 @@ export type Variant = {
   readonly schema: JsonSchema;
 };
 
-/** Members that a document must select, because the status of the answer depends on them. */
+/** The members that a document must select, because the status of the answer depends on them. */
 const NEEDED: Readonly<Record<Variant['kind'], readonly string[]>> = {
   plain: [],
   invocation: ['outcome', 'error'],

@@ -17,7 +17,7 @@ export type Bounds = { readonly minimum?: number; readonly maximum?: number; rea
 export type Leaf = {
   readonly schema: JsonSchema;
   readonly expected: string;
-  /** Null: the type has no form in a path or a query. */
+  /** Reads the text of a path segment or a query value. Null: the type has no form in a path or a query. */
   readonly fromText: ((raw: string) => unknown) | null;
   readonly fromJson: (value: unknown) => unknown;
   /** What `fromJson` receives: a parsed value, or JSON text where the value passes through. */

@@ -15,7 +15,7 @@ export type Explained = {
   readonly retryAfterMs?: number;
   /** The name of the shared resource that has no room left, as in `shares/bounds.ts`. */
   readonly share?: string;
-  /** Members that describe the command concerned, if there is one. */
+  /** The members that describe the command concerned, if there is one. */
   readonly command?: Readonly<Record<string, unknown>>;
 };
 
@@ -23,9 +23,9 @@ export type Explained = {
 export type Answer = {
   readonly status: number;
   readonly body: unknown;
-  /** JSON text that is sent instead of `body`. */
+  /** The JSON text that is sent instead of `body`. */
   readonly text?: string;
-  /** False: every character of `text` is ASCII. */
+  /** Whether `text` may hold characters beyond ASCII. */
   readonly nonAscii?: boolean;
   /** The bytes that `text` refers to. */
   readonly inserts?: Inserts;
@@ -113,7 +113,7 @@ const FAULT_SCHEMA = named('InvalidInput', {
   },
 });
 
-/** Codes of GraphQL requests, which are not answered with problems. */
+/** The codes of GraphQL requests, which are not answered with problems. */
 const OF_GRAPHQL: ReadonlySet<Code> = new Set([
   'graphql_parse_failed',
   'graphql_validation_failed',
@@ -129,7 +129,10 @@ export function problemCodes(status: number | null = null): readonly Code[] {
   return found.filter((code) => statusOf(code) === status || (status === 401 && code === 'invalid_user'));
 }
 
-/** RFC 9457 with callboard's members. A problem about a command also has members that describe the command. */
+/**
+ * The schema of a problem (RFC 9457) with callboard's members. A problem about a command also has members that describe
+ * it.
+ */
 export const PROBLEM_SCHEMA = named('Problem', {
   type: 'object',
   description: 'Why the request was refused or failed (RFC 9457).',

@@ -5,7 +5,7 @@ const BREAKS = /[\r\n\u0000]/;
 export type EventFrame = {
   readonly event: string;
   readonly id?: string;
-  /** JSON text. */
+  /** The data of the event as JSON text. */
   readonly data: string;
 };
 

@@ -47,7 +47,7 @@ export type ReplyParts = {
   readonly refuse: (error: CallboardError) => void;
 };
 
-/** Default headers of every response. Handlers may override them. */
+/** The default headers of every response. Handlers may override them. */
 const HEADERS = [
   ['x-content-type-options', 'nosniff'],
   ['referrer-policy', 'no-referrer'],
@@ -87,7 +87,7 @@ export function createReply({ requestId, socket, response, unread, refuse }: Rep
 }
 
 type JsonAnswer = {
-  /** Further headers: names and values, alternating. */
+  /** The further headers: names and values, alternating. */
   readonly head: readonly string[];
   readonly type: string;
   readonly text: string;

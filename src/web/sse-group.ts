@@ -114,7 +114,7 @@ export class GroupMember<T> implements StreamMember {
   readonly #id: string | null;
   readonly #lifetime: Lifetime;
   readonly #onEnd: () => void;
-  /** Frames that the stream could not take yet, at most SUBSCRIPTION_QUEUE. */
+  /** The frames that the stream could not take yet, at most SUBSCRIPTION_QUEUE; null: none. */
   #queue: Frame<T>[] | null = null;
   /** The number of events that were dropped before the first one in the queue. */
   #missed = 0;

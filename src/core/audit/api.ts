@@ -21,7 +21,7 @@ export type AuditQuery = {
   readonly userId?: string | null | undefined;
   readonly who?: string | null | undefined;
   readonly action?: OperatorAction | null | undefined;
-  /** Bounds of the time of an act, both exclusive; epoch milliseconds. */
+  /** The bounds of the time of an act, both exclusive; epoch milliseconds. */
   readonly afterTime?: number | null | undefined;
   readonly beforeTime?: number | null | undefined;
 };

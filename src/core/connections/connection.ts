@@ -68,7 +68,10 @@ export type Predecessor = {
 export type Connection = ClientKey & {
   readonly instanceId: string;
   readonly nodeId: string;
-  /** Grows with every connection of this client and is never reused. It fences the late close of an old socket. */
+  /**
+   * The number of the link. It grows with every connection of this client and is never reused. With it, the registry
+   * refuses the late close of an old socket.
+   */
   readonly epoch: number;
   readonly clientType: ClientType;
   /** Whether the link's token has the scope `host`. Only then is it the connector of the sites that name its client. */

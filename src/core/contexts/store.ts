@@ -67,7 +67,7 @@ export type CountedWindow = { readonly window: BrowserWindow; readonly live: Win
 export type ContextKey = ClientKey & { readonly contextId: string };
 export type WindowKey = ClientKey & { readonly windowId: string };
 
-/** `complete` is false if the count stopped after COUNT_SCAN rows. */
+/** A number of rows. `complete` is false if the count stopped after COUNT_SCAN rows. */
 export type RowCount = { readonly count: number; readonly complete: boolean };
 
 /**

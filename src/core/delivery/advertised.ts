@@ -32,7 +32,7 @@ type Advertiser = {
 export class Advertised {
   readonly #parts: Parts;
   readonly #advertisers = new Map<string, Advertiser>();
-  /** Advertisers without a link, in the order in which they lost it. */
+  /** The clients without a link, in the order in which they lost it. */
   readonly #closed = new Map<string, Advertiser>();
 
   constructor(parts: Parts) {

@@ -7,7 +7,7 @@ import type { Lifetime, SharedSubscription } from '../live.ts';
 import type { Outcome } from './command.ts';
 import type { CommandEvent, CommandEventFilter } from './command-event.ts';
 
-/** Members that are absent or null match every event. */
+/** A filter of events as a request gives it. Members that are absent or null match every event. */
 export type CommandEventQuery = { readonly [Name in keyof CommandEventFilter]?: CommandEventFilter[Name] | undefined };
 
 /** The transport ends the streams of an expired token; nothing else ends this permission. */

@@ -3,7 +3,7 @@ import { COMMAND_EVENTS_PER_SECOND } from '../limits.ts';
 
 const SECOND_MS = 1000;
 
-/** Lets the first COMMAND_EVENTS_PER_SECOND events of each second pass. */
+/** Lets the first COMMAND_EVENTS_PER_SECOND events of each second pass, and counts the others. */
 export class EventSampler {
   #since = -Infinity;
   #passed = 0;

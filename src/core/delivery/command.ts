@@ -8,7 +8,9 @@ import { END_MESSAGES } from './end-messages.ts';
 
 export type Stage = 'admitted' | 'queued' | 'dispatched' | 'acknowledged' | 'terminal';
 export type ProvenStage = Exclude<Stage, 'terminal'>;
-/** `outcome_unknown`: the command may have run and nothing more is known; see `lastProvenStage`. */
+/**
+ * How a command ended. `outcome_unknown`: the command may have run and nothing more is known; see `lastProvenStage`.
+ */
 export type Outcome = 'completed' | 'failed' | 'cancelled' | 'expired' | 'outcome_unknown';
 /** What is proven about execution in the client. It proves nothing about effects outside the client. */
 export type ExecutionEvidence = 'not_written' | 'refused_by_client' | 'may_have_run' | 'reported_by_client';

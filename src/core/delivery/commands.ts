@@ -77,9 +77,12 @@ export type AdmitResult =
   | { readonly kind: 'admitted'; readonly command: Command; readonly dispatch?: MarkedDispatch }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
-  /** `share`: the share that is used up; absent for `marks`; null if the store itself has no room. */
+  /**
+   * `share`: the name of the bounded resource that is used up. It is absent for `marks`, and null if the store itself
+   * has no room.
+   */
   | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName | null }
-  /** `seen` is not the connection that the client has now. */
+  /** The connection in `seen` is not the one that the client has now. */
   | { readonly kind: 'outdated' };
 
 /** What an admission would answer now, and the state that it depends on. */
@@ -162,7 +165,10 @@ export type FinishResult =
   | { readonly kind: 'unknown' };
 
 export type Settlement =
-  /** Before dispatch the command ends `cancelled`. After dispatch only the request is recorded. */
+  /**
+   * Requests a cancel. A command that was not dispatched ends `cancelled`; for a dispatched one the request is
+   * recorded.
+   */
   | { readonly kind: 'cancel'; readonly reason: string | null; readonly by: string }
   /** Ends the command if it is due: `expired` if it was never dispatched, else `outcome_unknown`. */
   | { readonly kind: 'expire' }
@@ -188,9 +194,9 @@ export type RebindResult = {
    * dispatched.
    */
   readonly requeued: number;
-  /** Commands that were dispatched to this same instance and have not ended. They fill the instance's window. */
+  /** The commands that were dispatched to this same instance and have not ended. They fill the instance's window. */
   readonly unfinished: readonly Command[];
-  /** Commands that were dispatched to another instance. They are given up after the grace period. */
+  /** The commands that were dispatched to another instance. They are given up after the grace period. */
   readonly orphaned: readonly Command[];
 };
 

@@ -6,7 +6,7 @@ import type { ClientType } from '../connections/connection.ts';
 import type { Label } from '../connections/labels.ts';
 import type { Command, Outcome, Stage } from './command.ts';
 
-/** Bounded aggregates. The oldest values are those of a sample, not exact global extremes. */
+/** Bounded statistics of delivery. The oldest values are those of a sample, not exact global extremes. */
 export type DeliverySummary = {
   /** The number of commands with a record: live commands, and ended ones within retention. */
   readonly trackedCommands: number;
@@ -48,9 +48,9 @@ export type DeliveryFilter = {
   /** The code of the error that the command ended with; null: no matter which. */
   readonly code: string | null;
   readonly clientType: ClientType | null;
-  /** Labels that the target's connection has now, all of them; null: no matter which. */
+  /** The labels that the target's connection must have now, all of them; null: no matter which. */
   readonly labels: readonly Label[] | null;
-  /** Bounds of the time of admission, both exclusive; epoch milliseconds. */
+  /** The bounds of the time of admission, both exclusive; epoch milliseconds. */
   readonly admittedAfter: number | null;
   readonly admittedBefore: number | null;
 };

@@ -31,15 +31,15 @@ export type LinkQueue = {
   readonly client: ClientKey;
   readonly binding: Binding;
   readonly link: ClientLink;
-  /** Queued commands by id, in the order of admission. A Map, so that a row that arrives twice is queued once. */
+  /** The queued commands by id, in the order of admission. A Map, so that a row that arrives twice is queued once. */
   readonly queue: LazyMap<string, CommandKey>;
-  /** Ids of commands that are dispatched, or being dispatched, and have not ended. */
+  /** The ids of commands that are dispatched, or being dispatched, and have not ended. */
   readonly window: LazySet<string>;
   /** The commands in the window whose admission is not answered yet, by id; created with the first one. */
   claims: Map<string, Claim> | null;
-  /** False until the client is welcomed. */
+  /** Whether commands may be dispatched on the link. False until the client is welcomed. */
   open: boolean;
-  /** True: nothing more is dispatched on this link, and queued commands wait for the client's next link. */
+  /** Whether dispatching has ended for good on this link. Queued commands then wait for the client's next link. */
   quiet: boolean;
   /**
    * Commands that are dispatched but not written yet, because the socket had back-pressure when the store answered. In

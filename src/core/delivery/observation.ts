@@ -33,11 +33,11 @@ export type ReservationsView = {
   readonly fullest: number;
 };
 
-/** Filters for listing tracked commands. An omitted filter matches all. */
+/** The filters of a list of tracked commands. An omitted filter matches every command. */
 export type DeliveryQuery = {
   readonly [Name in Exclude<keyof DeliveryFilter, 'labels'>]?: DeliveryFilter[Name] | undefined;
 } & {
-  /** Labels of the target's connection, each as `key=value`. */
+  /** The labels that the target's connection must have, each as `key=value`. */
   readonly labels?: readonly string[] | null | undefined;
 };
 
@@ -50,7 +50,7 @@ export type CommandPageArgs = PageArgs & { readonly order?: CommandOrder | null 
  */
 export type Disconnection = { readonly state: 'closed' | 'requested'; readonly connection: Connection };
 
-/** Observation of delivery, for administrators only. It changes nothing and shows no payload. */
+/** Shows the state of delivery, to administrators only. It changes nothing and shows no payload. */
 export interface DeliveryObservation {
   summary(requester: Principal | null): Promise<DeliverySummaryView>;
   /** Lists the nodes that have reported, ordered by id. */

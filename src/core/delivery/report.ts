@@ -33,7 +33,10 @@ const COUNTED: readonly CounterName[] = [
   'fenced_results',
   'replies_dropped',
 ];
-/** Delivery counters are shown from the start: an event that never happened counts 0 instead of being absent. */
+/**
+ * The delivery counters with the value 0. They are shown from the start, so an event that never happened counts 0
+ * instead of being absent.
+ */
 const ZEROS: ReadonlyMap<string, number> = new Map(
   [...COUNTED, ...Object.keys(OUTCOMES).map((outcome) => `commands_ended:${outcome}`)].map((name) => [name, 0]),
 );

@@ -8,10 +8,10 @@ import { RETRY_QUEUE_BYTES, RETRY_QUEUE_ENTRIES, RETRY_QUEUE_LANES, RETRY_QUEUE_
 export const ENTRY_BYTES = 512;
 
 export type RetryEntry<T> = {
-  /** Entries of one lane never run at the same time. */
+  /** The name of the entry's lane. Entries of one lane never run at the same time. */
   readonly lane: string;
   readonly bytes: number;
-  /** May run several times until the store answers, so it must be idempotent. */
+  /** Calls the store. May be called several times until the store answers, so it must be idempotent. */
   readonly run: () => Promise<T>;
 };
 

@@ -27,7 +27,7 @@ export type AttachResult =
   | { readonly kind: 'full' }
   | { readonly kind: 'unknown' };
 
-/** `complete` is false if the count stopped at COUNT_SCAN rows. */
+/** A number of waits. `complete` is false if the count stopped at COUNT_SCAN rows. */
 export type Counted = { readonly count: number; readonly complete: boolean };
 
 export type CountedScan = { readonly total: number; readonly scan: Scan<PendingWait> };

@@ -11,7 +11,7 @@ export type SpillRef = {
   readonly name: string;
   /** The length of the text as UTF-8, in bytes. */
   readonly bytes: number;
-  /** SHA-256 of the text, base64url. */
+  /** The SHA-256 of the text, base64url. */
   readonly sha256: string;
   readonly expiresAt: number;
 };
@@ -31,7 +31,7 @@ export type SpillRead =
 export interface SpillStore {
   /** Describes the store, without secrets. */
   readonly kind: string;
-  /** False for a store of the operator's own, from which the relay never removes anything. */
+  /** Whether the relay removes objects from the store. It never does from a store of the operator's own. */
   readonly managed: boolean;
   /**
    * Stores an object and counts its bytes for this user, in the share `spilled_bytes`. `expiresAt` is in epoch

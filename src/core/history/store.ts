@@ -17,14 +17,14 @@ export type StreamSummary = {
 };
 
 export type StreamKey = Pick<StreamSummary, 'userId' | 'suffix'>;
-/** Names one retained message. */
+/** The key of one retained message. */
 export type MessageKey = StreamKey & Pick<Message, 'seq' | 'at'>;
 
 export type MessageFilter = {
-  /** Bounds of the time of retention, both exclusive; epoch milliseconds. */
+  /** The bounds of the time of retention, both exclusive; epoch milliseconds. */
   readonly afterTime: number | null;
   readonly beforeTime: number | null;
-  /** Null: every kind. */
+  /** The kinds to match; null: every kind. */
   readonly kinds: readonly MessageKind[] | null;
 };
 
@@ -53,7 +53,10 @@ export type IngestResult =
 export type SampleBounds = { readonly messages: number; readonly bytes: number; readonly of: 'stored' | 'payloads' };
 
 export type RawSample = {
-  /** `stored`: a JSON object with the message and everything that this backend stores with it. */
+  /**
+   * The messages of the sample. `stored`: a JSON object with the message and everything that this backend stores with
+   * it.
+   */
   readonly rows: readonly { readonly message: Message; readonly stored: JsonText }[];
   /** Whether a bound excluded messages. */
   readonly cut: boolean;

@@ -6,7 +6,10 @@ import type { ProjectionRefusal } from '../sites/projector.ts';
 
 /** A message as its sender gives it. Its user is the authenticated user. */
 export type IngestMessage = {
-  /** Makes the message safe to send again: a repeated id is a duplicate. If absent, the relay generates one. */
+  /**
+   * The id of the message, which makes it safe to send again: a repeated id is a duplicate. If absent, the relay
+   * generates one.
+   */
   readonly messageId?: string | null | undefined;
   /** The kind of the message. Only `event` can be ingested. */
   readonly kind: string;

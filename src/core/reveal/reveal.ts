@@ -60,7 +60,7 @@ function checkTarget(requester: Requester, target: RevealTarget): RevealTarget {
   return { ...target, userId };
 }
 
-/** Where a payload is stored. Nothing of it has been shown yet. */
+/** A payload that was found but not yet read, so nothing of it has been shown. */
 type Found =
   | { readonly subject: AuditSubject; readonly message: Message }
   | { readonly subject: AuditSubject; readonly result: CommandKey };

@@ -40,7 +40,7 @@ export type Preflight = {
   readonly wouldAdmit: Exclude<PreflightVerdict, 'skipped'>;
   /** The first layer that refuses; the invocation would be refused with its code. Null if no layer refuses. */
   readonly firstRefusal: PreflightLayer | null;
-  /** Every layer, in the order of PREFLIGHT_LAYERS. */
+  /** The results of all layers, in the order of PREFLIGHT_LAYERS. */
   readonly layers: readonly PreflightLayer[];
   /** The command that the invocation would attach to or replay; null if there is none, or only its mark is left. */
   readonly command: Command | null;

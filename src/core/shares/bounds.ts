@@ -6,32 +6,33 @@ import { CallboardError, type InputError } from '../errors.ts';
  * leave the others their guarantee. Amounts are bytes if the name says so, else counts.
  */
 export const SHARE_NAMES = [
-  /** Open links of clients and callers. */
+  /** The number of open links of clients and callers. */
   'links',
-  /** Bytes of advertised actions, their metadata, and reported contexts and windows. */
+  /** The bytes of advertised actions, their metadata, and reported contexts and windows. */
   'advertised_bytes',
-  /** Bytes of the params, as far as they are in memory, of commands that wait for their client or for dispatch. */
+  /** The bytes of params in memory, for commands that wait for their client or for dispatch. */
   'queued_bytes',
-  /** Bytes of results of ended commands. */
+  /** The bytes of results of ended commands. */
   'result_bytes',
-  /** Ended commands with a whole record; beyond, only their marks are kept. Direct mode only. */
+  /** The number of ended commands with a whole record. Beyond it, only their marks are kept. Direct mode only. */
   'ended_records',
-  /** Bytes of retained history. */
+  /** The bytes of retained history. */
   'history_bytes',
-  /** Bytes in the spill store. */
+  /** The bytes in the spill store. */
   'spilled_bytes',
-  /** Waits of callers for a command. */
+  /** The number of callers' waits for a command. */
   'waits',
-  /** Bytes of answers that their readers have not read yet. */
+  /** The bytes of answers that their readers have not read yet. */
   'unread_bytes',
   /**
-   * Command ids within their idempotency window: of live commands, of ended ones with a record, and marks. For each id
-   * that a caller chooses, room for its mark is reserved, so that the id runs at most once.
+   * The number of command ids within their idempotency window: of live commands, of ended ones with a record, and of
+   * those with only a mark. For each id that a caller chooses, room for its mark is reserved, so that the id runs at
+   * most once.
    */
   'marks',
   /**
-   * Marks of ingested messages and reported ends, by which repeated ones are recognised. When the share is used up,
-   * marks are dropped early, and the counters of deduplication are no longer exact. Direct mode only.
+   * The number of remembered ids of ingested messages and reported ends, by which repeated ones are recognised. When it
+   * is used up, ids are forgotten early, and the counters of deduplication are no longer exact. Direct mode only.
    */
   'dedup_marks',
 ] as const;

@@ -14,6 +14,6 @@ export type Described = {
   };
   /** The statuses of its problem responses. */
   readonly problems: readonly string[];
-  /** Security schemes that only this operation uses. */
+  /** The security schemes that only this operation uses. */
   readonly securitySchemes?: Readonly<Record<string, JsonSchema>>;
 };

@@ -12,9 +12,9 @@ export type OpenApiOptions = {
   readonly title: string;
   readonly version: string;
   readonly basePath: string;
-  /** Operations that no document serves. */
+  /** The operations that no document serves. */
   readonly besides: readonly Described[];
-  /** Requests and answers of a relay, by operation. */
+  /** Recorded requests and answers of a relay, by operation. */
   readonly examples: Examples;
 };
 

@@ -15,7 +15,7 @@ export type Examples = {
   readonly operations: Readonly<Record<string, OperationExample>>;
 };
 
-/** No examples: for documents that do not ship with callboard. */
+/** An empty set of examples, for documents that do not ship with callboard. */
 export const NO_EXAMPLES: Examples = { parameters: {}, operations: {} };
 
 /** Reads the examples that ship with callboard. `scripts/docs/record-examples.ts` records them from a relay. */
