@@ -13,7 +13,7 @@ export class ByteRate {
   #balance: number;
   #refilledAt: number;
 
-  /** `perSecond`: bytes, at least 1. */
+  /** `perSecond`: the bytes that may be sent per second, at least 1. */
   constructor(clock: Clock, perSecond: number) {
     this.#clock = clock;
     this.#perSecond = perSecond;

@@ -38,7 +38,7 @@ export type SessionView = {
   readonly grant: Grant | null;
   /** All grants of the session, for the owner and administrators; null for the holder of a grant. */
   readonly grants: readonly Grant[] | null;
-  /** Live subscriptions on this node; null for the holder of a grant. */
+  /** The number of live subscriptions on this node; null for the holder of a grant. */
   readonly subscribers: number | null;
 };
 

@@ -6,7 +6,7 @@ import type { GrantRequest, SiteDefinition } from './api.ts';
 import { COOPERATIVE } from './site.ts';
 import type { NewSite } from './store.ts';
 
-/** Event names that have a meaning of their own for an `EventSource`. */
+/** The event names that have a meaning of their own for an `EventSource`. */
 export const RESERVED_EVENTS: ReadonlySet<string> = new Set(['error', 'open', 'message']);
 export const RESERVED_PREFIX = 'callboard.';
 

@@ -9,7 +9,10 @@ import { siteKeyText, siteStream, type Site, type SiteEvent } from './site.ts';
 /** The first rule of projection that a retained message did not meet, in the order in which the rules are checked. */
 export type ProjectionRefusal = 'stream' | 'owner' | 'name' | 'allowlist';
 
-/** `refusedBy` is null if the message was published, and if its stream is not under `sites/` at all. */
+/**
+ * The result of a projection. `refusedBy` is null if the message was published, and if its stream is not under `sites/`
+ * at all.
+ */
 export type Projection = { readonly published: boolean; readonly refusedBy: ProjectionRefusal | null };
 
 /**

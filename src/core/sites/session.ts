@@ -1,7 +1,9 @@
 /** A session of a site, its grants, and when they are live. */
 import type { SiteKey } from './site.ts';
 
-/** `suspended`: the host is not connected, so nothing can be invoked; viewers keep listening. */
+/**
+ * The state of a session. `suspended`: the host is not connected, so nothing can be invoked; viewers keep listening.
+ */
 export type SessionState = 'active' | 'suspended' | 'closed' | 'expired';
 
 /**
@@ -10,7 +12,10 @@ export type SessionState = 'active' | 'suspended' | 'closed' | 'expired';
  */
 export type Grant = {
   readonly grantId: string;
-  /** Null: the session's first grant, or another grant that the owner gave directly. */
+  /**
+   * The grant that this one derives from. Null for the session's first grant, and for a grant that the owner gave
+   * directly.
+   */
   readonly parentId: string | null;
   /** The names of the events that the holder may receive; null: all that the descriptor allows. */
   readonly events: readonly string[] | null;

@@ -23,7 +23,7 @@ export interface SessionWatch {
   count(sessionId: string): number;
 }
 
-/** Watchers of one session, so that a hint costs only as much as that session has watchers. */
+/** The watchers of one session, so that a hint costs only as much as that session has watchers. */
 type Watched = { readonly readers: Set<SessionReader>; readonly stopHints: Cancel };
 
 export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch {

@@ -33,7 +33,7 @@ export type MakeContext = (of: {
   readonly core: Core;
   readonly requester: Principal | null;
   readonly log: Log;
-  /** Aborted when the requester hangs up. */
+  /** The signal that is aborted when the requester hangs up. */
   readonly signal?: HangUp | undefined;
   /** The names of the fields that the operation may select; absent: not known. */
   readonly asks?: ReadonlySet<string> | undefined;
@@ -191,7 +191,7 @@ type ResultsOptions = {
   readonly args: ValidatedSubscriptionArgs;
   readonly masked: (result: ExecutionResult) => ExecutionResult;
   readonly mask: Mask;
-  /** Data loaders cache what they load, so each event needs a context of its own. */
+  /** Creates a context for one event. Data loaders cache what they load, so each event needs a context of its own. */
   readonly freshContext: () => object;
 };
 

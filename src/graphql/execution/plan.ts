@@ -80,7 +80,7 @@ type Source = {
 type PlanParts = {
   readonly fast: boolean;
   readonly fragments: JsonCaches | null;
-  /** Bound queries by the number of their plan and the text of their variables. */
+  /** The bound queries, by the number of their plan and the text of their variables. */
   readonly bound: BoundCache;
   readonly number: number;
 };

@@ -59,7 +59,7 @@ export type SharedSubscriptionsOptions = {
   readonly masked: (result: ExecutionResult) => ExecutionResult;
   /** Creates a context that has no requester. */
   readonly anonymousContext: () => object;
-  /** False: graphql-js executes every event. */
+  /** Whether events may be written as JSON text. If false, graphql-js executes every event. */
   readonly fast: boolean;
 };
 

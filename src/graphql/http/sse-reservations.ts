@@ -23,7 +23,7 @@ export type Reservations = {
 type Reservation = {
   readonly owner: string;
   readonly operations: Map<string, Running | null>;
-  /** Operations that arrived before the stream was opened. */
+  /** The operations that arrived before the stream was opened. */
   readonly waiting: Map<string, (stream: OpenStream) => void>;
   stream: OpenStream | null;
   readonly drop: () => void;

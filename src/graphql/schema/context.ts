@@ -19,7 +19,7 @@ export type Context = {
   readonly loaders: Loaders;
   /** The bytes that the lists of this answer may still hold. */
   readonly budget: AnswerBudget;
-  /** Aborted when the caller hangs up. That ends its waits, never its commands. */
+  /** The signal that is aborted when the caller hangs up. That ends the caller's waits, never its commands. */
   readonly signal: HangUp | undefined;
   /**
    * Asks to show payloads of `subject`; they may be shown once this has completed. If the requester is an

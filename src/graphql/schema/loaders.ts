@@ -36,7 +36,7 @@ export type Loaders = {
   readonly sitesOfUser: (userId: string, first: number) => MaybePromise<Summary<SiteView>>;
   /** Loads payloads. The resolver decides whether the requester asked for them. */
   readonly payload: Payloads['load'];
-  /** Rows by the keys of their ids, for `node` and `nodes`. */
+  /** Loads rows by the keys of their ids, for `node` and `nodes`. */
   readonly nodes: NodeLoaders;
   forget(): void;
 };

@@ -53,7 +53,7 @@ const FINDERS: Finders = {
   Site: (key, context) =>
     ifOwn(key, context, ({ loaders }) => sized('Site', loaders.nodes.site(key), { context, size: SITE_SIZE })),
   SiteOfSession: ({ sessionId }, context) => {
-    // For all others the site has another id, which names its owner.
+    // For everyone but the holder of a grant, the site has another id, which names its owner.
     const site = thenDo(context.loaders.nodes.session(sessionId), (view) =>
       view?.site?.seen === 'granted' ? view.site : null,
     );

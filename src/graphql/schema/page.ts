@@ -64,7 +64,7 @@ const ObservedSourceType = builder.objectRef<ObservedSource>('ObservedSource').i
   }),
 });
 
-/** Part of every bounded answer: whether anything is missing, from which source, and why. */
+/** The type of `completeness` in every bounded answer: whether anything is missing, from which source, and why. */
 export const CompletenessType = builder.objectRef<Completeness>('Completeness').implement({
   description: 'Whether anything is missing from a bounded answer, and what each source contributed to it.',
   fields: (t) => ({
@@ -111,7 +111,7 @@ const PageInfoType = builder.objectRef<Page<unknown>>('PageInfo').implement({
   }),
 });
 
-/** Arguments of every paged field. */
+/** The arguments of every paged field. */
 export const pageArguments = builder.args((t) => ({
   first: t.int({
     required: true,

@@ -23,7 +23,7 @@ export const SESSION_SIZE: RowSize<SessionView> = {
     (asks('site') && site ? SITE_SIZE.bytes(site, asks) : 0),
 };
 
-/** About how many bytes a grant takes in an answer besides its names. */
+/** The approximate number of bytes that a grant takes in an answer besides its names. */
 const GRANT_BYTES = 256;
 
 function grantBytes({ events, actions }: Grant): number {

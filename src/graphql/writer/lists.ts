@@ -28,7 +28,7 @@ export type KeptList = {
   readonly until: number;
 };
 type ListKeeping = {
-  /** Null when nothing in the list changes with time. */
+  /** The function that tells when the text of the list may change. Null when nothing in it changes with time. */
   readonly changesAt: ChangesAt | null;
   readonly kept: JsonCache<KeptList>;
 };

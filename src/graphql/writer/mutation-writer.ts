@@ -127,7 +127,7 @@ type Parts = {
   readonly field: GraphQLField<unknown, unknown>;
   readonly resolver: Resolves;
   readonly write: WriteValue;
-  /** No field below has arguments that depend on variables. */
+  /** Whether no field below the mutation's field has arguments that depend on variables. */
   readonly plain: boolean;
 };
 

@@ -32,7 +32,7 @@ export type WriterSource = {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
   readonly operation: OperationDefinitionNode;
-  /** Null: no text is cached. */
+  /** The caches of the texts of entities. Null: no text is cached. */
   readonly fragments: JsonCaches | null;
 };
 
