@@ -64,8 +64,8 @@ export type Config = {
   readonly trustProxy: boolean;
   readonly introspection: SettingValues['INTROSPECTION'];
   /**
-   * False switches off the fast path: shortcuts for known documents, and work shared by many subscribers. Responses
-   * have the same bytes.
+   * Whether the fast path is used: shortcuts for known documents, and work shared by many subscribers. Responses have
+   * the same bytes either way.
    */
   readonly fastPath: boolean;
   /** Whether spans name users and clients, which are personal data. */

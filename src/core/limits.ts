@@ -203,8 +203,8 @@ export const OPERATOR_POLL_MS = 50;
 export const NODE_LEASE_MS = 8_000;
 export const NODE_BEAT_MS = 2_000;
 /**
- * The age of its last heartbeat at which a node counts as silent: two heartbeats are missing, with a second to spare.
- * Less than a lease.
+ * The age of a node's last heartbeat at which the node counts as silent: two heartbeats are missing, with a second to
+ * spare. Less than a lease.
  */
 export const NODE_SILENT_MS = 5_000;
 /** How long a node that died stays listed as stale after its lease ended. */

@@ -15,7 +15,7 @@ export type AuthRateLimit = {
   /** Whether this address has reached its limit of failed tokens in the current minute. */
   over(address: string): boolean;
   /**
-   * Counts one failed token. Returns for how many milliseconds failures are answered with `rate_limited`; 0: not yet.
+   * Counts one failed token. Returns how long failures are answered with `rate_limited`, in milliseconds; 0: not yet.
    */
   count(address: string): number;
 };

@@ -19,8 +19,8 @@ const CHECKS: Readonly<Record<Access, (requester: Principal | null) => void>> = 
 export type RouteAccess = Pick<RestDirective, 'access' | 'forUsers'>;
 
 /**
- * Throws `unauthenticated` or `forbidden` when the requester does not meet the route's access. A user learns which
- * GraphQL field answers them.
+ * Checks whether the requester meets the route's access. Throws `unauthenticated` or `forbidden` otherwise. A user
+ * learns which GraphQL field answers them.
  */
 export function checkAccess({ access, forUsers }: RouteAccess, requester: Principal | null): void {
   if (access === 'ADMIN' && requester?.kind === 'user') fail('forbidden', accessWords({ access, forUsers }));

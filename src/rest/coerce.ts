@@ -11,7 +11,7 @@ import type { JsonSchema } from './named.ts';
  */
 export type TextInput = {
   readonly schema: JsonSchema;
-  /** The text holds several values, separated by commas. */
+  /** Whether the text holds several values, separated by commas. */
   readonly list: boolean;
   read(raw: string, at: string, faults: Faults): unknown;
 };

@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 
 export type OriginRule = {
   /**
-   * Allowed origins besides the relay's own, each as a browser sends it (`https://app.example`). Null: only the relay's
-   * own.
+   * The allowed origins besides the relay's own, each as a browser sends it (`https://app.example`). Null: only the
+   * relay's own.
    */
   readonly allowedOrigins: readonly string[] | null;
   /** Whether to trust the forwarding headers of a proxy (X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host). */

@@ -1,4 +1,4 @@
-/** The rows of the audit, and how each row is chained to the previous one. */
+/** The form of audit rows, and how each row is chained to the previous one by its MAC. */
 import { toJson } from '../json.ts';
 
 /**

@@ -45,7 +45,7 @@ export type ActionAdvertisement = {
   readonly checksArguments: boolean | null;
   readonly schema: JsonText | null;
   readonly metadata: JsonText | null;
-  /** Absent: the client sent none. */
+  /** The client's description of what happens before the handler runs. Absent: the client sent none. */
   readonly guards?: ActionGuards;
   readonly effects?: ActionEffects;
 };
@@ -80,7 +80,7 @@ export type Connection = ClientKey & {
   readonly actions: readonly ActionAdvertisement[];
   readonly connectedAt: number;
   readonly lastSeenAt: number;
-  /** Null while the link is up. Epoch milliseconds. */
+  /** When the link was lost, in epoch milliseconds; null while it is up. */
   readonly disconnectedAt: number | null;
   readonly disconnectCause: DisconnectCause | null;
   /** The instance that this one replaced, and when (epoch milliseconds). Both are null if there was none. */

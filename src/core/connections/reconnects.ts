@@ -7,8 +7,8 @@ import type { Completeness } from '../page.ts';
 export type Reconnects = ClientKey & { readonly reconnects: number };
 
 /**
- * Counts of reconnects over the last hour, in slots of RECONNECT_SLOT_MS: a count covers between 55 and 60 minutes.
- * Counts outlive the connection's row. Each slot counts at most RECONNECT_CLIENTS clients of a partition.
+ * Counts reconnects over the last hour, in slots of RECONNECT_SLOT_MS: a count covers between 55 and 60 minutes. Counts
+ * outlive the connection's row. Each slot counts at most RECONNECT_CLIENTS clients of a partition.
  */
 export interface ReconnectStore {
   /**

@@ -17,8 +17,8 @@ export type ConnectRequest = ClientKey & {
 };
 
 /**
- * `resumed`: the same instance reconnected (or opened a second socket). `replaced`: another instance was live or
- * remembered.
+ * How a client connected. `resumed`: the same instance reconnected (or opened a second socket). `replaced`: another
+ * instance was live or remembered.
  */
 export type ConnectResult = {
   readonly kind: 'connected' | 'resumed' | 'replaced';

@@ -31,8 +31,8 @@ export type ContextReport = {
 };
 
 /**
- * `full`: the client would hold more than CLIENT_CONTEXTS contexts or CLIENT_WINDOWS windows. `fenced`: the link is
- * down, or another link is bound. In both cases nothing of the report is stored.
+ * What became of a report. `full`: the client would hold more than CLIENT_CONTEXTS contexts or CLIENT_WINDOWS windows.
+ * `fenced`: the link is down, or another link is bound. In both cases nothing of the report is stored.
  */
 export type ReportOutcome = 'taken' | 'full' | 'fenced';
 

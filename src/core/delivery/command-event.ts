@@ -8,7 +8,10 @@ import type { Command, Outcome } from './command.ts';
  */
 export type CommandEventStage = 'admitted' | 'dispatched' | 'acknowledged' | 'ended' | 'late';
 
-/** `command`: its record after the event. `missed`: how many events of the filter were left out since the previous one. */
+/**
+ * An event of a command. `command`: its record after the event. `missed`: how many events of the filter were left out
+ * since the previous one.
+ */
 export type CommandEvent = {
   readonly stage: CommandEventStage;
   readonly command: Command;

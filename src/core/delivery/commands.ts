@@ -65,9 +65,10 @@ export type AdmitRefusal =
   | ShareRefusal;
 
 /**
- * `admitted`: a new command, queued if its client is live, else parked. `attached`: the id was known with the same
- * digest; the waiter waits on that command, or is not registered if the record already satisfies it. `ended`: the id
- * was known with the same digest, and only its mark is left. `refused` and `outdated`: nothing was written.
+ * The result of an admission. `admitted`: a new command, queued if its client is live, else parked. `attached`: the id
+ * was known with the same digest; the waiter waits on that command, or is not registered if the record already
+ * satisfies it. `ended`: the id was known with the same digest, and only its mark is left. `refused` and `outdated`:
+ * nothing was written.
  */
 export type AdmitResult =
   /**
@@ -231,8 +232,8 @@ export interface CommandStore {
   report(key: CommandKey, report: Report): MaybePromise<ReportResult>;
   /**
    * Records an end that a client reported. Replies to the waiters never precede the record. In the same act the
-   * deduplicator counts the end under `endMessageId`. Its verdict changes only the counters, because a record outlives
-   * a deduplication mark.
+   * deduplicator counts the end under `endMessageId`. What the deduplicator finds changes only its counters: whether an
+   * end is a repeated one is decided by the record, which is kept longer.
    */
   finish(key: CommandKey, end: End): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): MaybePromise<SettleResult>;

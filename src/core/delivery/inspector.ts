@@ -88,7 +88,10 @@ export function matchesRecord(filter: DeliveryFilter, command: Command): boolean
   );
 }
 
-/** `key`: by user, client and command. `newest`: latest admission first; commands of one millisecond in a fixed order. */
+/**
+ * The orders of command listings. `key`: by user, client and command. `newest`: latest admission first; commands of one
+ * millisecond in a fixed order.
+ */
 export const COMMAND_ORDERS = ['key', 'newest'] as const;
 export type CommandOrder = (typeof COMMAND_ORDERS)[number];
 

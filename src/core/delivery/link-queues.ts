@@ -195,7 +195,7 @@ export class LinkQueues {
     return { inFlight, queued };
   }
 
-  /** All links, bound and leaving. */
+  /** Yields all links, bound and leaving. */
   *values(): Generator<LinkQueue> {
     yield* this.#bound.values();
     for (const linkQueues of this.#leaving.values()) yield* linkQueues;

@@ -17,8 +17,8 @@ export type DeliverySummaryView = DeliverySummary & { readonly completeness: Com
 export type NodeView = DispatcherNode & { readonly stale: boolean };
 
 /**
- * `limit`: how many commands the scope may hold at once under this node's policy; null if that policy has no such
- * scope.
+ * A capacity scope with its limit. `limit`: how many commands the scope may hold at once under this node's policy; null
+ * if that policy has no such scope.
  */
 export type ScopeView = CapacityScope & { readonly limit: number | null };
 

@@ -88,7 +88,10 @@ export function clientStream(clientId: string): string {
   return `clients/${clientId}`;
 }
 
-/** Splits at the first `/`, since a user holds none. Null if there is no `/` or a part is empty. */
+/**
+ * Splits the full key of a stream at the first `/`, since a user holds none. Null if there is no `/` or a part is
+ * empty.
+ */
 export function splitStreamKey(key: string): { readonly userId: string; readonly suffix: string } | null {
   const cut = key.indexOf('/');
   return cut <= 0 || cut === key.length - 1 ? null : { userId: key.slice(0, cut), suffix: key.slice(cut + 1) };

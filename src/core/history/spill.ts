@@ -17,7 +17,8 @@ export type SpillRef = {
 };
 
 /**
- * `expired`: the object has expired, even if it still exists. `unavailable`: the object is lost, damaged or unreadable.
+ * The result of reading an object. `expired`: the object has expired, even if it still exists. `unavailable`: the
+ * object is lost, damaged or unreadable.
  */
 export type SpillRead =
   | { readonly state: 'present'; readonly text: JsonText }

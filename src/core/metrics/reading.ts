@@ -26,7 +26,10 @@ export type ReadingRow = {
   readonly counts: readonly number[];
 };
 
-/** `known`: for each point `1` if the node recorded any part of it, else `0`. A row without counts may be left out. */
+/**
+ * What one node recorded. `known`: for each point `1` if the node recorded any part of it, else `0`. A row without
+ * counts may be left out.
+ */
 export type NodeReading = {
   readonly known: string;
   readonly rows: readonly ReadingRow[];

@@ -9,7 +9,7 @@ export type SeriesWindow = Omit<ReadingQuery, 'names'>;
 
 /**
  * Returns the window that ends now. Its last step contains what was counted so far in the open slot. The step is
- * rounded up to whole slots, and so far that there are at most SERIES_POINTS points. Throws `invalid_argument` for a
+ * rounded up to whole slots, and further until there are at most SERIES_POINTS points. Throws `invalid_argument` for a
  * window out of range, and for a step that is not above zero.
  */
 export function windowOf(windowSeconds: number, stepSeconds: number | null, now: number): SeriesWindow {

@@ -28,8 +28,8 @@ export type RevealRequest = {
 };
 
 /**
- * `digest`: SHA-256 of the value's JSON text, base64url. `expiresAt`: the latest time until which it is retained, in
- * epoch milliseconds.
+ * A payload that was revealed. `digest`: SHA-256 of the value's JSON text, base64url. `expiresAt`: the latest time
+ * until which it is retained, in epoch milliseconds.
  */
 export type RevealedPayload = { readonly value: JsonText; readonly digest: string; readonly expiresAt: number };
 

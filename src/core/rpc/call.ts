@@ -94,13 +94,13 @@ export type AwaitRequest = CommandKey &
   };
 
 /**
- * `cancelled`: the command had not been written, and now never will be. `requested`: its client was asked to stop it.
- * `too_late`: it had ended.
+ * The result of a cancel. `cancelled`: the command had not been written, and now never will be. `requested`: its client
+ * was asked to stop it. `too_late`: it had ended.
  */
 export type CancelReceipt = {
   readonly state: 'cancelled' | 'requested' | 'too_late';
   readonly commandId: string;
-  /** Null while the command is live. */
+  /** How the command ended; null while it is live. */
   readonly outcome: Outcome | null;
   /** The record of the command; null if only a mark of the ended command is retained. */
   readonly command: Command | null;

@@ -22,7 +22,7 @@ export interface Waiting {
   readonly rpcId: string;
   /** The amounts of bounded resources that the waiting requester holds. */
   readonly holdings: Holdings;
-  /** Null until the waiter is registered in the store. */
+  /** The wait as it is registered in the store; null until it is registered. */
   readonly known: KnownWait | null;
   /** Called at most once. The reply may come before the store has answered that the waiter is registered. */
   resolve(reply: Reply): void;

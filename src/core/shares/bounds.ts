@@ -40,13 +40,13 @@ export const SHARE_NAMES = [
 export type ShareName = (typeof SHARE_NAMES)[number];
 
 /**
- * `guarantee`: the amount that one user may hold as long as the total is not used up. `total`: the bound of all users
- * together; null: only the guarantee bounds each user.
+ * The bounds of one resource. `guarantee`: the amount that one user may hold as long as the total is not used up.
+ * `total`: the bound of all users together; null: only the guarantee bounds each user.
  */
 export type ShareBound = { readonly guarantee: number; readonly total: number | null };
 export type ShareBounds = Readonly<Record<ShareName, ShareBound>>;
 
-/** Configured bounds; an absent one has its default. */
+/** The configured bounds; an absent one has its default. */
 export type GivenBounds = { readonly [Name in ShareName]?: Partial<ShareBound> };
 
 const MIB = 1024 * 1024;

@@ -3,8 +3,8 @@ import { fail, type Code } from '../errors.ts';
 import { BORROWED_PART, SHARE_BOUNDS, SHARE_NAMES, type ShareBounds, type ShareName } from './bounds.ts';
 
 /**
- * `share_exceeded`: the user would hold more than their guarantee while room is short. `store_full`: the total is used
- * up.
+ * Why a user may not hold more. `share_exceeded`: the user would hold more than their guarantee while room is short.
+ * `store_full`: the total is used up.
  */
 export type ShareRefusal = 'share_exceeded' | 'store_full';
 
@@ -38,7 +38,7 @@ export interface Holdings {
   release(share: ShareName, amount: number): void;
 }
 
-/** The holdings of each user of this process, and the totals. */
+/** Keeps the holdings of each user of this process, and the totals. */
 export interface Shares {
   readonly bounds: ShareBounds;
   /** Returns the holdings of a user. Keep the reference as long as the link, queue or stream lives. */

@@ -130,9 +130,9 @@ function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session
 }
 
 /**
- * Answers a session or grant that the store did not create. If the site, session or parent grant has disappeared since
- * it was read, returns null as if it had never existed, or throws the code `gone`. Throws `capacity_exceeded` if it is
- * full.
+ * Answers a request to create a session or grant that the store refused. If the site, session or parent grant has
+ * disappeared since it was read, returns null as if it had never existed, or throws the code that `gone` names. Throws
+ * `capacity_exceeded` if there are too many.
  */
 function refusedCreation({ kind }: CreateRefusal, full: string, gone?: 'session_inactive'): null {
   if (kind === 'full') fail('capacity_exceeded', full);

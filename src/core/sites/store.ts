@@ -45,8 +45,7 @@ export type NewSession = SiteKey & {
 };
 
 /**
- * `gone`: the site, session or parent does not exist or is over. `full`: the limit is reached. In both cases nothing
- * was written.
+ * Why nothing was created. `gone`: the site, session or parent does not exist or is over. `full`: the limit is reached.
  */
 export type CreateRefusal = { readonly kind: 'gone' | 'full' };
 
