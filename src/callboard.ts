@@ -57,10 +57,7 @@ export interface Callboard extends AsyncDisposable {
   readonly authenticator: Authenticator;
   /** The URL that the relay listens on, with the base path; null before `listen`. */
   readonly url: string | null;
-  /**
-   * Starts the relay and resolves with its URL, once. Default: a free port on 127.0.0.1. `fd`: a listening socket to
-   * use.
-   */
+  /** Starts the relay once and resolves with its URL. Default: a free port of 127.0.0.1. `fd`: a listening socket. */
   listen(at?: { readonly host?: string; readonly port?: number; readonly fd?: number }): Promise<string>;
   /** Accepts these credentials, and those of the key set, from the next token on. Open links are not closed. */
   replaceCredentials(credentials: ReplacedCredentials): void;
@@ -123,10 +120,7 @@ type Place = {
   readonly meter: Meter;
 };
 
-/**
- * Opens the storage of a relay in Redis. The Redis backend is imported only here, so direct mode does not load the
- * Redis client.
- */
+/** Opens the storage in Redis. Only this function imports the Redis backend, so direct mode does not load it. */
 async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
   const { config, clock: system = systemClock, log = silentLog } = options;
   const { openRedisBackend } = await import('./backends/redis/open.ts');

@@ -71,17 +71,11 @@ export type AdmitRefusal =
  * nothing was written.
  */
 export type AdmitResult =
-  /**
-   * `dispatch`: the dispatch, if the store recorded one for the request's claim. `command` is the command before that
-   * dispatch.
-   */
+  /** `dispatch`: the dispatch that was recorded for the request's claim. `command` is the command before it. */
   | { readonly kind: 'admitted'; readonly command: Command; readonly dispatch?: MarkedDispatch }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
-  /**
-   * `share`: the name of the bounded resource that is used up. It is absent for `marks`, and null if the store itself
-   * has no room.
-   */
+  /** `share`: the bounded resource that is used up; absent for `marks`; null if the store itself has no room. */
   | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName | null }
   /** The connection in `seen` is not the one that the client has now. */
   | { readonly kind: 'outdated' };
@@ -99,9 +93,7 @@ export type AdmitPreview = {
   readonly queued: number;
 };
 
-/**
- * The number of live commands: `inFlight` were dispatched, `queued` were not, whether their client is connected or not.
- */
+/** The number of live commands: `inFlight` were dispatched; `queued` were not, and their client may be offline. */
 export type CommandLoad = { readonly inFlight: number; readonly queued: number };
 
 /** The link that a client is bound to. */
@@ -166,10 +158,7 @@ export type FinishResult =
   | { readonly kind: 'unknown' };
 
 export type Settlement =
-  /**
-   * Requests a cancel. A command that was not dispatched ends `cancelled`; for a dispatched one the request is
-   * recorded.
-   */
+  /** Requests a cancel. It ends a command that was not dispatched; for a dispatched one it is only recorded. */
   | { readonly kind: 'cancel'; readonly reason: string | null; readonly by: string }
   /** Ends the command if it is due: `expired` if it was never dispatched, else `outcome_unknown`. */
   | { readonly kind: 'expire' }
@@ -190,10 +179,7 @@ export type SettleResult =
   | { readonly kind: 'unknown' };
 
 export type RebindResult = {
-  /**
-   * The number of commands that were queued again, because the link that they were queued for was lost before they were
-   * dispatched.
-   */
+  /** The number of commands that were queued again, because their link was lost before they were dispatched. */
   readonly requeued: number;
   /** The commands that were dispatched to this same instance and have not ended. They fill the instance's window. */
   readonly unfinished: readonly Command[];

@@ -99,19 +99,15 @@ export class Dispatcher {
     this.pump(linkQueue);
   }
 
-  /**
-   * Reserves room in the window of this node's link for a command that is about to be admitted. Call `settle`
-   * afterwards.
-   */
+  /** Reserves room on this node's link for a command that is about to be admitted. Call `settle` afterwards. */
   claim(key: CommandKey): Claim | null {
     const linkQueue = this.find(key);
     return linkQueue ? takeClaim(linkQueue, key, String(++this.#attempts)) : null;
   }
 
   /**
-   * Writes the command if its admission recorded the dispatch; otherwise frees its room in the window. `unanswered`:
-   * the store did not answer the admission, so the store is asked to record the dispatch. Does nothing if the room was
-   * freed before.
+   * Writes the command if its admission recorded the dispatch; else frees its room. `unanswered`: the store did not
+   * answer the admission, so it is asked to record the dispatch. Does nothing if the room was freed before.
    */
   settle(claim: Claim, answer: DispatchResult | 'unanswered'): void {
     if (!endClaim(claim)) return;
@@ -208,10 +204,7 @@ export class Dispatcher {
     }
   }
 
-  /**
-   * Repeats an attempt to record a dispatch until the store answers. Nothing was written yet, because it is unknown
-   * whether the store recorded the dispatch.
-   */
+  /** Repeats an attempt to record a dispatch until the store answers. Nothing is written before that. */
   #retryDispatch(linkQueue: LinkQueue, key: CommandKey, dispatch: () => MaybePromise<DispatchResult>): void {
     const current = () => linkQueue.open && this.has(linkQueue);
     const run = async (): Promise<DispatchResult> => (current() ? dispatch() : { kind: 'skip' });
