@@ -3,7 +3,10 @@ import findMyWay from 'find-my-way';
 import type { Route } from './compile.ts';
 import type { Method } from './directive.ts';
 
-/** The routes of one path, by method. `allow` is the value of the `Allow` header, `template` the path with its parameters. */
+/**
+ * The routes of one path, by method. `allow`: the value of the `Allow` header. `template`: the path with its
+ * parameters.
+ */
 export type Resource = {
   readonly template: string;
   readonly routes: ReadonlyMap<string, Route>;

@@ -74,8 +74,8 @@ export type Command = CommandKey & {
   /** The `tracestate` of W3C Trace Context, at most 512 characters; null if the caller gave none. */
   readonly traceState: string | null;
   /**
-   * The span of the call that admitted the command, as the text of a `traceparent`, or DECLINED if a sampler declined it;
-   * null if the node that admitted it does not trace. Later spans of the command are its children, on any node.
+   * The span of the call that admitted the command, as the text of a `traceparent`, or DECLINED if a sampler declined
+   * it. Null if the node that admitted it does not trace. Later spans of the command are its children, on any node.
    */
   readonly callSpan: string | null;
   readonly admittedAt: number;

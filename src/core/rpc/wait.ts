@@ -60,7 +60,7 @@ export class Wait implements Waiting {
   #cancelBudget: Cancel | null = null;
   #stopStages: Cancel | null = null;
 
-  /** Registers the wait, so that no reply can come too early. The caller of this must have checked that there is room. */
+  /** Registers the wait, so that no reply can come too early. The caller must have checked that there is room. */
   constructor(parts: WaitParts, { waitFor, withinMs, holdings, caller }: NewWait) {
     this.rpcId = parts.deps.crypto.randomId();
     this.waitFor = waitFor;
