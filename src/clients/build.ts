@@ -8,8 +8,9 @@ import { build } from 'vite';
 export type Built = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
 
 /**
- * `@cfworker/json-schema` resolves schemas against the page's address as soon as it is loaded, and throws where the
- * address is not a plain URL, as in a worker from a blob. Without an address, it takes a fixed one.
+ * Hides the page's address from `@cfworker/json-schema`: the bundler replaces this expression in its code. As soon as
+ * the library is loaded, it resolves schemas against the page's address, and it throws if that is not a plain URL, as
+ * in a worker made from a blob. Without an address it uses a fixed one.
  */
 export const WITHOUT_ADDRESS = { 'self.location': 'undefined' };
 

@@ -26,7 +26,10 @@ const ALIASES = {
 const SHARED =
   /src\/console\/(api|nodes\/(counters|scopes)|session|shell|ui|waits\/columns)|node_modules\/(@preact|preact\/(dist|hooks|jsx-runtime)|preact-iso)\//;
 
-/** Leaves out modules that only the tests of the forms library need. A file that the library exports imports them. */
+/**
+ * Leaves out a validator that only the tests of the forms library need. The library still imports it from a file that
+ * it exports.
+ */
 const WITHOUT_TESTS: Plugin = {
   name: 'without-test-validator',
   enforce: 'pre',

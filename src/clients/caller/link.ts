@@ -46,10 +46,11 @@ export type LinkCallerOptions = {
 
 /** The relay's limit of unanswered requests on one link. Further requests are queued here, up to QUEUED. */
 const UNANSWERED = 256;
-/** Requests that wait until the relay has answered earlier ones; beyond, a request fails. */
+/** The most requests that wait in this caller until the relay has answered earlier ones. A further request fails. */
 const QUEUED = 10_000;
 /**
- * A relay that ends waits early then closes the link. If the link is still open after this time, the answer is final.
+ * How long the caller holds an answer that ended a wait early, in milliseconds. A relay that ends waits early because
+ * it shuts down then closes the link. If the link is still open after this time, the answer is final.
  */
 const EARLY_MS = 1_000;
 
@@ -66,7 +67,7 @@ class LinkCaller implements Caller {
   readonly #options: LinkCallerOptions;
   readonly #clock: Clock;
   readonly #link: RelayLink;
-  /** Requests that were sent, or will be sent when the link is up, by ref. */
+  /** The requests that were sent, or will be sent when the link is up, by their `ref`. */
   readonly #sent = new Map<string, PendingRequest>();
   readonly #queue = new Map<string, PendingRequest>();
   #refs = 0;

@@ -39,7 +39,7 @@ export type PendingRequest = {
 
 export type Frames = Pick<PendingRequest, 'frame' | 'again'>;
 
-/** The relay's bound for an await. */
+/** The longest time that the relay lets an await wait, in milliseconds. */
 const LONGEST_WAIT_MS = 600_000;
 
 /** Whether the relay ended a wait that has reached neither its stage nor its time limit. */
@@ -93,8 +93,8 @@ export function invocationOf<T>(handle: Handle, frame: AnswerFrame): Invocation<
 }
 
 /**
- * The outcome of a command that the relay admitted but no longer knows after a broken link: the relay lost its data, so
- * the command may have run.
+ * Returns the outcome frame for a command that the relay admitted and, after a broken link, no longer knows. The relay
+ * lost its data, so the command may have run.
  */
 export function forgotten({ handle }: PendingRequest): OutcomeFrame {
   return {
@@ -115,7 +115,10 @@ export function refusalOf(handle: Handle, { code, message, by, retry_after_ms, s
   return new CallerError(code, message, { handle, by: by ?? null, retryAfterMs, share: share ?? null });
 }
 
-/** At least the first stage is requested: it confirms the admission, which decides what is sent after a lost link. */
+/**
+ * Returns the header member that asks for stages. The first stage is always asked for: it confirms the admission, which
+ * decides what is sent after a lost link.
+ */
 function stagesOf({ onStage }: { readonly onStage?: unknown }) {
   return { stages: onStage === undefined ? 'first' : 'all' } as const;
 }
@@ -128,7 +131,7 @@ function clamp(ms: number): number {
   return Math.max(0, Math.min(LONGEST_WAIT_MS, Math.floor(ms)));
 }
 
-/** The result has the type that the caller assumes; nothing checks it. */
+/** Parses the result. It has the type that the caller assumes; nothing checks it. */
 function parse<T>(handle: Handle, payload: string | null): T {
   try {
     return JSON.parse(payload ?? 'null');

@@ -24,7 +24,7 @@ export type InvokeOptions = {
   readonly connectWithinMs?: number;
   /** Added to `connectWithinMs`, it gives the command's deadline. Milliseconds: 1000 to 300000, default 30000. */
   readonly respondWithinMs?: number;
-  /** The trace that the call belongs to. A call that names one records no span of its own, also with `tracing`. */
+  /** The trace that the call belongs to. A call with a given trace records no span of its own, even with `tracing`. */
   readonly traceId?: string;
   readonly parentSpanId?: string;
   /** Receives `admitted`, `queued`, `dispatched` and `acknowledged` in order; some may be skipped. Only over a link. */

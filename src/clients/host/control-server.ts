@@ -68,7 +68,7 @@ type RequestContext = {
   readonly signal: AbortSignal;
 };
 
-/** Never rejects. */
+/** Returns the response to a request. Never rejects. */
 async function answerOf(
   request: IncomingMessage,
   { options, rules, sendContinue, signal }: RequestContext,

@@ -7,7 +7,7 @@ import { checkId } from '../runtime/options.ts';
 import type { Runtime } from '../runtime/types.ts';
 import { HostError } from './errors.ts';
 
-/** The part of the runtime that the publisher needs. It is read again for each event. */
+/** The part of the runtime that the publisher needs. The publisher reads it again for each event. */
 export type HostRuntime = Pick<Runtime, 'url' | 'clientId' | 'instanceId' | 'status' | 'token'>;
 
 export type PublisherOptions = {
@@ -31,7 +31,10 @@ export type NewSiteEvent = {
   readonly messageId?: string;
 };
 
-/** A retained event is not necessarily published: `refusedBy` names the rule that kept it from viewers. */
+/**
+ * The relay's answer to an event that it has retained. Such an event is not necessarily published: `refusedBy` names
+ * the rule that kept it from viewers.
+ */
 export type PublishReceipt = {
   readonly messageId: string;
   readonly retained: boolean;
@@ -54,7 +57,7 @@ export interface SiteEventPublisher {
 /** How long the relay may take to answer, on top of GRACE_MS. Milliseconds. */
 const BUDGET_MS = 5_000;
 
-/** Throws TypeError for an invalid site id. */
+/** Creates a publisher of one site's events. Throws TypeError for an invalid site id. */
 export function createSiteEventPublisher({ runtime, siteId, url, ...options }: PublisherOptions): SiteEventPublisher {
   checkId('siteId', siteId);
   const base = url ?? baseOf(runtime.url);
@@ -87,7 +90,7 @@ export function createSiteEventPublisher({ runtime, siteId, url, ...options }: P
   };
 }
 
-/** The relay's base address, derived from the URL of its `/connect`. */
+/** Returns the relay's base address, derived from the URL of its `/connect`. */
 function baseOf(linkUrl: string): string {
   const url = new URL(linkUrl);
   const scheme = url.protocol.replace(/^ws/, 'http');

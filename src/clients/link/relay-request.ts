@@ -1,4 +1,4 @@
-/** One HTTP request to the relay, with token, timeout and retries. Used by all client libraries. */
+/** Sends one HTTP request to the relay, with token, timeout and retries. All client libraries use it. */
 import { writeJson } from '../../protocol/json-value.ts';
 import { BACKOFF_CAP_MS, backoffMs } from './backoff.ts';
 import { sleep, systemClock, type Clock } from './clock.ts';
@@ -33,14 +33,14 @@ export type RelayRequest = {
   readonly fault: RequestFault;
 };
 
-/** A response. `body` is its JSON object; `{}` when it is not one. */
+/** A response. `body` is the JSON object that it contains; `{}` if it contains none. */
 export type HttpAnswer = {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
   readonly retryAfterMs: number | null;
 };
 
-/** The default of further attempts, and the basis of the exponential pauses before them. */
+/** The default number of retries. Below it is the basis of the exponential pauses before them, in milliseconds. */
 const RETRIES = 3;
 const RETRY_BASE_MS = 200;
 /** The time beyond its budget after which a request without an answer fails. Milliseconds. */
@@ -76,24 +76,27 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
   }
 }
 
-/** The value if it is a string; otherwise null. */
+/** Returns the value if it is a string; otherwise null. */
 export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** `url` without trailing slashes. */
+/** Returns `url` without trailing slashes. */
 export function trimUrl(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
-/** A `Retry-After` in seconds, as milliseconds. Null: the header is absent or not a number of whole seconds. */
+/**
+ * Returns `Retry-After`, which is in seconds, as milliseconds. Null: the header is absent or not a number of whole
+ * seconds.
+ */
 export function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? '';
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : NaN;
   return Number.isSafeInteger(ms) ? ms : null;
 }
 
-/** The members of a JSON object; null for any other text. */
+/** Returns the members of a JSON object; null for any other text. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -136,7 +139,10 @@ function typeOf(body: object | undefined): Record<string, string> {
   return body ? { 'content-type': 'application/json' } : {};
 }
 
-/** Throws for a server error without a JSON object: it may come from a proxy, so the request is retried. */
+/**
+ * Reads a response. Throws for a server error without a JSON object: it may come from a proxy, so the request is
+ * retried.
+ */
 function read({ status, headers }: Response, text: string): HttpAnswer {
   const body = parseObject(text);
   if (body === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);

@@ -58,14 +58,14 @@ export class Session {
   }
 
   /**
-   * Returns false before `welcome`, after the end, and when the socket throws. Where the relay takes several frames in
-   * one message, the frames of one turn leave together, after its microtasks.
+   * Sends a frame. Returns false before `welcome`, after the end, and when the socket throws. If the relay accepts
+   * several frames in one message, the frames of one event-loop turn are sent together, after its microtasks.
    */
   send(text: string): boolean {
     return this.#phase === 'welcome' && this.#batch.send(text);
   }
 
-  /** Sends the frames of this turn now. */
+  /** Sends the waiting frames at once. */
   flush(): void {
     this.#batch.flush();
   }

@@ -17,7 +17,7 @@ export type SocketEvent = {
 
 export type SocketConstructor = new (url: string, protocols: string) => SocketLike;
 
-/** The given constructor, or the platform's. Throws TypeError when there is neither. */
+/** Returns the given constructor, or the platform's. Throws TypeError when there is neither. */
 export function socketConstructor(given: SocketConstructor | undefined): SocketConstructor {
   const found = given ?? globalThis.WebSocket;
   if (!found) throw new TypeError('This platform has no WebSocket: pass one as the option WebSocket.');

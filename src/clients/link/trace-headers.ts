@@ -8,7 +8,7 @@ export type WireTrace = {
   readonly trace_state?: string | undefined;
 };
 
-/** The headers of W3C Trace Context. */
+/** Returns the headers of W3C Trace Context for a trace context. */
 export function traceHeaders({
   trace_id,
   parent_span_id,

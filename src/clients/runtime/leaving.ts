@@ -12,9 +12,10 @@ export type LeavingOptions = {
 };
 
 /**
- * The graceful shutdown of a runtime. It sends `closing`, so that the relay dispatches nothing more, runs the commands
- * that were dispatched before the relay's answer, and is done once nothing is owed. A relay that refuses `closing` is
- * an older one; commands that it still sends are refused.
+ * The graceful shutdown of a runtime. It sends `closing`, so that the relay dispatches nothing more. Commands that were
+ * dispatched before the relay's answer still run. The shutdown is complete when all commands have ended and the relay
+ * has acknowledged their ends. A relay that refuses `closing` is an older one; commands that it still sends are
+ * refused.
  */
 export class Leaving {
   readonly #options: LeavingOptions;
@@ -29,7 +30,7 @@ export class Leaving {
     return this.#state !== 'no';
   }
 
-  /** Resolves when nothing is owed and no further command can arrive, or when the link is closed. */
+  /** Begins the shutdown. Resolves when `owed` is 0 and no further command can arrive, or when the link is closed. */
   begin(): Promise<void> {
     this.#state = 'asking';
     this.#options.ask();

@@ -68,7 +68,9 @@ function advertise(name: string, spec: ActionSpec): string {
   return json;
 }
 
-/** Undefined: the action has no guard, and nothing is said about it. */
+/**
+ * Returns the guards to advertise. Undefined: the action defines none, so the advertisement says nothing about them.
+ */
 function guardsOf({ approval, lease }: ActionSpec): object | undefined {
   return approval === undefined && lease === undefined ? undefined : { approval, lease };
 }

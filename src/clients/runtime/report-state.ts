@@ -9,7 +9,7 @@ export type ReportChanges<T> = { readonly set?: readonly T[]; readonly removed?:
 export type Part = { readonly snapshot: boolean; readonly set: readonly string[]; readonly removed: readonly string[] };
 
 export type ReportStateOptions<T> = {
-  /** The name in error messages. */
+  /** The name of the rows in error messages. */
   readonly kind: string;
   readonly max: number;
   row(given: T, where: string): ReportRow;
@@ -45,7 +45,7 @@ export class ReportState<T> {
     this.#keep(rows, removed);
   }
 
-  /** The relay has no snapshot any more, so the next report is a snapshot. */
+  /** Makes the next report a snapshot, because the relay has none any more. */
   forget(): void {
     this.#hasSnapshot = false;
   }

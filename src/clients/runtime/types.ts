@@ -33,10 +33,13 @@ export type Call = {
    * `timeoutMs` if that is earlier.
    */
   readonly deadline: number;
-  /** What the relay gave: its own span if it traces, else what the caller gave. */
+  /**
+   * The trace and the parent span that the relay gave: its own span if the relay traces, otherwise what the caller
+   * gave.
+   */
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
-  /** Of W3C Trace Context: two hexadecimal digits, and the list of `tracestate`. */
+  /** The flags of W3C Trace Context, as two hexadecimal digits. Below them is the list of `tracestate`. */
   readonly traceFlags: string | null;
   readonly traceState: string | null;
   /** Null for an ordinary command. */
@@ -123,8 +126,8 @@ export type RuntimeOptions = {
   /** The local authorizer. A refusal ends the command with `client_denied`. */
   readonly authorize?: Judge;
   /**
-   * Called for actions with `approval`. A refusal ends the command with `approval_denied`. It may take until the
-   * deadline.
+   * Called for each command of an action with `approval`. A refusal ends the command with `approval_denied`. The
+   * callback may take until the deadline of the command.
    */
   readonly approve?: Judge;
   readonly onStatus?: (status: LinkStatus) => void;

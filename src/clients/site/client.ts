@@ -68,8 +68,8 @@ export class CooperativeSiteBrowserClient {
 }
 
 /**
- * An iterator whose `return` ends it even while a `next` is pending. A plain generator would return only after the next
- * event.
+ * Returns an iterator whose `return` ends it even while a `next` is pending. A plain generator would return only after
+ * the next event.
  */
 function leavable(
   options: SiteClientOptions,

@@ -8,7 +8,7 @@ import type { SiteClientOptions, SubscribeOptions } from './types.ts';
 
 /** Three ping intervals of the relay. A connection that is silent for this long counts as dead. */
 const SILENCE_MS = 60_000;
-/** An event is at most 1 MiB of JSON; the rest is room for the SSE frame around it. */
+/** The most characters of one event. An event is at most 1 MiB of JSON; the rest is for the SSE fields around it. */
 const MAX_EVENT_CHARS = 2 * 1024 * 1024;
 
 /** The connection ended and may be opened again, not sooner than after `afterMs` milliseconds. */
@@ -89,7 +89,8 @@ async function ask(options: ConnectionOptions, signal: AbortSignal): Promise<Res
 }
 
 /**
- * SiteError for a permanent refusal; Interrupted for a status that may pass, whether from the relay or from a proxy.
+ * Returns SiteError for a permanent refusal, and Interrupted for a status that may pass, whether it comes from the
+ * relay or from a proxy.
  */
 async function refusalOf(response: Response): Promise<SiteError | Interrupted> {
   const { status, headers } = response;

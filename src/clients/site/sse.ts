@@ -1,4 +1,4 @@
-/** A parser for Server-Sent Events. */
+/** Parses Server-Sent Events. */
 
 /** One event of a stream. `data` is its data lines, joined by LF. */
 export type SseFrame = { readonly event: string; readonly data: string };

@@ -1,4 +1,4 @@
-/** A subscription to a site's events that reconnects and marks the gaps. */
+/** Subscribes to a site's events, reconnects, and yields a gap after each reconnect. */
 import { parseObject, textOf } from '../link/relay-request.ts';
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs } from '../link/backoff.ts';
 import { sleep, systemClock, type Clock } from '../link/clock.ts';
@@ -129,7 +129,7 @@ function endOf({ data }: SseFrame): Error {
   return TEMPORARY_CODES.has(code) ? new Interrupted(message, 0) : new SiteError(code, message);
 }
 
-/** Null: the frame is not an event of a relay. */
+/** Reads an event; null if the frame is not an event of a relay. */
 function eventOf({ data }: SseFrame): SiteEvent | null {
   const members = parseObject(data);
   const name = textOf(members?.['name']);
@@ -146,7 +146,7 @@ function eventOf({ data }: SseFrame): SiteEvent | null {
   };
 }
 
-/** Epoch milliseconds from an RFC 3339 text or from epoch milliseconds. */
+/** Returns epoch milliseconds for an RFC 3339 text or for epoch milliseconds. */
 function timeOf(value: unknown): number {
   return typeof value === 'number' ? value : Date.parse(String(value));
 }

@@ -42,7 +42,7 @@ export type SiteGap = {
 export type StreamStatus = 'connecting' | 'live' | 'waiting';
 
 export type SubscribeOptions = {
-  /** Names of the events to receive. All that the session may read when absent. */
+  /** The names of the events to receive. Absent: all events that the session may read. */
   readonly names?: readonly string[];
   /** Aborting ends the subscription without an error. */
   readonly signal?: AbortSignal;
