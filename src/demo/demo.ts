@@ -32,19 +32,20 @@ export type DemoOptions = {
   readonly browser?: string | null;
 };
 
-/** Default scenes per second, slow enough to read along. */
+/** The default number of scenes per second: slow enough to read along. */
 export const PACE = 2;
 /**
- * How often, at pace 1, the demo prints its status, replaces a client by a new instance, and adds a task to the board.
+ * The intervals at pace 1, in milliseconds, at which the demo prints its status, replaces a client by a new instance,
+ * and adds a task to the board.
  */
 const STATUS_MS = 10_000;
 const DEPLOY_MS = 30_000;
 const BOARD_TASK_MS = 20_000;
 /** How long the demo waits for its clients before it makes the first call, in milliseconds. */
 const CLIENTS_WAIT_MS = 5_000;
-/** How long commands may finish when the demo ends. */
+/** How long commands may take to finish when the demo ends, in milliseconds. */
 const DRAIN_MS = 2_000;
-/** How long the tokens of demo clients are valid; clients renew them. */
+/** How long the tokens of demo clients are valid, in seconds. Clients renew them. */
 const TOKEN_SECONDS = 3600;
 
 /**
@@ -117,7 +118,9 @@ function tokensOf({ secret, auth }: DemoConfig): Relay['token'] {
     });
 }
 
-/** The child processes do not receive the relay's settings, which include its credentials. */
+/**
+ * Returns the environment of child processes, which lacks the relay's settings because these include its credentials.
+ */
 function withoutSettings(env: DemoOptions['env']): DemoOptions['env'] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('CALLBOARD_')));
 }
@@ -132,7 +135,10 @@ async function planPage({ env, browser }: DemoOptions, relay: Relay, server: Pag
   return { kind: 'browser', program };
 }
 
-/** The pages of the board's viewers; none when the board fails, which does not stop the rest of the demo. */
+/**
+ * Returns the pages of the board's viewers. There are none if the board fails, which does not stop the rest of the
+ * demo.
+ */
 async function joinBoard(
   board: Board,
   { stopped }: DemoOptions,

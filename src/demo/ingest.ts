@@ -1,3 +1,4 @@
+/** Sends the demo's events to the relay over HTTP. */
 import { z } from 'zod';
 import type { Relay } from './relay.ts';
 

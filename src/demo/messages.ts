@@ -17,12 +17,12 @@ export type MessageToClient = z.infer<typeof TO_CLIENT>;
 export type MessageFromClient = z.infer<typeof FROM_CLIENT>;
 export type Start = Extract<MessageToClient, { type: 'start' }>;
 
-/** The message, checked; null if it is unknown. */
+/** Checks a message and returns it; null if it is unknown. */
 export function readMessageToClient(message: unknown): MessageToClient | null {
   return TO_CLIENT.safeParse(message).data ?? null;
 }
 
-/** The message, checked; null if it is unknown. */
+/** Checks a message and returns it; null if it is unknown. */
 export function readMessageFromClient(message: unknown): MessageFromClient | null {
   return FROM_CLIENT.safeParse(message).data ?? null;
 }

@@ -1,4 +1,4 @@
-/** What each client of the demo can do. */
+/** Defines what each client of the demo can do. */
 import type { RuntimeOptions } from '../clients/runtime/index.ts';
 import { CONSOLE_ACTIONS, authorizeConsole } from './actions/console.ts';
 import { kioskActions } from './actions/kiosk.ts';
@@ -51,7 +51,7 @@ function playKiosk(pause: Pause): Role {
   };
 }
 
-/** Throws RangeError for a client without a role. */
+/** Returns the role of a client. Throws RangeError for a client without one. */
 export function roleOf(clientId: string, pause: Pause): Role {
   const role = Object.hasOwn(ROLES, clientId) ? ROLES[clientId] : undefined;
   if (!role) throw new RangeError(`There is no role for ${clientId}.`);

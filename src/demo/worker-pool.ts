@@ -33,7 +33,7 @@ class DeskPool implements WorkerPool {
   #opened = 0;
   #desks: readonly Desk[];
   #changed = (): void => {};
-  /** Tasks that wait for an idle worker, oldest first. */
+  /** The tasks that wait for an idle worker, oldest first. */
   readonly #waiting = new Set<(worker: Worker) => void>();
 
   constructor({ windows, workersInEach }: WorkerPoolOptions) {

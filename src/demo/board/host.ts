@@ -13,10 +13,7 @@ export type BoardHost = AsyncDisposable & {
 
 export type BoardHostOptions = {
   readonly relay: Pick<Relay, 'url' | 'token'>;
-  /**
-   * Connects the application with the relay: opens a link to the relay, and a control server that the application
-   * calls.
-   */
+  /** The base address of the application. */
   readonly appUrl: string;
   readonly apiToken: string;
 };

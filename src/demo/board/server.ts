@@ -21,7 +21,7 @@ export type BoardServerOptions = {
   changed(reason: string, id: string): void;
 };
 
-/** The application's own HTTP server: pages and tasks for viewers, and an authenticated API to change tasks. */
+/** Starts the application's own HTTP server: pages and tasks for viewers, and an authenticated API to change tasks. */
 export function startBoardServer(options: BoardServerOptions): Promise<BoardServer> {
   const key = randomBytes(12).toString('base64url');
   const server = createServer((request, response) => answer(request, response, { ...options, key }));

@@ -12,7 +12,7 @@ const TITLES = [
   'Feed the cat',
   'Find the other glove',
 ];
-/** The most open tasks; the most tasks in all, beyond which the finished ones are removed. */
+/** The most open tasks. Below it is the most tasks in all; finished ones are removed above it. */
 const OPEN_MAX = 6;
 const KEPT_MAX = 12;
 
