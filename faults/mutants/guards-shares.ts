@@ -1,4 +1,7 @@
-/** Mutants of the code of shares, by which `npm run mutants` shows that tests notice a missing guard. */
+/**
+ * Mutants of the code of shares (the limits of what one user may hold), by which `npm run mutants` shows that tests
+ * notice a missing guard.
+ */
 import type { GuardMutant } from './mutant.ts';
 
 /** The guard mutants of shares: each leaves out one bound on what a user may hold. */

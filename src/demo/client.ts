@@ -7,13 +7,13 @@ import { pauseAt, roughly, type Pause } from './pause.ts';
 import type { DemoPlace } from './place.ts';
 import { roleOf, type Role } from './roles.ts';
 
-/**
- * The approximate times of the habits of clients (cast.ts), in milliseconds: how long a socket lasts that drops, how
- * long a client that sleeps is awake and asleep, and after how long a client exits that falls.
- */
+/** The approximate time after which the socket of a client with an unreliable network breaks, in milliseconds. */
 const NETWORK_LASTS_MS = 14_000;
+/** The approximate time for which a client that sleeps is connected, in milliseconds. */
 const AWAKE_MS = 16_000;
+/** The approximate time for which a client that sleeps is disconnected, in milliseconds. */
 const ASLEEP_MS = 7_000;
+/** The approximate time after which a client whose process falls exits, in milliseconds. */
 const FALLS_AFTER_MS = 45_000;
 /** How long running handlers may take before the process exits, in milliseconds. */
 const EXIT_MS = 1_500;

@@ -34,12 +34,11 @@ export type DemoOptions = {
 
 /** The default number of scenes per second: slow enough to read along. */
 export const PACE = 2;
-/**
- * The intervals at pace 1, in milliseconds, at which the demo prints its status, replaces a client by a new instance,
- * and adds a task to the board.
- */
+/** The interval at which the demo prints its status, in milliseconds at pace 1. */
 const STATUS_MS = 10_000;
+/** The interval at which the demo replaces a client by a new instance, in milliseconds at pace 1. */
 const DEPLOY_MS = 30_000;
+/** The interval at which the demo adds a task to the board, in milliseconds at pace 1. */
 const BOARD_TASK_MS = 20_000;
 /** How long the demo waits for its clients before it makes the first call, in milliseconds. */
 const CLIENTS_WAIT_MS = 5_000;

@@ -12,8 +12,9 @@ const systemClock: KeeperClock = {
   sleep: (ms, signal) => sleep(ms, undefined, { signal }),
 };
 
-/** The first and the longest pause before an ended client is started again, in milliseconds. */
+/** The first pause before an ended client is started again, in milliseconds. */
 const BACKOFF_BASE_MS = 500;
+/** The longest pause before an ended client is started again, in milliseconds. */
 const BACKOFF_CAP_MS = 30_000;
 /** The time, in milliseconds, after which a run resets the backoff. */
 const STABLE_MS = 10_000;

@@ -21,11 +21,11 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-/** What an answer must contain. */
+/** A row of the tables of the documented interface, and the test of the answer. */
 type Row = {
-  /** A row of the interface's tables: method, path and what it returns. */
+  /** The text of the row: method, path and what it returns. */
   readonly row: string;
-  /** The operations that serve it. */
+  /** The operations that serve the row. */
   readonly operations: readonly string[];
   readonly look: () => Promise<void>;
 };

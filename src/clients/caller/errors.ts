@@ -29,7 +29,10 @@ export class CallerError extends Error {
   readonly by: string | null;
   /** After how many milliseconds a retry may succeed; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
-  /** The relay's share that is used up, for `share_exceeded` and `store_full`: `links`, `queued_bytes`, ... */
+  /**
+   * The name of the limit (the share) that is used up, for `share_exceeded` and `store_full`: `links`, `queued_bytes`,
+   * ...
+   */
   readonly share: string | null;
 
   constructor(code: string, message: string, details: CallerErrorDetails = {}) {

@@ -17,9 +17,12 @@ export type PendingRequest = {
   readonly handle: Handle;
   readonly endsAt: number;
   readonly waitFor: WireWaitStage;
-  /** The frame that sends the request. */
+  /** Returns the frame that sends the request. */
   frame(ref: string): string;
-  /** The frame that repeats the request on a new link after the relay confirmed that the command is admitted. */
+  /**
+   * Returns the frame that repeats the request on a new link, once the relay has confirmed that the command is
+   * admitted.
+   */
   again(ref: string, leftMs: number): string;
   /** Whether the relay confirmed that the command is admitted. */
   admitted: boolean;

@@ -9,8 +9,9 @@ export type BackoffOptions = {
   readonly random: () => number;
 };
 
-/** The first and the largest bound of reconnect delays (PROTOCOL.md, section 9). Milliseconds. */
+/** The upper bound of the first reconnect delay, in milliseconds (PROTOCOL.md, section 9). */
 export const BACKOFF_BASE_MS = 500;
+/** The upper bound of every reconnect delay, in milliseconds (PROTOCOL.md, section 9). */
 export const BACKOFF_CAP_MS = 30_000;
 
 /**

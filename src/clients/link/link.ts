@@ -82,7 +82,7 @@ export class RelayLink {
     this.#session?.flush();
   }
 
-  /** The number of bytes that wait in the socket's send buffer. */
+  /** Returns the number of bytes that wait in the socket's send buffer. */
   backlog(): number {
     return this.#session?.backlog() ?? 0;
   }

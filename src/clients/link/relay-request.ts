@@ -40,8 +40,9 @@ export type HttpAnswer = {
   readonly retryAfterMs: number | null;
 };
 
-/** The default number of retries. Below it is the basis of the exponential pauses before them, in milliseconds. */
+/** The default number of retries. */
 const RETRIES = 3;
+/** The basis of the exponential pauses before retries, in milliseconds. */
 const RETRY_BASE_MS = 200;
 /** The time beyond its budget after which a request without an answer fails. Milliseconds. */
 export const GRACE_MS = 15_000;

@@ -5,7 +5,7 @@ export type LeavingOptions = {
   ask(): void;
   /** Whether the relay may count this client as connected: a hello was sent over a socket that is still open. */
   mayBeBound(): boolean;
-  /** The number of running commands plus the ends that the relay has not acknowledged. */
+  /** Returns the number of running commands plus the number of ends that the relay has not acknowledged. */
   owed(): number;
   /** Refuses all later commands. */
   shut(): void;
@@ -64,7 +64,7 @@ export class Leaving {
     this.#done.resolve();
   }
 
-  /** Must be called whenever `owed` may have decreased. */
+  /** Completes the shutdown if nothing is owed. Must be called whenever `owed` may have decreased. */
   check(): void {
     const { mayBeBound, owed } = this.#options;
     const quiet = this.#state === 'answered' || (this.#state === 'asking' && !mayBeBound());

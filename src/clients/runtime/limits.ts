@@ -10,14 +10,13 @@ export const MAX_METADATA_BYTES = 16 * 1024;
 export const MAX_FRAME_BYTES = 1024 * 1024;
 /** The most cooperative sites of one client. Equals the relay's limit for one user. */
 export const MAX_SITES = 100;
-/** The most ends that wait for their `result_ack`. Below it are the most bytes that they may have together. */
+/** The most ends that wait for their `result_ack`. */
 export const OUTBOX_ENDS = 256;
+/** The most bytes of all ends that wait for their `result_ack`. */
 export const OUTBOX_BYTES = 1024 * 1024;
-/**
- * The number of commands that the ledger remembers, so that none runs twice. Below it are the most bytes of ends that
- * it keeps, to send them again.
- */
+/** The number of commands that the ledger remembers, so that none runs twice. */
 export const LEDGER_IDS = 1000;
+/** The most bytes of ends that the ledger keeps, to send them again. */
 export const LEDGER_BYTES = 1024 * 1024;
 /**
  * The most commands in progress at once. It is above the relay's window, because handlers may run on after their

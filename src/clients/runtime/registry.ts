@@ -22,7 +22,7 @@ export interface ActionRegistry {
    */
   add(name: string, spec: ActionSpec, run: Handler): () => void;
   get(name: string): Registered | undefined;
-  /** A JSON array of all advertisements, in the order in which they were added. */
+  /** Returns a JSON array of all advertisements, in the order in which they were added. */
   json(): string;
 }
 

@@ -33,14 +33,13 @@ export type Call = {
    * `timeoutMs` if that is earlier.
    */
   readonly deadline: number;
-  /**
-   * The trace and the parent span that the relay gave: its own span if the relay traces, otherwise what the caller
-   * gave.
-   */
+  /** The trace that the relay gave: that of its own span if the relay traces, otherwise the caller's. */
   readonly traceId: string | null;
+  /** The parent span that the relay gave: its own span if the relay traces, otherwise the caller's. */
   readonly parentSpanId: string | null;
-  /** The flags of W3C Trace Context, as two hexadecimal digits. Below them is the list of `tracestate`. */
+  /** The flags of W3C Trace Context, as two hexadecimal digits. */
   readonly traceFlags: string | null;
+  /** The list of the header `tracestate` of W3C Trace Context. */
   readonly traceState: string | null;
   /** Null for an ordinary command. */
   readonly site: SiteCall | null;
@@ -164,7 +163,7 @@ export interface SiteRegistration {
    * this promise raises no error.
    */
   readonly registered: Promise<void>;
-  /** Same as `removeSite`. */
+  /** Removes the site, as `removeSite` does. */
   remove(): Promise<void>;
 }
 
@@ -211,7 +210,10 @@ export interface Runtime extends AsyncDisposable {
   reportContexts(contexts: readonly ReportedContext[] | ReportChanges<ReportedContext>): void;
   /** Like `reportContexts`, for browser windows: at most 100. */
   reportWindows(windows: readonly ReportedWindow[] | ReportChanges<ReportedWindow>): void;
-  /** A token for HTTP requests to the relay, from the link's token source. Rejects with what the source throws. */
+  /**
+   * Resolves with a token for HTTP requests to the relay, from the link's token source. Rejects with what the source
+   * throws.
+   */
   token(): Promise<string>;
   /**
    * Shuts down gracefully. The runtime asks the relay to dispatch nothing more, lets dispatched commands run, and

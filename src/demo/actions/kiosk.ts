@@ -10,8 +10,9 @@ const NOTES_MAX = 100;
 const CHAPTERS = ['visitors', 'opening hours', 'coffee sold', 'complaints', 'lost umbrellas', 'outlook'];
 /** The approximate time to build one chapter of a report, in milliseconds. */
 const CHAPTER_MS = 500;
-/** The first minute of the day in the visitor table (9:00). Below it is the minute at which the table ends (18:00). */
+/** The minute of the day at which the visitor table begins: 9:00. */
 const OPEN_FROM = 9 * 60;
+/** The minute of the day at which the visitor table ends: 18:00. */
 const OPEN_UNTIL = 18 * 60;
 
 /** Returns the actions of bob's kiosk. Notes are kept in memory. The workers of the pool build the reports. */

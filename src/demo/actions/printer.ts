@@ -2,8 +2,9 @@
 import { ActionError, type Action } from '../../clients/runtime/index.ts';
 import { roughly, type Pause } from '../pause.ts';
 
-/** The number of pages in a full tray. Below it is the approximate time to print one page, in milliseconds. */
+/** The number of pages in a full tray. */
 const PAGES_IN_TRAY = 6;
+/** The approximate time to print one page, in milliseconds. */
 const PAGE_MS = 700;
 
 /**

@@ -14,9 +14,9 @@ export type BoardServer = {
 
 export type BoardServerOptions = {
   readonly tasks: Tasks;
-  /** The viewers; null until there are any. */
+  /** Returns the viewers; null until there are any. */
   viewers(): Viewers | null;
-  /** The bearer token required for changing tasks; null while they cannot be changed. */
+  /** Returns the bearer token required for changing tasks; null while they cannot be changed. */
   apiToken(): string | null;
   changed(reason: string, id: string): void;
 };

@@ -12,8 +12,9 @@ const TITLES = [
   'Feed the cat',
   'Find the other glove',
 ];
-/** The most open tasks. Below it is the most tasks in all; finished ones are removed above it. */
+/** The most open tasks. */
 const OPEN_MAX = 6;
+/** The number of tasks above which finished ones are removed. */
 const KEPT_MAX = 12;
 
 /** The tasks of the board. Only the application has them. */
