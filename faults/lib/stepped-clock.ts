@@ -1,4 +1,4 @@
-/** The clock of a relay under test: it runs faster than real time, is stopped, or moves on request. */
+/** Implements the clock of a relay under test: it runs faster than real time, is stopped, or moves on request. */
 import type { Cancel, Clock } from '../../src/core/clock.ts';
 
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; cancelled: boolean };

@@ -1,4 +1,4 @@
-/** The types of a guard mutant: a guard that is left out, and what must notice that. */
+/** Defines the types of a guard mutant: a guard that is left out, and what must notice that. */
 import type { Plant } from '../outages/mutants/mutant.ts';
 
 /**

@@ -1,5 +1,6 @@
 /**
- * What a command of the command line may use of the process: output, stop signals, a clock and questions to a person.
+ * Defines what a command of the command line may use of the process: output, stop signals, a clock and questions to a
+ * person.
  */
 import type { Clock } from '../clients/link/clock.ts';
 

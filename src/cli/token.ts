@@ -1,4 +1,4 @@
-/** The command `callboard token`: prints a signed token. */
+/** Runs the command `callboard token`, which prints a signed token. */
 import { readConfig } from '../config.ts';
 import { canonicalUser } from '../core/ids.ts';
 import { signToken } from '../http/token.ts';

@@ -1,4 +1,4 @@
-/** The windows and workers that the kiosk reports. */
+/** Makes the report of the kiosk, which contains its windows and workers, and renews the windows. */
 import { roughly, type Pause } from './pause.ts';
 import { windowOf, type DemoPlace } from './place.ts';
 import type { WorkerPool } from './worker-pool.ts';

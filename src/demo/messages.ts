@@ -1,4 +1,4 @@
-/** The messages between the demo and its client processes, and their checks. */
+/** Defines and checks the messages between the demo and its client processes. */
 import { z } from 'zod';
 
 /** Messages from the demo to a client process. `clientId` names a member of CAST. */

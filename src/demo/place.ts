@@ -1,4 +1,4 @@
-/** The contexts and windows that a demo client reports, and how they change. */
+/** Defines what a demo client reports: its contexts and windows, and how it announces their changes. */
 import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.ts';
 
 /** The current contexts and windows of a client, for its report. */

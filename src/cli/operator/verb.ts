@@ -1,4 +1,6 @@
-/** The type of a verb of the command line: its words, its arguments and flags, and the function that runs it. */
+/**
+ * Defines the type of a verb of the command line: its words, its arguments and flags, and the function that runs it.
+ */
 import type { Clock } from '../../clients/link/clock.ts';
 import type { Io } from '../io.ts';
 import type { OperatorExit } from './failure.ts';

@@ -1,4 +1,4 @@
-/** The public interface of `callboard/admin`. Types only. */
+/** Defines the public interface of `callboard/admin`. Contains types only. */
 import type * as generated from '../../generated/admin.ts';
 import type { TokenSource } from '../link/token.ts';
 

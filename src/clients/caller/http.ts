@@ -1,4 +1,4 @@
-/** A Caller over the relay's REST API: one HTTP request for each wait, and no WebSocket. */
+/** Implements a Caller over the relay's REST API: one HTTP request for each wait, and no WebSocket. */
 import { requestRelay, type RelayRequest, type HttpAnswer } from '../link/relay-request.ts';
 import { systemClock, type Clock } from '../link/clock.ts';
 import { timeOrderedId } from '../link/random.ts';

@@ -1,4 +1,4 @@
-/** A Caller over one WebSocket, which is shared by all requests and survives reconnects. */
+/** Implements a Caller over one WebSocket, which is shared by all requests and replaced when it breaks. */
 import { GRACE_MS } from '../link/relay-request.ts';
 import { systemClock, type Clock } from '../link/clock.ts';
 import { upFrame } from '../link/frame.ts';

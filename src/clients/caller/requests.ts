@@ -1,4 +1,4 @@
-/** The requests that a caller sends over its link: their frames, and what the answers mean. Does no I/O. */
+/** Builds the requests that a caller sends over its link, and reads the answers. Does no I/O. */
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import { upFrame } from '../link/frame.ts';
 import { jsonOf } from '../link/raw.ts';

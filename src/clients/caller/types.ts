@@ -1,4 +1,4 @@
-/** The public interface of `callboard/caller`. Types only. */
+/** Defines the public interface of `callboard/caller`. Contains types only. */
 import type { WireWaitStage } from '../../protocol/fields.ts';
 
 export type Target = {

@@ -1,4 +1,4 @@
-/** The control server: HTTP on this machine only, through which local programs host cooperative sites. */
+/** Runs the control server: HTTP on this machine only, through which local programs host cooperative sites. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { guarded, type ErrorSink } from '../link/guard.ts';
 import { readObject } from './body.ts';

@@ -1,4 +1,4 @@
-/** The error responses of the control server, as problem documents (RFC 9457). */
+/** Makes the error responses of the control server, as problem documents (RFC 9457). */
 import { isCode, statusOf, type Code } from '../../protocol/codes.ts';
 import { LinkClosedError } from '../link/status.ts';
 import { SiteRefusedError } from '../runtime/errors.ts';

@@ -1,4 +1,4 @@
-/** The routes of the control server: define a site, remove it, publish an event. */
+/** Serves the routes of the control server: define a site, remove it, publish an event. */
 import { ID } from '../../protocol/fields.ts';
 import { systemClock } from '../link/clock.ts';
 import type { Runtime, SiteDefinition } from '../runtime/types.ts';

@@ -1,4 +1,4 @@
-/** The clock that the client libraries take, and the default one. */
+/** Defines the clock that the client libraries use, so that tests can replace it, and the default one. */
 
 /**
  * A source of time and timers. `now` returns epoch milliseconds. `after` runs a function once, `ms` milliseconds later,

@@ -1,4 +1,7 @@
-/** A WebSocket link that reconnects and renews its token. It knows no commands; frames go to `onFrame`. */
+/**
+ * Keeps a WebSocket link to the relay: reconnects it and renews its token. It knows no commands; frames go to
+ * `onFrame`.
+ */
 import { CLOSE, closeReasonOf } from '../../protocol/close.ts';
 import { SUBPROTOCOL } from '../../protocol/frame.ts';
 import type { UpHeader } from '../../protocol/frames.ts';

@@ -1,4 +1,4 @@
-/** One WebSocket from opening to end, without reconnecting; that is the job of link.ts. */
+/** Runs one WebSocket from its opening to its end. Reconnecting is the job of link.ts. */
 import { closeReasonOf } from '../../protocol/close.ts';
 import { FrameBatch } from './frame-batch.ts';
 import { isFault, parseDown, type DownFrame } from '../../protocol/frames.ts';

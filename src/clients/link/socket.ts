@@ -1,4 +1,4 @@
-/** The WebSocket that the client libraries use, and how one is opened. */
+/** Finds the WebSocket class that the client libraries use, and defines the part of it that they need. */
 
 /** The part of the standard WebSocket that the clients use. Browsers, Node and `ws` provide it. */
 export interface SocketLike {

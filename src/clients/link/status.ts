@@ -1,4 +1,4 @@
-/** The states of a link, as its users see them. */
+/** Defines the states of a link, as users of the client libraries see them. */
 import type { DownFrame } from '../../protocol/frames.ts';
 
 export type Welcome = Extract<DownFrame, { type: 'welcome' }>;

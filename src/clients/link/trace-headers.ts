@@ -1,4 +1,4 @@
-/** The trace context of a request, as members of a frame and as headers of HTTP. */
+/** Writes the trace context of a request as members of a frame and as HTTP headers. */
 
 /** A trace context as the members of a frame. Empty: the request belongs to no trace. */
 export type WireTrace = {

@@ -1,4 +1,4 @@
-/** The errors that handlers throw, and the errors of the runtime's methods. */
+/** Defines the errors that handlers throw, and the errors of the runtime's methods. */
 import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
 
 /**

@@ -1,4 +1,4 @@
-/** The graceful shutdown of a runtime: announces `closing`, and waits for running commands and their ends. */
+/** Shuts a runtime down gracefully: announces `closing`, and waits for running commands and their ends. */
 
 export type LeavingOptions = {
   /** Sends `closing`. Does nothing while there is no link. */
@@ -64,7 +64,10 @@ export class Leaving {
     this.#done.resolve();
   }
 
-  /** Completes the shutdown if nothing is owed. Must be called whenever `owed` may have decreased. */
+  /**
+   * Completes the shutdown if `owed` is 0 and no further command can arrive. Must be called whenever `owed` may have
+   * decreased.
+   */
   check(): void {
     const { mayBeBound, owed } = this.#options;
     const quiet = this.#state === 'answered' || (this.#state === 'asking' && !mayBeBound());

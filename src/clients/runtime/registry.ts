@@ -1,4 +1,4 @@
-/** The actions of one runtime, and their advertisement. */
+/** Keeps the actions of one runtime, and writes their advertisement. */
 import { NAME } from '../../protocol/fields.ts';
 import { messageOf } from './errors.ts';
 import { fits, MAX_ACTION_BYTES, MAX_ACTIONS, MAX_TIMEOUT_MS } from './limits.ts';

@@ -1,4 +1,7 @@
-/** The form of a JSON Schema 2020-12, as a JSON Schema: every keyword that the validator reads has a valid value. */
+/**
+ * Describes valid JSON Schemas (draft 2020-12) by a JSON Schema, in which every keyword that the validator reads has a
+ * valid value.
+ */
 
 const count = { type: 'integer', minimum: 0 };
 const number = { type: 'number' };

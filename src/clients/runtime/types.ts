@@ -1,4 +1,4 @@
-/** The public interface of `callboard/runtime`. Types only. */
+/** Defines the public interface of `callboard/runtime`. Contains types only. */
 import type { WireClientType } from '../../protocol/fields.ts';
 import type { Clock } from '../link/clock.ts';
 import type { ErrorSink } from '../link/guard.ts';

@@ -1,4 +1,4 @@
-/** The viewer's client of one site session: subscriptions and invocations, over fetch only. */
+/** Implements the viewer's client of one site session: subscriptions and invocations, over fetch only. */
 import { readHttpOutcome, readHttpRefusal } from '../caller/outcome.ts';
 import { requestRelay } from '../link/relay-request.ts';
 import { randomId } from '../link/random.ts';

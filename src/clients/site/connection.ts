@@ -1,4 +1,4 @@
-/** One connection to a site's event stream, without reconnecting; that is the job of subscription.ts. */
+/** Reads a site's event stream over one connection. Reconnecting is the job of subscription.ts. */
 import { parseObject, retryAfterOf, textOf, trimUrl } from '../link/relay-request.ts';
 import type { Clock } from '../link/clock.ts';
 import { takeToken } from '../link/token.ts';

@@ -1,4 +1,4 @@
-/** The public interface of `callboard/site`. Types only. */
+/** Defines the public interface of `callboard/site`. Contains types only. */
 import type { Outcome } from '../caller/types.ts';
 import type { Clock } from '../link/clock.ts';
 import type { TokenSource } from '../link/token.ts';

@@ -1,4 +1,4 @@
-/** The timeline of a call: which stages are proven, what else happened, and where each entry comes from. */
+/** Builds the timeline of a call: which stages are proven, what else happened, and where each entry comes from. */
 import { plural } from '../ui/format.ts';
 import type { ShapeName } from '../ui/shape.tsx';
 import { outcomeShape, outcomeWord } from '../ui/status.tsx';

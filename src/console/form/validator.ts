@@ -1,6 +1,6 @@
 /**
- * The validator that the forms library requires. The form uses it only to choose among alternatives, and checks nothing
- * else.
+ * Implements the validator that the forms library requires. The form uses it only to choose among alternatives, and
+ * checks nothing else.
  */
 import type { RJSFSchema, ValidatorType } from '@rjsf/utils';
 import { checkValue } from '../invoke/check.ts';

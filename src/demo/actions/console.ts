@@ -1,4 +1,4 @@
-/** The actions of the console client of the demo. */
+/** Defines the actions of the demo's client `ops-console`, which an operator would run on a server. */
 import { readdir, stat } from 'node:fs/promises';
 import { freemem, loadavg, totalmem, uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 const FILES_MAX = 200;
 const SERVICES = ['web', 'mail', 'database'];
 
-/** The actions of the client `console` of alice. */
+/** The actions of alice's client `ops-console`. */
 export const CONSOLE_ACTIONS: readonly Action[] = [
   {
     name: 'echo',

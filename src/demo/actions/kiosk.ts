@@ -1,4 +1,4 @@
-/** The actions of the demo's kiosk: notes and reports. */
+/** Defines the actions of the demo's kiosk: notes and reports. */
 import { ActionCancelled, type Action, type Call, type Params } from '../../clients/runtime/index.ts';
 import { roughly, type Pause } from '../pause.ts';
 import type { WorkerPool } from '../worker-pool.ts';

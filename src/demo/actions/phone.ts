@@ -1,4 +1,4 @@
-/** The actions of the demo's phone, and the decisions of the person who holds it. */
+/** Defines the actions of the demo's phone, and the decisions of the person who holds it. */
 import type { Action, ActionRequest, Params, Verdict } from '../../clients/runtime/index.ts';
 import { roughly, type Pause } from '../pause.ts';
 

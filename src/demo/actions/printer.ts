@@ -1,4 +1,4 @@
-/** The actions of the demo's printer, which runs out of paper. */
+/** Defines the actions of the demo's printer, which runs out of paper. */
 import { ActionError, type Action } from '../../clients/runtime/index.ts';
 import { roughly, type Pause } from '../pause.ts';
 

@@ -1,4 +1,4 @@
-/** The messages between the demo and the process of the task board, and their checks. */
+/** Defines and checks the messages between the demo and the process of its task board. */
 import { z } from 'zod';
 
 const VIEWER = z.object({ name: z.string(), may: z.string(), sessionId: z.string(), token: z.string() });

@@ -1,4 +1,4 @@
-/** The task board's own HTTP server. It does not use callboard. */
+/** Runs the task board's own HTTP server. It does not use callboard. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Viewers } from './messages.ts';

@@ -1,4 +1,4 @@
-/** The tasks of the demo's board, in memory. */
+/** Keeps the tasks of the demo's board in memory. */
 
 export type Task = { readonly id: string; readonly title: string; readonly done: boolean };
 

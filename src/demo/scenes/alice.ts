@@ -1,4 +1,4 @@
-/** The scenes in which alice calls: one scene is a short story of invocations. */
+/** Defines the scenes in which alice calls. A scene is a short story of invocations. */
 import { pick, target, type Program, type Scene } from './scene.ts';
 
 const ops = (action: string) => target('alice', 'ops-console', action);

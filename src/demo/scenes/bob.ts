@@ -1,4 +1,7 @@
-/** The scenes in which bob calls, and the events that are ingested for him. */
+/**
+ * Defines the scenes in which bob calls, and the events that are ingested for him. A scene is a short story of
+ * invocations.
+ */
 import type { DemoEvent } from '../ingest.ts';
 import { pick, target, type Program, type Scene } from './scene.ts';
 
