@@ -7,7 +7,7 @@ import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 
 /**
- * A program that tests start: the variable that names its path, the default paths, and its Debian package. Add a row
+ * A program that tests start: the variable that names its path, its default paths, and its Debian package. Add a row
  * for each further program.
  */
 type Need = { readonly variable: string; readonly places: readonly string[]; readonly debian: string };

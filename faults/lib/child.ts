@@ -5,7 +5,7 @@ import { z } from 'zod';
 /** A child process that answers requests (`acts.ts`). */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** Why the process ended, with the last lines of its standard error; null while it runs. */
+  /** The reason why the process ended, with the last lines of its standard error; null while it runs. */
   readonly ended: string | null;
   /**
    * Sends a request. Rejects with the error of the request, when it takes longer than `withinMs`, or when the process

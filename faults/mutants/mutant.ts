@@ -2,8 +2,9 @@
 import type { Plant } from '../outages/mutants/mutant.ts';
 
 /**
- * What must notice a missing guard. `test`: a test file, which fails. `fuzz`: a run of hostile inputs, given by kind
- * and number, which ends with a finding. `neighbours`: an attack beside an honest user, which ends with a finding.
+ * The check that must notice a missing guard. `test`: a test file, which fails. `fuzz`: a run of hostile inputs, given
+ * by kind and number, which ends with a finding. `neighbours`: an attack beside an honest user, which ends with a
+ * finding.
  */
 export type Judge =
   | { readonly test: string }

@@ -21,12 +21,12 @@ import { startTraffic } from './traffic.ts';
 
 export type DemoOptions = {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Command-line flags of the relay. */
+  /** The command-line flags of the relay. */
   readonly argv: readonly string[];
   readonly print: (text: string) => void;
-  /** The demo ends when this resolves. */
+  /** A promise. The demo ends when it resolves. */
   readonly stopped: Promise<void>;
-  /** Scenes per second. All other delays scale with it. Default PACE. */
+  /** The number of scenes per second, by default PACE. All other delays scale with it. */
   readonly pace?: number;
   /** The Chromium to start; null starts none. When absent, the demo looks for one. */
   readonly browser?: string | null;

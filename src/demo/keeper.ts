@@ -40,7 +40,7 @@ export class Keeper<R extends SupervisedRun> implements AsyncDisposable {
     return this.#current;
   }
 
-  /** Aborted when the keeper is closed and starts no more runs. */
+  /** A signal that is aborted when the keeper is closed and starts no more runs. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }

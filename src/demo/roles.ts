@@ -14,7 +14,7 @@ export type Role = {
   readonly can: Pick<RuntimeOptions, 'actions' | 'authorize' | 'approve' | 'metadata'>;
   /** The contexts and windows that the client reports. */
   readonly place?: DemoPlace;
-  /** Background work until the signal is aborted; then it rejects with an AbortError. */
+  /** Does the client's background work until the signal is aborted, and then rejects with an AbortError. */
   readonly life?: (signal: AbortSignal) => Promise<never>;
 };
 

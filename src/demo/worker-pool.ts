@@ -10,7 +10,7 @@ export type WorkerPoolOptions = {
   readonly workersInEach: number;
 };
 
-/** Windows of workers. Each worker does one task at a time. */
+/** A pool of windows of workers. Each worker does one task at a time. */
 export interface WorkerPool extends DemoPlace {
   /**
    * Waits for an idle worker, assigns the task to it and runs `work`. Settles like `work`. Rejects with the signal's

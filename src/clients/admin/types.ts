@@ -25,8 +25,8 @@ export type WorkersArgs = Omit<generated.WorkersQueryVariables, 'userId'> & {
 };
 
 /**
- * Delivery state as the answering node knows it. No record contains a payload, and no record proves that an effect
- * outside the relay is complete.
+ * Reads the state of delivery as the answering node knows it. No record contains a payload, and no record proves that
+ * an effect outside the relay is complete.
  */
 export interface DeliveryReader {
   summary(): Promise<generated.DeliverySummaryQuery['delivery']['summary']>;

@@ -22,7 +22,7 @@ export type HttpCallerOptions = {
   readonly tracing?: TraceApi;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
-  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
+  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
 

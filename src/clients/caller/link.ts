@@ -40,7 +40,7 @@ export type LinkCallerOptions = {
   readonly onError?: ErrorSink;
   readonly WebSocket?: SocketConstructor;
   readonly clock?: Clock;
-  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
+  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
 

@@ -11,7 +11,7 @@ export type ControlServerOptions = ControlSitesOptions & {
   readonly token: string;
   /** The port to listen on; 0 takes a free one. */
   readonly port: number;
-  /** Default `127.0.0.1`. */
+  /** The address to listen on. Default `127.0.0.1`. */
   readonly host?: '127.0.0.1' | '::1';
   /** Receives unexpected errors; their requests are answered with `internal`. */
   readonly onError?: ErrorSink;
@@ -26,7 +26,10 @@ export interface ControlServer extends AsyncDisposable {
 }
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1']);
-/** Bounds in milliseconds against local programs that connect and send slowly or nothing. */
+/**
+ * The time limits of requests and connections, in milliseconds, against local programs that connect and send slowly or
+ * nothing.
+ */
 const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 };
 
 /**

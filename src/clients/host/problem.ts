@@ -19,7 +19,7 @@ export type ProblemDetails = {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** Thrown to answer a request with a problem. */
+/** An error that is thrown to answer a request with a problem document. */
 export class ProblemError extends Error {
   readonly answer: Problem;
 

@@ -19,15 +19,18 @@ export type PublisherOptions = {
   readonly retries?: number;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
-  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
+  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
 
 export type NewSiteEvent = {
   readonly name: string;
-  /** Any JSON, or `rawJson(text)`. Default null. */
+  /** The data of the event: any JSON, or `rawJson(text)`. Default null. */
   readonly data?: unknown;
-  /** Generated when absent. The relay retains and publishes the same id once. */
+  /**
+   * The id of the event's message; generated when absent. The relay retains and publishes events with the same id only
+   * once.
+   */
   readonly messageId?: string;
 };
 
@@ -38,10 +41,16 @@ export type NewSiteEvent = {
 export type PublishReceipt = {
   readonly messageId: string;
   readonly retained: boolean;
-  /** This id was retained before. `published` and `refusedBy` then do not repeat the earlier result. */
+  /**
+   * Whether a message with this id was retained before. `published` and `refusedBy` then do not repeat the earlier
+   * result.
+   */
   readonly duplicate: boolean;
   readonly published: boolean;
-  /** `stream`, `owner`, `name` or `allowlist`; null when the event was published or is a duplicate. */
+  /**
+   * The rule that kept the event from viewers: `stream`, `owner`, `name` or `allowlist`. Null when the event was
+   * published or is a duplicate.
+   */
   readonly refusedBy: string | null;
 };
 

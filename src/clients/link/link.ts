@@ -30,7 +30,7 @@ export type LinkOptions = {
 
 /** A link that was up for this long resets the backoff. */
 const STABLE_MS = 10_000;
-/** Upper bound of a delay that the relay asks for. */
+/** The longest delay before a reconnect that the relay may ask for, in milliseconds. */
 const LONGEST_AFTER_MS = 300_000;
 
 /**

@@ -11,7 +11,7 @@ type Bye = Extract<DownFrame, { type: 'bye' }>;
 /** The frames that the session passes on; it handles the others itself. */
 export type LinkFrame = Exclude<DownFrame, { type: 'welcome' | 'ping' | 'bye' }>;
 
-/** Why a session ended. `code` is that of `bye`, otherwise the socket's close code, otherwise null. */
+/** The end of a session and its reason. `code` is that of `bye`, otherwise the socket's close code, otherwise null. */
 export type SessionEnd = { readonly code: number | null; readonly reason: string; readonly bye: Bye | null };
 
 export type SessionOptions = {
@@ -25,7 +25,7 @@ export type SessionOptions = {
   onEnd(end: SessionEnd): void;
 };
 
-/** Timeout from the start of a connection to its `welcome`. Milliseconds. */
+/** The time from the start of a connection within which `welcome` must arrive, in milliseconds. */
 const OPEN_MS = 15_000;
 
 /**

@@ -22,7 +22,7 @@ export type LinkStatus =
   | { readonly state: 'disconnected'; readonly reason: string; readonly retryInMs: number | null }
   | { readonly state: 'closed'; readonly reason: string };
 
-/** `ready()` and every pending wait reject with this error when the link is closed permanently. */
+/** The error with which `ready()` and every pending wait reject when the link is closed permanently. */
 export class LinkClosedError extends Error {
   readonly reason: string;
 

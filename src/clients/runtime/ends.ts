@@ -4,7 +4,7 @@ import { jsonOf } from '../link/raw.ts';
 import { ActionCancelled, ActionError, messageOf } from './errors.ts';
 import { fits } from './limits.ts';
 
-/** Why a command's signal was aborted. */
+/** The reason why a command's signal was aborted. */
 export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';
 
 /** The failures of handlers that stopped for a reason other than a cancel. */

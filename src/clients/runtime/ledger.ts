@@ -1,4 +1,4 @@
-/** Remembers which commands ran, so that none runs twice. In memory only. */
+/** Remembers in memory which commands ran, so that none runs twice. */
 import { byteLength, LEDGER_BYTES, LEDGER_IDS } from './limits.ts';
 
 /** What is remembered of one command. `ended` with `text` null: the command ran, and its end is no longer kept. */

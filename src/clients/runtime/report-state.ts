@@ -2,7 +2,10 @@
 import { ID } from '../../protocol/fields.ts';
 import type { ReportRow } from './report-rows.ts';
 
-/** `set` adds or replaces rows and `removed` removes rows by id. All other rows stay. */
+/**
+ * A change of the reported rows of one kind. `set` adds or replaces rows and `removed` removes rows by id. All other
+ * rows stay.
+ */
 export type ReportChanges<T> = { readonly set?: readonly T[]; readonly removed?: readonly string[] };
 
 /** The part of a report about one kind of rows. `set` holds JSON texts. */

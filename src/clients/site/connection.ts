@@ -6,7 +6,7 @@ import { SiteError } from './errors.ts';
 import { createSseParser, type SseFrame } from './sse.ts';
 import type { SiteClientOptions, SubscribeOptions } from './types.ts';
 
-/** Three ping intervals of the relay. A connection that is silent for this long counts as dead. */
+/** The silence, in milliseconds, after which a connection counts as dead: three ping intervals of the relay. */
 const SILENCE_MS = 60_000;
 /** The most characters of one event. An event is at most 1 MiB of JSON; the rest is for the SSE fields around it. */
 const MAX_EVENT_CHARS = 2 * 1024 * 1024;

@@ -11,7 +11,7 @@ export class SiteError extends Error {
   readonly code: string;
   /** The invocation that the error concerns; null for a subscription. */
   readonly commandId: string | null;
-  /** After how many milliseconds a retry may succeed; null when the relay gave no time. */
+  /** The time after which a retry may succeed, in milliseconds; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
 
   constructor(code: string, message: string, details: SiteErrorDetails = {}) {

@@ -10,7 +10,7 @@ import type { SiteClientOptions, SiteEvent, SiteGap, SubscribeOptions } from './
 
 /** A connection that was live for this long resets the backoff. */
 const STABLE_MS = 10_000;
-/** Upper bound of a delay that the relay asks for. */
+/** The longest delay before a reconnect that the relay may ask for, in milliseconds. */
 const LONGEST_AFTER_MS = 300_000;
 /** Codes with which the relay ends a stream that may be opened again. */
 const TEMPORARY_CODES: ReadonlySet<string> = new Set([
@@ -27,9 +27,12 @@ const MESSAGES: Readonly<Record<string, string | undefined>> = {
 };
 
 type State = {
-  /** When the last live connection last received something; null when there was none. */
+  /** The time at which the last live connection last received something; null when there was none. */
   lastLive: number | null;
-  /** When the current connection became live, and when it last received something; null while it is not live. */
+  /**
+   * The time at which the current connection became live, and the time at which it last received something; null while
+   * it is not live.
+   */
   live: { readonly since: number; heardAt: number } | null;
   attempt: number;
   /** The last token that the relay refused. It is not tried again. */

@@ -11,7 +11,7 @@ export type SiteClientOptions = {
   readonly token: TokenSource;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
-  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
+  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
 
@@ -19,11 +19,11 @@ export type SiteClientOptions = {
 export type SiteEvent = {
   readonly type: 'event';
   readonly name: string;
-  /** Any JSON. Nothing checks what a site publishes. */
+  /** The data of the event: any JSON. Nothing checks what a site publishes. */
   readonly data: unknown;
   /** The id of the message that the relay retained in history. */
   readonly messageId: string;
-  /** Epoch milliseconds, by the relay's clock. */
+  /** The time of publication in epoch milliseconds, by the relay's clock. */
   readonly publishedAt: number;
   /** The number of events before this one that were dropped because they were not read fast enough. */
   readonly missed: number;
@@ -35,7 +35,7 @@ export type SiteEvent = {
  */
 export type SiteGap = {
   readonly type: 'gap';
-  /** When the stream was last known to be live: epoch milliseconds of the local clock. */
+  /** The time at which the stream was last known to be live, in epoch milliseconds of the local clock. */
   readonly since: number;
 };
 
@@ -44,18 +44,21 @@ export type StreamStatus = 'connecting' | 'live' | 'waiting';
 export type SubscribeOptions = {
   /** The names of the events to receive. Absent: all events that the session may read. */
   readonly names?: readonly string[];
-  /** Aborting ends the subscription without an error. */
+  /** A signal that ends the subscription without an error. */
   readonly signal?: AbortSignal;
-  /** `live`: events published from now on are received. The subscription throws what this callback throws. */
+  /**
+   * Receives the status of the stream. `live`: events published from now on are received. The subscription throws what
+   * this callback throws.
+   */
   readonly onStatus?: (status: StreamStatus) => void;
 };
 
 export type SiteInvokeOptions = {
   /** How long the action may take, in milliseconds: 1000 to 300000, default 30000. */
   readonly timeoutMs?: number;
-  /** Aborting ends the wait, never the action. The promise then rejects with the signal's reason. */
+  /** A signal that ends the wait, never the action. The promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Generated when absent. The same id with the same action and params never runs twice. */
+  /** The id of the command; generated when absent. The same id with the same action and params never runs twice. */
   readonly commandId?: string;
 };
 

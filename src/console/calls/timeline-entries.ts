@@ -6,15 +6,15 @@ import { reasonText } from '../ui/words.ts';
 import type { CallDetails } from './types.ts';
 
 export type TimelineEntry = {
-  /** When it happened; null if it is not known to have happened. */
+  /** The time at which it happened; null if it is not known to have happened. */
   readonly at: string | null;
   readonly title: string;
   readonly text: string;
-  /** Where the evidence comes from. */
+  /** The source of the evidence, as text. */
   readonly source: string;
   readonly shape: ShapeName;
   /**
-   * Classes of the entry, such as `open` (nothing after it is proven), `not`, `context`, `after`, `late`,
+   * The CSS classes of the entry, such as `open` (nothing after it is proven), `not`, `context`, `after`, `late`,
    * `end-unknown`.
    */
   readonly classes: readonly string[];

@@ -7,8 +7,8 @@ import { signal } from '@preact/signals';
 const KEY = 'callboard:token';
 
 /**
- * Why the tab is not signed in. `none`: it has no token yet. `expired`: the relay no longer accepts the token.
- * `refused`: the relay refused it.
+ * The reason why the tab is not signed in. `none`: it has no token yet. `expired`: the relay no longer accepts the
+ * token. `refused`: the relay refused it.
  */
 export type SignedOut = { readonly why: 'none' | 'expired' | 'refused'; readonly message: string | null };
 

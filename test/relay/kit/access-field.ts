@@ -8,9 +8,9 @@
 export type Verdict = string;
 
 /**
- * Who may call a field. `admin`: only administrators. `owned`: the call names an owner, and other users get the answer
- * for absent rows. `mine`: the call names no user, and each user sees their own rows. `session`: the call names a
- * session, which its owner and the holders of its grants may use.
+ * A call of a field, who may make it, and the expected answers. `admin`: only administrators. `owned`: the call names
+ * an owner, and other users get the answer for absent rows. `mine`: the call names no user, and each user sees their
+ * own rows. `session`: the call names a session, which its owner and the holders of its grants may use.
  */
 export type FieldAccess = {
   readonly rule: 'admin' | 'owned' | 'mine' | 'session';
