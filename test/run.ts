@@ -22,7 +22,7 @@ const NEEDS: readonly Need[] = [
     places: ['/usr/bin/redis-server', '/usr/local/bin/redis-server'],
     debian: 'redis-server',
   },
-  // The demo prints commands to try, and its test runs them.
+  // The demo prints commands with curl to try, and the test of the demo runs them.
   { variable: 'CALLBOARD_TEST_CURL', places: ['/usr/bin/curl', '/usr/local/bin/curl'], debian: 'curl' },
 ];
 

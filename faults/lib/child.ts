@@ -30,7 +30,7 @@ const MESSAGE = z.object({
 const START_MS = 60_000;
 /** How long a child process may take to answer, in milliseconds, unless the request names another limit. */
 const ANSWER_MS = 60_000;
-/** The number of characters of its standard error that the error of an ended child shows. */
+/** The number of characters of a process's standard error that are shown when the process has ended by itself. */
 const STDERR_CHARS = 4_000;
 
 /** The child processes that run. This process kills them when it exits, for whatever reason. */

@@ -8,9 +8,9 @@ import { build } from 'vite';
 export type Built = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
 
 /**
- * Hides the page's address from `@cfworker/json-schema`: the bundler replaces this expression in its code. As soon as
- * the library is loaded, it resolves schemas against the page's address, and it throws if that is not a plain URL, as
- * in a worker made from a blob. Without an address it uses a fixed one.
+ * The replacement that the bundler makes in the code of `@cfworker/json-schema`, to hide the page's address from it. As
+ * soon as this library is loaded, it resolves schemas against the page's address, and it throws if that is not a plain
+ * URL, as in a worker made from a blob. Without an address it uses a fixed one.
  */
 export const WITHOUT_ADDRESS = { 'self.location': 'undefined' };
 
@@ -46,7 +46,7 @@ async function bundle(library: string, folder: string): Promise<void> {
         formats: ['es'],
         fileName: () => `${library}.js`,
       },
-      // Set on the bundler itself: in library mode, vite keeps white space.
+      // `minify` is set on the bundler itself, because vite keeps white space in library mode.
       rolldownOptions: { output: { codeSplitting: false, minify: true } },
     },
   });

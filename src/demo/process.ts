@@ -25,7 +25,7 @@ export type ClientRun = SupervisedRun & { readonly connected: Promise<void> };
 const PROGRAM = new URL(`./client${extname(import.meta.filename)}`, import.meta.url);
 /** How long a process may take to exit before it is killed. Milliseconds. */
 const EXIT_MS = 3_000;
-/** The number of characters of its standard error that the error of an ended process shows. */
+/** The number of characters of a process's standard error that are shown when the process has ended by itself. */
 const STDERR_CHARS = 4_000;
 
 /** Starts one client of the cast in a separate process. */

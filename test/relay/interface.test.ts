@@ -307,7 +307,7 @@ const SITES_OF_EXECUTION: readonly Row[] = [
   },
 ];
 
-/** The routes besides the tables: the relay's own calls, operator actions, and cooperative sites. */
+/** The routes that the tables do not list: the relay's own calls, operator actions, and cooperative sites. */
 const BESIDES: readonly string[] = [
   'GET /commands/{user_id}/{client_id}/{command_id}',
   'GET /delivery/commands',

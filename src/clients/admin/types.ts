@@ -5,7 +5,10 @@ import type { TokenSource } from '../link/token.ts';
 export type AdminOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
   readonly url: string;
-  /** An administrator's token. A function is called before each request, and once more when the relay answers 401. */
+  /**
+   * An administrator's token, or a function that returns one. The function is called before each request, and once more
+   * when the relay answers 401.
+   */
   readonly token: TokenSource;
   /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number;

@@ -14,7 +14,10 @@ import type { AwaitOptions, Caller, Handle, Invocation, InvokeOptions, Receipt, 
 export type HttpCallerOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
   readonly url: string;
-  /** A function is called before each request, and once more when the relay answers 401. */
+  /**
+   * A token, or a function that returns one. The function is called before each request, and once more when the relay
+   * answers 401.
+   */
   readonly token: TokenSource;
   /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number;

@@ -8,7 +8,10 @@ import { traceHeaders, type WireTrace } from './trace-headers.ts';
 export type RelayRequestOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
   readonly url: string;
-  /** A function is called before each request, and once more when the relay answers 401. */
+  /**
+   * A token, or a function that returns one. The function is called before each request, and once more when the relay
+   * answers 401.
+   */
   readonly token: TokenSource;
   /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number | undefined;
@@ -44,7 +47,7 @@ export type HttpAnswer = {
 const RETRIES = 3;
 /** The basis of the exponential pauses before retries, in milliseconds. */
 const RETRY_BASE_MS = 200;
-/** The time beyond its budget after which a request without an answer fails. Milliseconds. */
+/** How long a request without an answer may exceed its budget before it fails, in milliseconds. */
 export const GRACE_MS = 15_000;
 
 /**

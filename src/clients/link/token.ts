@@ -1,6 +1,9 @@
 /** Tokens of the client libraries: where they come from, and when they are renewed. */
 
-/** A constant token, or a function that is called before each connection, each renewal and each HTTP request. */
+/**
+ * A constant token, or a function that returns one. The function is called before each connection, each renewal and
+ * each HTTP request.
+ */
 export type TokenSource = string | (() => string | Promise<string>);
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

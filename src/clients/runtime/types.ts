@@ -115,7 +115,8 @@ export type RuntimeOptions = {
   /** The relay's `/connect`, `ws://` or `wss://`. */
   readonly url: string;
   /**
-   * A function is called before each connection and each renewal. A constant that the relay refuses closes the runtime.
+   * A token, or a function that returns one. The function is called before each connection and each renewal. A constant
+   * token that the relay refuses closes the runtime.
    */
   readonly token: TokenSource;
   readonly clientId: string;

@@ -7,7 +7,7 @@ export type SiteClientOptions = {
   /** The relay's base address, such as `https://relay.example`. */
   readonly url: string;
   readonly sessionId: string;
-  /** The grant's token. A function is called before each request. */
+  /** The grant's token, or a function that returns it. The function is called before each request. */
   readonly token: TokenSource;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
