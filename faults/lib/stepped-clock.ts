@@ -50,7 +50,7 @@ export class SteppedClock implements Clock {
     this.#ticker = setInterval(() => {
       if (busy) return;
       const now = performance.now();
-      // Rounded to whole milliseconds, like the times of a system clock.
+      // The time is rounded down to whole milliseconds, like that of a system clock.
       const ms = Math.floor((now - last) * factor);
       last += ms / factor;
       busy = true;

@@ -54,7 +54,7 @@ export async function buildConsole(folder: string): Promise<readonly BuiltFile[]
       emptyOutDir: true,
       target: 'es2022',
       sourcemap: false,
-      // One stylesheet for all pages, so that a page that is loaded later needs no request for styles.
+      // All pages have one stylesheet, so that a page that is loaded later needs no request for styles.
       cssCodeSplit: false,
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },

@@ -47,7 +47,7 @@ export class Session {
     this.#cancelWatch = clock.after(OPEN_MS, () => this.#watch());
     socket.addEventListener('open', () => void (this.#greeted = this.#write(options.hello())));
     socket.addEventListener('message', (event) => this.#received(event));
-    // `close` follows and ends the session. Without an error listener, some sockets throw.
+    // The event `close` follows and ends the session. Without an error listener, some sockets throw.
     socket.addEventListener('error', () => {});
     socket.addEventListener('close', (event) => this.#over(endOf(event)));
   }

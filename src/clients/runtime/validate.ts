@@ -34,7 +34,7 @@ export function compileSchema(schema: NonNullable<ActionSpec['schema']>): Valida
 }
 
 function interpreter(given: unknown): Validate {
-  // A copy, because the library writes to schemas.
+  // The schema is copied, because the library writes to schemas.
   const schema = copySchema(given);
   const lookup = dereference(schema);
   for (const part of partsOf(schema)) {

@@ -42,7 +42,7 @@ export async function startBoardHost({ relay, appUrl, apiToken }: BoardHostOptio
       return answer;
     },
   );
-  // Advertised, but not among the site's actions, so no viewer may invoke it.
+  // This action is advertised, but is not among the site's actions, so no viewer may invoke it.
   runtime.handle('task.clear', { summary: 'Empties the board.' }, () => {
     throw new ActionError('The board may not be emptied.');
   });
