@@ -1,10 +1,10 @@
 /**
  * The error that ends a subscription or rejects an invocation. `code` is one of callboard's codes (`session_inactive`,
  * `unauthenticated`, `not_found`, `site_action_denied`, ...), or one of two others:
- * 
+ *
  * - `unreachable`: no response from the relay. An action may have run: invoke it again with the same command id.
  * - `bad_answer`: the response does not come from a relay.
- * 
+ *
  * `message` is meant for people, not for programs.
  */
 export class SiteError extends Error {
