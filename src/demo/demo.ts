@@ -24,7 +24,7 @@ export type DemoOptions = {
   /** The command-line flags of the relay. */
   readonly argv: readonly string[];
   readonly print: (text: string) => void;
-  /** A promise. The demo ends when it resolves. */
+  /** Resolves when the demo must end. */
   readonly stopped: Promise<void>;
   /** The number of scenes per second, by default PACE. All other delays scale with it. */
   readonly pace?: number;

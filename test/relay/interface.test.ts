@@ -7,8 +7,8 @@ import { OTHER, OWNER, PLANTED, world, type World } from './kit/planted.ts';
 const { user, client, command, stream, window, task, context } = PLANTED;
 
 /**
- * Two users with a client each, which reports a window, an idle worker and a busy one, and three commands: completed,
- * failed, and pending.
+ * A relay with two users. Each has a client, which reports a window, an idle worker and a busy one, and three commands:
+ * completed, failed, and pending.
  */
 let at: World;
 beforeAll(async () => {

@@ -20,7 +20,10 @@ type Camelized<T> = { readonly [K in keyof T as Camel<K & string>]: undefined ex
  * assigned now. `metadata`: any JSON of at most 16 KiB and 190 levels.
  */
 export type ReportedContext = Camelized<WireContext> & { readonly metadata?: unknown };
-/** A browser window. The relay shows its own three counts while the client reports no contexts. */
+/**
+ * A browser window. The relay shows the counts that it contains (workers, idle and busy ones) while the client reports
+ * no contexts.
+ */
 export type ReportedWindow = Camelized<WireWindow>;
 
 /** One row as JSON text for the relay. */

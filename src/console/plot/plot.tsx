@@ -27,7 +27,7 @@ type PlotProps = {
   readonly keys: readonly ComponentChildren[];
   readonly columns: readonly PlotColumn[];
   readonly marks?: readonly PlotMark[];
-  /** What the plot shows, in a sentence. */
+  /** A sentence that says what the plot shows. */
   readonly summary: string;
   /** The shapes of the plot, with coordinates in percent of its width and height. */
   readonly children: ComponentChildren;

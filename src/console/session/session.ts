@@ -17,7 +17,7 @@ const stored = read();
 /** The bearer token; null while there is none. */
 export const token = signal<string | null>(stored);
 
-/** Why the tab is signed out; null while it is signed in. */
+/** The reason why the tab is signed out; null while it is signed in. */
 export const signedOut = signal<SignedOut | null>(stored === null ? { why: 'none', message: null } : null);
 
 /** The number of sign-ins. Pages watch it to repeat requests that failed. */

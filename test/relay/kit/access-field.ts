@@ -19,10 +19,7 @@ export type FieldAccess = {
   readonly found: Verdict;
   /** The scope that a user needs; by default `invoke`. */
   readonly scope?: 'host';
-  /**
-   * For `owned` and `session`: the answer for another user, and for absent rows. For `mine`: the answer for another
-   * user.
-   */
+  /** The answer for another user. For `owned` and `session`, also the answer for absent rows. */
   readonly other?: Verdict;
   /** The answer for an administrator, if it differs from the owner's. */
   readonly admin?: Verdict;
