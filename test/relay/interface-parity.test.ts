@@ -10,8 +10,8 @@ import { codeOf } from './kit/test-relay.ts';
 import { ABSENT, OWNER, PLANTED, VIEWER, world, type Ids, type World } from './kit/planted.ts';
 
 /**
- * The world of two relays with the same history. An operation that changes something runs once on each, once by REST
- * and once by GraphQL.
+ * A relay with the same history as `twin`. An operation that changes something runs once on each: on one by REST, on
+ * the other by GraphQL.
  */
 let at: World;
 let twin: World;
