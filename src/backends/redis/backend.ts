@@ -1,6 +1,6 @@
 /**
- * Assembles the Redis backend: one store for each room of core, over the same parts. It opens no connection; open.ts
- * does.
+ * Creates the Redis store of each room of core (history, delivery, …), all over the same connection and settings. Opens
+ * no connection; open.ts does.
  */
 import type { Backend } from '../../core/backend.ts';
 import { createRedisAudit } from './audit/store.ts';
@@ -21,7 +21,7 @@ import { createRedisReconnects } from './reconnects/store.ts';
 import { createRedisContexts } from './contexts/store.ts';
 import type { RedisParts } from './parts.ts';
 
-/** Creates the rooms of core over Redis. */
+/** Creates the Redis store of each room of core. */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
   const { held = createHeldCommands(), ownEnds = createOwnEnds() } = parts;
   const nodes = createRedisNodes({ ...parts, held, ownEnds });
@@ -43,7 +43,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     sessions: createRedisSessions(parts),
     tickets: createRedisTickets(parts),
     bus,
-    /** Resolves once events of other nodes are received. Waits while Redis is away. */
+    /** Resolves once this node receives the events of other nodes. Waits while Redis is away. */
     ready: () => bus.ready(),
     async close() {
       // The bus closes last, because nodes publish events while they leave.

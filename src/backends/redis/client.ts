@@ -8,28 +8,35 @@ import type { Login, RedisTarget } from './target.ts';
 import type { Client } from './types.ts';
 
 /**
- * `mailbox`: blocking reads. `bus`: subscriptions. Each has a connection of its own, because one that blocks or
- * subscribes can do nothing else.
+ * What a connection is used for. `mailbox`: blocking reads. `bus`: subscriptions. `commands`: everything else. A
+ * connection that blocks or subscribes can do nothing else, so each purpose has a connection of its own.
  */
 export type Purpose = 'commands' | 'mailbox' | 'bus';
 
 /**
- * A command that is not answered within this time fails, and may have run. Without this bound ioredis may wait for
- * ever.
+ * The time, in milliseconds, after which an unanswered command fails. It may have run. Without this bound ioredis may
+ * wait for ever.
  */
 const COMMAND_MS = 2_000;
 /**
- * The longest time of a blocking read: a little more than its BLOCK, so that a connection that hangs is noticed soon.
+ * The longest time that a blocking read may take, milliseconds. It is a little more than the read's BLOCK, so that a
+ * connection that hangs is noticed soon.
  */
 const BLOCKED_MS = 4_000;
-/** A connection that does not answer for this long is replaced: its other end may be gone without having closed it. */
+/**
+ * The time, in milliseconds, after which a connection that does not answer is replaced: its other end may be gone
+ * without having closed it.
+ */
 const SILENT_MS = { commands: 3_000, bus: 3_000, mailbox: BLOCKED_MS } as const;
 const CONNECT_MS = 5_000;
 const RETRY_MS = 1_000;
-/** How often the map of slots is read again: slots may move to another master without an error that shows it. */
+/**
+ * The time between two readings of a cluster's map of slots, milliseconds. Slots may move to another master without an
+ * error that shows it.
+ */
 const SLOTS_MS = 5_000;
 
-/** Without the reply mapping, because the overloads of ioredis want it absent. */
+/** The options of ioredis without `replyMapping`, which its overloads do not accept. */
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
 const retry = (attempt: number): number => Math.min(RETRY_MS, 50 * attempt);
@@ -84,8 +91,8 @@ function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Pur
 }
 
 /**
- * If a failover is announced while ioredis still looks for the master, the client ends for good. Connects it again,
- * unless its owner closed it.
+ * Connects a client again whenever it ends, unless its owner closed it. ioredis ends a client for good if a failover is
+ * announced while it still looks for the master.
  */
 function reviving(client: Redis): Redis {
   let closed = false;
@@ -114,8 +121,8 @@ function clusterOf(target: Extract<RedisTarget, { form: 'cluster' }>, purpose: P
 }
 
 /**
- * Without a listener ioredis writes errors to the console. Only code and message are logged, because its other fields
- * may contain the login.
+ * Adds a listener that logs the errors of a client; without one, ioredis writes them to the console. Only the code and
+ * the message of an error are logged, because its other fields may contain the login.
  */
 function watched<C extends Client>(client: C, purpose: Purpose, log: Log): C {
   let away = false;

@@ -1,4 +1,4 @@
-/** The clock of a deployment over Redis: the time of the store, measured against this machine's clock. */
+/** The clock of a deployment over Redis: it follows the time of Redis, which all nodes share. */
 import type { Cancel, Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { Log } from '../../core/log.ts';
@@ -6,11 +6,11 @@ import type { Log } from '../../core/log.ts';
 const MEASURE_MS = 2_000;
 
 export type StoreClockOptions = {
-  /** Asks the store for its time, epoch milliseconds. */
+  /** Asks the store for its time. Resolves to epoch milliseconds. */
   readonly read: () => Promise<number>;
   /** The clock of this machine: its timers are used, and its time is compared with the store's. */
   readonly system: Clock;
-  /** Milliseconds that a step of the wall clock does not change. */
+  /** A time in milliseconds that never goes back and does not follow changes of the wall clock. */
   readonly monotonic?: () => number;
   readonly log: Log;
 };

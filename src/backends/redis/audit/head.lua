@@ -1,4 +1,4 @@
--- The newest row of the audit. Returns {number, MAC}.
+-- Reads the number and the MAC of the audit's newest row. Returns {number, MAC}.
 -- class: allow_oom
 -- needs: lib-audit
 acts['audit-head'] = function()

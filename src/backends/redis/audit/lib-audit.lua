@@ -1,20 +1,21 @@
--- What the acts on the audit share. A namespace has one chain of rows, in its first partition. Each entry of the STREAM
--- `audit` is a row, and its id is the row's number. Its fields: `l` the stored line, `a` the time, `u` the hash of the
--- user that an act concerns, or ''. The HASH `audithead` has the number and the MAC of the newest row.
+-- How the audit is stored, and the functions that its acts share. A namespace has one chain of rows, in its first
+-- partition. Each entry of the STREAM `audit` is a row, and its id is the row's number. Its fields: `l` the stored
+-- line, `a` the time, `u` the hash of the user that an act concerns, or ''. The HASH `audithead` has the number and the
+-- MAC of the newest row.
 
--- The newest row: its number and its MAC.
+-- Returns the number and the MAC of the newest row.
 lib.audit_head = function()
   local head = call('HMGET', key('audithead'), 'seq', 'mac')
   return head[1] or '0', head[2] or ''
 end
 
--- An entry of the stream: its number, line, time and user's hash.
+-- Reads an entry of the stream. Returns its number, its line, its time and the hash of its user.
 lib.audit_entry = function(entry)
   local fields = entry[2]
   return string.match(entry[1], '^%d+'), fields[2], fields[4], fields[6]
 end
 
--- The line of a row; false if it was removed.
+-- Returns the line of the row with this number; false if the row was removed.
 lib.audit_line = function(seq)
   local entry = call('XRANGE', key('audit'), seq .. '-0', seq .. '-0')[1]
   if not entry then return false end
@@ -33,8 +34,8 @@ lib.audit_drop = function(through)
   call('ZREMRANGEBYSCORE', key('auditends'), '-inf', through)
 end
 
--- Counts an act whose rate is limited and returns nil, or returns a refusal if there were too many. `rate`: the key of
--- the latest such acts.
+-- Counts an act whose rate is limited and returns nil. If there were too many such acts, counts nothing and returns the
+-- refusal. `rate`: the key of the ZSET that has the latest such acts.
 lib.audit_limited = function(rate, most, window, seq)
   local from = now - window
   call('ZREMRANGEBYSCORE', rate, '-inf', text(from))

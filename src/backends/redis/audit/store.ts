@@ -1,6 +1,6 @@
 /**
- * Core's AuditStore over Redis: one chain for the namespace, in its first partition. It seals and verifies nothing:
- * core does.
+ * Core's AuditStore over Redis: the record of what administrators did, as one chain of rows in the namespace's first
+ * partition. Core computes and verifies the MACs of the chain; this file only stores them.
  */
 import type { AppendResult, AuditAppend, AuditStore, ListedAct } from '../../../core/audit/store.ts';
 import type { RedisParts } from '../parts.ts';

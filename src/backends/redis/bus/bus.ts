@@ -13,7 +13,7 @@ import { createSubscriber } from './subscriber.ts';
 import { decodeMessage, encodeMessage, placeOf, type Place } from './topics.ts';
 import { createWatch } from './watch.ts';
 
-/** How often a probe is published on every partition's channel. */
+/** The time between two probes on every partition's channel, milliseconds. */
 const PROBE_MS = 5_000;
 
 /**
@@ -24,7 +24,8 @@ const PROBE_MS = 5_000;
  */
 export type RedisBus = Bus & {
   /**
-   * Resolves when events of other nodes are received: at once, or when Redis is back. Rejects when the bus is closed.
+   * Resolves once this node receives the events of other nodes. While Redis is away, that is once it is back. Rejects
+   * when the bus is closed.
    */
   ready(): Promise<void>;
   close(): void;
@@ -39,7 +40,8 @@ export function createRedisBus(parts: RedisParts): RedisBus {
     const place = commands.changed(topic, listeners.has(topic));
     if (!place) return;
     const subscribe = (): void => subscriber.want(place.channel, listeners.has(topic));
-    // Once the channel is held, its listeners look again, so by then hints must be published.
+    // Once the subscription is confirmed, the listeners read the record again. Changes after that reading reach them
+    // only as hints, and hints are published only after `watch` has noted this node. So the note comes first.
     const noted = listeners.has(topic) ? watch.want(place.partition) : null;
     if (noted) void noted.then(subscribe);
     else subscribe();
@@ -110,7 +112,7 @@ function createReceiver({ log, origin, listeners, own }: ReceiverOptions): (text
 
 type Send = (place: Place, topic: string, json: string) => Promise<void>;
 
-/** Messages that one act publishes at most. */
+/** The most messages that one act publishes. */
 const MOST = 32;
 
 /**
@@ -149,7 +151,7 @@ function createSender({ store, log, oneServer = false }: RedisParts, origin: str
   };
 }
 
-/** Undefined if the text is not JSON. */
+/** Parses JSON. Undefined if the text is not JSON. */
 function parsed(json: string): unknown {
   try {
     return JSON.parse(json) as unknown;

@@ -8,14 +8,14 @@ export type CommandTopic = { readonly topic: string; readonly key: CommandKey; r
 
 export type CommandChannels = {
   /**
-   * Notes whether the topic has listeners. Returns the command's channel; null if the topic is not a command's.
+   * Records whether the topic has listeners. Returns the command's channel; null if the topic is not a command's.
    */
   changed(topic: string, wanted: boolean): { readonly channel: string; readonly partition: number } | null;
-  /** The topics of these channels. */
+  /** The topics that these channels carry. */
   among(channels: readonly string[]): readonly CommandTopic[];
   /** The topics of commands of this partition. */
   inPartition(partition: number): readonly CommandTopic[];
-  /** The partitions that have such commands. */
+  /** The partitions of all commands that someone on this node listens to. */
   partitions(): ReadonlySet<number>;
 };
 

@@ -3,7 +3,7 @@
  * bus replaces it.
  */
 
-/** Probes of a channel that were published and not received before the subscription counts as detached. */
+/** After this many probes of a channel that were published and not received, the subscription counts as detached. */
 const MISSES = 3;
 const TOPIC = 'probe:';
 
@@ -16,7 +16,7 @@ export type ProbeOptions = {
 };
 
 export type Probe = {
-  /** Publishes a probe on each partition's channel, unless the previous one is still being sent. */
+  /** Publishes a probe on each partition's channel, unless the probes before are still being sent. */
   turn(): void;
   /** To be called with the topic of each message that this process published and received. */
   received(topic: string): void;

@@ -5,7 +5,7 @@
 import type { Log } from '../../../core/log.ts';
 import { unavailable, type Client } from '../types.ts';
 
-/** The most channels of one SUBSCRIBE. */
+/** The most channels in one SUBSCRIBE command. */
 const TOGETHER = 500;
 
 export type SubscriberOptions = {
@@ -21,13 +21,12 @@ export type SubscriberOptions = {
   readonly log: Log;
 };
 
-/** One connection, and the channels that it is subscribed to. */
+/** A connection to Redis that only receives messages, with the channels that it subscribes to. */
 export type Subscriber = {
-  /** Subscribes to the channel, or unsubscribes from it: with the other changes of the tick. */
+  /** Subscribes to the channel, or unsubscribes from it. All changes of one tick are sent together. */
   want(channel: string, wanted: boolean): void;
   /**
-   * Resolves when the fixed channels are subscribed to: at once, or after the interruption. Rejects when the subscriber
-   * is closed.
+   * Resolves once Redis has confirmed the subscriptions to the fixed channels. Rejects when the subscriber is closed.
    */
   ready(): Promise<void>;
   /** Repeats the changes that Redis refused. */
@@ -37,7 +36,7 @@ export type Subscriber = {
   close(): void;
 };
 
-/** Connects at once. While Redis is away it keeps trying. */
+/** Creates a subscriber, which connects at once. While Redis is away it keeps trying. */
 export function createSubscriber(options: SubscriberOptions): Subscriber {
   return new RedisSubscriber(options);
 }
@@ -45,7 +44,7 @@ export function createSubscriber(options: SubscriberOptions): Subscriber {
 class RedisSubscriber implements Subscriber {
   readonly #options: SubscriberOptions;
   readonly #wanted: Set<string>;
-  /** The channels that the connection has subscribed to, confirmed or not. */
+  /** The channels for which the connection has sent SUBSCRIBE, whether or not Redis has confirmed it. */
   #held = new Set<string>();
   /** The channels of which `#wanted` and `#held` may differ. */
   readonly #changed = new Set<string>();
@@ -120,8 +119,8 @@ class RedisSubscriber implements Subscriber {
   }
 
   /**
-   * Subscribes to every wanted channel again: a new connection has no subscription yet, and on a connection that came
-   * back the answer confirms that it is subscribed.
+   * Subscribes to every wanted channel again. A new connection has no subscriptions yet. On a connection that ioredis
+   * restored, Redis confirms each subscription once more.
    */
   #resume(): void {
     this.#connected = true;
@@ -197,7 +196,7 @@ class RedisSubscriber implements Subscriber {
 
 function pending(): PromiseWithResolvers<void> {
   const made = Promise.withResolvers<void>();
-  // It may reject while nothing awaits it.
+  // The promise may reject while nothing awaits it.
   made.promise.catch(() => undefined);
   return made;
 }

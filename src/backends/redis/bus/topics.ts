@@ -11,12 +11,15 @@ const SITE = 'site:';
 const SESSION = 'session:';
 const TICKET = 'ticket:';
 
-/** Where a topic's events are published: the channel of a partition, or the channel of one command. */
+/**
+ * The channel that a topic's events are published on: the channel of a partition (`bus`), or the channel of one command
+ * (`hint`, with the command's hash).
+ */
 export type Place = { readonly partition: number; readonly kind: 'bus' | 'hint'; readonly hash: string | null };
 
 type CommandPlace = Place & { readonly hash: string };
 
-/** The place of an event of this topic. The events of one user share a channel, so they arrive in order. */
+/** Chooses the channel for an event of this topic. The events of one user share a channel, so they arrive in order. */
 export function placeOf(store: Store, topic: string, event: unknown): Place {
   const command = commandOf(topic);
   if (command) return placeOfCommand(store, command);
@@ -27,14 +30,17 @@ export function placeOfCommand(store: Store, { userId, clientId, commandId }: Co
   return { partition: store.partitionOfUser(userId), kind: 'hint', hash: store.hash(userId, clientId, commandId) };
 }
 
-/** The command of a command's topic; null for any other topic. */
+/** Reads the command's key from a topic; null if the topic is not a command's. */
 export function commandOf(topic: string): CommandKey | null {
   if (!topic.startsWith(COMMAND)) return null;
   const [userId = '', clientId = '', commandId = ''] = topic.slice(COMMAND.length).split('/');
   return { userId, clientId, commandId };
 }
 
-/** Every node subscribes to every partition's channel, so an id that names no partition can use any of them. */
+/**
+ * Chooses the partition on whose channel an event is published. Every node subscribes to every partition's channel, so
+ * the events of an id that names no partition can use any of them.
+ */
 function partitionOf(store: Store, topic: string, event: unknown): number {
   if (topic.startsWith(EVENTS)) return store.partitionOfUser((event as CommandEvent).command.userId);
   if (topic === 'listening') return 0;
@@ -54,7 +60,7 @@ export function encodeMessage({ origin, topic, json }: Message): string {
   return `${origin} ${topic}\n${json}`;
 }
 
-/** Null if the text is not a message of callboard. Does not parse the JSON. */
+/** Decodes a message, except for its JSON. Null if the text is not a message of callboard. */
 export function decodeMessage(text: string): Message | null {
   const space = text.indexOf(' ');
   const line = text.indexOf('\n');

@@ -1,19 +1,25 @@
 /** Notes in Redis that this node listens to hints of commands. Hints that no node listens to are not published. */
 import type { RedisParts } from '../parts.ts';
 
-/** How long a note lasts. */
+/** How long a note lasts in Redis, milliseconds. */
 const WATCH_MS = 15_000;
-/** A note that is older than this is renewed. */
+/** The age at which a note is renewed, milliseconds. */
 const RENEW_MS = 4_000;
 
 export type WatchOptions = Pick<RedisParts, 'store' | 'system'> & {
-  /** A note of this partition had ended before it was renewed: hints of its commands may have been left out. */
+  /**
+   * Called when the note of this partition had ended before it was renewed. Hints of the partition's commands may not
+   * have been published in between.
+   */
   readonly lapsed: (partition: number) => void;
 };
 
-/** What this node has noted, by partition. */
+/** The notes of this node, one for each partition. */
 export type Watch = {
-  /** Resolves once the partition is noted, or Redis did not answer. Null if it was noted lately. Never rejects. */
+  /**
+   * Writes or renews the note of this partition. Resolves once that is done, or Redis did not answer. Null if the note
+   * is new enough. Never rejects.
+   */
   want(partition: number): Promise<void> | null;
 };
 
@@ -27,7 +33,7 @@ export function createWatch({ store, system, lapsed }: WatchOptions): Watch {
       noted.set(partition, at);
       if (at - before >= WATCH_MS) lapsed(partition);
     } catch {
-      // Redis is away. The next call asks again.
+      // Redis is away. The next call tries again.
     } finally {
       asking.delete(partition);
     }

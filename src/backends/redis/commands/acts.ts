@@ -1,6 +1,6 @@
 /**
- * The acts on a command after its admission: dispatch, reports, ends and moves, as arguments of Lua acts. The rules are
- * in the Lua files.
+ * Calls the Lua acts that change a command after its admission: dispatch it, record reports, end it, move it to another
+ * link. The rules are in the Lua files.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -113,7 +113,7 @@ function settlementArgs(settlement: Settlement): Args {
 
 type Move = { readonly binding: Binding; readonly link: LinkMove };
 
-/** Moves the queue in parts, each one act, so that a long queue does not block other calls. */
+/** Moves a client's queue in parts, one act for each part, so that a long queue does not block other calls. */
 export async function rebind(parts: CommandParts, key: ClientKey, move: Move): Promise<RebindResult> {
   const { nodeId, instanceId, epoch } = move.binding;
   const args = [parts.store.hash(key.userId, key.clientId), nodeId, instanceId, epoch, move.link, parts.settings.ends];

@@ -34,7 +34,8 @@ lib.commands_begin = function(rec, binding, terms)
   rec.nodeId, rec.queuedOn, rec.queuedAt = binding.nodeId, binding.nodeId, rec.admittedAt
 end
 
--- The place after all waiting commands, and after all commands that a link which is still coming up has moved.
+-- Returns the next position in the client's queue. It is after all waiting commands, and after all commands that were
+-- moved to a link that is still coming up.
 lib.commands_place = function(rec, binding)
   local client = key('client', rec.ch)
   local last = tonumber(get(client, 'o')[1] or 0) + 1

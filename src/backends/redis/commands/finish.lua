@@ -16,7 +16,7 @@ lib.commands_sightings = function(rec)
   return rec.sightings and cjson.decode(rec.sightings) or {}
 end
 
--- The JSON of sightings, as commands-end writes it too. Ids need no escape.
+-- Returns sightings as JSON, in the form that commands-end writes too. Ids need no escape.
 lib.commands_sightings_text = function(sightings)
   local texts = {}
   for i, sighting in ipairs(sightings) do
@@ -33,8 +33,8 @@ lib.commands_see = function(sightings, messageId, most)
   return lib.commands_sightings_text(sightings)
 end
 
--- Keeps a late report as evidence; it does not change the outcome. The record has the first one, and history has a row
--- for each new one.
+-- Keeps a late report as evidence; the outcome does not change. The record has the first late report, and history has a
+-- row for each new one.
 lib.commands_late = function(rec, sightings, a)
   if #sightings < tonumber(a[14]) then
     lib.commands_retain(rec, {

@@ -9,17 +9,18 @@ import { listOf } from '../replies.ts';
 import { scattered } from '../store/scatter.ts';
 import type { Store } from '../store/store.ts';
 
-/** Records that one act reads at most: Redis blocks while an act runs. */
+/** The most records that one act reads. Redis answers nobody else while an act runs. */
 const READ_BATCH = 64;
 
 /**
- * Clients whose commands one act counts at most: a page of connections. The limits of capacity scopes bound how many
- * commands they have together.
+ * The most clients whose commands one act counts: as many as a page of connections has. The limits of capacity scopes
+ * bound how many commands these clients have together.
  */
 const COUNT_BATCH = 250;
 
 /**
- * The records of commands, one answer per key, in the order of the keys: one round trip in each partition concerned.
+ * Reads the records of commands, one answer per key, in the order of the keys. Takes one round trip in each partition
+ * concerned.
  */
 export function getCommands(
   { store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>,
@@ -39,7 +40,9 @@ export function getCommands(
 /** The name of a command in acts: the hash of its client, its id, and the hash of its user. */
 export type CommandName = ReturnType<typeof nameArgs>;
 
-/** The records of commands of one partition, one answer per name, in order: one act for each READ_BATCH names. */
+/**
+ * Reads records in one partition, one answer per name, in the order of the names. Runs one act for READ_BATCH names.
+ */
 export async function getNamed(
   { store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>,
   partition: number,
@@ -58,13 +61,13 @@ export async function getNamed(
   return (await Promise.all(parts.map(read))).flat();
 }
 
-/** The keys of a client's commands that have not ended. */
+/** Lists the keys of a client's commands that have not ended. */
 export async function getLive(store: Store, { userId, clientId }: ClientKey): Promise<readonly CommandKey[]> {
   const ids = await store.act(store.partitionOfUser(userId), 'commands-live', [store.hash(userId, clientId)]);
   return listOf(ids).map((commandId) => ({ userId, clientId, commandId: String(commandId) }));
 }
 
-/** How many live commands each of these clients has. */
+/** Counts the commands of each of these clients that have not ended. */
 export function getLoads(store: Store, clients: readonly ClientKey[]): Promise<readonly CommandLoad[]> {
   return scattered(store, clients, {
     most: COUNT_BATCH,

@@ -1,22 +1,24 @@
 /**
- * The records of live commands that this process knows. Only a cache: each act compares what it predicts from it with
- * Redis.
+ * A cache of the records of live commands. This process predicts the next record from it, and each act checks that
+ * prediction against Redis.
  */
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { Fields } from '../replies.ts';
 
 /** A live command as this process last read or wrote it. */
 export type Held = {
-  /** The two parts of its record's text. */
+  /** The first part of the record's text; `request` is the second (see record.ts). */
   readonly state: string;
   readonly request: string;
-  /** The text of its waiters in its client's HASH; null if it is not known. */
+  /** The waiters of the command, as the text that its client's HASH has; null if they are not known. */
   readonly waits: string | null;
-  /** Null if they are not known. */
+  /** The command's params as JSON; null if they are not known. */
   readonly params: string | null;
 };
 
-/** Commands held at once, and characters of them. Beyond that the oldest are dropped, which costs a slower act each. */
+/**
+ * The most commands in the cache, and the most characters. The oldest are dropped; each drop costs a slower act later.
+ */
 const MOST = 20_000;
 const MOST_CHARS = 32 * 1024 * 1024;
 
@@ -30,7 +32,7 @@ export interface HeldCommands {
   drop(key: CommandKey): void;
 }
 
-/** `most`: how many commands it holds at once. */
+/** Creates an empty cache. `most`: the most commands in it. */
 export function createHeldCommands(most = MOST): HeldCommands {
   const known = new Map<string, Held>();
   let chars = 0;

@@ -55,7 +55,10 @@ async function mark(
 
 type KnownEnd = { readonly end: End; readonly messageId: string };
 
-/** Ends a command whose record this process knows. Null means the same as for `markKnown`. */
+/**
+ * Ends a command whose record this process knows. Returns null if it does not know enough. Resolves to null if the
+ * record in Redis differs; nothing was written then.
+ */
 export function endKnown(parts: CommandParts, key: CommandKey, known: KnownEnd): Promise<RecordedEnd | null> | null {
   const before = parts.held.get(key);
   if (!before || before.waits === null) return null;

@@ -1,9 +1,8 @@
--- What the acts on commands share. Their records: lib-record.lua; ended commands: lib-ended.lua; deadlines:
--- lib-due.lua. A client's HASH holds its live commands: `s<id>` the state, `a<id>` the request, `p<id>` the params,
--- `w<id>` the waiters. Beside them `b`: the link that the client is bound to; `n`: how many commands were not
--- dispatched; `o`: the last place that was given (`n` and `o` are removed once every command was dispatched). Redis
--- removes the HASH with its last field.
--- The name of a command is its client's hash and its id, as one text.
+-- How live commands are stored, and the functions that all acts on commands share. See lib-record.lua for records,
+-- lib-ended.lua for ended commands, lib-due.lua for deadlines. A client's HASH has its live commands: `s<id>` the
+-- state, `a<id>` the request, `p<id>` the params, `w<id>` the waiters; and of the client: `b` the link that it is bound
+-- to, `n` how many commands were not dispatched, `o` the highest position in its queue that was given to a command. `n`
+-- and `o` are removed once every command was dispatched. A command's name is its client's hash and its id, as one text.
 -- needs: lib-due, lib-ended, lib-history, lib-nodes, lib-record, lib-spans, lib-waiters
 
 -- Takes the settings of an act (JSON): retentionMs, streamMessages, terminalMs, streamsPerUser if it is not the
@@ -18,7 +17,7 @@ lib.commands_name = function(rec)
   return rec.userId .. '\0' .. rec.clientId .. '\0' .. rec.commandId
 end
 
--- Records that acts of this call have read or written, by name.
+-- Returns the records that acts of this call have read or written, by name.
 lib.commands_held = function()
   if not grouping then return { of = {} } end
   local held = facts.records
@@ -28,7 +27,7 @@ lib.commands_held = function()
   return held
 end
 
--- The fields that a command of a client has.
+-- Returns the names of the fields that a command has in its client's HASH.
 lib.commands_fields = function(id)
   return { 's' .. id, 'a' .. id, 'w' .. id }
 end
@@ -40,7 +39,7 @@ lib.commands_want = function(ch, id, uh)
   for _, span in ipairs(lib.spans_of(uh).ended) do want(lib.spans_key(uh, span), ch .. id) end
 end
 
--- The record of a live command, or nil.
+-- Reads the record of a live command; nil if there is none.
 lib.commands_live = function(ch, id)
   local held, name = lib.commands_held().of, ch .. id
   local known = held[name]
@@ -53,7 +52,7 @@ lib.commands_live = function(ch, id)
   return rec
 end
 
--- The record of a live or ended command, or nil.
+-- Reads the record of a live or ended command; nil if there is none.
 lib.commands_load = function(ch, id, uh)
   local held, name = lib.commands_held().of, ch .. id
   local rec = held[name] or lib.commands_live(ch, id) or lib.ended_read(uh, name)
@@ -72,8 +71,8 @@ lib.commands_write = function(rec)
   set(key('client', rec.ch), 's' .. rec.id, function() return lib.commands_state(rec) end)
 end
 
--- Writes fields without a new version of the command. A client may give the reason: NULs, which a record cannot hold,
--- are removed.
+-- Writes fields without a new version of the command. Removes NULs from a reason that a client gave, because a record
+-- cannot hold them.
 lib.commands_note = function(rec, fields)
   if fields.reason then fields.reason = string.gsub(fields.reason, '%z', '') end
   for field, value in pairs(fields) do rec[field] = value end
@@ -88,13 +87,13 @@ lib.commands_move = function(rec, changes, removed)
   lib.commands_note(rec, changes)
 end
 
--- Adds to the number of commands of a client that were not dispatched.
+-- Adds `by` to the number of commands of a client that were not dispatched.
 lib.commands_count = function(ch, by)
   local name = key('client', ch)
   set(name, 'n', text(tonumber(get(name, 'n')[1] or 0) + by))
 end
 
--- Restarts the places of a client once all of its commands were dispatched.
+-- Restarts the positions in a client's queue at 1 once all of its commands were dispatched.
 lib.commands_renumber = function(ch)
   local name = key('client', ch)
   if get(name, 'n')[1] ~= '0' then return end
@@ -102,7 +101,7 @@ lib.commands_renumber = function(ch)
   set(name, 'o', false)
 end
 
--- Whether a text, or false, starts with another.
+-- Says whether a text starts with another; false also if there is no text.
 lib.commands_starts = function(whole, start)
   return whole and string.sub(whole, 1, #start) == start
 end
@@ -115,7 +114,7 @@ lib.commands_offer = function(rec, node, params)
     params = params and #params <= lib.commands_carried and params or nil,
   })
 end
--- Larger params are not posted: the act that dispatches returns them.
+-- The most bytes of params in a mailbox row. Larger params are not posted: the act that dispatches returns them.
 lib.commands_carried = 4096
 
 -- Posts a row that names a command to a node.
@@ -153,8 +152,9 @@ lib.commands_leave = function(rec)
   end)
 end
 
--- Ends a command: result, record, reservation, replies. A command becomes terminal only here and in commands-end, which
--- predicts the record. `reported`, and what this returns: see waiters_reply.
+-- Ends a command: stores its result and record, frees its reservation, replies to its waiters. A command becomes
+-- terminal only here and in commands-end, which predicts the record. `reported` and the return value: see
+-- waiters_reply.
 lib.commands_conclude = function(rec, changes, result, reported)
   local kept = lib.commands_settings.terminalMs
   changes.stage = 'terminal'
@@ -189,8 +189,8 @@ lib.commands_park = function(rec)
   if rec.stage == 'queued' then lib.commands_move(rec, { stage = 'admitted' }, { 'nodeId' }) end
 end
 
--- The link that a client is bound to, or nil: nodeId, instanceId, epoch, the revision of the actions that the client
--- advertises and, while the link is coming up, upTo and moved (see rebind.lua).
+-- Reads the link that a client is bound to, or nil: nodeId, instanceId, epoch, the revision of the actions that the
+-- client advertises and, while the link is coming up, upTo and moved (see rebind.lua).
 lib.commands_link = function(ch)
   local bound = get(key('client', ch), 'b')[1]
   if not bound then return nil end
@@ -205,14 +205,14 @@ lib.commands_bind_to = function(ch, link)
   set(key('client', ch), 'b', bound)
 end
 
--- The link that a client is bound to, or nil. A link of a dead node does not count.
+-- Reads the link that a client is bound to; nil if there is none, or its node is dead.
 lib.commands_binding = function(ch)
   local link = lib.commands_link(ch)
   if link and lib.nodes_alive(link.nodeId) then return link end
   return nil
 end
 
--- The live commands of a client whose stage passes `wanted`, as {id, place}, ordered by place.
+-- Lists the live commands of a client for whose stage `wanted` returns true: {id, place}, in the order of the queue.
 lib.commands_of = function(ch, wanted)
   local name, ids = key('client', ch), {}
   for _, field in ipairs(call('HKEYS', name)) do

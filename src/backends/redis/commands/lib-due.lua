@@ -11,7 +11,7 @@ lib.due_scopes = 256
 -- One search collects this many times the commands that it may return, of which it returns the oldest.
 lib.due_spare = 10
 
--- How a command that was never queued is named in `connectdue`.
+-- Returns the name that a command which was never queued has in `connectdue`.
 lib.due_name = function(rec)
   return string.format('%013d', tonumber(rec.deadline)) .. rec.name
 end
@@ -53,9 +53,9 @@ lib.due_found = function(found, name, since)
   found.list[#found.list + 1] = { since = tonumber(since), name = name }
 end
 
--- The commands past their connect deadline or deadline, the longest due first: a list of names, each with the time
--- since when it is due; at least `limit` if there are that many. The second result says whether the same search would
--- find more in other scopes.
+-- Finds the commands past their connect deadline or deadline. Returns a list of names, each with the time since when
+-- the command is due, the longest due first; at least `limit` if there are that many. The second result says whether
+-- the same search would find more in other scopes.
 lib.due_find = function(limit)
   local found, budget = { list = {}, known = {} }, limit + lib.due_scopes
   lib.due_unconnected(limit, found)
@@ -68,7 +68,7 @@ lib.due_find = function(limit)
   return found.list, #scopes == budget and #found.list < limit
 end
 
--- How many commands that were never queued are past their connect deadline, but not past their deadline.
+-- Counts the commands that were never queued and are past their connect deadline, but not past their deadline.
 lib.due_count_unconnected = function()
   local count = 0
   for _, member in ipairs(call('ZRANGEBYSCORE', key('connectdue'), '-inf', text(now))) do

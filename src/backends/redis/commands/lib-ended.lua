@@ -1,16 +1,16 @@
--- Ended commands. Their records and results are in keys by user and span of time (see lib-spans.lua). A span of records
--- is half as long as the idempotency window. A record whose time is over is ignored, by its stamp, until its span is
--- removed.
+-- Stores and reads ended commands. Their records and results are in keys by user and span of time (see lib-spans.lua).
+-- A span of records is half as long as the idempotency window. Each record says when it is forgotten. From then on it
+-- is ignored, although it stays in Redis until its span is removed.
 -- needs: lib-record, lib-spans
--- A result is kept this much longer (ms) than it is shown, because a row of a mailbox may still name it.
+-- How much longer a result is kept than it is shown, ms. A row of a mailbox may still name it.
 lib.ended_fetched = 60000
 
--- The start of the current span of this length, as text.
+-- Returns the start of the current span of this length (ms), as text.
 lib.ended_began = function(length)
   return text(now - now % length)
 end
 
--- The span for a command that ends now.
+-- Returns the name of the span for the record of a command that ends now, and registers the span if it is new.
 lib.ended_open = function(rec, window)
   local length = math.max(1000, math.floor(window / 2))
   local began = now - now % length
@@ -19,7 +19,7 @@ lib.ended_open = function(rec, window)
   return span
 end
 
--- The key of the results of a user that were recorded in a span.
+-- Returns the key of the results of a user that were recorded in a span.
 lib.ended_results = function(rec, span)
   return lib.spans_key(rec.uh, 'r' .. span)
 end
@@ -35,14 +35,14 @@ lib.ended_result = function(rec, result, settings)
   return span
 end
 
--- The recorded result of a command; false if there is none, or it was recorded `retentionMs` ago or longer.
+-- Reads the recorded result of a command; false if there is none, or it was recorded `retentionMs` ago or longer.
 lib.commands_result = function(rec, retentionMs)
   if rec.stage ~= 'terminal' or not rec.resultIn then return false end
   if tonumber(rec.terminalAt) + tonumber(retentionMs) <= now then return false end
   return get(lib.ended_results(rec, rec.resultIn), rec.name)[1]
 end
 
--- The record of an ended command; nil if there is none, or its time is over.
+-- Reads the record of an ended command; nil if there is none, or it is to be forgotten by now.
 lib.ended_read = function(uh, name)
   for _, span in ipairs(lib.spans_of(uh).ended) do
     local whole = get(lib.spans_key(uh, span), name)[1]
@@ -55,7 +55,7 @@ lib.ended_read = function(uh, name)
   return nil
 end
 
--- Adds a command that ends now to the ended ones.
+-- Stores the record of a command that ends now among the ended commands.
 lib.ended_add = function(rec, window)
   rec.span = lib.ended_open(rec, window)
   -- It ended later than commands normally can, because no node ran for a while. Its first name may be removed before
@@ -73,7 +73,7 @@ lib.ended_add = function(rec, window)
   if not grouping then call('HINCRBY', key('endedcount'), second, 1) end
 end
 
--- How many ended commands still have a record, to the second.
+-- Counts the ended commands whose record is not to be forgotten yet, to the second.
 lib.ended_count = function()
   local flat, count, second = call('HGETALL', key('endedcount')), 0, math.floor(now / 1000)
   for i = 1, #flat, 2 do
@@ -82,7 +82,7 @@ lib.ended_count = function()
   return count
 end
 
--- Drops the counts of seconds that are past.
+-- Removes the counts of records that were to be forgotten in past seconds.
 lib.ended_sweep_counts = function()
   local second, swept = math.floor(now / 1000), tonumber(call('HGET', KEYS[1], 'counted') or 0)
   if swept >= second then return end

@@ -1,7 +1,8 @@
--- The mark of a dispatch, which is set before the socket write begins.
+-- Sets the mark of a dispatch: the record then says that the command was dispatched, and to which instance. A node sets
+-- it before it writes the command to the socket.
 -- needs: lib-admission, lib-commands
 
--- Sets the mark. `by`: the bound instance, and the attempt with the epoch of its link, or nil.
+-- Marks a command as dispatched. `by`: the bound instance, and the attempt with the epoch of its link, or nil.
 lib.commands_mark = function(rec, by)
   lib.commands_count(rec.ch, -1)
   lib.commands_move(rec, {
@@ -15,8 +16,8 @@ lib.commands_mark = function(rec, by)
   })
 end
 
--- Whether a command that is admitted now may be marked at once: its client is bound to the link of this node and epoch
--- ('' for none), and no other command waits for the client, so the order of admission is kept.
+-- Says whether a command that is admitted now may be marked at once. It may if its client is bound to the link of this
+-- node and epoch ('' for none), and no other command waits for the client, so the order of admission is kept.
 lib.commands_markable = function(rec, binding, node, epoch)
   if not binding or binding.moved or binding.nodeId ~= node or binding.epoch ~= epoch then return false end
   return lib.admission_queued(rec) == 0 and tonumber(rec.deadline) > now

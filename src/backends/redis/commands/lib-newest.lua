@@ -1,13 +1,13 @@
--- The order of admission: each hour has a ZSET of the commands that were admitted in it, by time. Admissions remove the
--- names of commands that are gone, and the key of each hour expires.
+-- The index of commands by time of admission: each hour has a ZSET of the commands that were admitted in it. Admissions
+-- remove the names of commands that are gone, and the key of each hour expires.
 -- needs: lib-spans
 lib.newest_hour = 3600000
--- An admission removes old names if its time in milliseconds is a multiple of `newest_turn`: at most `newest_trim` of
--- them.
+-- The most old names that one admission removes. An admission removes names only if its time in milliseconds is a
+-- multiple of `newest_turn`.
 lib.newest_trim = 1000
 lib.newest_turn = 64
 
--- The hour of a time, as text.
+-- Returns the start of the hour that a time (ms) is in, as text.
 lib.newest_of = function(at)
   return text(at - at % lib.newest_hour)
 end
@@ -24,8 +24,8 @@ lib.newest_drop = function(kept)
   if gone > 0 then call('ZREMRANGEBYRANK', name, 0, gone - 1) end
 end
 
--- Notes a command that is admitted now. `window`: how long an ended command's record is kept, ms. `first`: it may be
--- the first of its hour.
+-- Adds a command that is admitted now to the index. `window`: how long an ended command's record is kept, ms. `first`:
+-- whether the command may be the first one of its hour.
 lib.newest_add = function(rec, window, first)
   local name = lib.newest_key(now)
   if first and call('EXISTS', name) == 0 then

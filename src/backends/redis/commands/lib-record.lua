@@ -1,6 +1,6 @@
--- The record of a command, as a text and as a table of texts. commands/record.ts reads and writes the same text. It has
--- two parts.
--- The state: rev (counts the writes), place (among the commands of its client), the fields of core's Command that
+-- Reads and writes the record of a command: in Redis one text, in Lua a table of texts. commands/record.ts reads and
+-- writes the same text. It has two parts.
+-- The state: rev (counts the writes), place (position in the client's queue), the fields of core's Command that
 -- change (empty for null; error, firstLate and sightings as JSON), and fields of this backend: queuedOn (the node that
 -- it was last queued on), markedBy (the attempt that dispatched it), resultIn (the span of its result), progressRows,
 -- progressRowAt and, once it has ended, forgetAt.
@@ -10,7 +10,7 @@
 -- much.
 lib.commands_pattern = '^' .. string.rep('(%Z*)%z', 31) .. '$'
 lib.commands_request_pattern = '^' .. string.rep('(%Z*)%z', 19) .. '$'
--- The request is parsed only when one of its fields is read.
+-- The metatable of a record whose request is not parsed yet: the first read of a field of the request parses it.
 lib.commands_later = {
   ch = true, uh = true, sh = true, sth = true, userId = true, clientId = true, commandId = true, action = true,
   digest = true, scopeId = true, namedInstanceId = true, traceId = true, parentSpanId = true, callerKind = true,
@@ -42,7 +42,7 @@ lib.commands_parse_request = function(rec)
   return rec
 end
 
--- The record of a state and a request.
+-- Makes a record from the texts of its state and its request.
 lib.commands_parse = function(state, request)
   local
     rev, admittedAt, place, version, stage, lastProvenStage, outcome, execution, terminalAt, attempts, lateResults,
@@ -70,7 +70,7 @@ lib.commands_parse = function(state, request)
   }, lib.commands_lazy)
 end
 
--- The text of a record's state.
+-- Returns the state of a record as text.
 lib.commands_state = function(rec)
   if rec.state then return rec.state end
   local nul = '\0'
@@ -89,14 +89,14 @@ lib.commands_state = function(rec)
   return rec.state
 end
 
--- The text of a record.
+-- Returns a record as text.
 lib.commands_text = function(rec)
   if rec.whole then return rec.whole end
   rec.whole = lib.commands_state(rec) .. rec.request
   return rec.whole
 end
 
--- The state and the request of a record's text.
+-- Splits the text of a record into its state and its request.
 lib.commands_split = function(whole)
   local at = string.match(whole, lib.commands_split_pattern)
   return string.sub(whole, 1, at - 1), string.sub(whole, at)

@@ -1,16 +1,16 @@
--- Spans of time. Records, names and results of a user's commands are in keys for one span of time each, and such a key
--- is removed as a whole. `spans:<user's hash>` has the spans of a user, by when they are removed; `endedspans` has
--- those of all users. The name of a span says what its key holds and when the span began: `<began>.<window>` records of
--- commands that ended in it; `n<began>.<window>` names of commands that were admitted in it; `r<began>` results of
--- commands that ended in it. `window` is the idempotency window of those records: records with different windows never
--- share a span.
+-- Spans of time. The records, names and results of a user's commands are in keys that each hold one span of time, and
+-- such a key is removed as a whole. `spans:<user's hash>` has the spans of a user, by when they are removed;
+-- `endedspans` has those of all users. The name of a span says what its key holds and when the span began:
+-- `<began>.<window>` records of commands that ended in it; `n<began>.<window>` names of commands that were admitted in
+-- it; `r<began>` results of commands that ended in it. `window` is the idempotency window of those records: records
+-- with different windows never share a span.
 lib.spans_grace = 3600000
--- A command ends at most this long (ms) after its admission: the longest budgets, and a minute for the node that ends
--- it.
+-- The longest time between a command's admission and its end, ms: the longest connect budget, the longest answer
+-- budget, and a minute for the node that ends it.
 lib.spans_life = 660000
 
--- The spans of a user, ordered by removal, the last one first. `ended`: the spans of records; `named`: those of names;
--- `known`: all.
+-- Reads the spans of a user, ordered by time of removal, the latest first. `ended`: a list of the spans of records;
+-- `named`: a list of the spans of names; `known`: a set of all spans.
 lib.spans_of = function(uh)
   return fact('spans:' .. uh, function()
     local spans = { ended = {}, named = {}, known = {} }
@@ -22,21 +22,21 @@ lib.spans_of = function(uh)
   end)
 end
 
--- Adds a span to its list: at the end, or at the front if `at` is 1.
+-- Adds a span to the list of its kind: at the front if `at` is 1, else at the end.
 lib.spans_list = function(spans, name, at)
   local lists = { [''] = spans.ended, n = spans.named }
   local list = lists[string.match(name, '^%l?')]
   if list then table.insert(list, at == 1 and 1 or #list + 1, name) end
 end
 
--- The key of a span.
+-- Returns the key that holds a user's span.
 lib.spans_key = function(uh, name)
   local kinds = { n = 'names', r = 'results' }
   local letter = string.match(name, '^%l')
   return key(letter and kinds[letter] or 'ended', uh .. ':' .. (letter and string.sub(name, 2) or name))
 end
 
--- Registers a span of a user that is removed at `over`. False if it was registered before.
+-- Registers a span of a user, to be removed at the time `over`. False if it was registered before.
 lib.spans_open = function(user, name, over)
   local spans = lib.spans_of(user.uh)
   if spans.known[name] then return false end
@@ -64,7 +64,7 @@ lib.spans_sweep = function(limit)
 end
 
 -- Adds the name of a command to the listings by name. The name stays until its span is removed, so that the end of a
--- command need not remove it. True if this is the first name of its user in this span; a span never crosses the hour.
+-- command need not remove it. True if this is the first name of its user in this span. A span never crosses an hour.
 lib.spans_name = function(rec, window)
   local hour, length = now - now % 3600000, math.min(3600000, math.max(60000, math.floor(window / 2)))
   local began = hour + math.floor((now - hour) / length) * length

@@ -1,15 +1,18 @@
-/** The ends that this process recorded, so that mailbox rows of its own node need not repeat them. */
+/**
+ * A cache of the ends of commands that this process recorded, so that mailbox rows of its own node need not repeat
+ * them.
+ */
 import type { Command } from '../../../core/delivery/command.ts';
 import type { JsonText } from '../../../core/json.ts';
 
-/** An end that this process recorded: what its waiters are resolved with. */
+/** The end of a command that this process recorded: the values that its waiters are resolved with. */
 export type OwnEnd = { readonly command: Command; readonly result: JsonText | null };
-/** `rows`: how many rows of this process's own mailbox the end wrote. */
+/** An end with `rows`: how many rows were added to this process's own mailbox when the end was recorded. */
 export type RecordedEnd = OwnEnd & { readonly rows: number };
 
 /**
- * Ends kept at once, and characters of their results. Beyond that the oldest are dropped, and are read from Redis
- * instead.
+ * The most ends in the cache, and the most characters of their results. Beyond that the oldest are dropped, and are
+ * read from Redis instead.
  */
 const MOST = 4_096;
 const MOST_CHARS = 16 * 1024 * 1024;
@@ -20,17 +23,17 @@ const MOST_CHARS = 16 * 1024 * 1024;
  */
 export interface OwnEnds {
   /**
-   * Notes an end before it is recorded. `recording`: null if this end was not recorded as the command's end; it may
-   * reject.
+   * Adds an end before it is recorded. `recording` resolves to the recorded end, or to null if Redis did not record it
+   * as the command's end. It may reject.
    */
   begin(name: string, recording: Promise<RecordedEnd | null>): void;
-  /** The end that a mailbox row names. Waits for an end that is being recorded. Null if it is not known here. */
+  /** Returns the end that a mailbox row names. Waits if it is still being recorded. Null if it is not in the cache. */
   take(name: string): Promise<OwnEnd | null>;
 }
 
 type Entry = { readonly recording: Promise<RecordedEnd | null>; taken: number; rows: number | null; chars: number };
 
-/** `most`: how many ends it keeps at once. */
+/** Creates an empty cache. `most`: the most ends in it. */
 export function createOwnEnds(most = MOST): OwnEnds {
   const entries = new Map<string, Entry>();
   let chars = 0;

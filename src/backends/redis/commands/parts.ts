@@ -1,4 +1,6 @@
-/** The parts that the files of this folder share, and how a command and a payload are passed to acts. */
+/**
+ * What the Redis files for commands share: their dependencies, and how a command and a payload become Lua arguments.
+ */
 import { END_MESSAGES } from '../../../core/delivery/end-messages.ts';
 import type { StoredPayload } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
@@ -47,7 +49,7 @@ export function commandParts(parts: RedisParts): CommandParts {
   };
 }
 
-/** The arguments that name a command: the hash of its client, its id, and the hash of its user. */
+/** Returns the arguments that name a command: the hash of its client, its id, and the hash of its user. */
 export function nameArgs(
   store: Pick<Store, 'hash'>,
   { userId, clientId, commandId }: CommandKey,
@@ -55,13 +57,13 @@ export function nameArgs(
   return [store.hash(userId, clientId), commandId, store.hash(userId)];
 }
 
-/** How rows of a node's own mailbox name an end: see `waiters_reply` of waiters/lib-waiters.lua. */
+/** Returns the name of an end in rows of a node's own mailbox: see `waiters_reply` of waiters/lib-waiters.lua. */
 export function ownEndName(store: Pick<Store, 'hash'>, key: CommandKey): string {
   const [client, commandId, user] = nameArgs(store, key);
   return user + client + commandId;
 }
 
-/** A payload of a history row as arguments: its text, its reference in the spill store, and its bytes there. */
+/** Returns a history row's payload as arguments: its text, its reference in the spill store, and its bytes there. */
 export function keptArgs(kept: StoredPayload | null): readonly (string | number | null)[] {
   const spill = kept?.spill ?? null;
   return [kept?.payload ?? null, spill && JSON.stringify(spill), spill && spill.bytes];

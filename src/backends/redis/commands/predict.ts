@@ -9,7 +9,7 @@ type Changes = Partial<Record<Field, string>>;
 export type StateFields = readonly string[];
 
 const OUTCOMES = { result: 'completed', error: 'failed', cancelled: 'cancelled' } as const;
-/** Marks where Redis inserts a time or a span. No id contains it, and JSON escapes it. */
+/** The character that marks where Redis inserts a time or a span. No id contains it, and JSON escapes it. */
 const HERE = '\x01';
 const AT = new Map(STATE.map((name, i) => [name, i]));
 const REQUEST_AT = new Map(REQUEST.map((name, i) => [name, i]));
@@ -22,19 +22,19 @@ export function fieldOf(fields: StateFields, name: Field): string {
   return fields[AT.get(name) ?? -1] ?? '';
 }
 
-/** A field of a request. `texts`: the text of the request, split at each NUL. */
+/** Returns a field of a request. `texts`: the text of the request, split at each NUL. */
 export function requestField(texts: readonly string[], name: (typeof REQUEST)[number]): string {
   return texts[REQUEST_AT.get(name) ?? -1] ?? '';
 }
 
-/** The start of a state's text: no other state that its command had or will have starts the same way. */
+/** Returns the start of a state's text. No other state that this command had or will have starts the same way. */
 export function startOf(fields: StateFields): string {
   return `${fieldOf(fields, 'rev')}\0${fieldOf(fields, 'admittedAt')}\0`;
 }
 
 /**
- * A queued command's state once it is marked as dispatched, cut where the time is inserted. Null if it cannot be
- * marked.
+ * Predicts a queued command's state once it is marked as dispatched, as texts between which Redis inserts the time.
+ * Null if the command cannot be marked.
  */
 export function markedState(
   fields: StateFields,
@@ -52,16 +52,16 @@ export function markedState(
   });
 }
 
-/** A command as it was before it was marked, by the act that admitted it. */
+/** Returns a command that was admitted and marked by one act as it was before the mark. */
 export function unmarked(command: Command): Command {
   const queued = { stage: 'queued', lastProvenStage: 'queued', execution: 'not_written' } as const;
   return { ...command, ...queued, version: 1, attempts: 0, boundInstanceId: null, dispatchedAt: null };
 }
 
 /**
- * A running command's state once its client has reported this end, cut where Redis inserts: when it ended, when it is
- * forgotten, when the end was first and last seen (one cut), the span of its result. Null if the end is not the first
- * one, or not the bound instance's.
+ * Predicts a running command's state once its client has reported this end, as texts between which Redis inserts: when
+ * it ended; when it is forgotten; when the end was first and last seen; the span of its result. Null if the end is not
+ * the first one, or not the bound instance's.
  */
 export function endedState(fields: StateFields, end: End, messageId: string): readonly string[] | null {
   const stage = fieldOf(fields, 'stage');
@@ -79,7 +79,7 @@ export function endedState(fields: StateFields, end: End, messageId: string): re
   });
 }
 
-/** The state after these changes, cut at each marker; null if there are not that many markers. */
+/** Returns the state after these changes, cut at each marker; null if there are not exactly `cuts` markers. */
 function changed(fields: StateFields, cuts: number, changes: Changes): readonly string[] | null {
   const after = [...fields];
   const raise = (name: Field): void => put(after, name, String(Number(fieldOf(fields, name)) + 1));

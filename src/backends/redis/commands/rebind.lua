@@ -50,10 +50,10 @@ lib.commands_queue = function(rec, nodeId, instanceId)
   return before and true or false
 end
 
--- Commands that one part moves at most: Redis blocks while an act runs.
+-- The most commands that one part moves. Redis answers nobody else while an act runs.
 lib.commands_part = 100
 
--- The next part of a client's waiting commands, by place, and whether it is the last part.
+-- Returns the next part of a client's waiting commands after a position, in order, and whether it is the last part.
 lib.commands_next = function(ch, place)
   local part, after = {}, tonumber(place)
   for _, one in ipairs(lib.commands_of(ch, lib.commands_undispatched)) do
@@ -110,7 +110,7 @@ acts['commands-rebind'] = function(a)
   if not place and not lib.commands_bind(a) then return { 0, {}, {}, false } end
   if a[5] == 'down' then return { 0, {}, {}, lib.commands_park_part(a[1], place or '0') } end
   local link = lib.commands_link(a[1])
-  -- A newer link came up, or this one is gone: the waiting commands are no longer its own.
+  -- A newer link came up, or this link is gone: the waiting commands are no longer for this link.
   if not link or tonumber(link.epoch) ~= tonumber(a[4]) or not link.moved then return { 0, {}, {}, false } end
   local requeued, came = lib.commands_queue_part(a, link)
   if came then return { requeued, {}, {}, came } end

@@ -15,7 +15,9 @@ import type { TerminalError } from '../../../core/history/message.ts';
 import { type Fields } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
-/** The fields of a record that change, its state, in the order of its text (see commands/lib-record.lua). */
+/**
+ * The fields of a record's state, which are those that change, in the order of its text (see commands/lib-record.lua).
+ */
 export const STATE = [
   'rev',
   'admittedAt',
@@ -75,12 +77,12 @@ const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST].map((
 
 type Values = Readonly<Record<string, string | null | undefined>>;
 
-/** The request of a record as text. Throws `internal` for a field that contains a NUL. */
+/** Encodes the request of a record. Throws `internal` for a field that contains a NUL. */
 export function encodeRequest(values: Values): string {
   return encode(REQUEST, values);
 }
 
-/** A command as a record's text. */
+/** Encodes a command as the text of its record. */
 export function encodeCommand(command: Command): string {
   const texts = Object.entries(command).map(([name, value]): [string, string | null] => {
     if (value === null) return [name, null];
@@ -96,7 +98,7 @@ function encode(names: readonly string[], values: Values): string {
   return `${texts.join('\0')}\0`;
 }
 
-/** The command of a record; an absent field becomes null. Use `decodeCommandOr` if there may be no record. */
+/** Decodes a record. An absent field becomes null. Use `decodeCommandOr` if there may be no record. */
 export function decodeCommand(record: Fields): Command {
   const texts = String(record).split('\0');
   const text = (name: string): string => texts[PLACES.get(name) ?? -1] ?? '';
@@ -145,7 +147,7 @@ export function decodeCommand(record: Fields): Command {
   };
 }
 
-/** As `decodeCommand`; null if there is no record. */
+/** Decodes a record as `decodeCommand` does; null if there is no record. */
 export function decodeCommandOr(record: Fields): Command | null {
   return typeof record === 'string' ? decodeCommand(record) : null;
 }
@@ -156,8 +158,9 @@ function parsed<T>(json: string | null): T | null {
 }
 
 /**
- * A command as it is shown at this time: `resultExpired` is set if it completed `retentionMs` ago or longer, because
- * results are not shown longer than that. Its record does not say whether it had a result.
+ * Returns a command as it is shown at this time. `resultExpired` is set if the command completed `retentionMs` ago or
+ * longer, because results are shown no longer than that. It is set even if there was no result, which the record does
+ * not say.
  */
 export function retained(
   command: Command,

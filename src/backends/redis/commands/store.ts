@@ -1,4 +1,4 @@
-/** Core's CommandStore over Redis: admits commands, and passes every other act on to the files of this folder. */
+/** Core's CommandStore over Redis: admits commands, and passes every other call to the file beside it that does it. */
 import type {
   AdmitPreview,
   AdmitQuestion,
@@ -37,7 +37,7 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     live: (client) => getLive(store, client),
     loads: (clients) => getLoads(store, clients),
     get: (keys) => getCommands(redis, keys),
-    // Records are kept for the whole window, so none is reduced to a mark.
+    // Redis keeps every record for the whole idempotency window, so no ended command is reduced to a mark.
     mark: () => null,
     async result(key) {
       const args = [...nameArgs(store, key), redis.retentionMs];
@@ -105,19 +105,19 @@ function claimArgs(claim: DispatchClaim | null): readonly (string | number | nul
   return claim ? [claim.binding.epoch, claim.attempt] : [null, null];
 }
 
-/** How the link of this connection begins in the HASH of its client (see `commands_bind_to`). */
+/** Returns how the text of this connection's link begins in the HASH of its client (see `commands_bind_to`). */
 function seenText(store: Store, seen: Connection | null): string | null {
   return seen && [seen.nodeId, seen.epoch, seen.instanceId, revisionOf(store, seen.actions), ''].join('\0');
 }
 
-/** The members of the request that the act itself reads. */
+/** Returns those members of the request that the act itself reads, as arguments. */
 function requestArgs(store: Store, request: AdmitRequest): readonly (string | null)[] {
   const { userId, clientId, digest, scopeId, namedInstanceId, traceId, parentSpanId } = request;
   const stream = store.hash(userId, clientStream(clientId));
   return [store.hash(scopeId), stream, userId, clientId, digest, scopeId, namedInstanceId, traceId, parentSpanId];
 }
 
-/** The request of a new record, with the hashes that are parts of its keys. */
+/** Encodes the request of a new record, with the hashes that its keys are made of. */
 function requestText(store: Store, request: AdmitRequest): string {
   const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, caller } = request;
   const { traceId, parentSpanId, traceFlags, traceState, callSpan, clientType } = request;
