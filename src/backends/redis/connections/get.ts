@@ -9,7 +9,7 @@ import { scattered } from '../store/scatter.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
-/** Rows that one act reads at most: Redis blocks while an act runs. */
+/** The most rows that one act reads. Redis answers nobody else while an act runs. */
 const READ_BATCH = 64;
 
 export type GetParts = {
@@ -19,8 +19,8 @@ export type GetParts = {
 };
 
 /**
- * The connections of clients at this time: one round trip in each partition concerned. Redis does not send again what
- * this process knows of a link.
+ * Reads the connections of clients as they are now, one answer per key, in the order of the keys. Takes one round trip
+ * in each partition concerned. Redis sends only what this process does not know of a link yet.
  */
 export function getConnections(parts: GetParts, keys: readonly ClientKey[]): Promise<readonly (Connection | null)[]> {
   const { store, known, revisionOf } = parts;
@@ -57,7 +57,7 @@ function read({ known, leases, before }: Reading, row: Reply): Connection | null
   };
   const now = asOf(before, leases, stamps);
   if (now?.disconnectedAt === null) return known.note(now);
-  // It is not up any more.
+  // The link is no longer up.
   if (before) known.forget(before, before.epoch);
   return now;
 }

@@ -1,25 +1,25 @@
-/** The connections that this process knows, so that Redis need not send them again. Only a cache. */
+/** A cache of connections as this process last read them, so that Redis need not send them again. */
 import type { Connection } from '../../../core/connections/connection.ts';
 import { clientKeyText, type ClientKey } from '../../../core/ids.ts';
 
 /**
- * Connections as this process last read them. With it the answer to a sign of life need not repeat what the client
- * advertises.
+ * A cache of connections as this process last read them. Because of it, the answer to a sign of life need not repeat
+ * what the client advertises.
  */
 export interface Known {
-  /** Keeps a connection that is up. Returns its argument. */
+  /** Keeps a connection if it is up. Returns its argument. */
   note(connection: Connection | null): Connection | null;
-  /** The connection that was kept last for this client. */
+  /** Returns the connection that was kept last for this client; null if there is none. */
   last(key: ClientKey): Connection | null;
-  /** As `last`; null if it has another epoch. */
+  /** Returns the same as `last`; null if that connection has another epoch. */
   of(key: ClientKey, epoch: number): Connection | null;
   forget(key: ClientKey, epoch: number): void;
 }
 
-/** The number of links that a node may have by default. */
+/** The most connections in the cache: as many as the links that a node may have by default. */
 const KNOWN = 20_000;
 
-/** `most`: how many connections it keeps. Beyond that the ones that were kept first are dropped. */
+/** Creates an empty cache. `most`: the most connections in it. Beyond that the oldest are dropped. */
 export function createKnown(most = KNOWN): Known {
   const known = new Map<string, Connection>();
   const last = (key: ClientKey): Connection | null => known.get(clientKeyText(key)) ?? null;

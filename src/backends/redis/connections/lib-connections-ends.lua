@@ -1,16 +1,16 @@
--- How connections end: their rows are replaced, marked as down, and forgotten. The act that does so also adds the
--- link's end to the link history of its user, so that each end is there once.
+-- Ends connections: replaces their rows, marks them as down, and forgets them. The act that does so also adds the end
+-- of the link to the link history of its user, so that each end is there once.
 -- needs: lib-connections, lib-links
 
--- Why the link of a row ends when a newer one is bound now: `replaced` if it was still up.
+-- Returns why the link of a row ends when a newer one is bound now: `replaced` if it was still up.
 lib.connections_end_cause = function(row)
   local silent = now - tonumber(row.lastSeenAt) >= lib.connections_dead
   return row.disconnectCause or (silent and 'heartbeat_lost' or 'replaced')
 end
 
--- The predecessors of the instance that replaces this row, the latest first: at most `predecessors_most` (limits.ts:
--- PREDECESSORS), separated by newlines. Each has, separated by NULs: instance, node, when it was replaced (ms), and why
--- its link was down by then (`replaced` if it was up).
+-- The most earlier instances of a client that its row lists (limits.ts: PREDECESSORS). `connections_predecessors`
+-- returns those of the instance that replaces this row, the latest first, separated by newlines. Each has, separated by
+-- NULs: instance, node, when it was replaced (ms), and why its link was down by then (`replaced` if it was up).
 lib.connections_predecessors_most = 10
 lib.connections_predecessors = function(previous)
   local cause = lib.connections_end_cause(previous)
@@ -22,7 +22,7 @@ lib.connections_predecessors = function(previous)
   return table.concat(found, '\n')
 end
 
--- Drops the contexts and windows that the client reported. Returns how many they were.
+-- Removes the contexts and windows that the client reported. Returns how many it removed.
 lib.connections_drop = function(user, client, ch)
   local from = '[' .. user .. '\0' .. client .. '\0'
   local to = '(' .. user .. '\0' .. client .. '\1'
@@ -43,7 +43,7 @@ lib.connections_brief = function(ch)
   return row.userId and row
 end
 
--- Forgets a row, with the contexts and windows of the client. Returns how many these were.
+-- Forgets a row, with the contexts and windows of the client. Returns how many contexts and windows it removed.
 lib.connections_remove = function(user, client, ch)
   lib.connections_end_unclosed(ch)
   local dropped = lib.connections_drop(user, client, ch)
@@ -64,7 +64,7 @@ lib.connections_end_unclosed = function(ch)
   if at then lib.links_ended(row, why or 'heartbeat_lost', at) end
 end
 
--- Forgets rows that are due: at most `limit`, 64 by default. True if more are left.
+-- Forgets the rows that are due to be forgotten: at most `limit`, 64 by default. True if more are left.
 lib.connections_sweep = function(limit)
   limit = limit or 64
   local due = call('ZRANGEBYSCORE', key('conngone'), '-inf', text(now), 'LIMIT', 0, limit + 1)
@@ -77,7 +77,8 @@ lib.connections_sweep = function(limit)
   return false
 end
 
--- The row as it is now: marked as down if its node's lease is over. nil if there is none, or its time is over.
+-- Reads the row of a client as it is now: marked as down if its node's lease is over. nil if there is none, or it is
+-- due to be forgotten.
 lib.connections_load = function(ch)
   local row = hash(key('conn', ch))
   if not row then return nil end
@@ -97,9 +98,9 @@ lib.connections_load = function(ch)
   return row
 end
 
--- Marks the row of this client as down, only under this epoch (nil: any); true if it did. A link that was lost before,
--- because its node's lease ended or it was silent, keeps that time. A link that was lost by its node's lease keeps that
--- cause too.
+-- Marks the row of this client as down, only under this epoch (nil: any); true if it did. If the link was lost before,
+-- because its node's lease ended or because it was silent, the row gets the time of that loss. If the lease ended, it
+-- also gets that cause.
 lib.connections_lose = function(ch, epoch, cause)
   local name = key('conn', ch)
   local row = lib.connections_brief(ch)

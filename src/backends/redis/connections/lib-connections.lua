@@ -1,13 +1,13 @@
--- What the acts on connections share. A link that was not closed is lost `dead` ms after its last sign of life, and a
--- row is forgotten `forget` ms after its link was lost (limits.ts: DEAD_MS, FORGET_MS). The stamps of a row decide, not
--- the expiry of its keys: keys last much longer than rows, and expire only after the whole deployment is gone.
+-- Functions that the acts on connections share. A link that was not closed is lost `dead` ms after its last sign of
+-- life, and a row is forgotten `forget` ms after its link was lost (limits.ts: DEAD_MS, FORGET_MS). The times in a row
+-- decide this. The keys last much longer, and expire only after the whole deployment is gone.
 lib.connections_dead = 60000
 lib.connections_forget = 60000
 lib.connections_ttl = 4 * 3600000
 lib.connections_renew = 3600000
 
--- When a link that is not marked as down was lost nevertheless, by the end of its node's lease or by silence; nil while
--- it is up. The second result is the cause if it was the lease.
+-- Returns when a link that is not marked as down was lost, because its node's lease ended or because it was silent; nil
+-- while it is up. The second result is the cause if the lease ended.
 lib.connections_lost = function(node, lastSeenAt)
   local silent = tonumber(lastSeenAt) + lib.connections_dead
   local lease = tonumber(call('ZSCORE', key('nodes'), node) or nil)
@@ -31,8 +31,8 @@ lib.connections_renewed = function(ch)
   end
 end
 
--- The requested fields of a link that is up under this epoch; else nil. Does not check the lease: only the link's own
--- node calls this, and after a pause of the store the link's sign of life may come before the node's beat.
+-- Returns the requested fields of a link that is up under this epoch; else nil. Does not check the lease: only the
+-- link's own node calls this, and after a pause of the store the link's sign of life may come before the node's beat.
 lib.connections_up = function(ch, epoch, fields)
   local row = call('HMGET', key('conn', ch), 'epoch', 'disconnectedAt', 'lastSeenAt', 'userId', 'clientId', unpack(fields))
   if row[1] ~= epoch or row[2] or now - tonumber(row[3]) >= lib.connections_dead then return nil end

@@ -1,5 +1,5 @@
--- The link history of users: a row for each client link that opened, and one for each that ended.
--- core/delivery/link-rows.ts writes the same rows in direct mode.
+-- Writes the link history of users: a row for each client link that opened, and one for each that ended. In direct
+-- mode, which uses no Redis, core/delivery/link-rows.ts writes the same rows.
 -- needs: lib-history
 
 -- Adds a row. `conn`: the connection's row. Its field `links` says where and how long rows are kept: hash of the user,

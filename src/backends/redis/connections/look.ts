@@ -5,20 +5,21 @@ import type { Store } from '../store/store.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
 /**
- * Rows that one act forgets, and how many such acts a read waits for. After those the read is answered although more
- * rows are due: it does not show them, but counts them.
+ * The most rows that one act forgets, and the most such acts that a read waits for. After that many the read is
+ * answered even if more rows are due to be forgotten: its members do not show them, but its count includes them.
  */
 const SWEEP_ROWS = 64;
 const SWEEPS = 100;
 /**
- * The most members that one act returns, and the most parts of indexes that it reads: Redis blocks while an act runs.
+ * The most members that one act returns, and the most parts of indexes that it reads. Redis answers nobody else while
+ * an act runs.
  */
 const MAX_MEMBERS = 4_000;
 const MAX_PARTS = 200;
 
 /**
- * A part of an index by name, in byte order. `min` and `max` are bounds of ZRANGEBYLEX. `counted`: its members are
- * counted too.
+ * A requested part of an index whose members are ordered by the bytes of their names. `min` and `max` are bounds of
+ * ZRANGEBYLEX. `limit`: the most members to return. `counted`: whether to count all members of the part.
  */
 export type Part = {
   readonly kind: KeyKind;
@@ -30,15 +31,15 @@ export type Part = {
 
 /** The time of a partition, and the nodes whose lease is over, each with the end of its lease (ms). */
 export type LeaseView = { readonly now: number; readonly over: ReadonlyMap<string, number> };
-/** `count`: of the whole part; -1 if it was not requested. */
+/** A part of an index that was read. `count`: the number of its members; -1 if it was not requested. */
 export type Looked = LeaseView & { readonly members: readonly string[]; readonly count: number };
 
 /**
- * Gathers the reads of one tick in one partition, so that they take one round trip for parts of indexes and one for
- * keys.
+ * Collects the reads that are requested in one tick of the event loop. Those of a partition together take one round
+ * trip for parts of indexes, and one for keys.
  */
 export interface Looker {
-  /** Reads a part of an index, after rows that are due were forgotten. */
+  /** Reads a part of an index, after it has forgotten the rows that are due to be forgotten. */
   look(partition: number, part: Part): Promise<Looked>;
   read(command: ReadCommand): Promise<Reply>;
 }
@@ -51,13 +52,13 @@ export function createLooker(store: Store): Looker {
 }
 
 export type Where = {
-  /** Empty: of all users; else a user, or a user and a client. */
+  /** The user, or the user and the client, whose members are read; empty for all users. */
   readonly prefix: readonly string[];
-  /** The position after which the part begins; null: at the start. */
+  /** The position after which the part begins; null if it begins at the start. */
   readonly after: readonly string[] | null;
 };
 
-/** The part of an index whose names begin with `prefix`, after a position. */
+/** Returns the part of an index whose names begin with `prefix`, after a position. */
 export function partOf(kind: KeyKind, { prefix, after }: Where, limit: number): Part {
   const own = prefix.join('\0');
   const start = prefix.length === 0 ? '-' : `[${own}\0`;

@@ -1,4 +1,7 @@
-/** The revision of what a client advertises: a hash that is the same for the same actions in the same order. */
+/**
+ * Computes the revision of the actions that a client advertises: a hash, the same for the same actions in the same
+ * order.
+ */
 import type { Connection } from '../../../core/connections/connection.ts';
 import type { Store } from '../store/store.ts';
 

@@ -1,4 +1,4 @@
-/** Reads a connection's row as Redis has it, and says what it means at a given time. Pure. */
+/** Decodes a connection's row from Redis, and says whether the connection is up at a given time. Pure. */
 import type {
   ActionAdvertisement,
   ClientType,
@@ -15,7 +15,7 @@ import type { Reply } from '../types.ts';
 /** The fields of a row that change while its link is up or down. */
 export type Stamps = Pick<Connection, 'nodeId' | 'lastSeenAt' | 'disconnectedAt' | 'disconnectCause'>;
 
-/** The connection of a hash, as Redis has it; null for an empty hash. */
+/** Decodes the HASH of a connection; null for an empty one. */
 export function decodeConnection(fields: Fields): Connection | null {
   const row = fieldsOf(fields);
   if (!row.has('epoch')) return null;
@@ -39,7 +39,9 @@ export function decodeConnection(fields: Fields): Connection | null {
 
 const NO_PREDECESSORS: readonly Predecessor[] = [];
 
-/** The predecessors as `connections_predecessors` of lib-connections-ends.lua writes them; none if there is no text. */
+/**
+ * Reads the predecessors that `connections_predecessors` of lib-connections-ends.lua wrote; none if there is no text.
+ */
 export function predecessorsOf(text: Reply | undefined): readonly Predecessor[] {
   if (typeof text !== 'string' || text === '') return NO_PREDECESSORS;
   return text.split('\n').map((one) => {
@@ -48,7 +50,10 @@ export function predecessorsOf(text: Reply | undefined): readonly Predecessor[] 
   });
 }
 
-/** A connection with these stamps at this time: down if its node's lease is over, and null if its own time is over. */
+/**
+ * Returns a connection with these stamps as it is at this time: down if its node's lease is over. Null if it is due to
+ * be forgotten.
+ */
 export function asOf(
   connection: Connection | null,
   leases: LeaseView,
@@ -59,8 +64,8 @@ export function asOf(
 }
 
 /**
- * The stamps of a row at this time. If the lease of its node is over, the link was lost when the lease ended, unless it
- * was lost before. Null if the time of the row is over.
+ * Returns the stamps of a row at this time. If the lease of its node is over, the link was lost when the lease ended,
+ * unless it was lost before. Null if the row is due to be forgotten.
  */
 export function stampsAt(stamps: Stamps, { now, over }: LeaseView): Stamps | null {
   const { nodeId, lastSeenAt } = stamps;

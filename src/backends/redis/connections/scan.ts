@@ -1,34 +1,34 @@
 /**
- * Pages and counts of listings over the indexes by name, merged over the partitions. The rooms say which rows a listing
- * keeps.
+ * Reads pages and counts of listings (connections, contexts, windows) from the indexes by name, merged over the
+ * partitions. Each caller says which rows its listing keeps.
  */
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
 import type { KeyKind } from '../keys.ts';
 import { partOf, type LeaseView, type Looker } from './look.ts';
 
-/** Members that a filtered scan reads at once. */
+/** The most members that a filtered scan reads at once. */
 const CHUNK = 1_000;
 
-/** A member of an index by name, split into its parts; its partition, and the leases there when it was read. */
+/** A member of an index by name: its name, split at the NULs; its partition; and the leases there when it was read. */
 export type Member = { readonly position: Position; readonly partition: number; readonly leases: LeaseView };
 
 /** A listing over an index by name. */
 export type Listing<T> = {
   readonly kind: KeyKind;
-  /** Empty: of all users; else of a user, or of a user's client. */
+  /** The user, or the user and the client, whose rows are listed; empty for all users. */
   readonly prefix: readonly string[];
   readonly partitions: readonly number[];
-  /** Whether the listing keeps every row: then one read has a whole page. */
+  /** Whether the listing keeps every row. If so, one read gets a whole page. */
   readonly plain: boolean;
   /** Whether a row with this name may be kept. If not, the row is not loaded. */
   readonly wanted: (position: Position) => boolean;
-  /** The rows of these members, in their order; null if a row is gone. */
+  /** Reads the rows of these members, in the order of the members; null for a row that is gone. */
   readonly load: (members: readonly Member[]) => Promise<readonly (T | null)[]>;
   /** Whether the listing keeps a row. */
   readonly keep: (row: T) => boolean;
 };
 
-/** One page, as core's `scanSorted` fills it. */
+/** Reads one page, by the same rules as core's `scanSorted`. */
 export async function scanPage<T>(looker: Looker, listing: Listing<T>, page: PageRequest): Promise<Scan<T>> {
   const found: { row: T; position: Position }[] = [];
   const chunk = listing.plain ? page.first + 1 : CHUNK;
@@ -48,7 +48,9 @@ export async function scanPage<T>(looker: Looker, listing: Listing<T>, page: Pag
   return { rows: found, next: null, gaps: [] };
 }
 
-/** How many rows the listing keeps. Reads at most `most` members; not complete if there are more. */
+/**
+ * Counts the rows that the listing keeps. Reads at most `most` members; the count is not complete if there are more.
+ */
 export async function countRows<T>(
   looker: Looker,
   listing: Listing<T>,
@@ -65,7 +67,7 @@ export async function countRows<T>(
   return { count, complete: true };
 }
 
-/** The first row that the listing keeps. */
+/** Finds the first row that the listing keeps; null if there is none. */
 export async function firstRow<T>(looker: Looker, listing: Listing<T>): Promise<T | null> {
   for await (const members of chunks(looker, listing, { after: null, chunk: CHUNK })) {
     for (const { row } of members) if (row !== null && listing.keep(row)) return row;
@@ -98,7 +100,7 @@ async function* chunks<T>(
 
 type Look = LeaseView & { readonly members: readonly string[] };
 
-/** The members of all partitions, in byte order. */
+/** Merges the members of all partitions, in byte order. */
 export function mergedMembers(looks: readonly Look[], partitions: readonly number[]): readonly Member[] {
   const lists = looks.map(({ members, ...leases }, i) =>
     members.map((text) => ({ position: text.split('\0'), partition: partitions[i] ?? 0, leases, text })),

@@ -1,4 +1,4 @@
-/** Core's ConnectionStore over Redis. */
+/** Core's ConnectionStore over Redis: which clients are connected, since when, and to which node. */
 import type { Connection } from '../../../core/connections/connection.ts';
 import { matchesConnection, type ConnectionFilter } from '../../../core/connections/filter.ts';
 import type { ConnectionStore, ConnectRequest, ConnectResult, UserRow } from '../../../core/connections/store.ts';
@@ -21,8 +21,9 @@ type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf
 type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;
 
 /**
- * While the lease of a node is over, its links are shown as lost, until the node beats again or the reaper has marked
- * them. A sign of life that the node itself reports is accepted nevertheless.
+ * Creates Core's ConnectionStore over Redis. Once the lease of a node is over, its links are shown as lost, until the
+ * node renews the lease or the reaper marks the links as down. A sign of life that the node itself reports is accepted
+ * even then.
  */
 export function createRedisConnections(parts: RedisParts): ConnectionStore {
   const { store } = parts;
@@ -68,7 +69,7 @@ function connectArgs(parts: RedisParts, request: ConnectRequest): string[] {
   return [userId, clientId, instanceId, nodeId, clientType, ...reported, linksOf(parts, userId)];
 }
 
-/** Where and how long the rows of a user's link history are kept (see connections/lib-links.lua). */
+/** Returns the text that says where and how long a user's link history is kept (see connections/lib-links.lua). */
 function linksOf({ store, retentionMs, linkMessages = LINK_MESSAGES }: RedisParts, userId: string): string {
   const stream = streamHash(store, { userId, suffix: LINK_STREAM });
   return [store.hash(userId), stream, retentionMs, linkMessages].join(' ');
@@ -103,7 +104,7 @@ function hashOf(store: Store, { userId, clientId }: ClientKey): string {
   return store.hash(userId, clientId);
 }
 
-/** For any number of users: one read of the indexes in each partition concerned, then one of the rows. */
+/** Lists for any number of users, with one read of the indexes in each partition concerned, then one of the rows. */
 async function ofUsers({ store, looker, rowsOf }: Context, userIds: readonly string[], first: number) {
   const looks = userIds.map((userId) => {
     const part = { ...partOf('conns', { prefix: [userId], after: null }, first), counted: true };

@@ -1,9 +1,9 @@
--- How a client's contexts and windows are stored: each as `<reported at>|<task assigned at>|<place>|<task>|<row>`. Task
--- and place are as contexts-report describes them; neither contains a bar.
+-- Stores the contexts and windows that a client reports: each as `<reported at>|<task assigned
+-- at>|<place>|<task>|<row>`. Task and place are the `tasks` and `places` of contexts-report; neither contains a bar.
 -- needs: lib-connections
 
--- Reads a part of a report. `before`: the stored values of the ids that it names; `size`: how many rows the client
--- would have.
+-- Decodes a part of a report, and adds `before`, the stored values of the ids that it names, and `size`, the number of
+-- rows that the client would have after it.
 lib.contexts_part = function(json, at)
   local part = cjson.decode(json)
   part.name = key(at.kind, at.ch)
@@ -32,7 +32,7 @@ lib.contexts_part = function(json, at)
   return part
 end
 
--- Calls `run` with slices of 1 to `count`, each small enough for one command.
+-- Divides the numbers 1 to `count` into ranges that are small enough for one command, and calls `run` for each range.
 lib.contexts_slices = function(count, run)
   for from = 1, count, 500 do run(from, math.min(count, from + 499)) end
 end
@@ -71,8 +71,8 @@ lib.contexts_header = function(value)
   return { assignedAt = assignedAt, place = place, task = task }
 end
 
--- The stored value of a context. An assignment dates from its first report. Another task, or the same one after a
--- report without it, is a new assignment.
+-- Returns the value to store for a context. An assignment dates from its first report. Another task, or the same one
+-- after a report without it, is a new assignment.
 lib.contexts_value = function(part, i)
   local task = part.tasks[i]
   local assignedAt = ''

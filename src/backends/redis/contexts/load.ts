@@ -10,9 +10,9 @@ import type { KeyKind } from '../keys.ts';
 import { fieldsOf, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
-/** Reads the contexts and windows that an index names, with the rows of their clients, in one round trip for all. */
+/** Reads contexts and windows that an index names, with the rows of their clients, all in one round trip. */
 export interface ContextLoader {
-  /** One answer per member, in their order; null if there is none, or its client is of another type. */
+  /** Returns one answer per member, in order; null if the context is gone, or its client is of another type. */
   contexts(members: readonly Member[], clientType: ClientType | null): Promise<readonly (ExecutionContext | null)[]>;
   windows(members: readonly Member[], clientType: ClientType | null): Promise<readonly (CountedWindow | null)[]>;
 }
@@ -55,7 +55,7 @@ export function createContextLoader(store: Store, looker: Looker): ContextLoader
 
 type Client = { readonly ch: string; readonly partition: number; readonly members: readonly Member[] };
 
-/** The members of each client. In an index they follow one another, so the order of all stays the same. */
+/** Groups members by client. An index has the members of a client one after another, so their order does not change. */
 function grouped(store: Store, members: readonly Member[]): readonly Client[] {
   const clients = new Map<string, Member[]>();
   for (const member of members) {

@@ -15,7 +15,7 @@ import type { LeaseView } from '../connections/look.ts';
 import { stampsAt, stampsOf } from '../connections/rows.ts';
 import type { Reply } from '../types.ts';
 
-/** The contexts of a report as an argument of the act. */
+/** Encodes the contexts of a report as an argument of the act. */
 export function contextsText(part: ReportPart<ReportedContext> | null): string {
   if (part === null) return '';
   const { snapshot, set, removed } = part;
@@ -29,7 +29,7 @@ export function contextsText(part: ReportPart<ReportedContext> | null): string {
   });
 }
 
-/** The windows of a report as an argument of the act. */
+/** Encodes the windows of a report as an argument of the act. */
 export function windowsText(part: ReportPart<ReportedWindow> | null): string {
   if (part === null) return '';
   const { snapshot, set, removed } = part;
@@ -45,18 +45,21 @@ export function windowsText(part: ReportPart<ReportedWindow> | null): string {
   });
 }
 
-/** '1' if a context has a task, else '0', and the window in which it counts as a worker; empty if it does not count. */
+/**
+ * Returns '1' if a context has a task, else '0', followed by the window in which the context counts as a worker.
+ * Returns '' if it does not count as a worker.
+ */
 function placeOf({ windowId, ownership, status, taskId }: ReportedContext): string {
   if (windowId === null || ownership !== 'worker' || status === 'closed') return '';
   return `${taskId === null ? 0 : 1}${placeName(windowId)}`;
 }
 
-/** The name of a window in `ctxwin`. */
+/** Returns the field of a window in the HASH `ctxwin`. */
 export function placeName(windowId: string): string {
   return encodeURIComponent(windowId);
 }
 
-/** What the row of a client says about everything that it reported. */
+/** The facts in a client's row that apply to all contexts and windows that the client reported. */
 export type Reporter = Omit<Reported, 'reportedAt'> & { readonly reportsContexts: boolean };
 
 /** The fields of a client's row that `reporterOf` needs, in this order. */
@@ -70,7 +73,7 @@ export const REPORTER_FIELDS = [
   'reportsContexts',
 ] as const;
 
-/** Null if there is no row, or its time is over. */
+/** Decodes these fields of a client's row. Null if there is no row, or it is due to be forgotten. */
 export function reporterOf(key: ClientKey, values: readonly Reply[], leases: LeaseView): Reporter | null {
   const row = new Map<string, string>();
   REPORTER_FIELDS.forEach((name, i) => {

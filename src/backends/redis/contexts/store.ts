@@ -1,4 +1,4 @@
-/** Core's ContextStore over Redis. */
+/** Core's ContextStore over Redis: the execution contexts and windows that clients report. */
 import { contextStatus, windowStatus, type ExecutionContext } from '../../../core/contexts/context.ts';
 import type {
   ContextFilter,
@@ -20,7 +20,10 @@ import type { Store } from '../store/store.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly loader: ContextLoader };
 
-/** Each context and window is read together with the row of its client, which says whether the client is connected. */
+/**
+ * Creates Core's ContextStore over Redis. Each context and window is read together with the row of its client, which
+ * says whether the client is connected.
+ */
 export function createRedisContexts({ store }: RedisParts): ContextStore {
   const looker = createLooker(store);
   const context = { store, looker, loader: createContextLoader(store, looker) };
@@ -67,7 +70,7 @@ type Wanted<T> = {
   readonly load: (member: Member) => Promise<T | null>;
 };
 
-/** The rows at these positions. The looks and reads of one tick are sent together. */
+/** Reads the rows with these names, null for a name without a row. The reads of one tick are sent together. */
 function rowsByKey<T>(
   { store, looker }: Context,
   { kind, positions, load }: Wanted<T>,
@@ -85,8 +88,8 @@ function rowsByKey<T>(
 type ClientFilter = Pick<ContextFilter, 'userId' | 'clientId' | 'clientType'>;
 
 /**
- * The part of a listing that is given by user and client. Rows of other clients are recognized by their names and not
- * read.
+ * Returns the members of a listing that the user and client of a filter decide. Rows of other clients are recognized by
+ * their names and not read.
  */
 function ofClients(store: Store, { userId, clientId }: ClientFilter) {
   const prefix = userId === null ? [] : clientId === null ? [userId] : [userId, clientId];

@@ -1,10 +1,10 @@
--- Deduplication: each message that was received has a mark, and received messages are counted in buckets of 10 s. A
--- mark's value is `<until> <token> <last> <place>`: when the mark ends, the call that set it, the call that saw it
--- last, and the place of the message in history, or '-'.
+-- Recognizes messages that are received twice. Each message that was received has a mark, and received messages are
+-- counted in buckets of 10 s. A mark's value is `<until> <token> <last> <place>`: when the mark ends, the call that set
+-- it, the call that saw it last, and the position of the message in history, or '-'.
 lib.dedup_ttl = 120000
 lib.dedup_grain = 10000
 
--- The fields of a mark that has not ended; nil if there is none.
+-- Reads the mark of a message; nil if there is none, or it has ended.
 lib.dedup_mark = function(markHash)
   local value = call('GET', key('mark', markHash))
   return value and lib.dedup_parse(value) or nil
@@ -64,8 +64,8 @@ lib.dedup_see = function(markHash, token)
   return false, mark
 end
 
--- As `dedup_see`, for a message whose first sighting was recorded elsewhere at `firstSeenAt`, and was counted without a
--- mark.
+-- Counts one sighting as `dedup_see` does, of a message whose first sighting was counted without a mark, and is
+-- recorded elsewhere with the time `firstSeenAt`.
 lib.dedup_again = function(markHash, token, firstSeenAt)
   local ends = firstSeenAt + lib.dedup_ttl
   if ends > now and call('EXISTS', key('mark', markHash)) == 0 then
@@ -74,7 +74,7 @@ lib.dedup_again = function(markHash, token, firstSeenAt)
   else lib.dedup_see(markHash, token) end
 end
 
--- Notes where the message of a mark is stored, for a repeated call.
+-- Writes into a mark where history stores its message, so that a repeated call gets the same answer.
 lib.dedup_place = function(markHash, place)
   local mark = lib.dedup_mark(markHash)
   if not mark then return end

@@ -1,12 +1,12 @@
-/** Core's DedupStore over Redis: the counters. The acts that store messages set the marks. */
+/** Core's DedupStore over Redis: reads how many received messages were new and how many were duplicates. */
 import type { DedupStore } from '../../../core/dedup/store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../../core/limits.ts';
 import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
 /**
- * The marks are set by the acts that ingest messages and that record ends. No mark is dropped early, so the counters
- * are exact.
+ * Creates Core's DedupStore over Redis, which only reads counters. The acts that ingest messages and that record ends
+ * of commands set the marks. No mark is dropped early, so the counters are exact.
  */
 export function createRedisDedup({ store }: { readonly store: Store }): DedupStore {
   return {

@@ -1,4 +1,4 @@
--- The rows of a stream are stored in blocks: one entry of the STREAM has the rows of one call, which have the same
+-- Writes the rows of a stream in blocks: one entry of the STREAM has the rows of one call, which have the same
 -- time. The id of an entry is `<at>-<seq of its first row>`. It has one field: its name is the number of rows, and its
 -- value the rows one after the other. Each row is its fields in this order, each followed by a NUL: id, kind, clientId,
 -- instanceId, commandId, traceId, parentSpanId, bytes of the payload, error (JSON), spill (JSON), payload.
@@ -20,8 +20,8 @@ lib.history_text = function(row)
     (row.payload or '') .. nul
 end
 
--- For each row of an entry, the oldest first: whether it has a payload or a reference to one. A row of a link history
--- has details instead.
+-- Returns for each row of an entry, the oldest first, whether it has a payload or a reference to one. A row of a link
+-- history has neither: its last field has the details of the link.
 lib.history_payloads = function(entry)
   local found = {}
   local pattern = '%Z*%z(%Z*)%z' .. string.rep('%Z*%z', 7) .. '(%Z*)%z(%Z*)%z'
@@ -31,7 +31,7 @@ lib.history_payloads = function(entry)
   return found
 end
 
--- The seq of the first row of the block with this id.
+-- Returns the seq of the first row of the block with this id.
 lib.history_first = function(id)
   return tonumber(string.match(id, '%d+$'))
 end
@@ -58,9 +58,9 @@ lib.history_write = function(row, info)
   lib.history_note(row, info)
 end
 
--- The id of the block with the oldest row within the stream's bound, if blocks before it can be removed; else false.
--- The second result is true if a later block may be that one. A block is removed once all of its rows are beyond the
--- bound. Until then readers skip such rows.
+-- Finds the block that has the oldest row within the stream's bound. Returns its id if blocks before it can be removed,
+-- else false. The second result is true if the search ended early, so that the block may be a later one. A block is
+-- removed once all of its rows are beyond the bound. Until then readers skip the rows beyond the bound.
 lib.history_trim = function(row, info)
   local oldest = info.seq - row.streamMessages + 1
   if oldest < info.next then return false, false end
@@ -83,7 +83,7 @@ lib.history_trim = function(row, info)
   return keep, false
 end
 
--- The ids of the next blocks, starting with the one at `from`, the oldest first.
+-- Returns the ids of the next blocks, starting with the block at `from`, the oldest first.
 lib.history_look_ahead = function(row, from)
   local ids = {}
   for i, entry in ipairs(call('XRANGE', key('stream', row.sth), from, '+', 'COUNT', lib.history_ahead)) do ids[i] = entry[1] end

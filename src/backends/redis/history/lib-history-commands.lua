@@ -1,11 +1,11 @@
--- The index of a command's rows. A row's place is its time, the suffix of its stream and its seq. The first places of a
--- span of time are one text in the HASH `cmdrows` of the user and span, by command; further places of a command are in
--- a ZSET of its own, `cmdmore`.
+-- Maintains the index that finds a command's rows in history. A row's place is its time, the suffix of its stream and
+-- its seq. The HASH `cmdrows` of a user and a span of time has, for each command, its first places in that span as one
+-- text. The further places of a command are in a ZSET of its own, `cmdmore`.
 -- needs: lib-history
 lib.history_span = 43200000
--- The most places of a command and span in the HASH.
+-- The most places that the HASH has of a command and span.
 lib.history_few = 16
--- The most places in the ZSET of a command.
+-- The most places that the ZSET of a command has.
 lib.history_command_rows = 100000
 
 lib.history_places_key = function(uh, span)

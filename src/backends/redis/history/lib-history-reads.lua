@@ -1,7 +1,7 @@
--- What the acts that read history share.
+-- Functions that the acts which read history share.
 -- needs: lib-history, lib-history-blocks, lib-history-commands
 
--- The place of a message from its mark: {seq, at}.
+-- Reads where history stores a message from the message's deduplication mark: {seq, at}.
 lib.history_placed = function(place)
   local at, seq = string.match(place, '^(%d+)-(%d+)$')
   return { seq, at }
@@ -10,7 +10,7 @@ end
 -- The most streams that one read forgets.
 lib.history_due = 500
 
--- The places of a command's rows in the HASHes of its user, from a time on. A list; each place has the same form as in
+-- Lists the places of a command's rows in the HASHes of its user, from a time on. Each place has the same form as in
 -- `cmdmore`.
 lib.history_few_of = function(uh, commandId, oldest)
   local found = {}
@@ -26,8 +26,9 @@ lib.history_few_of = function(uh, commandId, oldest)
   return found
 end
 
--- The rows of a stream that are shown, newest first: a function that returns the next row, or nil at the end. `member`:
--- the stream in the index `streamgone`; `oldest`: the least time, and the most rows of a stream.
+-- Returns a function that returns the next row of a stream at each call, newest first, and nil at the end. Leaves out
+-- rows that are not shown. `member`: the stream in the index `streamgone`; `oldest`: the least time, and the most rows
+-- of a stream.
 lib.history_stream_backwards = function(member, oldest)
   local _, _, uh, sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
   local head = lib.history_head(uh, sth)
@@ -48,13 +49,13 @@ lib.history_stream_backwards = function(member, oldest)
   end
 end
 
--- Every row of the partition that is shown, newest first, except those of link histories: a function that returns the
--- next row, or nil at the end. It merges the streams, and begins to read each one only when the merge reaches the time
--- of its last write.
+-- Returns a function that returns the next row of the partition at each call, newest first, and nil at the end. Leaves
+-- out rows that are not shown, and link histories. It merges the streams, and begins to read each stream only when the
+-- merge reaches the time of the stream's last write.
 lib.history_backwards = function(retentionMs, streamMessages)
   local oldest = { at = text(math.max(0, now - retentionMs + 1)), messages = streamMessages }
   local heads, listed, upcoming = {}, 0, nil
-  -- The next stream by its last write. The index may be behind by the lag.
+  -- Returns the next stream in the order of last writes. The index may be behind by `history_lag`.
   local function nextStream()
     local found
     repeat

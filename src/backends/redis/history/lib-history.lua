@@ -1,18 +1,21 @@
--- History: each user and suffix has one STREAM. Its rows are numbered by `seq`, without gaps, and written in blocks
--- (lib-history-blocks). Readers skip rows that are too old, and later writes remove them. A stream is forgotten as soon
--- as its newest row is too old. The HASH `streamheads` of a user has for each of its streams: `<hash>` the head, which
--- says how far it has come, and `c<hash>` the ids of its oldest blocks. It also has `t`: the last turn, `f`: the
--- highest seq of a stream that was forgotten, `s`: the newest span of `cmdrows`.
+-- Appends rows to history, and forgets streams. Each user and suffix has one STREAM. Its rows are numbered by `seq`,
+-- without gaps, and written in blocks (lib-history-blocks). Readers skip rows that are too old, and later writes remove
+-- them. A stream is forgotten as soon as its newest row is too old. The HASH `streamheads` of a user has for each of
+-- its
+-- streams: `<hash>` the head (last seq, its time, and more: see history_head) and `c<hash>` the ids of its oldest
+-- blocks. It also has `t`: the number of the user's last write, `f`: the highest seq of a stream that was forgotten,
+-- `s`: the newest span of `cmdrows`.
 -- needs: lib-history-blocks, lib-history-commands
 
--- The bound on the streams of a user, for rows that do not have it.
+-- The most streams of a user, for rows that do not give `streamsPerUser`.
 lib.history_streams_per_user = 10000
 lib.history_grace = 3600000
 -- The suffix of a user's link history. This stream is read by its name only. It is not listed or counted among the
 -- streams of its user: it is never removed to make room for another stream, and no other stream is removed for it.
 lib.history_links = 'links'
 
--- How far the expiry of a stream and its scores in `streamgone` and `streamage` may be behind its last write, ms.
+-- Returns how far the expiry of a stream and its scores in `streamgone` and `streamage` may be behind its last write,
+-- ms.
 lib.history_lag = function(retentionMs)
   return math.min(60000, math.floor(retentionMs / 8))
 end
@@ -33,7 +36,7 @@ lib.history_retain = function(row)
   return seq, at
 end
 
--- The next number among the writes of a user.
+-- Returns the next number for a write of this user.
 lib.history_turn = function(uh)
   local heads = key('streamheads', uh)
   local turns = fact('turns:' .. uh, function() return { last = tonumber(get(heads, 't')[1] or 0) } end)
@@ -42,8 +45,8 @@ lib.history_turn = function(uh)
   return turns.last
 end
 
--- The head of a stream: how far it has come; nil if there is no such stream. `next`: the seq after its oldest block, as
--- far as is known.
+-- Reads the head of a stream; nil if there is no such stream. `seq` and `at` are those of its last row, `turn` the
+-- number of its last write. `next`: the seq after its oldest block, as far as is known.
 lib.history_head = function(uh, sth)
   local head = get(key('streamheads', uh), sth)[1]
   if not head then return nil end
@@ -60,7 +63,7 @@ lib.history_note = function(row, info)
   set(key('streamheads', row.uh), row.sth, table.concat(head, ' '))
 end
 
--- The head of a row's stream. If there is no such stream, it is opened.
+-- Reads the head of a row's stream. Opens the stream if there is no such stream.
 lib.history_info = function(row)
   local info = lib.history_head(row.uh, row.sth)
   if info and info.at + row.retentionMs > now then return info end
@@ -102,17 +105,18 @@ lib.history_renew = function(row, info)
   if row.suffix ~= lib.history_links then put(key('streamage', row.uh), text(info.turn), row.suffix .. '\0' .. row.sth) end
 end
 
--- The name of a row's stream in `streamgone`.
+-- Returns the name of a row's stream in `streamgone`.
 lib.history_member = function(row)
   return row.userId .. '\0' .. row.suffix .. '\0' .. row.uh .. '\0' .. row.sth
 end
 
--- Whether a name in `streamgone` is of a link history.
+-- Says whether a name in `streamgone` is that of a link history.
 lib.history_of_links = function(member)
   return string.match(member, '^.*%z(.*)%z.*%z.*$') == lib.history_links
 end
 
--- The suffix and the hash of the user's stream whose last write is the oldest; nil if there is none. The index may be
+-- Returns the suffix and the hash of the user's stream whose last write is the oldest; nil if there is none. The index
+-- may be
 -- behind: the head of the stream that it names is compared, and the index is corrected if the stream was written since.
 lib.history_oldest = function(uh)
   local age = key('streamage', uh)
@@ -126,8 +130,8 @@ lib.history_oldest = function(uh)
   end
 end
 
--- Forgets the user's stream with the oldest last write, to make room for a new one. If it was still shown, `evicted`
--- gets the time of its newest row.
+-- Forgets the user's stream with the oldest last write, to make room for a new stream. If the forgotten stream was
+-- still shown, the time of its newest row is added to `evicted`.
 lib.history_make_room = function(row)
   local suffix, sth = lib.history_oldest(row.uh)
   if not suffix then return end
@@ -168,13 +172,13 @@ lib.history_sweep = function(retentionMs, count)
   return #due > count
 end
 
--- A whole number as a text that sorts like the number.
+-- Returns a whole number as a text that sorts like the number.
 lib.history_pad = function(number)
   local digits = text(number)
   return string.sub('0000000000000000', #digits + 1) .. digits
 end
 
--- The row in the arguments from `first` on: names and values in turn.
+-- Returns the row that the arguments from `first` on contain: names and values in turn.
 lib.history_row = function(a, first)
   local row = {}
   for i = first, #a, 2 do row[a[i]] = given(a[i + 1]) end

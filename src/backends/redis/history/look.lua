@@ -1,4 +1,4 @@
--- Reads how far a stream has come. a: 1 retention (ms); 2 user; 3 the user's hash; 4 hash of the stream. Returns {now,
+-- Reads the last `seq` of a stream. a: 1 retention (ms); 2 user; 3 the user's hash; 4 hash of the stream. Returns {now,
 -- 1 if there is such a stream or else 0, time of the newest row that was dropped early or false, seq of the last row}.
 -- class: allow_oom
 -- needs: lib-history, lib-history-reads

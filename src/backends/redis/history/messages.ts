@@ -1,4 +1,4 @@
-/** Pages of messages of a stream, or of a command. Changes nothing. */
+/** Reads pages of the messages of a stream, or of a command, from Redis. Changes nothing. */
 import type { Message } from '../../../core/history/message.ts';
 import { PAGE_READ_BYTES } from '../../../core/limits-queries.ts';
 import type { HistoryStore, MessageFilter, MessagePage } from '../../../core/history/store.ts';
@@ -19,7 +19,7 @@ import { listOf } from '../replies.ts';
 
 /** The most blocks that a filtered scan reads at once. */
 const BATCH = 256;
-/** The blocks of a page's first read. Their size decides how many blocks the next reads get. */
+/** The most blocks in the first read of a page. Their size decides how many blocks the next reads get. */
 const FIRST_BATCH = 16;
 /** The payload bytes that each later read should have: Redis and this process block while they handle a read. */
 const BATCH_BYTES = 1024 * 1024;
@@ -27,15 +27,16 @@ const BATCH_BYTES = 1024 * 1024;
 type Found = { readonly row: Message; readonly position: Position };
 
 /**
- * The messages of a stream and of a command. A short act finds where they are, and plain reads then get the entries, so
- * that no script runs long for a large page.
+ * Creates the reads of the messages of a stream and of a command. A short act finds where the messages are, and plain
+ * reads then get the entries, so that no script runs long for a large page.
  */
 export function createMessageReads(parts: HistoryParts): Pick<HistoryStore, 'messages' | 'ofCommand'> {
   return {
     async messages(userId, suffix, filter, page) {
       const { exists, now, droppedAt, least } = await lookAt(parts, { userId, suffix });
       const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
-      // The stream may be one of those that were dropped to make room, so it is not known that there is none.
+      // A gap means that streams were dropped to make room. This stream may have been one of them, so the answer is an
+      // incomplete page, not that there is no such stream.
       if (!exists) return gaps.length > 0 ? { rows: [], next: null, gaps } : null;
       const range = rangeOf(filter, page, now - parts.retentionMs);
       const { first, order } = page;
@@ -54,7 +55,7 @@ export type Look = {
   readonly least: number;
 };
 
-/** Reads how far a stream has come, after streams that are too old were forgotten. */
+/** Reads which rows of a stream are shown, after it has forgotten the streams that are too old. */
 export async function lookAt(parts: HistoryParts, name: StreamName): Promise<Look> {
   const { store, retentionMs } = parts;
   const partition = store.partitionOfUser(name.userId);
@@ -65,12 +66,12 @@ export async function lookAt(parts: HistoryParts, name: StreamName): Promise<Loo
 }
 
 /**
- * Bounds of the ids of blocks. `beyond`: the `seq` of the last row of the page before; the block with it may have
- * further rows.
+ * The ids of blocks between which a page reads. `beyond`: the `seq` of the last row of the page before. The block with
+ * that row may have further rows.
  */
 type Range = { readonly start: string; readonly end: string; readonly beyond: number | null };
 
-/** The bounds of the ids of blocks; null if no message can be within them. A position is the (seq, at) of a message. */
+/** Returns the range of a page; null if no message can be in it. A position is the `seq` and the time of a message. */
 function rangeOf(
   { afterTime, beforeTime }: MessageFilter,
   { after, order }: MessagePage,
@@ -93,7 +94,7 @@ function time(ms: number): number {
   return Math.min(Math.max(0, ms), Number.MAX_SAFE_INTEGER);
 }
 
-/** The number that `sortable` wrote. */
+/** Reads the number that `sortable` wrote. */
 function unsorted(text: string): number {
   return Number.parseInt(text, 36) || 0;
 }
@@ -139,7 +140,7 @@ function shownOf({ rows }: Block, { least, beyond, order }: Asked): readonly Sto
 
 type Seen = { rows: number; blocks: number; bytes: number };
 
-/** How many of the wanted blocks to read next, by the size of the blocks read so far. At least one. */
+/** Returns how many of the wanted blocks to read next, by the size of the blocks read so far. At least one. */
 function batchOf(wanted: number, { blocks, bytes }: Seen): number {
   const fitting = blocks === 0 ? FIRST_BATCH : Math.floor((BATCH_BYTES * blocks) / Math.max(1, bytes));
   return Math.max(1, Math.min(wanted, fitting));
@@ -149,7 +150,7 @@ function bytesOf({ rows }: Block): number {
   return rows.reduce((sum, { message }) => sum + (message.payload === null ? 0 : message.payloadBytes), 0);
 }
 
-/** One page. It ends early after PAGE_READ_BYTES of payloads. */
+/** Fills one page. Ends it early once PAGE_READ_BYTES of payloads were read. */
 async function takePage(
   stored: AsyncIterable<StoredMessage> | Iterable<StoredMessage>,
   { kinds }: MessageFilter,

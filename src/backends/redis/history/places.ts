@@ -1,4 +1,6 @@
-/** Pages of the messages of one command, over all streams of its user, by the index of its places. Changes nothing. */
+/**
+ * Reads pages of the messages of one command, over all streams of its user, through the index of commands' messages.
+ */
 import type { Message } from '../../../core/history/message.ts';
 import { PAGE_READ_BYTES } from '../../../core/limits-queries.ts';
 import type { MessagePage } from '../../../core/history/store.ts';
@@ -7,11 +9,11 @@ import { decodeBlocks, gapsOf, headOf, leastSeq, streamHash, type HistoryParts }
 import { listOf } from '../replies.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
-/** The most places that are read at once: each reads a whole block. */
+/** The most messages that are read at once. Redis sends the whole block of each. */
 const BATCH = 32;
 
 type CommandName = { readonly userId: string; readonly commandId: string };
-/** Where a message of a command is stored. `text`: the place as the index has it. */
+/** Where a message of a command is stored. `text`: the same, as the member of the index. */
 type Place = {
   readonly text: string;
   readonly suffix: string;
@@ -21,7 +23,7 @@ type Place = {
 };
 type Index = { readonly places: readonly Place[]; readonly gaps: readonly ObservedSource[] };
 
-/** One page. Skips places whose rows their stream no longer has. */
+/** Reads one page. Skips messages that the index still names but their stream no longer has. */
 export async function scanCommand(parts: HistoryParts, name: CommandName, page: MessagePage): Promise<Scan<Message>> {
   const rows: { readonly row: Message; readonly position: Position }[] = [];
   let after = page.after;
@@ -53,13 +55,13 @@ async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName
   const [stamp, droppedAt, full, ...texts] = reply;
   const now = Number(stamp);
   const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
-  // The index of a command is full: it has lost the oldest places, which is reported like messages dropped to make
-  // room.
+  // The index of this command was full and has lost its oldest messages. They are reported like messages that were
+  // dropped to make room.
   if (full === 1 && gaps.length === 0) gaps.push(...gapsOf(parts, { source: 'messages', now }, String(now)));
   return { places: picked(texts, { from, backwards, first: page.first }), gaps };
 }
 
-/** The next places, in byte order of their texts. */
+/** Returns the next places, in byte order of their texts. */
 function picked(
   texts: readonly Reply[],
   { from, backwards, first }: { readonly from: string | null; readonly backwards: boolean; readonly first: number },
@@ -86,7 +88,7 @@ function placeIn(text: string): Place {
   return { text, suffix, at, seq, position: [sortable(at), suffix, sortable(seq)] };
 }
 
-/** The message at each place; null if its stream no longer shows it. */
+/** Reads the message at each place; null if its stream no longer shows it. */
 async function readPlaces(
   parts: HistoryParts,
   { userId, commandId }: CommandName,
@@ -112,8 +114,8 @@ async function readPlaces(
 }
 
 /**
- * Reads the block with the row of this time and `seq`. If there is none, the answer is another block of this time, or
- * empty.
+ * Returns the command that reads the block with the row of this time and `seq`. If there is no such row, its answer is
+ * another block of this time, or empty.
  */
 export function blockAt(stream: string, at: number, seq: number): ReadCommand {
   return ['XREVRANGE', stream, `${at}-${seq}`, at, 'COUNT', 1];

@@ -1,4 +1,4 @@
-/** Writes rows of history as arguments of acts, and reads blocks and heads of streams. Pure. */
+/** Encodes messages as arguments of acts, and decodes the blocks and heads of streams. Pure. */
 import { CallboardError } from '../../../core/errors.ts';
 import {
   isLinkKind,
@@ -17,25 +17,25 @@ import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
-/** The parts and bounds that the files of this folder share. */
+/** The dependencies and limits that the Redis files for history share. */
 export type HistoryParts = {
   readonly store: Store;
   readonly retentionMs: number;
   readonly streamMessages: number;
   readonly streamsPerUser: number;
-  /** Rows of one user's link history. */
+  /** The most rows of one user's link history. */
   readonly linkMessages: number;
 };
 
 export type StreamName = { readonly userId: string; readonly suffix: string };
-/** A message. `entryId`: its `<at>-<seq>`. */
+/** A message with its id in the stream: `entryId` is `<time>-<seq>`. */
 export type StoredMessage = { readonly message: Message; readonly entryId: string };
 
 export function payloadBytesOf({ payload, spill }: NewMessage): number {
   return payload === null ? (spill?.bytes ?? 0) : utf8Length(payload);
 }
 
-/** A row as arguments of the acts that append it: names and values in turn. Throws `internal` for a text with a NUL. */
+/** Encodes a message as arguments of the acts that append it: names and values in turn. Throws `internal` for a NUL. */
 export function rowArgs(parts: HistoryParts, message: NewMessage): readonly (string | number | null)[] {
   const { store, retentionMs, streamsPerUser } = parts;
   const { id, clientId, instanceId, commandId, traceId, parentSpanId, payload } = message;
@@ -65,7 +65,7 @@ export function streamHash(store: Store, { userId, suffix }: StreamName): string
 export type Block = { readonly entryId: string; readonly rows: readonly StoredMessage[] };
 
 /**
- * The blocks in a reply to XRANGE or XREVRANGE, each with its rows in order of `seq` (see
+ * Decodes the blocks in a reply to XRANGE or XREVRANGE, each with its rows in order of `seq` (see
  * history/lib-history-blocks.lua).
  */
 export function decodeBlocks({ userId, suffix }: StreamName, reply: Reply | undefined): readonly Block[] {
@@ -85,7 +85,7 @@ export function decodeBlocks({ userId, suffix }: StreamName, reply: Reply | unde
   });
 }
 
-/** How many rows an entry has, and the place of its first row. */
+/** Reads how many rows an entry has, and the time and `seq` of its first row. */
 export function extentOf(entry: Reply | undefined): {
   readonly at: number;
   readonly seq: number;
@@ -95,18 +95,18 @@ export function extentOf(entry: Reply | undefined): {
   return { ...placeOf(String(id)), rows: Number(listOf(flat)[0]) };
 }
 
-/** Reads `<at>-<seq>`. */
+/** Reads the id of an entry, `<time>-<seq>`. */
 export function placeOf(entryId: string): { readonly at: number; readonly seq: number } {
   const [at, seq] = entryId.split('-').map(Number);
   return { at: at ?? 0, seq: seq ?? 0 };
 }
 
-/** The most rows of a stream. */
+/** Returns the most rows that the stream may have. */
 function mostOf(parts: HistoryParts, { suffix }: Pick<StreamName, 'suffix'>): number {
   return suffix === LINK_STREAM ? parts.linkMessages : parts.streamMessages;
 }
 
-/** The least `seq` of a stream that is shown. `last`: the `seq` of its last row. */
+/** Returns the least `seq` that the stream shows. `last`: the `seq` of its last row. */
 export function leastSeq(parts: HistoryParts, name: Pick<StreamName, 'suffix'>, last: number): number {
   return last - mostOf(parts, name) + 1;
 }
@@ -118,7 +118,7 @@ export function headOf(head: Reply | undefined): { readonly seq: number; readonl
   return { seq: seq ?? 0, at: at ?? 0 };
 }
 
-/** Fields of a row in a block. */
+/** The number of fields that a row has in a block. */
 const FIELDS = 11;
 
 function membersOf(fields: readonly string[]): Omit<Message, 'userId' | 'suffix' | 'at' | 'seq'> {
@@ -156,8 +156,8 @@ function parsed<T>(text: string | undefined): T | null {
 type Seen = { readonly source: EvidenceSource; readonly now: number };
 
 /**
- * The gap that was left by dropping a message of this time to make room; none once the message would no longer be shown
- * anyway.
+ * Returns the gap that was left when messages were dropped to make room. `droppedAt` is the time of the newest of them.
+ * Returns none once that message would no longer be shown anyway.
  */
 export function gapsOf(
   { retentionMs }: HistoryParts,

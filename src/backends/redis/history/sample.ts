@@ -1,4 +1,4 @@
-/** Samples of the newest messages, of one stream or of all. Changes nothing. */
+/** Reads samples of the newest messages, of one stream or of all. Changes nothing. */
 import { Sampling } from '../../../core/history/sample.ts';
 import type { HistoryStore, RawSample, SampleBounds } from '../../../core/history/store.ts';
 import { trustJson, type JsonText } from '../../../core/json.ts';
@@ -16,12 +16,12 @@ import {
 import { listOf } from '../replies.ts';
 import type { ReadCommand } from '../types.ts';
 
-/** Blocks that are read at once. */
+/** The most blocks that are read at once. */
 const BATCH = 32;
 
 /**
- * The newest messages of one stream, or of all. Messages of different streams with the same millisecond are in no
- * particular order.
+ * Creates the read of the newest messages of one stream, or of all. Messages of different streams with the same
+ * millisecond are in no particular order.
  */
 export function createSample(parts: HistoryParts): HistoryStore['sample'] {
   return async (stream, bounds) => (stream ? sampleStream(parts, stream, bounds) : sampleAll(parts, bounds));
@@ -85,7 +85,7 @@ async function newestOf(parts: HistoryParts, partition: number, bounds: SampleBo
   return { places, cut: cut === 1, gaps: gapsOf(parts, { source: 'messages', now: Number(stamp) }, droppedAt) };
 }
 
-/** Reads a few places at a time, because a bound on bytes may end the sample early. */
+/** Reads the messages at these places, a few at a time, because the limit on bytes may end the sample early. */
 async function* readPlaces({ store }: HistoryParts, places: readonly Place[]): AsyncGenerator<StoredMessage> {
   for (let from = 0; from < places.length; from += BATCH) {
     const some = places.slice(from, from + BATCH);
@@ -116,7 +116,7 @@ async function collect(rows: AsyncIterable<StoredMessage>, bounds: SampleBounds)
   return sampling.sample;
 }
 
-/** The row as JSON, with its adapter and its entry id. */
+/** Returns the stored row as JSON, with the name of this storage and the row's id in it. */
 function storedOf({ message, entryId }: StoredMessage): JsonText {
   const { payload, ...members } = message;
   const shown = JSON.stringify({ adapter: 'redis', entryId, ...members });

@@ -1,4 +1,4 @@
-/** Core's HistoryStore over Redis: appends messages; the other files of this folder read them. */
+/** Core's HistoryStore over Redis: appends messages here; messages.ts, sample.ts and streams.ts beside it read them. */
 import { randomUUID } from 'node:crypto';
 import type { Message, NewMessage } from '../../../core/history/message.ts';
 import type { HistoryStore } from '../../../core/history/store.ts';
@@ -12,16 +12,17 @@ import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
 export type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser' | 'linkMessages'> & {
-  /** Default: STREAMS_PER_USER. */
+  /** The most streams of one user; default STREAMS_PER_USER. */
   readonly streamsPerUser?: number | undefined;
-  /** Default: LINK_MESSAGES. */
+  /** The most rows of one user's link history; default LINK_MESSAGES. */
   readonly linkMessages?: number | undefined;
 };
 
 /**
- * Messages that are too old are neither shown nor counted, and later acts of their partition remove them. A lower bound
- * takes effect in a stream with its next message. If a user has too many streams, the one with the oldest last write is
- * removed, which is reported as `evicted`.
+ * Creates Core's HistoryStore over Redis. Messages that are too old are neither shown nor counted, and later acts of
+ * their partition remove them. If the configured number of messages per stream is lowered, a stream is shortened with
+ * its next message. If a user has too many streams, the one with the oldest last write is removed, which is reported as
+ * `evicted`.
  */
 export function createRedisHistory(redis: RedisHistoryOptions): HistoryStore {
   const { store, retentionMs, streamMessages, streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES } = redis;
@@ -47,10 +48,10 @@ export function createRedisHistory(redis: RedisHistoryOptions): HistoryStore {
   };
 }
 
-/** What identifies a message for deduplication. */
+/** The ids that identify a message for deduplication. */
 export type MarkName = { readonly userId: string; readonly clientId: string; readonly messageId: string };
 
-/** The hash of a message's mark. */
+/** Returns the hash that names a message's deduplication mark. */
 export function markHash(store: Pick<Store, 'hash'>, { userId, clientId, messageId }: MarkName): string {
   return store.hash(userId, clientId, messageId);
 }

@@ -1,4 +1,4 @@
-/** Listings of streams, and of the users that have one. */
+/** Lists the streams of users in Redis, and the users that have a stream. */
 import type { HistoryStore, StreamSummary } from '../../../core/history/store.ts';
 import { scanSorted, type PageRequest } from '../../../core/page.ts';
 import { extentOf, gapsOf, headOf, leastSeq, streamHash, type HistoryParts } from './rows.ts';
@@ -9,8 +9,8 @@ type Listings = Pick<HistoryStore, 'streams' | 'ofUsers' | 'users'>;
 type Summaries = Awaited<ReturnType<HistoryStore['ofUsers']>>[number];
 
 /**
- * One act forgets streams that are too old and reads an index. One list of reads then gets the summaries of the
- * streams.
+ * Creates the listings. An act first forgets the streams that are too old and reads an index; one list of reads then
+ * gets the summaries of the streams.
  */
 export function createStreamListings(parts: HistoryParts): Listings {
   return {
@@ -43,7 +43,7 @@ function boundsOf(prefix: string | null, after: string | null): Pick<Asked, 'min
   return { min: beyond ? `[${prefix}` : `(${after}`, max };
 }
 
-/** One answer for each item of `asked`, in the same order. */
+/** Lists streams for each item of `asked`, in the same order. */
 async function listStreams(parts: HistoryParts, asked: readonly Asked[], first: number): Promise<readonly Summaries[]> {
   const { store } = parts;
   const partitions = Map.groupBy(asked.entries(), ([, { userId }]) => store.partitionOfUser(userId));
@@ -98,8 +98,9 @@ async function listPartition(
 }
 
 /**
- * The summary of a stream; null if the stream was removed since the index was read. The `seq` of a stream has no gaps,
- * so the number of messages follows from the first and the last. The first entry has the oldest row within the bound.
+ * Returns the summary of a stream; null if the stream was removed since the index was read. The `seq` of a stream has
+ * no gaps, so the number of messages follows from the first and the last. The stream's first entry has its oldest row
+ * that may be shown.
  */
 function summaryOf(
   parts: HistoryParts,
