@@ -1,9 +1,11 @@
-/** Finds the address of the peer of a request, behind a trusted proxy too, and the network under which it is counted. */
+/**
+ * Finds the address that a request came from, also behind a trusted proxy, and the network under which it is counted.
+ */
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Returns the peer's address. With `trustProxy`, it is the last value of X-Forwarded-For, because the nearest proxy appends the
- * address that it saw; at most 64 characters of it are used.
+ * Returns the peer's address. With `trustProxy`, it is the last value of X-Forwarded-For, because the nearest proxy
+ * appends the address that it saw; at most 64 characters of it are used.
  */
 export function addressOf(request: IncomingMessage, trustProxy: boolean): string {
   const forwarded = trustProxy ? request.headers['x-forwarded-for'] : undefined;
@@ -12,8 +14,8 @@ export function addressOf(request: IncomingMessage, trustProxy: boolean): string
 }
 
 /**
- * The key under which a peer is counted: its IPv4 address, or the /64 network of its IPv6 address, because one machine
- * usually owns a whole /64. A text that is not an address is its own key.
+ * Returns the key under which a peer is counted: its IPv4 address, or the /64 network of its IPv6 address, because one
+ * machine usually owns a whole /64. A text that is not an address is its own key.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address;

@@ -1,6 +1,6 @@
 /**
- * The requests of one caller's link: invoke, await, cancel and leave. Core does the work; this file maps frames to
- * calls.
+ * Handles the requests of one caller's link: invoke, await, cancel and leave. It calls core for each frame, and sends
+ * core's answers as frames.
  */
 import { requireScope, type Principal } from '../core/auth/principal.ts';
 import { ChurnMap } from '../core/churn.ts';
@@ -24,7 +24,7 @@ type Cancel = Extract<CallerFrame, { type: 'cancel' }>;
 
 export type CallersOptions = { readonly core: Core; readonly writer: FrameWriter; readonly limits: FrameLimits };
 
-/** Aborts the wait of one request: an AbortSignal without the cost of an EventTarget. It has at most one listener. */
+/** Aborts the wait of one request. It costs less than an AbortSignal, because it has at most one listener. */
 class AbortFlag implements HangUp {
   aborted = false;
   #listener: (() => void) | null = null;
@@ -43,7 +43,7 @@ class AbortFlag implements HangUp {
   }
 }
 
-/** `fail` answers the request with an error. */
+/** A request that is being handled. `fail` answers it with an error. */
 type Asking = { readonly signal: AbortFlag; readonly fail: (error: unknown) => void };
 
 /** The unanswered requests of one caller's link. Ending a request ends its wait, never its command. */
@@ -73,7 +73,7 @@ export class Callers {
     return false;
   }
 
-  /** `failed` is called with a CallboardError from core, or with BadPayload, unless the caller left. Never throws. */
+  /** Handles a request. Calls `failed` with a CallboardError or BadPayload, unless the caller left. Never throws. */
   take(frame: CallerFrame, requester: Principal, failed: (error: unknown) => void): void {
     const signal = new AbortFlag();
     this.#unanswered.set(frame.ref, signal);
@@ -165,8 +165,8 @@ export class Callers {
   }
 
   /**
-   * Answers once the wait is over. One reaction handles both outcomes, because each further promise would cost every
-   * call.
+   * Answers the request once the wait is over. One `then` handles success and failure, because each further promise
+   * would make every call more expensive.
    */
   #answerWith(
     frame: Invoke | Await,
@@ -229,7 +229,7 @@ async function recorded(
   return invocation;
 }
 
-/** Sends each stage once, or only the first, as the request's `stages` says. Undefined: the request has no `stages`. */
+/** Returns what sends each stage, or only the first, as `stages` says. Undefined if the request has no `stages`. */
 function stageSender(writer: FrameWriter, { ref, stages }: Invoke | Await): OnStage | undefined {
   if (stages === undefined) return undefined;
   let lastSent: string | null = null;

@@ -1,4 +1,4 @@
-/** A client's socket as core sees it: commands and cancels are sent, nothing is received here. */
+/** Sends core's commands and cancels over a client's socket. Frames from the client do not pass through this file. */
 import type { Command } from '../core/delivery/command.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { ClientLink } from '../core/delivery/link.ts';
@@ -9,11 +9,14 @@ import type { Reports } from './reports.ts';
 import type { FrameWriter } from './frame-writer.ts';
 
 export interface SocketLinkOwner {
-  /** Core read the backlog while the socket was behind; the owner reports to core when it no longer is. */
+  /**
+   * Called when core found that too many bytes wait to be written to the socket. The owner then tells core when fewer
+   * wait.
+   */
   onBehind(): void;
 }
 
-/** A client's socket as core sees it. */
+/** Core's ClientLink over a socket: sends commands and cancels to the client. */
 export class SocketLink implements ClientLink {
   readonly #writer: FrameWriter;
   readonly #reports: Reports;

@@ -37,7 +37,7 @@ const CAUSE_OF_REASON: Readonly<Record<CloseReason, DisconnectCause>> = {
   internal: 'node_lost',
 };
 
-/** The close reason after a refused `hello`. Any other code means that the hello itself was wrong: `protocol_error`. */
+/** The close reason after a refused `hello`, by error code. A code that is absent means `protocol_error`. */
 const REASON_OF_CODE: Readonly<Partial<Record<Code, CloseReason>>> = {
   unauthenticated: 'unauthenticated',
   invalid_user: 'unauthenticated',
@@ -79,7 +79,7 @@ export function reasonOfRefusal(code: Code): CloseReason {
   return REASON_OF_CODE[code] ?? 'protocol_error';
 }
 
-/** The last frame that is sent before a close. */
+/** Builds the `bye` frame, which is the last frame before a close. */
 export function byeFor(reason: CloseReason): DownHeader {
   const { code, reconnect } = CLOSE[reason];
   return { type: 'bye', code, reason, reconnect: reconnect === 'yes', after_ms: RECONNECT_DELAY_MS[reason]?.() };

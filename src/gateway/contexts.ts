@@ -16,8 +16,8 @@ import { arrayOf, flagIn, memberIn, objectOf, scalarOf } from './payload.ts';
 const ROWS = 2 * CLIENT_CONTEXTS;
 
 /**
- * Reads the payload of `report`, all or nothing. Throws `invalid_argument` naming the member. Unknown members are
- * ignored.
+ * Reads the payload of `report`. If any member is invalid, throws `invalid_argument` with the member's name. Unknown
+ * members are ignored.
  */
 export function readReport(payload: string | null): ContextReport {
   const json = payload === null ? null : checkedJson(payload);
@@ -89,12 +89,12 @@ function readWindow(where: string, item: JsonText): ReportedWindow {
   };
 }
 
-/** The values of the fields that the table names; each is a string, a number or a boolean. */
+/** Reads the fields that the table names; each value is a string, a number or a boolean. */
 function fieldsIn(members: Members, table: Table): Record<string, unknown> {
   return Object.fromEntries(Object.keys(table).map((field) => [field, scalarOf(members.get(field) ?? null)]));
 }
 
-/** A fault starts with the name of its member, unless it is about the row itself. */
+/** Throws `invalid_argument` for a row. `fault` starts with the name of a member, unless it is about the row itself. */
 function invalidAt(where: string, fault: string): never {
   const [, member, detail] = /^(\w+): (.*)$/s.exec(fault) ?? [];
   return member === undefined ? invalid(where, fault) : invalid(`${where}.${member}`, detail ?? fault);

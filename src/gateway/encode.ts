@@ -1,7 +1,7 @@
 /** Encodes text frames as WebSocket messages (RFC 6455), many of them in one buffer. */
 import { Buffer } from 'node:buffer';
 
-/** RFC 6455, 5.2: the first byte of a final text frame. Frames of a server are not masked. */
+/** The first byte of a final text frame (RFC 6455, 5.2). Frames of a server are not masked. */
 const FINAL_TEXT = 0x81;
 /**
  * The largest payload, in bytes, whose length fits in the second byte; up to MEDIUM two more bytes hold it, beyond that
@@ -20,9 +20,9 @@ const SLACK = 4;
 export type FrameParts = readonly (string | null)[];
 
 /**
- * Encodes frames as consecutive WebSocket messages in one buffer, so the frames of one turn cost one write and no object
- * per message, and header and payload are not joined before. For connections without extensions. A lone surrogate
- * becomes U+FFFD, as in any UTF-8.
+ * Encodes frames as consecutive WebSocket messages in one buffer. So all frames of one turn of the event loop take one
+ * write, without an object for each message and without joining header and payload first. Only for connections without
+ * extensions. A lone surrogate becomes U+FFFD, as in any UTF-8.
  */
 export function encodeFrames(parts: FrameParts): Buffer {
   return encodeAscii(parts) ?? encodeAny(parts);

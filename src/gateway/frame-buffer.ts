@@ -7,7 +7,7 @@ export interface Flushable {
   flush(): void;
 }
 
-/** Flushes each item that was added during this turn of the event loop, at the end of the turn. */
+/** Flushes, at the end of a turn of the event loop, each item that was added during the turn. */
 export interface TurnEnd {
   add(item: Flushable): void;
 }
@@ -41,7 +41,10 @@ export class FrameBuffer implements Flushable {
     this.#turnEnd = turnEnd;
   }
 
-  /** Bytes that the socket has not accepted yet. Frames queued in this turn of the event loop count by characters. */
+  /**
+   * The number of bytes that the socket has not accepted yet. Frames that were added in this turn of the event loop
+   * count by characters.
+   */
   get backlog(): number {
     return this.#ws.bufferedAmount + this.#chars;
   }

@@ -7,7 +7,8 @@ import type { FrameWriter } from './frame-writer.ts';
 
 const UNSOLICITED: Allowance = { perSecond: FRAME_RATE, burst: FRAME_BURST };
 /**
- * Each of the IN_FLIGHT commands gets the allowance of a whole link, and no more, so a runaway handler cannot flood other links.
+ * The most progress frames of one link: as many as a link may send of other frames, for each of the IN_FLIGHT commands.
+ * Beyond that they are refused, so a runaway handler cannot slow other links.
  */
 const PROGRESS: Allowance = { perSecond: FRAME_RATE * IN_FLIGHT, burst: FRAME_BURST * IN_FLIGHT };
 
@@ -59,7 +60,7 @@ export class FrameLimits {
   }
 }
 
-/** Whether the first line of a frame is longer than HEADER_CHARS. */
+/** Says whether the first line of a frame is longer than HEADER_CHARS. */
 export function isHeaderTooLong(text: string): boolean {
   const cut = text.indexOf('\n');
   return (cut < 0 ? text.length : cut) > HEADER_CHARS;

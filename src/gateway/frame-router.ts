@@ -20,7 +20,7 @@ import type { ReportFrame, Reports } from './reports.ts';
 import { takeSite, type SiteFrame } from './sites.ts';
 import type { FrameWriter } from './frame-writer.ts';
 
-/** Frames other than those that are sent for each command. */
+/** The frames of a welcomed link other than clients' reports and callers' requests. */
 type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
 
 export type FrameRouterOutputs = {
@@ -29,7 +29,7 @@ export type FrameRouterOutputs = {
   readonly reports: Reports;
 };
 
-/** `address`: the peer's address. */
+/** The dependencies of a FrameRouter. `address`: the peer's address. */
 export type FrameRouterParts = {
   readonly parts: GatewayParts;
   readonly outputs: FrameRouterOutputs;
@@ -41,7 +41,7 @@ export class FrameRouter {
   readonly #parts: GatewayParts;
   readonly #outputs: FrameRouterOutputs;
   readonly #address: string;
-  /** Created with the first request: most client links never send one. */
+  /** The handler of callers' requests. Created with the first request, because most client links never send one. */
   #callers: Callers | null = null;
   readonly #session: LinkSession | null;
   readonly #kind: LinkRole;
@@ -115,8 +115,8 @@ export class FrameRouter {
   }
 
   /**
-   * Takes a frame that arrives while the link is closing: ends that the client sent before it knew of the close still
-   * count.
+   * Handles a frame that arrives while the link is closing. Ends of commands that the client sent before it knew of the
+   * close are still recorded.
    */
   takeLate(frame: UpFrame): void {
     const isEnd = frame.type === 'result' || frame.type === 'error' || frame.type === 'cancelled';
@@ -237,7 +237,7 @@ export class FrameRouter {
   }
 }
 
-/** Null while the store is unavailable: the link stays up, because nothing shows that another link is bound. */
+/** Says whether the session's link is the bound one; null, which keeps it open, while the store is unavailable. */
 async function isBound(session: LinkSession): Promise<boolean | null> {
   try {
     return await session.alive();

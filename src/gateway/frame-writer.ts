@@ -1,4 +1,4 @@
-/** The sending side of one link: frames, refusals, `bye` and the close. */
+/** Sends frames, refusals and `bye` over one link, and closes it. */
 import type { Duplex } from 'node:stream';
 import type { JsonText } from '../core/json.ts';
 import { BACK_PRESSURE_BYTES, BACK_PRESSURE_CLOSE_BYTES } from '../core/limits.ts';

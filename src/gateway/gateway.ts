@@ -1,4 +1,4 @@
-/** The WebSocket endpoint: accepts upgrades to `/connect` and owns the open links. It knows no frame; see link.ts. */
+/** The WebSocket endpoint: accepts upgrades to `/connect` and owns the open links. link.ts handles their frames. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Authenticator, Principal } from '../core/auth/principal.ts';
@@ -127,7 +127,7 @@ const DRAINING = upgradeRefusal('draining', 'This node takes no new links.');
 const FULL = { ...upgradeRefusal('store_full', 'Too many sockets are waiting for their hello.'), share: 'links' };
 const OTHER_PROTOCOL = upgradeRefusal('invalid_argument', `The client must offer the subprotocol ${SUBPROTOCOL}.`);
 
-/** The answer to a handshake that `ws` rejects. */
+/** Returns the answer to a handshake that `ws` rejects. */
 function badHandshake(error: Error, { method }: IncomingMessage): UpgradeRefusal {
   if (method !== 'GET')
     return { ...upgradeRefusal('method_not_allowed', 'A WebSocket handshake must use GET.'), headers: ['Allow: GET'] };

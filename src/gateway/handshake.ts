@@ -20,7 +20,10 @@ import { readAdvertisement } from './hello.ts';
 export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
 export type LinkRole = 'client' | 'caller';
 
-/** `session` is null for a link without a client id. `holdings` counts the link; the link releases it when it ends. */
+/**
+ * The result of an accepted `hello`. `session` is null for a link without a client id. `holdings` counts the link,
+ * which must release its part when it ends.
+ */
 export type Handshake = {
   readonly holdings: Holdings;
   readonly principal: Principal;
@@ -35,7 +38,9 @@ type HandshakeParts = {
   readonly inbound: ByteRates;
   /** The peer's address. */
   readonly address: string;
-  /** Bytes that were received up to and including `hello`. The token's user is charged with them, even if refused. */
+  /**
+   * The number of bytes received up to and including `hello`. They count for the token's user even if it is refused.
+   */
   readonly helloBytes: number;
 };
 
@@ -87,8 +92,8 @@ export function kindOf(hello: HelloFrame): LinkRole {
 }
 
 /**
- * A client needs a user's token with the scope `connect`. A caller needs the scope `invoke` or an administrator's
- * token.
+ * Checks that this principal may open a link, and returns it. A client needs a user's token with the scope `connect`. A
+ * caller needs the scope `invoke` or an administrator's token.
  */
 export function admit(principal: Principal | null, kind: LinkRole): Principal {
   const requester = requirePrincipal(principal);

@@ -5,15 +5,15 @@ import type { Metrics } from '../core/metrics.ts';
 import type { CloseReason } from '../protocol/close.ts';
 
 /**
- * Length of a beat, in milliseconds. The gateway has one timer for all its links, and a link measures silence in beats:
- * while the process is blocked no beats occur, so a peer whose frames are merely unread does not count as dead.
+ * The length of a beat, in milliseconds. The gateway has one timer for all its links, and a link measures silence in
+ * beats. While the process is blocked no beats occur, so a peer whose frames are merely unread does not count as dead.
  */
 export const BEAT_MS = 1_000;
 const PING = PING_MS / BEAT_MS;
 const DEAD = DEAD_MS / BEAT_MS;
 const BEHIND = BACK_PRESSURE_MS / BEAT_MS;
 
-/** What a link must do at this beat; a close reason means: close. */
+/** What a link must do at this beat. A close reason means that it must close with this reason. */
 export type HeartbeatAction = 'nothing' | 'ping' | CloseReason;
 
 /** The heartbeat of one link: when a frame last arrived, and for how long the socket has been behind. */

@@ -10,8 +10,8 @@ import { flagIn, memberIn, objectOf, textIn } from './payload.ts';
 export type Advertisement = { readonly metadata: JsonText | null; readonly actions: readonly ActionAdvertisement[] };
 
 /**
- * Reads the payload of `hello` and of `actions`. Throws `invalid_argument` naming the member. Unknown members are
- * ignored.
+ * Reads the payload of `hello` and of `actions`. Throws `invalid_argument` with the name of the invalid member. Unknown
+ * members are ignored.
  */
 export function readAdvertisement(payload: string | null): Advertisement {
   if (payload === null) return { metadata: null, actions: [] };
@@ -65,7 +65,7 @@ const EFFECTS: FlagNames<ActionEffects> = {
   openWorld: 'open_world',
 };
 
-/** The flags of an object; null if it is absent. Other members are ignored. */
+/** Reads the flags of an object; null if the object is absent. Other members are ignored. */
 function readFlags<T>(
   where: string,
   json: JsonText | null,
@@ -79,7 +79,7 @@ function readFlags<T>(
   return flags as { readonly [Name in keyof T]: boolean | null };
 }
 
-/** A JSON Schema is an object, `true` or `false`. The relay does not check that it is a valid schema. */
+/** Checks that a JSON Schema is an object, `true` or `false`. Does not check that it is a valid schema. */
 function readSchema(where: string, json: JsonText | null): JsonText | null {
   const fits = json === null || json === 'true' || json === 'false' || isObjectText(json);
   return fits ? json : invalid(where, 'an object, true or false was expected');

@@ -16,7 +16,7 @@ export type InboundOptions = {
 
 type InboundParts = Pick<InboundOptions, 'clock' | 'metrics'> & { readonly inbound: ByteRates };
 
-/** Holds a welcomed link to the rate of its user; null for an administrator, who is not limited. */
+/** Limits a welcomed link to the byte rate of its user. Null for an administrator, who is not limited. */
 export function limitInbound(
   principal: Principal,
   socket: Readable,
@@ -30,8 +30,8 @@ export function limitInbound(
 /**
  * Holds a link to its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
  * back pressure on the connection slows the peer and no frame is lost. Frames that were read before the pause are still
- * handled. The paused links of a user resume one after the other: a link that resumes charges the size of its last frame
- * in advance. If all of them resumed together, their frames would arrive together and stall the event loop.
+ * handled. The paused links of a user resume one after the other: a link that resumes charges the size of its last
+ * frame in advance. If all of them resumed together, their frames would arrive together and stall the event loop.
  */
 export class Inbound {
   readonly #options: InboundOptions;
@@ -39,7 +39,7 @@ export class Inbound {
   #over = false;
   /** The size of the last frame, in bytes. */
   #last = 0;
-  /** Bytes that were charged in advance for the next frame. */
+  /** The number of bytes that were charged in advance for the next frame. */
   #reserved = 0;
 
   constructor(options: InboundOptions) {

@@ -1,4 +1,4 @@
-/** One WebSocket from upgrade to end: timers, phases and the order of events. Frames are handled in frame-router.ts. */
+/** Runs one WebSocket from its upgrade to its end: timers, phases, order of events. frame-router.ts handles frames. */
 import type { Duplex } from 'node:stream';
 import type { RawData } from 'ws';
 import type { DisconnectCause } from '../core/connections/connection.ts';
@@ -19,7 +19,7 @@ import { Reports } from './reports.ts';
 import type { LinkSocket, SocketHandler } from './socket.ts';
 import { FrameWriter, type FrameWriterOwner } from './frame-writer.ts';
 
-/** Disconnect causes after which the link still takes ends that were in transit. */
+/** The disconnect causes after which the link still records ends of commands that were in transit. */
 const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
 
 /** The raw socket of a link and its peer's address. */
@@ -33,7 +33,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   readonly #ws: LinkSocket;
   /** The byte rate of the user; null before `welcome` and for an administrator. */
   #inbound: Inbound | null = null;
-  /** Bytes that were received and are not charged to a user yet, because the user is not known before `hello` is checked. */
+  /** The number of bytes received before `hello` was checked. They are charged to the user once the user is known. */
   #uncharged = 0;
   readonly #writer: FrameWriter;
   readonly #limits: FrameLimits;
@@ -45,7 +45,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   #listensForDrain = false;
   /** Why the link ended; null while it is open. */
   #end: DisconnectCause | null = null;
-  /** Must settle before the link reports itself done: the opening, or the recording of its end. */
+  /** The opening of the session, or the recording of its end. The link is done only after this promise has settled. */
   #pending: Promise<void> | null = null;
 
   constructor(ws: LinkSocket, { socket, address }: LinkOrigin, parts: GatewayParts) {

@@ -1,13 +1,13 @@
-/** Splits a message into its frames. It does not read them. */
+/** Splits a WebSocket message into the texts of its frames. Does not parse them. */
 import type { Buffer } from 'node:buffer';
 import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR } from '../protocol/frame.ts';
 
-/** The separator is one byte in UTF-8, and no other character contains that byte. */
+/** The byte between two frames of a message. In UTF-8 no other character contains this byte. */
 const SEPARATOR = FRAME_SEPARATOR.charCodeAt(0);
 
 /**
- * The texts of the frames of a message, nearly always one. Each is a string of its own, so that no frame keeps the
- * whole message in memory. What exceeds FRAMES_PER_MESSAGE stays in the last text, which is then not a valid frame.
+ * Returns the texts of the frames of a message, nearly always one. Each is a string of its own, so that no frame keeps
+ * the whole message in memory. Frames beyond FRAMES_PER_MESSAGE stay in the last text, which is then not a valid frame.
  */
 export function framesIn(message: Buffer): readonly string[] {
   const texts: string[] = [];
@@ -21,7 +21,7 @@ export function framesIn(message: Buffer): readonly string[] {
   return texts;
 }
 
-/** The length of a frame's first line. */
+/** Returns the length of a frame's first line, in characters. */
 export function headerLength(text: string): number {
   const cut = text.indexOf('\n');
   return cut < 0 ? text.length : cut;

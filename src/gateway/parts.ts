@@ -1,4 +1,4 @@
-/** What the gateway gives to each of its links. Types only. */
+/** The types of what the gateway and its links know of each other. Contains no code. */
 import type { Duplex } from 'node:stream';
 import type { Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
@@ -15,7 +15,7 @@ export type LinkPeer = ClientType | 'caller';
 
 /** An open link, as the gateway uses it. */
 export interface OpenLink {
-  /** Null before `welcome`. */
+  /** Who is at the other end; null before `welcome`. */
   readonly peer: LinkPeer | null;
   /** Sends `bye` and closes. */
   close(reason: CloseReason): void;
@@ -23,7 +23,7 @@ export interface OpenLink {
   onBeat(): void;
 }
 
-/** What all links of a gateway share. */
+/** The dependencies that all links of a gateway share. */
 export type GatewayParts = {
   readonly core: Core;
   readonly authenticator: Authenticator;

@@ -11,14 +11,14 @@ import {
 } from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 
-/** The payload of a frame is not JSON. The frame counts as a bad frame of its sender. */
+/** The error for a payload that is not JSON. Its frame counts as a bad frame of its sender. */
 export class BadPayload extends Error {
   constructor() {
     super('payload: not JSON, or nested too deeply');
   }
 }
 
-/** The payload, unchanged, after a check that it is JSON. Null: the frame has no payload. Throws BadPayload. */
+/** Returns the payload unchanged if it is JSON; null if the frame has no payload. Else throws BadPayload. */
 export function payloadOf({ payload }: { readonly payload: string | null }): JsonText | null {
   if (payload === null) return null;
   const json = checkedJson(payload);
@@ -27,38 +27,44 @@ export function payloadOf({ payload }: { readonly payload: string | null }): Jso
 }
 
 /**
- * The members of a JSON object in a payload that the relay reads. Throws `invalid_argument` with the parameter `where`.
+ * Returns the members of a JSON object, as JSON texts. Throws `invalid_argument` for the parameter `where` if the text
+ * is not an object.
  */
 export function objectOf(where: string, json: JsonText): Members {
   if (!isObjectText(json)) return invalid(where, 'an object was expected');
   return membersOf(json, ENVELOPE_PARTS) ?? invalid(where, `at most ${ENVELOPE_PARTS} members are allowed`);
 }
 
-/** The items of a JSON array, at most `most` of them. Throws `invalid_argument` with the parameter `where`. */
+/**
+ * Returns the items of a JSON array. Throws `invalid_argument` for the parameter `where` if the text is not an array,
+ * or has more than `most` items.
+ */
 export function arrayOf(where: string, json: JsonText, most: number): readonly JsonText[] {
   if (!isArrayText(json)) return invalid(where, 'an array was expected');
   return itemsOf(json, most) ?? invalid(where, `at most ${most} items are allowed`);
 }
 
-/** The value of a member; null if it is absent or JSON `null`. */
+/** Returns the value of a member as JSON text; null if it is absent or JSON `null`. */
 export function memberIn(members: Members, name: string): JsonText | null {
   const json = members.get(name);
   return json === undefined || json === 'null' ? null : json;
 }
 
-/** A string, or null. Throws `invalid_argument` with the parameter `where` for any other value. */
+/** Reads a string, or null. Throws `invalid_argument` for the parameter `where` if the value is anything else. */
 export function textIn(where: string, json: JsonText | null): string | null {
   const value = scalarOf(json);
   return value === null || typeof value === 'string' ? value : invalid(where, 'a string was expected');
 }
 
-/** A boolean, or null. Throws `invalid_argument` with the parameter `where` for any other value. */
+/** Reads a boolean, or null. Throws `invalid_argument` for the parameter `where` if the value is anything else. */
 export function flagIn(where: string, json: JsonText | null): boolean | null {
   const value = scalarOf(json);
   return value === null || typeof value === 'boolean' ? value : invalid(where, 'true or false was expected');
 }
 
-/** The value of a JSON string, number, boolean or null. An object or array is not parsed: it yields an empty object. */
+/**
+ * Reads a JSON string, number, boolean or null. Returns an empty object for an object or an array, without parsing it.
+ */
 export function scalarOf(json: JsonText | null): unknown {
   if (json === null) return null;
   return isObjectText(json) || isArrayText(json) ? {} : JSON.parse(json);

@@ -4,7 +4,10 @@ import { BAD_FRAMES, BAD_FRAMES_MS } from '../core/limits.ts';
 
 export type Allowance = { readonly perSecond: number; readonly burst: number };
 
-/** `over`: refused. `flood`: refused, and since the bucket was last full at least `burst` requests were refused. */
+/**
+ * The answer of a bucket to a request. `over`: refused. `flood`: refused, and at least `burst` requests were refused
+ * since the bucket was last full.
+ */
 export type Taken = 'ok' | 'over' | 'flood';
 
 /** A token bucket that starts full. */
@@ -31,7 +34,7 @@ export class Bucket {
     return ++this.#refused >= this.#allowance.burst ? 'flood' : 'over';
   }
 
-  /** Milliseconds until the next token. */
+  /** The time until the next token, in milliseconds. */
   get retryAfterMs(): number {
     return Math.max(1, Math.ceil(((1 - this.#tokens) * 1000) / this.#allowance.perSecond));
   }
@@ -56,7 +59,7 @@ export class BadFrames {
     this.#clock = clock;
   }
 
-  /** Adds one. True if there are now at least BAD_FRAMES within BAD_FRAMES_MS. */
+  /** Counts a bad frame. Returns true if there are now at least BAD_FRAMES within BAD_FRAMES_MS. */
   add(): boolean {
     const now = this.#clock.now();
     this.#times = [...this.#times.filter((at) => now - at < BAD_FRAMES_MS), now];

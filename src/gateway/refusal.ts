@@ -8,8 +8,8 @@ import { ID } from '../protocol/fields.ts';
 import type { DownHeader, UpFrame } from '../protocol/frames.ts';
 
 /**
- * Suggested retry delay for an exhausted share, in milliseconds: connections and commands that end release what they
- * hold.
+ * The delay after which a peer may retry if a share is used up, in milliseconds. In that time some connections and
+ * commands will have ended and released their part of the share.
  */
 const SHARE_RETRY_MS = 5_000;
 
@@ -53,8 +53,8 @@ export function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal
 }
 
 /**
- * The refusal for an error. An error other than CallboardError is masked: the peer gets an id, and the log has the
- * error under it.
+ * Returns the refusal for an error. Hides every error that is not a CallboardError: the peer gets only an id, under
+ * which the log has the error.
  */
 export function refusalOf(error: unknown, { log, metrics }: { readonly log: Log; readonly metrics: Metrics }): Refusal {
   if (error instanceof CallboardError) {
@@ -68,12 +68,14 @@ export function refusalOf(error: unknown, { log, metrics }: { readonly log: Log;
   return { code: 'internal', message: internalMessage(id) };
 }
 
-/** The first `max` UTF-16 units of the text. A lone surrogate, such as half a character at the cut, becomes U+FFFD. */
+/** Cuts a text to `max` UTF-16 units. A lone surrogate, such as half a character at the cut, becomes U+FFFD. */
 export function clip(text: string, max: number): string {
   return text.slice(0, max).toWellFormed();
 }
 
-/** Only a valid id is echoed: with any other reference the refusal would not be a valid frame for the peer. */
+/**
+ * Returns the text if it is a valid id. With any other reference the refusal would not be a valid frame for the peer.
+ */
 function idOrNothing(text: string | null | undefined): string | undefined {
   return text !== null && text !== undefined && ID.test(text) ? text : undefined;
 }

@@ -1,4 +1,4 @@
-/** Answers an upgrade that is refused: an HTTP problem, after which the socket is closed. */
+/** Answers a refused WebSocket upgrade with an HTTP problem response, and closes its socket. */
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
@@ -19,8 +19,8 @@ export type UpgradeRefusal = {
 const LINGER_MS = 1_000;
 
 /**
- * Rejects a request on a raw socket with a problem+json response, as the HTTP handlers do, and closes the socket: after
- * one second at the latest, even if the peer does not close its side. Further bytes from the peer are discarded.
+ * Rejects a request on a raw socket with a problem+json response, as the HTTP handlers do, and closes the socket. Does
+ * so after one second at the latest, even if the peer does not close its side. Discards further bytes from the peer.
  */
 export function rejectUpgrade(
   socket: Duplex,
@@ -44,11 +44,11 @@ export function rejectUpgrade(
     clock.after(LINGER_MS, () => socket.destroy()),
   );
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  // Unread bytes would make the system reset the connection, and the peer would lose the response.
+  // With unread bytes the operating system would reset the connection, and the peer would lose the response.
   socket.resume();
 }
 
-/** Whether the client offers the subprotocol that this relay supports. */
+/** Says whether the client offers the subprotocol that this relay supports. */
 export function offersSubprotocol(request: IncomingMessage): boolean {
   const offered = request.headers['sec-websocket-protocol'] ?? '';
   return offered.split(',').some((name) => name.trim() === SUBPROTOCOL);

@@ -17,9 +17,9 @@ import type { FrameWriter } from './frame-writer.ts';
 export type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
 type EndFrame = Exclude<ReportFrame, { type: 'ack' | 'progress' }>;
 
-/** Error codes with which a client refuses a command. */
+/** The error codes with which a client refuses a command. */
 const REFUSALS: ReadonlySet<string> = new Set(CLIENT_REFUSALS);
-/** Error codes that a client may end a command with; any other code becomes `handler_failed`. */
+/** The error codes that a client may end a command with. Any other code becomes `handler_failed`. */
 const OWN_CODES: ReadonlySet<string> = new Set([
   ...CLIENT_REFUSALS,
   'handler_failed',
@@ -36,8 +36,8 @@ const RECORDED: Readonly<Record<FinishResult['kind'], Recorded>> = {
 };
 
 /**
- * How many commands a link remembers as written to it. Core has at most IN_FLIGHT of them unended; the others ended by
- * their deadline, and the oldest are forgotten.
+ * The most commands that a link remembers as written to it; beyond that the oldest are forgotten. At most IN_FLIGHT of
+ * them have not ended. The others ended by their deadline, and their clients may still report an end.
  */
 const REMEMBERED = IN_FLIGHT * 8;
 
@@ -45,7 +45,7 @@ const REMEMBERED = IN_FLIGHT * 8;
 export class Reports {
   readonly #writer: FrameWriter;
   readonly #limits: FrameLimits;
-  /** Created with the first command. */
+  /** The commands that were written to this link, by id; null before the first command. */
   #window: ChurnMap<string, 'written' | 'acknowledged'> | null = null;
 
   constructor(writer: FrameWriter, limits: FrameLimits) {
@@ -54,8 +54,8 @@ export class Reports {
   }
 
   /**
-   * Notes that this command was written to the link, or to an earlier link that this one resumes, so its reports are
-   * solicited.
+   * Remembers that this command was written to the link, or to an earlier link that this one resumes. From then on,
+   * reports about the command are expected.
    */
   expect({ commandId }: Command): void {
     const window = (this.#window ??= new ChurnMap());
@@ -78,8 +78,8 @@ export class Reports {
   }
 
   /**
-   * Throws or rejects with BadPayload or with an error of the session. Synchronous when the session answers
-   * synchronously.
+   * Records a report through the session. Throws or rejects with BadPayload or with an error of the session. Returns no
+   * promise if the session answers synchronously.
    */
   take(frame: ReportFrame, session: LinkSession): MaybePromise<unknown> {
     const payload = payloadOf(frame);

@@ -6,10 +6,14 @@ import { SUBPROTOCOL } from '../protocol/frame.ts';
 
 /** How long a peer may take to answer a close frame before its socket is destroyed, in milliseconds. */
 const CLOSE_HANDSHAKE_MS = 3_000;
-/** Enough for a frame of the largest size in fragments of 1 KiB; only an attacker needs smaller fragments. */
+/**
+ * The most fragments of a message: enough for the largest frame in fragments of 1 KiB. Honest peers use larger ones.
+ */
 const MAX_FRAGMENTS = 1024;
 
-/** Maps the codes that `ws` closes with, when bytes violate RFC 6455 or the bounds below, to our close reasons. */
+/**
+ * Our close reasons by the codes with which `ws` closes if received bytes violate RFC 6455 or the configured limits.
+ */
 const REASON_OF_FAULT: ReadonlyMap<number | undefined, CloseReason> = new Map([
   [1009, 'frame_too_large'],
   [1002, 'protocol_error'],

@@ -1,4 +1,4 @@
-/** The trace that a frame of a caller names. */
+/** Reads the trace ids, flags and state that a caller's frame may contain. */
 import type { TracedRequest } from '../core/core.ts';
 import { traceFlagsIn, traceStateIn } from '../core/trace-context.ts';
 
@@ -9,7 +9,7 @@ type TraceMembers = {
   readonly trace_state?: string | undefined;
 };
 
-/** Malformed flags and states are left out, as those of HTTP headers are. */
+/** Reads the trace of a frame. Leaves out malformed flags and states, as the HTTP handlers do for headers. */
 export function traceOf({ trace_id, parent_span_id, trace_flags, trace_state }: TraceMembers): TracedRequest {
   const more = { traceFlags: traceFlagsIn(trace_flags), traceState: traceStateIn(trace_state) };
   return { traceId: trace_id, parentSpanId: parent_span_id, ...more };

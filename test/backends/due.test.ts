@@ -20,7 +20,7 @@ const STEP: fc.Arbitrary<Step> = fc.record({
   ms: fc.integer({ min: -300, max: 1_500 }),
 });
 
-/** Items by name, with their times, in the order in which they were last set. */
+/** The expected content of an index: the time of each item, by name, in the order in which the items were last set. */
 type Plain = Map<number, number>;
 
 function dueOf(plain: Plain, now: number): number[] {

@@ -1,4 +1,4 @@
-/** Tests a linked list that supports removal from its middle. */
+/** Tests the queue of the memory backend from which items may be deleted at any position. */
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { SparseQueue } from '../../src/backends/memory/list-sparse.ts';

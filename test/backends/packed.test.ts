@@ -59,7 +59,7 @@ function unpacked(command: Command): Command | null {
   return PackedCommand.of(command, BINDING)?.unpack({ userId, clientId, commandId, trace }) ?? null;
 }
 
-/** A second possible value of each member of a command, which differs from the first one. */
+/** For each member of a command, a value that differs from the one that `ended` gives it. */
 const OTHERS: Partial<Command> = {
   namedInstanceId: 'i1',
   stage: 'acknowledged',

@@ -1,6 +1,6 @@
 /**
- * Tests admissions over Redis that record the dispatch of their command in the same act, because the client's link is
- * on the caller's node and has room.
+ * Tests admissions over Redis that dispatch their command in the same act. That is possible if the client's link is on
+ * the caller's node and has room for the command.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AdmitRequest, DispatchClaim } from '../../src/core/delivery/commands.ts';

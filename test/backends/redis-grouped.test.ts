@@ -13,7 +13,9 @@ const clientOf = (id: string) => (Number(id.slice(1)) % 2 === 0 ? ALICE : TAB);
 const keyOf = (id: string) => keyFor(id, clientOf(id));
 
 type Act = (bench: RedisBench) => unknown;
-/** The acts of the test. The acts of one row are sent in one tick. Between two rows, acts run that read everything. */
+/**
+ * The acts of the test, in rows. The acts of a row are sent in one tick. After each row, other acts read everything.
+ */
 const WAVES: readonly (readonly Act[])[] = [
   IDS.map((id) => ({ backend }) => {
     const waitFor = id === 'c3' ? 'acknowledged' : 'completed';

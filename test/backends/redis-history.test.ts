@@ -298,7 +298,9 @@ async function ttlOf({ store }: RedisBench, key: string): Promise<number> {
   return Number((await store.read([['PTTL', key]]))[0]);
 }
 
-/** Returns the keys that would stay for ever: they have no expiry and are of no kind that is removed in another way. */
+/**
+ * Returns the keys that would stay for ever, because they have no expiry and nothing else removes keys of their kind.
+ */
 async function immortal(bench: RedisBench): Promise<string[]> {
   const found: string[] = [];
   for (const key of await keysOf(bench))

@@ -11,7 +11,7 @@ const ids = Array.from({ length: WAITING }, (_, i) => `c${i}`);
 
 describe('a link that opens or closes before a long queue', () => {
   let bench: RedisBench;
-  /** A backend that calls `between` before each part of a rebind except the first. */
+  /** A command store that calls `between` before each part of a rebind except the first. */
   let slow: CommandStore;
   let between: (part: number) => Promise<void>;
   let parts: number;

@@ -16,7 +16,9 @@ const CLIENTS = 4;
 
 /** The query in docs/graphql.md. */
 const SHOWN = readFileSync(join(import.meta.dirname, '../relay/kit/nested.graphql'), 'utf8');
-/** The lists, each with a query that reads it alone, and the maximum number of round trips for that query. */
+/**
+ * The lists under a user: name, a query that reads only this list, and the most round trips that the query may take.
+ */
 const WAYS: readonly (readonly [name: string, fields: string, most: number])[] = [
   ['users alone', 'id connectionCount streamCount', 2],
   [

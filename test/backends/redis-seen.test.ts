@@ -23,7 +23,7 @@ const REQUEST: ConnectRequest = {
 
 describe('an admission that rests on a connection seen earlier', () => {
   let bench: RedisBench;
-  /** Another process. It knows the connection because it has read it. */
+  /** The backend of another process, which has read the connection and therefore knows it. */
   let other: RedisBench;
   let link: Connection;
   beforeEach(async () => {

@@ -8,7 +8,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { spillShares, textOf } from '../contract/spill.ts';
 import { FakeClock } from '../kit/clock.ts';
 
-/** The step of a write at which the disk fails next, and the error code of that failure. */
+/** The step of writing a file at which the disk fails, and the error code of that failure; '' for no failure. */
 const fault = vi.hoisted(() => ({ step: '', code: '' }));
 
 vi.mock('node:fs/promises', async (original) => {

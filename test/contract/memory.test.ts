@@ -1,4 +1,4 @@
-/** Runs the contracts of the remaining stores over the memory backend. */
+/** Runs the contracts of the stores over the memory backend, except those of delivery, the audit and large payloads. */
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';

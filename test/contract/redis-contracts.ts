@@ -1,4 +1,4 @@
-/** Runs the contract of every Redis store, except that of spilled payloads, on any Redis. */
+/** Defines the contract tests of the Redis stores that keep connections, commands, history and sites, for any Redis. */
 import { commandContract } from './commands.ts';
 import { commandModel } from './commands-model.ts';
 import { connectionContract } from './connections.ts';
@@ -16,8 +16,8 @@ import { waiterContract } from './waiters.ts';
 type MakeRedisBench = (options?: RedisBenchOptions) => Promise<RedisBench>;
 
 /**
- * Defines all these contract tests. They have fewer random runs than on the Redis of the test run, because each act is
- * a round trip.
+ * Defines the contract tests of the Redis stores that keep connections, commands, history and sites. They have fewer
+ * random runs than the tests of the single stores.
  */
 export function redisContracts(name: string, make: MakeRedisBench): void {
   connectionContract(name, () => make(), { runs: 10, order: 'bytes' });

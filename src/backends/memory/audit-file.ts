@@ -13,7 +13,7 @@ import { MemoryAudit } from './audit.ts';
 
 const OWNER_ONLY = 0o600;
 
-/** What was read from an audit file: its complete lines, and what follows them. */
+/** The contents of an audit file: its complete lines, and the bytes that follow them. */
 export type AuditFileText = {
   readonly lines: readonly string[];
   /** The size of the complete lines, in bytes. */
@@ -22,7 +22,7 @@ export type AuditFileText = {
   readonly torn: Buffer;
 };
 
-/** Reads a file without changing it. Throws as `readFileSync` does. */
+/** Reads an audit file without changing it. Throws the errors of `readFileSync`. */
 export function readAuditFile(file: string | number): AuditFileText {
   const whole = readFileSync(file);
   const bytes = whole.lastIndexOf(0x0a) + 1;
@@ -117,7 +117,7 @@ class AuditFile {
     }
   }
 
-  /** Writes the lines to a new file, and puts that file in the place of this one. */
+  /** Writes the lines to a new file, and replaces this file by it. */
   async replace(lines: readonly string[]): Promise<void> {
     const text = `${lines.join('\n')}\n`;
     const beside = `${this.#path}.new`;

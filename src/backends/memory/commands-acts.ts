@@ -12,7 +12,9 @@ import type { Entry, Ledger } from './ledger.ts';
 import type { Mailboxes } from './nodes.ts';
 import type { WaiterIndex } from './waiters.ts';
 
-/** What the acts on commands need. Every act is one synchronous function, so nothing can run between its steps. */
+/**
+ * The dependencies of all acts on commands. Every act is one synchronous function, so nothing runs between its steps.
+ */
 export type Acts = {
   readonly clock: Clock;
   readonly ledger: Ledger;

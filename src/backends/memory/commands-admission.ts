@@ -9,7 +9,7 @@ import type { UserLedger } from './ledger-entry.ts';
 
 type Refused = Extract<AdmitResult, { readonly kind: 'refused' }>;
 
-/** What the rules read about the client that the command is for, and about its user. */
+/** The data that the rules read about the command's client and its user. */
 type ClientState = Pick<ClientQueue, 'binding' | 'holdings'> & {
   readonly waiting: { readonly size: number };
   readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'>;

@@ -21,12 +21,11 @@ const WORDS = 9;
 const END = 8;
 /** The number of parts of the table. Each part is small, so that growing one never takes long. */
 const SHARDS = 256;
-/**
- * By what factor the room for entries grows, how many entries there is room for at first, and how full an index may
- * become.
- */
+/** The factor by which the room for entries grows. */
 const GROWTH = 1.25;
+/** The number of entries for which there is room at first. */
 const SMALLEST = 4;
+/** The greatest part of an index's slots that may be in use. */
 const FULLEST = 0.75;
 
 /**

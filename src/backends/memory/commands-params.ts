@@ -3,7 +3,7 @@ import { utf8Length, type JsonText } from '../../core/json.ts';
 import { INLINE_PAYLOAD_BYTES } from '../../core/limits.ts';
 import type { Holdings, ShareRefusal } from '../../core/shares/shares.ts';
 
-/** What this file needs of a command and of its client's queue. */
+/** The members of a command and of its client's queue that this file uses. */
 type WithParams = {
   params: JsonText | null;
   paramsBytes: number;

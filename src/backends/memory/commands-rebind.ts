@@ -71,8 +71,8 @@ function reattach(entry: Entry, { nodeId }: Binding): Command {
 }
 
 /**
- * Returns the node that held the command before, if it is not the present node. Otherwise returns the node that the
- * record names already, or null.
+ * Returns the node from which this node recovers the command: the node that held it before, if that is another node.
+ * Otherwise returns what the record has already, which may be null.
  */
 function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
   return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;

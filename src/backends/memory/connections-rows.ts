@@ -9,8 +9,9 @@ import { List, type ListItem } from './list.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 /**
- * A connection and its position in a list. While the link is up, `lostAt` is null and `place` is in the list of live
- * rows, ordered by last sign of life. Otherwise `place` is in the list of lost rows, ordered by the time of loss.
+ * A connection and its node in a list. While the link is up, `lostAt` is null, and `place` is a node of the list of
+ * live rows, ordered by last sign of life. Otherwise it is a node of the list of lost rows, ordered by the time of
+ * loss.
  */
 export type ConnectionRow = {
   readonly user: User;
@@ -19,7 +20,7 @@ export type ConnectionRow = {
   place: ListItem<ConnectionRow> | null;
 };
 /**
- * The rows of one user. `first`: what the method `first` returned last, or null if a row of the user has changed since.
+ * The rows of one user. `first`: the last result of the method `first`, or null if a row of the user has changed since.
  */
 type User = { readonly userId: string; readonly clients: SortedMap<ConnectionRow>; first: First | null };
 type First = { readonly most: number; readonly rows: readonly Connection[]; readonly nodes: readonly string[] };

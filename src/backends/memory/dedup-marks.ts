@@ -7,7 +7,7 @@ import { DEDUP_TTL_MS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
 
-/** What identifies a message to the deduplicator: its user, its client and its id. */
+/** The ids that identify a message to the deduplicator. */
 export type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
 
 export type DedupMarksOptions = { readonly shares: Shares; readonly log: Log; readonly metrics?: Metrics };

@@ -1,4 +1,4 @@
-/** An index of items by the time at which they are due. It is only asked; it has no timers of its own. */
+/** An index of items by the time at which they are due. It has no timers: callers ask it which items are due. */
 import { packTime, unpackTime } from './list-times.ts';
 
 /** The width of a bucket, in milliseconds. The method `due` sorts the items within a bucket. */

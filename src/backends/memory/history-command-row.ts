@@ -12,7 +12,7 @@ import type { ClientKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { Row, type Placed } from './history-row.ts';
 
-/** What the rows of all commands of one client have in common: the ids, and the suffix of their stream. */
+/** The values that the rows of all commands of one client share: the client's ids, and the suffix of their stream. */
 export type StreamHead = ClientKey & { readonly suffix: string };
 
 /** The trace of a command. Most commands have none and use the object NO_TRACE. */

@@ -12,7 +12,7 @@ import type { SparseQueue } from './list-sparse.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];
 
-/** What is needed to create an entry. */
+/** The values with which an entry is created. */
 export type NewEntry = {
   readonly command: Command;
   readonly trace: TraceIds;
@@ -159,7 +159,7 @@ export type ClientQueue = {
 };
 
 /**
- * What the ledger keeps for one user: what the user holds of the shares, and the user's ended commands, oldest first.
+ * The ledger's data of one user: what the user holds of the shares, and the user's ended commands, oldest first.
  */
 export type UserLedger = {
   readonly userId: string;

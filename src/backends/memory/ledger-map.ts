@@ -8,7 +8,7 @@ type Commands<V> = SortedMap<V>;
 type Clients<V> = SortedMap<{ readonly clientId: string; readonly commands: Commands<V> }>;
 type Users<V> = SortedMap<{ readonly userId: string; readonly clients: Clients<V> }>;
 
-/** Whose values are read: those of one client, of one user, or of all. */
+/** Selects the values to read: those of one client, of one user (`clientId` null), or all (both null). */
 export type Whose = { readonly userId: string | null; readonly clientId: string | null };
 
 /**

@@ -11,15 +11,15 @@ import { lowerBound } from './sorted.ts';
 export type Newest<T> = { readonly item: T; readonly place: number };
 
 /**
- * A part of the list: the items from index `head` on. The place of an item is its offset plus the place of the chunk.
+ * A part of the list: the items from index `head` on. The number of an item's position is its offset plus the `place`
+ * of the chunk.
  */
 type Chunk<T> = { readonly place: number; readonly items: (T | undefined)[]; readonly offsets: number[]; head: number };
 
 /** The number of items in a full chunk. */
 const CHUNK = 512;
 /**
- * Limits how many deleted items stay in the list behind an older item that remains. Once they are more than this number
- * plus a quarter of all items, the list is compacted.
+ * The number of deleted items that the list may keep, besides a quarter of all items. If it has more, it is compacted.
  */
 const SLACK = 1024;
 

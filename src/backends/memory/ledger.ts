@@ -1,4 +1,6 @@
-/** The state that the stores of commands, waiters and nodes share. It must contain no rule about states of commands. */
+/**
+ * Holds the data that the stores of commands, waiters and nodes share. It contains no rule about states of commands.
+ */
 import { ByClient } from '../../core/by-client.ts';
 import type { Clock } from '../../core/clock.ts';
 import { wasDispatched, type CommandMark } from '../../core/delivery/command.ts';
@@ -23,7 +25,7 @@ export { Entry, WaiterRow, type ClientQueue } from './ledger-entry.ts';
 /** The commands that hold a reservation in one admission scope. */
 export type Scope = { readonly scopeId: string; readonly holders: List<Entry> };
 
-/** The state that the stores of commands, waiters and nodes share, with its bounds. */
+/** The data that the stores of commands, waiters and nodes share. Keeps it within its limits. */
 export class Ledger {
   readonly windowMs: number;
   readonly #clock: Clock;

@@ -1,7 +1,9 @@
 /** A map whose keys are kept in order, for the stores in memory. */
 import { ChurnMap } from '../../core/churn.ts';
 
-/** Where reading begins: after a key, at a key, or, if both are given, at the later of the two. */
+/**
+ * The start of a range of keys: after the key `after`, at the key `from`, or at the later of both if both are given.
+ */
 export type RangeStart = { readonly after?: string | null; readonly from?: string | null };
 
 /**

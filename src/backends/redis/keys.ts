@@ -1,4 +1,4 @@
-/** The names of keys and channels in Redis, and which partition something is in. No other file makes up a name. */
+/** Makes the names of all keys and channels in Redis, and finds the partition of a user. No other file makes a name. */
 import calculateSlot from 'cluster-key-slot';
 
 /**
@@ -125,13 +125,13 @@ export const KINDS = {
 
 export type KeyKind = keyof typeof KINDS;
 
-/** Slots of a Redis Cluster. */
+/** The number of slots in a Redis Cluster. */
 const SLOTS = 16_384;
 
 /**
- * The tags of a namespace's partitions. The slots are divided into as many equal ranges as there are partitions, and
- * the p-th tag is in the p-th range. So masters with equal numbers of slots have equal numbers of partitions. Pure:
- * every process finds the same tags.
+ * Returns the tags of a namespace's partitions. The slots are divided into as many equal ranges as there are
+ * partitions, and the p-th tag is in the p-th range. So masters with equal numbers of slots have equal numbers of
+ * partitions. Every process finds the same tags.
  */
 export function tagsOf(namespace: string, partitions: number): readonly string[] {
   return Array.from({ length: partitions }, (_, p) => {
@@ -142,25 +142,25 @@ export function tagsOf(namespace: string, partitions: number): readonly string[]
   });
 }
 
-/** The key of what is fixed for a namespace as a whole. It has the same prefix as the keys of the partitions. */
+/** Returns the key of the namespace's fixed settings. It has the same prefix as the keys of the partitions. */
 export function rootOf(namespace: string): string {
   return keyOf(`{cb:${namespace}:root}`, 'meta');
 }
 
-/** The name of a key. `hash`: made by `hashOf`, or a constant of callboard. */
+/** Returns the name of a key. `hash`: made by `hashOf`, or a constant of callboard. */
 export function keyOf(tag: string, kind: KeyKind, hash?: string): string {
   return hash === undefined ? `${tag}:${kind}` : `${tag}:${kind}:${hash}`;
 }
 
 /**
- * The hash of texts, as one part of a key: the first 22 characters (132 bits) of their SHA-256 in base64url. Each text
- * is preceded by its length, so that different lists of texts are never the same bytes.
+ * Computes the hash of texts that is part of a key: the first 22 characters (132 bits) of their SHA-256 in base64url.
+ * Each text is preceded by its length, so that different lists of texts are never the same bytes.
  */
 export function hashOf(sha256: (text: string) => string, ...texts: readonly string[]): string {
   return sha256(texts.map((text) => `${text.length}:${text}`).join('')).slice(0, 22);
 }
 
-/** The partition of a scope. It stays the same as long as `partitions` does. */
+/** Returns the partition of a scope. It stays the same as long as `partitions` does. */
 export function partitionOf(scopeHash: string, partitions: number): number {
   return calculateSlot(scopeHash) % partitions;
 }

@@ -22,12 +22,14 @@ import { createStore, type Store } from './store/store.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
 import { unavailable, type Client } from './types.ts';
 
-/** A store that does not answer within this time is not ready. */
+/** The time, in milliseconds, within which the store must answer to count as ready. */
 const READY_MS = 1_000;
-/** How long the first connection may take. Without this bound, connecting through sentinels would be tried for ever. */
+/**
+ * How long the first connection may take, milliseconds. Otherwise connecting through sentinels would be tried for ever.
+ */
 const OPEN_MS = 10_000;
 
-/** Reads the time that acts use, from the Redis that has the key. */
+/** A script that reads the time that acts use, from the Redis that has the key. */
 const READ_TIME = `#!lua flags=no-writes
 local time = redis.call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -37,12 +39,12 @@ return string.format('%.0f', math.max(ms, tonumber(redis.call('HGET', KEYS[1], '
 const MAY_GROW = '#!lua\nreturn 1';
 
 export type RedisBackendOptions = {
-  /** As `readTarget` takes it. */
+  /** The address of Redis, in a form that `readTarget` accepts. */
   readonly url: string;
   readonly namespace: string;
-  /** Fixed for a namespace. */
+  /** The number of partitions. It is fixed for a namespace. */
   readonly partitions: number;
-  /** What Redis must guarantee. Null: what it is found to guarantee, which must be more than `memory`. */
+  /** The durability that Redis must guarantee. Null accepts any that is better than `memory`. */
   readonly durability: Durability | null;
   readonly retentionMs: number;
   readonly streamMessages: number;
@@ -51,7 +53,7 @@ export type RedisBackendOptions = {
   readonly sha256: (text: string) => string;
   /** A directory for large payloads that every node mounts; null if there is none. */
   readonly spillDir: string | null;
-  /** What each user holds in this process. */
+  /** The counters of what each user holds in this process. */
   readonly shares: Shares;
   readonly legacy: LegacyKeys;
   /** Whether to refuse the start if anything is left in the legacy keys. */
@@ -104,8 +106,8 @@ export async function openRedisBackend(options: RedisBackendOptions): Promise<Re
 }
 
 /**
- * Adds to an error which store cannot be used, and the last error of its connection, which says more than the failed
- * call.
+ * Returns the error with the address of the store and the last error of its connection, which says more than the error
+ * of the failed call.
  */
 function refusalOf(target: RedisTarget, error: CallboardError, fault: Error | null): CallboardError {
   if (error.code !== 'store_unavailable') return error;
@@ -113,7 +115,7 @@ function refusalOf(target: RedisTarget, error: CallboardError, fault: Error | nu
   return new CallboardError(error.code, message, { ...error.details, cause: reasonIn(fault) ?? error.cause });
 }
 
-/** The reason of a connection error. The client of a cluster has it only in the last error of its nodes. */
+/** Returns the reason of a connection error. The client of a cluster has it only in the last error of its nodes. */
 function reasonIn(fault: Error | null): Error | null {
   const last = fault && 'lastNodeError' in fault ? fault.lastNodeError : null;
   return last instanceof Error ? last : fault;
@@ -148,7 +150,7 @@ async function openOver(
   const backend = {
     ...rooms,
     async ready() {
-      // First, because the checks below may fail for lack of a right without saying which.
+      // The rights are checked first, because the checks below may fail for lack of a right without saying which.
       await within(system, READY_MS, [rights.check()]);
       await within(system, READY_MS, [answers(store), hasRoom(client, store), rooms.ready?.()]);
     },

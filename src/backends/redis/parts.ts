@@ -1,4 +1,4 @@
-/** The parts and bounds that the rooms over Redis share. */
+/** The dependencies and limits that all stores of the Redis backend share. */
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import type { HeldCommands } from './commands/held.ts';
@@ -6,7 +6,7 @@ import type { OwnEnds } from './commands/own-ends.ts';
 import type { Client } from './types.ts';
 import type { Store } from './store/store.ts';
 
-/** What each room over Redis is created with. */
+/** The dependencies and limits with which each store of the Redis backend is created. */
 export type RedisParts = {
   readonly store: Store;
   readonly log: Log;
@@ -32,8 +32,8 @@ export type RedisParts = {
   readonly linkMessages?: number | undefined;
   /** How long a node counts as alive after a beat, milliseconds. */
   readonly leaseMs: number;
-  /** Live commands whose records this process knows; default: separate ones for each room. */
+  /** The cache of live commands' records; by default each store creates its own. */
   readonly held?: HeldCommands | undefined;
-  /** Ends that this process recorded; default: separate ones for each room. */
+  /** The cache of ends that this process recorded; by default each store creates its own. */
   readonly ownEnds?: OwnEnds | undefined;
 };

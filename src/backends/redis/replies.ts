@@ -1,4 +1,4 @@
-/** Reads replies of Redis whose form is not known to TypeScript. */
+/** Converts replies of Redis, whose form TypeScript does not know, to lists, maps and JSON texts. */
 import { trustJson, type JsonText } from '../../core/json.ts';
 import type { Reply } from './types.ts';
 
@@ -8,17 +8,17 @@ import type { Reply } from './types.ts';
  */
 export type Fields = Reply | Readonly<Record<string, string>>;
 
-/** A reply as a list; empty if it is not a list. */
+/** Returns a reply as a list; empty if it is not a list. */
 export function listOf(reply: Fields | undefined): readonly Reply[] {
   return Array.isArray(reply) ? (reply as readonly Reply[]) : [];
 }
 
-/** A payload that was passed to an act; null if there is none. */
+/** Returns a reply that is a payload, as JSON text; null if there is none. */
 export function jsonOr(reply: Fields | undefined): JsonText | null {
   return typeof reply === 'string' ? trustJson(reply) : null;
 }
 
-/** The fields of a hash by name; empty if there is no hash. */
+/** Returns the fields of a hash by name; empty if there is no hash. */
 export function fieldsOf(fields: Fields): ReadonlyMap<string, string> {
   if (fields === null || typeof fields !== 'object') return new Map();
   if (!Array.isArray(fields)) return new Map(Object.entries(fields as Readonly<Record<string, string>>));

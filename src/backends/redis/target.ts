@@ -5,8 +5,8 @@ export type Address = { readonly host: string; readonly port: number };
 export type Login = { readonly username: string | null; readonly password: string | null };
 
 /**
- * Where the store is: one Redis, the master that sentinels name, or a Redis Cluster, which is found through any of
- * `nodes`.
+ * The address of the store: one Redis, the master that sentinels name, or a Redis Cluster, which is found through any
+ * of `nodes`.
  */
 export type RedisTarget =
   | { readonly form: 'single'; readonly at: Address; readonly login: Login; readonly tls: boolean; readonly db: number }
@@ -74,7 +74,7 @@ export function readTarget(text: string): RedisTarget {
   };
 }
 
-/** What is wrong with the text, in words that do not repeat it; null if nothing is. */
+/** Says what is wrong with the text of an address, without repeating any of it; null if nothing is wrong. */
 export function targetFault(text: string): string | null {
   try {
     readTarget(text);
@@ -85,13 +85,13 @@ export function targetFault(text: string): string | null {
   }
 }
 
-/** The passwords of a target, which must never be written anywhere. */
+/** Returns the passwords of a target, which must never be written anywhere. */
 export function secretsOf(target: RedisTarget): readonly string[] {
   const logins = target.form === 'sentinel' ? [target.login, target.sentinelLogin] : [target.login];
   return logins.flatMap(({ password }) => (password === null ? [] : [password]));
 }
 
-/** The target for the log, without its logins. */
+/** Describes the target for the log, without its logins. */
 export function describeTarget(target: RedisTarget): string {
   const list = (addresses: readonly Address[]): string =>
     addresses.map(({ host, port }) => `${host}:${port}`).join(',');

@@ -1,4 +1,4 @@
-/** Types and errors that the files over Redis share. */
+/** The types and errors that the files of the Redis backend share. */
 import type { Cluster, Redis } from 'ioredis';
 import { CallboardError } from '../../core/errors.ts';
 
@@ -15,8 +15,8 @@ export type Identity = { readonly nodeId: string; readonly epoch: number };
 export type Verdict = 'FENCED' | 'LOST';
 
 /**
- * The error for a requester: `store_full` if Redis has no memory left (it then refuses a whole call before it runs it),
- * else `store_unavailable`. Its cause is the error of Redis or of the connection, for the log.
+ * Returns the error for a requester: `store_full` if Redis has no memory left (it then refuses a call before it runs
+ * any of it), else `store_unavailable`. Its cause is the error of Redis or of the connection, for the log.
  */
 export function unavailable(cause: unknown): CallboardError {
   if (cause instanceof CallboardError) return cause;

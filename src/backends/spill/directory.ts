@@ -105,8 +105,9 @@ type Room = {
 };
 
 /**
- * Counts the bytes in use as far as this process knows: measured once, then counted. The bytes are counted by the
- * digest of the user, because the file names that earlier processes left say nothing else about the user.
+ * Counts the bytes in the directory, as far as this process knows: it measures them once and counts its own changes
+ * from then on. The bytes are counted by the digest of the user, because the names of files that earlier processes left
+ * say nothing else about the user.
  */
 function createRoom(root: string, shares: Shares): Room {
   let measured: Promise<void> | null = null;

@@ -16,7 +16,7 @@ const DIGEST_FOLDER = /^[0-9a-f]{2}$/;
  */
 const HOUR = /^[0-9]{6,9}$/;
 
-/** What determines where an object is stored: its name and its expiry. */
+/** The name and the expiry of an object, which decide where it is stored. */
 export type SpillLocation = Pick<SpillRef, 'name' | 'expiresAt'>;
 
 /** The number of bytes that are stored for each owner, by the owner's mark (`ownerMark`). */

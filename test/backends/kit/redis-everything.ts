@@ -5,7 +5,7 @@ import type { RedisBench } from '../../contract/kit/redis-bench.ts';
 
 /**
  * Matches the names of keys that are not compared, because their values contain times or random ids of the acts that
- * wrote them. Nothing that reads commands shows these values.
+ * wrote them. No read of commands returns these values.
  */
 const OWN = /:(meta|node|nodes|mailbox|mark|conn\w*)(:|$)/;
 
@@ -31,13 +31,13 @@ export async function everything({ store }: RedisBench): Promise<Record<string, 
   const values = await store.read(
     names.map((name, i) => {
       const [command, ...rest] = READS[String(types[i])] ?? ['GET'];
-      // Of this key, only the members are compared. Their scores depend on keys that are left out.
+      // `streamage`: only the members are compared, because their scores depend on keys that are not compared.
       return [command, name, ...(name.includes(':streamage:') ? rest.slice(0, 2) : rest)];
     }),
   );
   const held: Record<string, unknown> = {};
   for (const [i, name] of names.entries()) {
-    // Of a stream, only the rows are compared, because the ids of its entries depend on the order of arrival.
+    // Streams: only the rows are compared, because the ids of entries depend on the order of arrival.
     const value = types[i] === 'stream' ? rowsOf(values[i]) : values[i];
     const text = JSON.stringify(value)
       .replace(/(\d{13}:)\d{12}/g, '$1')

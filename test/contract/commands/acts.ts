@@ -2,7 +2,7 @@
 import type { AdmitRequest } from '../../../src/core/delivery/commands.ts';
 import { admission, ALICE, BOUND, type Bench } from '../kit/bench.ts';
 
-/** Returns the first steps of most tests of commands. `bind`: alice's client connects. */
+/** Returns functions for the first steps of most tests of commands. `bind` connects alice's client. */
 export function commandActs(bench: () => Bench) {
   return {
     admit: (id: string, over: Partial<AdmitRequest> = {}) => bench().backend.commands.admit(admission(id, over)),

@@ -39,8 +39,8 @@ export const connectionActs: fc.Arbitrary<Act> = fc.oneof(
 );
 
 /**
- * A plain list of rows that answers every request by scanning all of them. After each act, the store must agree with
- * it.
+ * A simple ConnectionStore: it keeps a plain list of rows, and answers every request by scanning the whole list. After
+ * each act, the store under test must give the same answers.
  */
 export class ConnectionModel {
   #rows: Connection[] = [];

@@ -99,8 +99,8 @@ export const contextActs: fc.Arbitrary<Act> = fc.oneof(
 type Seen = { contexts: ExecutionContext[]; windows: BrowserWindow[]; reportsContexts: boolean };
 
 /**
- * Plain lists by client that answer every request by scanning all of them. After each act, the store must agree with
- * them.
+ * A simple ContextStore: it keeps a plain list for each client, and answers every request by scanning all lists. After
+ * each act, the store under test must give the same answers.
  */
 export class ContextModel {
   readonly #bench: Bench;

@@ -89,7 +89,7 @@ export function newMessage(over: Partial<NewMessage> = {}): NewMessage {
   };
 }
 
-/** A plain list of messages that applies every limit by scanning all of them. */
+/** A simple history: it keeps a plain list of messages, and applies every limit by scanning the whole list. */
 export class HistoryModel {
   #rows: Message[] = [];
   /** For each user, the time of the newest message of a stream that was dropped completely for lack of room. */

@@ -1,4 +1,4 @@
-/** Pages of commands that match a filter, by name or by admission. Changes nothing. */
+/** Lists commands that match a filter, in the order of names or of admission. Changes nothing. */
 import type { Connection } from '../../../core/connections/connection.ts';
 import { hasLabels } from '../../../core/connections/labels.ts';
 import type { Command } from '../../../core/delivery/command.ts';
@@ -12,15 +12,15 @@ import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import { listNewest, type CommandListing, type MatchesAll } from './newest.ts';
 
-/** Names that a filtered listing reads at once. */
+/** The number of names that a filtered listing reads at once. */
 const STEP = 1000;
 
 export type InspectorListParts = Pick<RedisParts, 'store' | 'retentionMs' | 'idempotencyWindowMs'> & {
-  /** The connections of clients as they are now, one answer per key. */
+  /** Reads the connections of clients as they are now, one answer per key. */
   readonly connections: (keys: readonly ClientKey[]) => MaybePromise<readonly (Connection | null)[]>;
 };
 
-/** Pages of commands: their names from an index, in order, then their records. */
+/** Creates the listing of commands. Each page reads names from an index, in order, then the records of these names. */
 export function createInspectorList(parts: InspectorListParts): DeliveryInspector['list'] {
   return (filter, page) => {
     const matches: MatchesAll = (commands) => matching(parts, filter, commands);
@@ -53,7 +53,7 @@ async function listByKey(parts: InspectorListParts, { filter, page, matches }: C
   }
 }
 
-/** The next names of one client, of one user or of all, merged over the partitions. */
+/** Reads the next names of commands of one client, of one user or of all, merged over the partitions. */
 async function namesAfter(
   store: Store,
   { userId, clientId }: DeliveryFilter,
@@ -75,7 +75,7 @@ function keyOfName(name: string): { userId: string; clientId: string; commandId:
   return { userId, clientId, commandId };
 }
 
-/** For each command: whether it exists and matches. Connections are read only if the filter has labels. */
+/** Says for each command whether it exists and matches. Reads connections only if the filter has labels. */
 async function matching(
   { connections }: InspectorListParts,
   filter: DeliveryFilter,

@@ -19,7 +19,7 @@ lib.inspector_names_of = function(userId, uh, bounds, found)
   end
 end
 
--- The bounds of one user's names. `client`: only of this client; `after`: only those after this name.
+-- Returns the bounds of one user's names. `client`: only names of this client; `after`: only names after this one.
 lib.inspector_bounds = function(client, after, most)
   local from, to = '-', '+'
   if client then from, to = '[' .. client .. '\0', '(' .. client .. '\1' end

@@ -5,7 +5,7 @@
 -- class: allow_oom
 -- needs: lib-newest
 
--- Whether the bytes of a text come before those of another. (Lua's own comparison depends on the locale of the server.)
+-- Says whether the bytes of a text come before those of another. Lua's own comparison depends on the server's locale.
 lib.newest_before = function(a, b)
   for i = 1, math.min(#a, #b) do
     local left, right = string.byte(a, i), string.byte(b, i)

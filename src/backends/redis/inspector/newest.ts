@@ -1,4 +1,4 @@
-/** Pages of commands in the order of admission, latest first. Changes nothing. */
+/** Lists commands in the order of admission, latest first. Changes nothing. */
 import type { Command } from '../../../core/delivery/command.ts';
 import type { DeliveryFilter } from '../../../core/delivery/inspector.ts';
 import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS, TERMINAL_MS } from '../../../core/limits.ts';
@@ -8,28 +8,30 @@ import type { RedisParts } from '../parts.ts';
 import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
-/** Names that a filtered listing reads at once. */
+/** The number of names that a filtered listing reads at once. */
 const STEP = 1000;
-/** Characters of a hash in a name. */
+/** The length of a hash in a name, in characters. */
 const HASH = 22;
-/** A record is looked for at most this long after admission, besides its idempotency window. */
+/**
+ * The longest time from a command's admission to its end, milliseconds. Its record is kept for the window after that.
+ */
 const LIFE_MS = CONNECT_WITHIN_MS.max + RESPOND_WITHIN_MS.max + 60_000;
 
-/** A command as the order of admission names it. `name`: its user's hash, its client's hash and its id as one text. */
+/** A command in the index by admission. `name`: its user's hash, its client's hash and its id as one text. */
 type Admitted = { readonly partition: number; readonly name: string; readonly at: number };
 
 type NewestParts = Pick<RedisParts, 'store' | 'retentionMs' | 'idempotencyWindowMs'>;
-/** One answer per command, in order: whether it matches the filter. */
+/** Says for each command, in order, whether it matches the filter. */
 export type MatchesAll = (commands: readonly (Command | null)[]) => Promise<readonly boolean[]>;
 
-/** A requested page. */
+/** A request for a page of commands. */
 export type CommandListing = {
   readonly filter: DeliveryFilter;
   readonly page: PageRequest;
   readonly matches: MatchesAll;
 };
 
-/** One page. A position is a time of admission and a name. */
+/** Reads one page. A position is a time of admission and a name. */
 export async function listNewest(
   parts: NewestParts,
   { filter, page, matches }: CommandListing,
@@ -57,13 +59,13 @@ export async function listNewest(
   }
 }
 
-/** The start of the names of one user's, or one client's, commands. */
+/** Returns the text with which the names of one user's, or one client's, commands begin. */
 function prefixOf(store: Store, { userId, clientId }: DeliveryFilter): string {
   if (userId === null) return '';
   return store.hash(userId) + (clientId === null ? '' : store.hash(userId, clientId));
 }
 
-/** The next names, merged over the partitions. */
+/** Reads the next names of commands, merged over the partitions. */
 async function admittedAfter(
   { store, idempotencyWindowMs = TERMINAL_MS }: NewestParts,
   { userId, admittedAfter: after, admittedBefore: before }: DeliveryFilter,
@@ -86,7 +88,7 @@ async function admittedAfter(
   return merged.slice(0, page.first);
 }
 
-/** The records of these commands; null if a record is gone, or its id was admitted again since. */
+/** Reads the records of these commands; null if a record is gone, or its id was admitted again since. */
 async function recordsOf(parts: NewestParts, found: readonly Admitted[]): Promise<readonly (Command | null)[]> {
   const records = new Map<Admitted, Command | null>();
   const read = async (partition: number, some: readonly Admitted[]): Promise<void> => {

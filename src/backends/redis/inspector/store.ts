@@ -1,4 +1,4 @@
-/** Core's DeliveryInspector over Redis. Changes no command; it only removes what is past its time. */
+/** Core's DeliveryInspector over Redis: lists and counts commands and capacity scopes. Changes no command. */
 import type { CapacityScope, DeliveryInspector, ReservedScope } from '../../../core/delivery/inspector.ts';
 import { SCOPE_HOLDERS } from '../../../core/limits.ts';
 import { SCAN_BUDGET, type PageRequest, type Scan } from '../../../core/page.ts';
@@ -9,7 +9,7 @@ import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
-/** Listings are merged over all partitions, in byte order of the names. */
+/** Creates Core's DeliveryInspector. Its listings are merged over all partitions, in byte order of the names. */
 export function createRedisInspector(
   parts: RedisParts,
   connections: InspectorListParts['connections'],
@@ -77,7 +77,7 @@ async function getScopes(store: Store, scopeIds: readonly string[]): Promise<rea
 
 type ScopePlace = { readonly partition: number; readonly scopeId: string };
 
-/** The scopes in the order given. One that was emptied in between has no reservations. */
+/** Reads the scopes in the order given. A scope that was emptied since its name was read has no reservations. */
 async function scopesNamed(store: Store, places: readonly ScopePlace[]): Promise<readonly CapacityScope[]> {
   const held = await ofEachScope(store, places, (key) => [
     ['ZCARD', key],
@@ -89,7 +89,7 @@ async function scopesNamed(store: Store, places: readonly ScopePlace[]): Promise
   });
 }
 
-/** The replies to two reads of the reservations of each scope, in the order of the scopes. */
+/** Runs two reads on the reservations of each scope, and returns the replies in the order of the scopes. */
 async function ofEachScope(
   store: Store,
   places: readonly ScopePlace[],

@@ -1,4 +1,7 @@
-/** The summary of commands. Counts that no index has as a whole are added up over the reservations of each scope. */
+/**
+ * Counts commands for the summary. Counts that no index has as a whole are added up from the reservations of each
+ * scope.
+ */
 import type { DeliverySummary } from '../../../core/delivery/inspector.ts';
 import { DELIVERY_SAMPLE } from '../../../core/limits.ts';
 import { decodeCommand } from '../commands/record.ts';
@@ -6,16 +9,16 @@ import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import { readOf } from '../waiters/rows.ts';
 
-/** Scopes whose reservations are read in one round trip. */
+/** The most scopes whose reservations are read in one round trip. */
 const SCOPES = 1000;
 
-/** The reservations of one scope. */
+/** The key of a scope's reservations, and the counts that they give. */
 type Reserved = {
   readonly key: string;
   readonly count: number;
   /** How many of its commands are past their deadline. */
   readonly due: number;
-  /** The earliest deadline. */
+  /** The earliest deadline of its commands, epoch milliseconds. */
   readonly first: number;
 };
 type Sampled = { readonly deadline: number; readonly queuedAt: number | null };
@@ -82,7 +85,7 @@ async function readReserved(store: Store, partition: number, now: number): Promi
   }
 }
 
-/** Commands of the scopes with the earliest deadlines. When each was queued, if it is queued now. */
+/** Reads commands of the scopes with the earliest deadlines, and when each was queued if it is queued now. */
 async function sampleOf(store: Store, reserved: Counts['reserved']): Promise<readonly Sampled[]> {
   let left = DELIVERY_SAMPLE;
   const chosen = [...reserved]

@@ -1,13 +1,14 @@
 -- Cleans up after nodes that are gone, and removes expired state with each heartbeat of a node that lives.
 -- needs: lib-commands, lib-connections-ends, lib-ended, lib-history, lib-waiters
 
--- How long the epoch of a node that is gone is kept, ms. A process that slept longer finds no row.
+-- How long the epoch of a node that is gone is kept, ms. Within this time, a process that resumes under that node id is
+-- recognized as fenced.
 lib.nodes_kept = 7 * 24 * 3600 * 1000
 
 -- How long a node that died stays listed after it was cleaned up, ms (limits.ts: NODE_GONE_MS).
 lib.nodes_gone = 30000
 
--- Removes at most 16 nodes that died longer ago than that, with their reports, from the list.
+-- Removes from the list at most 16 nodes that died longer than `nodes_gone` ago, with their reports.
 lib.nodes_sweep_gone = function()
   local due = call('ZRANGEBYSCORE', key('nodesgone'), '-inf', text(now), 'LIMIT', 0, 16)
   for _, node in ipairs(due) do
@@ -16,7 +17,7 @@ lib.nodes_sweep_gone = function()
   end
 end
 
--- Called with each beat of a node: every room removes a part of what is past its time.
+-- Removes a bounded part of the expired connections, ended commands and history. Called with each beat of a node.
 lib.nodes_sweep = function(retentionMs)
   lib.nodes_sweep_gone()
   lib.connections_sweep(32)
@@ -24,7 +25,7 @@ lib.nodes_sweep = function(retentionMs)
   lib.history_sweep(retentionMs, 32)
 end
 
--- The most commands that one act parks, and the bytes of rows after which it returns.
+-- The most commands that one act parks, and the number of bytes of returned rows after which the act stops.
 lib.nodes_park_most = 100
 lib.nodes_answer_most = 262144
 
@@ -68,8 +69,8 @@ lib.nodes_unbind = function(node, limit, out)
   return #bound
 end
 
--- Removes the waits of a node's callers. Each call searches a part of all waits; the node's field `unwaited` is the
--- last place that was read. A fenced node adds no more waits. Returns how many waits were read.
+-- Removes the waits of a node's callers. Each call searches a part of all waits; the node's field `unwaited` says where
+-- in the index the last call stopped. A fenced node adds no more waits. Returns how many waits were read.
 lib.nodes_unwait = function(node, limit)
   local name = key('node', node)
   local after = call('HGET', name, 'unwaited')

@@ -1,22 +1,22 @@
--- Which nodes are alive, and how rows are posted to their mailboxes. `nodes` has each node that is attached, or that
--- was and is not cleaned up yet, by the end of its lease. The HASH `node` lasts longer, so that no epoch is given twice
--- and a fenced node is recognized.
+-- Says which nodes are alive, and posts rows to their mailboxes. The ZSET `nodes` has, by the end of its lease, each
+-- node that is attached, or that was attached and is not cleaned up yet. The HASH `node` of a node lasts longer, so
+-- that no epoch is given twice and a fenced node is recognized.
 
--- The end of a node's lease; false for a node that is not attached.
+-- Returns when a node's lease ends; false for a node that is not attached.
 lib.nodes_lease = function(node)
   return fact('lease:' .. node, function() return call('ZSCORE', key('nodes'), node) end)
 end
 
--- Whether a node is alive: false once its lease is over. A node that never attached here has no lease and counts as
--- alive.
+-- Says whether a node is alive: false once its lease is over. A node that never attached in this partition has no lease
+-- and counts as alive.
 lib.nodes_alive = function(node)
   local lease = lib.nodes_lease(node)
   return not lease or tonumber(lease) > now
 end
 
--- The mailbox of a node's current boot; false if no such node is attached. (The HASH of a node that was cleaned up says
--- that it is fenced.) The mailbox of the calling node is known without a read, because the driver has compared its
--- epoch.
+-- Returns the key of the mailbox of a node's current boot; false if no such node is attached. (The HASH of a node that
+-- was cleaned up says that it is fenced.) The mailbox of the calling node is known without a read, because the driver
+-- has compared its epoch.
 lib.nodes_mailbox = function(node)
   if node == ARGV[2] then return key('mailbox', node .. ':' .. ARGV[3]) end
   local row = call('HMGET', key('node', node), 'epoch', 'fenced')

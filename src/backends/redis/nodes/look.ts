@@ -1,14 +1,14 @@
-/** Reads which nodes there are, and which of them are silent. Changes nothing. */
+/** Reads which nodes exist, and which of them have stopped renewing their lease. Changes nothing. */
 import { NODE_SILENT_MS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { fieldsOf, listOf } from '../replies.ts';
 
-/** What `nodes-reap` sets as the lease of a node that releases its id. */
+/** The value that `nodes-reap` stores as the end of the lease of a node that releases its id. */
 const LEAVING = 1;
 
-/** The nodes of one partition. */
+/** The nodes of one partition as they were read. */
 export type NodesSeen = {
-  /** By the clock of the store, milliseconds. */
+  /** The time of the store when it was read, epoch milliseconds. */
   readonly now: number;
   /** When the lease of each attached node ends. */
   readonly leases: ReadonlyMap<string, number>;
@@ -22,7 +22,7 @@ export async function lookAtNodes({ store }: Pick<RedisParts, 'store'>, partitio
   return { now: Number(now), leases: new Map(ends), gone: listOf(gone).map(String) };
 }
 
-/** NodeStore.silent. Reads every partition, because a node may reach only some of them. */
+/** Implements NodeStore.silent. Reads every partition, because a node may reach only some of them. */
 export async function silentNodes({
   store,
   leaseMs,
@@ -33,8 +33,8 @@ export async function silentNodes({
 }
 
 /**
- * The nodes whose last beat is too long ago, and those that died. The time of the last beat is the end of the lease
- * less its length.
+ * Returns the nodes whose last beat is too long ago, and the nodes that died. The time of a node's last beat is the end
+ * of its lease minus the length of a lease.
  */
 function silentIn({ now, leases, gone }: NodesSeen, leaseMs: number): readonly string[] {
   const since = now - Math.min(NODE_SILENT_MS, leaseMs);

@@ -1,4 +1,4 @@
-/** Reads the mailbox of a node, in order and without loss while the node lives. Does not know what a row means. */
+/** Reads the mailbox of a node (a Redis stream), in order and without loss while the node lives. Interprets no row. */
 import type { Clock } from '../../../core/clock.ts';
 import type { RedisParts } from '../parts.ts';
 import { rawRows, type RawRow } from './rows.ts';
@@ -7,18 +7,20 @@ import type { Client } from '../types.ts';
 /** The most entries that one read returns. Each has the rows of one call. */
 const ENTRIES = 32;
 const BLOCK_MS = 1_000;
-/** A read that takes longer than this hangs, even if the connection looks healthy; the connection is replaced. */
+/**
+ * The longest time that a read may take, milliseconds. After that its connection is replaced, even if it looks healthy.
+ */
 const TURN_MS = BLOCK_MS + 1_500;
 const CONNECT_MS = 3_000;
 const RETRY_MS = { first: 50, most: 1_000 } as const;
 
 export type MailboxOptions = {
   readonly parts: Pick<RedisParts, 'connect' | 'log' | 'system'>;
-  /** The stream. */
+  /** The key of the mailbox, which is a stream. */
   readonly key: string;
   /**
-   * Called with one row at a time, in the order in which the rows were posted. If it rejects, the same row is delivered
-   * again; a row that it took is not.
+   * Called with one row at a time, in the order in which the rows were posted. If it rejects, it is called with the
+   * same row again. A row for which it resolved is not delivered again.
    */
   readonly take: (row: RawRow) => Promise<void>;
 };
@@ -26,7 +28,7 @@ export type MailboxOptions = {
 type Reading = {
   stopped: boolean;
   client: Client | null;
-  /** The last entry whose rows were all taken. */
+  /** The id of the last entry whose rows were all taken. */
   cursor: string;
   trimmed: string;
   /** The entry that was taken in part, and how many of its rows were taken. */
@@ -106,7 +108,7 @@ async function turn(client: Client, key: string, reading: Reading): Promise<read
   return Array.isArray(streams) ? streams.flatMap(([, entries]: [string, unknown]) => rawRows(entries)) : [];
 }
 
-/** The next possible entry id. */
+/** Returns the smallest entry id after this one. */
 function after(id: string): string {
   const [ms, seq] = id.split('-');
   return `${ms}-${BigInt(seq ?? 0) + 1n}`;

@@ -33,14 +33,14 @@ export class Member {
   readonly #options: MemberOptions;
   readonly #boot = randomUUID();
   readonly #partitions: readonly number[];
-  /** By partition; empty until the node is attached. */
+  /** The node's epochs, by partition; empty until the node is attached. */
   #epochs: readonly number[] = [];
   #state: 'taking' | 'up' | 'left' = 'taking';
   #lost: Lost | null = null;
-  /** Its lease ended, or may have ended, and was renewed afterwards. */
+  /** Whether the lease ended, or may have ended, and was renewed afterwards. */
   #lapsed = false;
   #stopReading: (() => void)[] = [];
-  /** Pulses whose rows did not arrive from all partitions yet, with the number of rows that did. */
+  /** For each pulse that has not arrived from all partitions, the number of partitions from which it has. */
   readonly #pulses = new Map<string, number>();
   readonly #reaper: Reaper;
   #wake: () => void = () => {};
@@ -112,7 +112,8 @@ export class Member {
   }
 
   /**
-   * Tells the listener at once, even if the id cannot be registered again yet: it no longer owns its links and waits.
+   * Attaches the node again, and tells the listener that the node has lost its links and waits. If the id cannot be
+   * registered yet, the listener is told all the same, and the attempt is repeated.
    */
   async #comeBack(): Promise<void> {
     const { parts, listener } = this.#options;

@@ -1,19 +1,19 @@
-/** Finds the reply for a caller that waits on the node which recorded the end. */
+/** Finds the reply for a caller that waits on the same node that recorded the end of the command. */
 import type { Reply } from '../../../core/delivery/waiter.ts';
 import type { OwnEnds } from '../commands/own-ends.ts';
 import { decodeCommandOr } from '../commands/record.ts';
 import type { RedisParts } from '../parts.ts';
 import { jsonOr, listOf } from '../replies.ts';
 
-/** The characters of a hash in the name of an end: user's hash, client's hash, command id (see `waiters_reply`). */
+/** The length of a hash in the name of an end: user's hash, client's hash, command id (see `waiters_reply`). */
 const HASH_CHARS = 22;
 
 export type OwnReplyParts = Pick<RedisParts, 'store' | 'retentionMs'> & { readonly ownEnds?: OwnEnds | undefined };
 
 /**
- * The reply that a row of this node's own mailbox names, without record and result, because this node recorded the end.
- * If this process does not know the end any more, or got no answer when it recorded it, it is read from Redis. Null if
- * the command's record is gone there too. Throws `store_unavailable`.
+ * Returns the reply for a row of this node's own mailbox. Such a row only names the end of a command, because this node
+ * recorded it. If this process does not know the end any more, or got no answer when it recorded it, the end is read
+ * from Redis. Null if the command's record is gone there too. Throws `store_unavailable`.
  */
 export async function readOwnReply(
   { store, retentionMs, ownEnds }: OwnReplyParts,

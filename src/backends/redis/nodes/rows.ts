@@ -19,7 +19,7 @@ export type RawRow = {
   readonly fields: ReadonlyMap<string, string>;
 };
 
-/** The fields of a row after its kind: names and values in turn. */
+/** Encodes the fields of a row after its kind: names and values in turn. */
 export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly (string | number)[] {
   switch (row.kind) {
     case 'command':
@@ -44,7 +44,7 @@ export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly
   }
 }
 
-/** The row; null for a kind that only a newer version of callboard knows. `result`: the result of a reply. */
+/** Decodes a row; null for a kind that only a newer version of callboard knows. `result`: the result of a reply. */
 export function decodeRow(
   fields: ReadonlyMap<string, string>,
   result: JsonText | null,
@@ -80,7 +80,7 @@ export function decodeRow(
   }
 }
 
-/** The client and the command that a row names, in fields of its own or in its request. */
+/** Reads the client and the command that a row names, in fields of its own or in its request. */
 function namedIn(fields: ReadonlyMap<string, string>): { readonly client: ClientKey; readonly key: CommandKey } {
   const request = fields.get('request')?.split('\0');
   const text = (name: 'userId' | 'clientId' | 'commandId'): string =>
@@ -89,14 +89,14 @@ function namedIn(fields: ReadonlyMap<string, string>): { readonly client: Client
   return { client, key: { ...client, commandId: text('commandId') } };
 }
 
-/** The command that a row carries; null for a row that only names a command, and for rows of other kinds. */
+/** Decodes the command that a row contains; null for a row that only names a command, and for rows of other kinds. */
 export function heldOf(fields: ReadonlyMap<string, string>): Held | null {
   const [state, request] = [fields.get('state'), fields.get('request')];
   if (state === undefined || request === undefined) return null;
   return { state, request, waits: fields.get('waits') ?? '', params: fields.get('params') ?? null };
 }
 
-/** The rows in the reply of XREAD or XRANGE for one stream, in order. */
+/** Returns the rows in the reply of XREAD or XRANGE for one stream, in order. */
 export function rawRows(entries: unknown): readonly RawRow[] {
   if (!Array.isArray(entries)) return [];
   return (entries as readonly (readonly [string, Reply])[]).flatMap(([id, flat]) => {
@@ -105,7 +105,7 @@ export function rawRows(entries: unknown): readonly RawRow[] {
   });
 }
 
-/** Each row begins with its field `kind`. */
+/** Splits the fields of an entry into rows. Each row begins with its field `kind`. */
 function rowsIn(flat: readonly string[]): readonly ReadonlyMap<string, string>[] {
   const rows: Map<string, string>[] = [];
   for (let i = 0; i + 1 < flat.length; i += 2) {
@@ -120,7 +120,7 @@ export function encodeReport(report: NodeReport): string {
   return JSON.stringify({ ...report, counters: Object.fromEntries(report.counters) });
 }
 
-/** Null if the node has not reported. */
+/** Decodes the report of a node; null if the node has not reported. */
 export function decodeNode(nodeId: string, reply: Reply): DispatcherNode | null {
   const [report, updatedAt] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
   if (typeof report !== 'string') return null;

@@ -1,4 +1,4 @@
-/** Core's NodeStore over Redis. */
+/** Core's NodeStore over Redis: node ids and their leases, mailboxes, and the search for commands that are due. */
 import { randomUUID } from 'node:crypto';
 import type { DispatcherNode, MailboxRow, NodeStore } from '../../../core/delivery/nodes.ts';
 import type { CommandKey } from '../../../core/ids.ts';
@@ -16,7 +16,10 @@ export type RedisNodes = NodeStore & {
   close(): Promise<void>;
 };
 
-/** All calls of the backend are made as the first node that it attaches, so the epoch of that node fences them. */
+/**
+ * Creates Core's NodeStore over Redis. All calls of the backend are made as the first node that it attaches, so the
+ * epoch of that node fences them.
+ */
 export function createRedisNodes(parts: RedisParts): RedisNodes {
   const { store } = parts;
   const members = new Map<string, Member>();
@@ -77,7 +80,7 @@ function partitionOf(store: Store, row: Exclude<MailboxRow, { kind: 'pulse' }>):
   return store.partitionOfUser(row.kind === 'reply' ? row.reply.command.userId : row.key.userId);
 }
 
-/** The due commands of all partitions, oldest first. */
+/** Lists the due commands of all partitions, the longest due first. */
 async function due(store: Store, limit: number): Promise<readonly CommandKey[]> {
   const found = await Promise.all(partitions(store).map((partition) => dueIn(store, partition, limit)));
   return found
@@ -88,7 +91,9 @@ async function due(store: Store, limit: number): Promise<readonly CommandKey[]> 
     .map(({ key }) => key);
 }
 
-/** One search looks into a bounded number of scopes, so it is repeated until it found enough or looked into all. */
+/**
+ * Lists the due commands of a partition. Repeats the bounded search until it found enough or looked into all scopes.
+ */
 async function dueIn(store: Store, partition: number, limit: number): Promise<readonly Reply[]> {
   for (;;) {
     const [more, ...rows] = listOf(await store.act(partition, 'nodes-due', [limit]));

@@ -21,7 +21,7 @@ local asked, together, at = {}, true, 6
 while at <= #ARGV do
   local name, count = ARGV[at], tonumber(ARGV[at + 1])
   local arguments
-  -- `unpack` fails for more arguments than fit on Lua's stack.
+  -- `unpack` fails if its results do not fit on Lua's stack.
   if count <= 1000 then arguments = { unpack(ARGV, at + 2, at + 1 + count) }
   else
     arguments = {}

@@ -1,6 +1,6 @@
--- The reads and writes of acts. Grouped acts leave their writes to the end of the call, where each key is written by
--- one command. Nothing can see a state in between, because a call is one atomic step. Before an act that is not in
--- `grouped`, the writes of the earlier acts are done.
+-- The functions by which acts read and write. Grouped acts leave their writes to the end of the call, where each key is
+-- written by one command. Nothing can see a state in between, because a call is one atomic step. Before an act that is
+-- not in `grouped`, the writes of the earlier acts are done.
 local grouped = {}
 local grouping = false
 -- Values that were read in this call. Only the code that reads such a value, or an act that is not grouped, may change
@@ -8,13 +8,13 @@ local grouping = false
 local facts = {}
 -- Functions that run at the end of the call.
 local ends = {}
--- By name of a ZSET, by member: its new score, or false if it was removed.
+-- The scores to write: by name of a ZSET and by member, the new score, or false if the member was removed.
 local pending = {}
--- By name of a ZSET, by member: the lowest score that it was given.
+-- The scores to lower: by name of a ZSET and by member, the lowest score that the member was given.
 local lowered = {}
--- By name of a key: its expiry (ms).
+-- The expiries to set: by name of a key, ms.
 local expiries = {}
--- By name of a ZSET: its number of members, if it was read.
+-- The numbers of members that were read: by name of a ZSET.
 local sizes = {}
 
 -- Sends a command with texts, at most 1000 at a time.
@@ -94,7 +94,7 @@ local function note(name, member, score)
   members[member] = score
 end
 
--- ZADD and ZREM of one member: at once, or with the others of the call.
+-- Sets the score of one member of a ZSET, or removes the member: at once, or with the other writes of the call.
 local function put(name, score, member)
   if not grouping then return call('ZADD', name, score, member) end
   if sizes[name] then sizes[name] = sizes[name] + 1 end
@@ -106,8 +106,8 @@ local function drop(name, member)
   note(name, member, false)
 end
 
--- ZADD of one member, unless it has a lower score: at once, or with the others of the call. Not for an index that `put`
--- or `drop` changes.
+-- Sets the score of one member of a ZSET unless it has a lower score: at once, or with the other writes of the call.
+-- Not for an index that `put` or `drop` changes.
 local function lower(name, score, member)
   if not grouping then return call('ZADD', name, 'LT', score, member) end
   local members = lowered[name]
@@ -134,8 +134,8 @@ local function prefetch(name, fields)
   end
 end
 
--- By name of an act: a function that declares by `want` what the act will read, so that a call reads each HASH with one
--- command.
+-- The declarations of acts: by name of an act, a function that calls `want` for all that the act will read, so that a
+-- call reads each HASH with one command.
 local reads = {}
 local wanted = {}
 
@@ -153,7 +153,7 @@ local function fetchWanted()
   wanted = {}
 end
 
--- The values of fields of a HASH, as a list; false for an absent field.
+-- Returns the values of fields of a HASH, as a list; false for an absent field.
 local function get(name, ...)
   if not grouping then return call('HMGET', name, ...) end
   local fields, values = { ... }, {}
@@ -167,8 +167,8 @@ local function get(name, ...)
   return values
 end
 
--- Sets a field of a HASH, or removes it if `value` is false: at once, or with the others of the call. `value` may be a
--- function that returns the text when the field is written.
+-- Sets a field of a HASH, or removes it if `value` is false: at once, or with the other writes of the call. `value` may
+-- be a function that returns the text when the field is written.
 local function set(name, field, value)
   if grouping then
     local held = hashOf(name)
@@ -184,7 +184,7 @@ local function expire(name, ms)
   expiries[name] = ms
 end
 
--- How many members a ZSET has; each `put` since counts as a new one.
+-- Returns how many members a ZSET has. Each `put` since the size was read counts as a new member.
 local function size(name)
   if sizes[name] then return sizes[name] end
   write(name)
@@ -193,7 +193,7 @@ local function size(name)
   return count
 end
 
--- The value that `read` returns (never nil); it runs once in a call of grouped acts.
+-- Returns what `read` returns, which is never nil. In a call of grouped acts, `read` runs only once for each name.
 local function fact(name, read)
   if not grouping then return read() end
   local value = facts[name]

@@ -28,11 +28,11 @@ local function key(kind, hash)
   return name
 end
 
--- What every call reads of its partition: the time that the clock never goes back behind, until when a node listens to
--- hints of commands, and the calling node's epoch with the number of its last call.
+-- The values that every call reads of its partition: the earliest time that the clock may show, the time until which a
+-- node listens to hints of commands, and the calling node's epoch with the number of its last call.
 local head = call('HMGET', KEYS[1], 'floor', 'watched', 'calls:' .. ARGV[2])
 
--- The time of the partition, ms. It is never earlier than the time that a beat has stored.
+-- Returns the time of the partition, ms. It is never earlier than the time that a beat has stored.
 local function readNow()
   if ARGV[1] ~= '' then return tonumber(ARGV[1]) end
   local time = call('TIME')
@@ -41,8 +41,8 @@ local function readNow()
 end
 local now = readNow()
 
--- A whole number as text, without an exponent. Cached, because the acts of a call use the same few numbers again and
--- again.
+-- Returns a whole number as text, without an exponent. The texts are cached, because the acts of a call use the same
+-- few numbers again and again.
 local texts = {}
 local function text(number)
   local known = texts[number]
@@ -52,7 +52,7 @@ local function text(number)
   return known
 end
 
--- A HASH as a table; nil if there is none.
+-- Reads a HASH as a table; nil if there is none.
 local function hash(name)
   local flat = call('HGETALL', name)
   if #flat == 0 then return nil end
@@ -61,7 +61,7 @@ local function hash(name)
   return row
 end
 
--- A table of texts as a flat list: names and values in turn.
+-- Returns a table of texts as a flat list: names and values in turn.
 local function flat(row)
   local list = {}
   for field, value in pairs(row) do
@@ -71,7 +71,7 @@ local function flat(row)
   return list
 end
 
--- An argument of an act; nil if it is absent.
+-- Returns an argument of an act; nil if it is absent.
 local function given(argument)
   if argument == '' then return nil end
   return argument

@@ -11,7 +11,10 @@ export type Program = { readonly source: string; readonly sha: string };
  */
 export type Programs = {
   readonly classOf: ReadonlyMap<string, ActClass>;
-  /** The program for a call of these acts, all of one class: of the one act, of all grouped acts, or of every act. */
+  /**
+   * Returns the program for a call of these acts, which must be of one class. The program contains only the one act, or
+   * all grouped acts, or all acts.
+   */
   programFor(names: readonly string[]): Program;
 };
 
@@ -48,7 +51,7 @@ export function loadPrograms(root: URL = OWN): Programs {
   };
 }
 
-/** The libraries that these files need, directly or through another, in order of name. */
+/** Returns the libraries that these files need, directly or through another library, in order of name. */
 function neededBy(files: readonly LuaFile[], libraries: ReadonlyMap<string, LuaFile>): readonly LuaFile[] {
   const found = new Map<string, LuaFile>();
   const add = (name: string): void => {

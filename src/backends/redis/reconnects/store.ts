@@ -1,16 +1,16 @@
-/** Core's ReconnectStore over Redis: counts of the last hour only. */
+/** Core's ReconnectStore over Redis: counts how often clients reconnected in the last hour. */
 import { compareReconnects, type ReconnectStore } from '../../../core/connections/reconnects.ts';
 import { RECONNECT_CLIENTS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { listOf } from '../replies.ts';
 import { scattered } from '../store/scatter.ts';
 
-/** Clients that one act counts at most: Redis blocks while an act runs. */
+/** The most clients that one act counts. Redis answers nobody else while an act runs. */
 const READ_BATCH = 100;
-/** Clients of each slot that one act looks at. */
+/** The most clients of each slot that one act reads. */
 const LEADERS = 200;
 
-/** Each client is counted in its user's partition. */
+/** Creates Core's ReconnectStore over Redis. Each client is counted in its user's partition. */
 export function createRedisReconnects({ store }: Pick<RedisParts, 'store'>): ReconnectStore {
   return {
     async note({ userId, clientId }, again) {

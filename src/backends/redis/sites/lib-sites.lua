@@ -1,9 +1,10 @@
--- What the acts on sites share. A session is one HASH with the fields userId, siteId, sessionId, site (the hash of its
--- site), openedAt, expiresAt, closedAt, forgetAt and given (the number of grants so far). Each grant has two fields:
--- `life:<grant>`, JSON that acts read and change, and `what:<grant>`, JSON of what it allows, which they only return.
--- Members of `sessions` (by name) and `sessionends` (by forgetAt) are: session id, NUL, session hash.
+-- How sites are stored, and functions that their acts share. A session is one HASH with the fields userId, siteId,
+-- sessionId, site (the hash of its site), openedAt, expiresAt, closedAt, forgetAt and given (the number of grants so
+-- far). Each grant has two fields: `life:<grant>`, JSON that acts read and change, and `what:<grant>`, JSON of what it
+-- allows, which they only return. Members of `sessions` (by name) and `sessionends` (by forgetAt) are: session id, NUL,
+-- session hash.
 
--- How much longer keys last than what they hold (ms): stamps decide when something ends.
+-- How much longer a key lasts than the session or ticket in it, ms. The times in its row decide when that ends.
 lib.sites_grace = 3600000
 
 -- Makes a key last at least this long from now, ms.
@@ -11,7 +12,7 @@ lib.sites_keep = function(name, ms)
   if call('PTTL', name) < ms then call('PEXPIRE', name, text(ms)) end
 end
 
--- The grants of a session's row: grant -> its life.
+-- Decodes the grants in a session's row. Returns a table: grant -> its life.
 lib.sites_lives = function(row)
   local lives = {}
   for field, value in pairs(row) do
@@ -28,8 +29,8 @@ lib.sites_open = function(row)
   return not row.closedAt and tonumber(row.expiresAt) > now
 end
 
--- Forgets a session, with its tokens and tickets. If the row has expired, so that its tokens are not known, these
--- expire by themselves.
+-- Forgets a session, with its tokens and tickets. If the session's key has expired, so that its tokens are not known,
+-- the keys of the tokens expire by themselves.
 lib.sites_drop = function(site, member)
   local sh = string.sub(member, -22)
   local row = hash(key('session', sh))
@@ -41,7 +42,7 @@ lib.sites_drop = function(site, member)
   call('ZREM', key('sessionends', site), member)
 end
 
--- The row of a session; nil if there is none. Forgets a session that is due to be forgotten.
+-- Reads the row of a session; nil if there is none. Forgets a session that is due to be forgotten.
 lib.sites_session = function(sh)
   local row = hash(key('session', sh))
   if not row or tonumber(row.forgetAt) > now then return row end

@@ -1,13 +1,13 @@
 /**
- * The partition of a session, token or ticket, which is part of its id, so that it is found without knowing its owner.
- * Pure.
+ * Writes a partition into the ids of sessions, tokens and tickets, and reads it from them, so that they are found
+ * without knowing their owner. Pure.
  */
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 /**
- * The first characters of the ids of a partition: its number in base 64, padded to equal width. Empty if there is only
- * one partition.
+ * Returns the text with which all ids of a partition begin: its number in base 64, padded to equal width. Empty if
+ * there is only one partition.
  */
 export function prefixOfPartition(partition: number, partitions: number): string {
   let prefix = '';
@@ -18,7 +18,7 @@ export function prefixOfPartition(partition: number, partitions: number): string
   return prefix;
 }
 
-/** The partition that an id begins with; null if it begins with none. */
+/** Reads the partition from the start of an id; null if the id begins with no valid partition. */
 export function partitionOfId(id: string, partitions: number): number | null {
   let partition = 0;
   for (const digit of id.slice(0, widthOf(partitions)).padEnd(widthOf(partitions), ' ')) {

@@ -1,4 +1,4 @@
-/** Reads rows of sites, sessions, grants and tickets, and writes what a grant allows. Pure. */
+/** Decodes rows of sites, sessions, grants and tickets, and encodes what a grant allows. Pure. */
 import type { Grant, SiteSession } from '../../../core/sites/session.ts';
 import type { Site } from '../../../core/sites/site.ts';
 import type { NewGrant, NewSite, Ticket } from '../../../core/sites/store.ts';
@@ -18,15 +18,15 @@ type Life = {
 type What = Pick<Grant, 'events' | 'actions' | 'share'>;
 
 /**
- * A site from its definition and the time when it was first registered; null if either is absent. Trusts the JSON,
- * which our own acts wrote.
+ * Decodes a site from its definition and the time when it was first registered; null if either is absent. Trusts the
+ * JSON, which our own acts wrote.
  */
 export function decodeSite(definition: Reply | undefined, registeredAt: Reply | undefined): Site | null {
   if (typeof definition !== 'string' || typeof registeredAt !== 'string') return null;
   return { ...(JSON.parse(definition) as NewSite), registeredAt: Number(registeredAt) };
 }
 
-/** A session from its row; null if there is none. */
+/** Decodes a session from its row; null if there is none. */
 export function decodeSession(row: Reply | undefined): SiteSession | null {
   const fields = fieldsOf(row ?? null);
   if (fields.size === 0) return null;
@@ -54,7 +54,7 @@ function grantsOf(fields: ReadonlyMap<string, string>): readonly Grant[] {
   return found.sort((a, b) => a.order - b.order).map(({ grant }) => grant);
 }
 
-/** A grant from the two texts that its session has of it. */
+/** Decodes a grant from the two texts that its session's row has of it. */
 export function decodeGrant(grantId: string, life: string, what: string): Grant {
   const { parentId, grantedAt, expiresAt, revokedAt } = JSON.parse(life) as Life;
   return {
@@ -67,12 +67,12 @@ export function decodeGrant(grantId: string, life: string, what: string): Grant 
   };
 }
 
-/** What a grant allows, as JSON that acts return without parsing it, because Lua cannot write an empty list. */
+/** Encodes what a grant allows as JSON. Acts return it without parsing it, because Lua cannot write an empty list. */
 export function encodeWhat({ events, actions, share }: NewGrant): string {
   return JSON.stringify({ events, actions, share } satisfies What);
 }
 
-/** A ticket from its row; null if there is none. */
+/** Decodes a ticket from its row; null if there is none. */
 export function decodeTicket(row: Reply): Ticket | null {
   const fields = fieldsOf(row);
   if (fields.size === 0) return null;
@@ -84,7 +84,7 @@ export function decodeTicket(row: Reply): Ticket | null {
   };
 }
 
-/** The list that an act returned; empty if it returned none. */
+/** Returns the list that an act returned; empty if it returned none. */
 export function listIn(reply: Reply | undefined): readonly Reply[] {
   return Array.isArray(reply) ? (reply as readonly Reply[]) : [];
 }

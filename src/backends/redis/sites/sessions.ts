@@ -16,19 +16,19 @@ import { decodeGrant, decodeSession, decodeTicket, encodeWhat, listIn } from './
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
-/** The most sessions that one act reads: each may have a hundred grants. */
+/** The most sessions that one act reads. Each may have a hundred grants. */
 const READ_TOGETHER = 50;
 
 type Arguments = readonly (string | number | null)[];
 /**
- * Runs an act in the partition of an id, token or ticket, with its hash as the first argument. Null if the id begins
- * with no partition.
+ * Runs an act in the partition that an id, token or ticket names, with the hash of that id as the first argument.
+ * Resolves to null if the id begins with no valid partition.
  */
 type Acting = (name: string, id: string, args?: Arguments) => Promise<Reply>;
 
 /**
- * A session with its grants and tickets is in the partition of its owner. Every id, token and ticket begins with that
- * partition.
+ * Creates Core's SessionStore over Redis. A session with its grants and tickets is in the partition of its owner. Every
+ * id, token and ticket begins with that partition.
  */
 export function createRedisSessions({ store }: RedisParts): SessionStore {
   const acting: Acting = async (name, id, args = []) => {
@@ -101,7 +101,7 @@ function notMade(reply: Reply): { readonly kind: 'gone' | 'full' } {
   return { kind: reply === 'full' ? 'full' : 'gone' };
 }
 
-/** One round trip, over all partitions at once. */
+/** Reads sessions by id, in one round trip over all partitions at once. */
 async function read(store: Store, sessionIds: readonly string[]): Promise<readonly (SiteSession | null)[]> {
   const found = new Map<string, SiteSession | null>();
   const asked = Map.groupBy(new Set(sessionIds), (sessionId) => partitionOfId(sessionId, store.partitions));

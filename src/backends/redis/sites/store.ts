@@ -1,4 +1,4 @@
-/** Core's SiteStore over Redis. */
+/** Core's SiteStore over Redis: the definitions of cooperative sites. */
 import { SESSION_KEPT_MS, SITES_PER_USER } from '../../../core/limits.ts';
 import type { PageRequest, Scan } from '../../../core/page.ts';
 import type { Site, SiteKey } from '../../../core/sites/site.ts';
@@ -8,7 +8,7 @@ import { decodeSite, listIn } from './rows.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
-/** A site is in the partition of its owner, like its sessions. */
+/** Creates Core's SiteStore over Redis. A site is in the partition of its owner, like its sessions. */
 export function createRedisSites({ store }: RedisParts): SiteStore {
   return {
     async put(definition) {
@@ -46,12 +46,12 @@ function keyIn(member: Reply): SiteKey {
   return { userId, siteId };
 }
 
-/** The bounds of one user's members. */
+/** Returns the bounds of one user's members in the index `sites`, for ZRANGEBYLEX. */
 function ofUser(userId: string): { readonly from: string; readonly to: string } {
   return { from: `[${userId}\0`, to: `(${userId}\u0001` };
 }
 
-/** One round trip, over all partitions at once. */
+/** Reads sites by key, in one round trip over all partitions at once. */
 async function read(store: Store, keys: readonly SiteKey[]): Promise<readonly (Site | null)[]> {
   const found = new Map<string, Site | null>();
   const asked = Map.groupBy(keys, ({ userId }) => store.partitionOfUser(userId));
@@ -70,7 +70,7 @@ async function read(store: Store, keys: readonly SiteKey[]): Promise<readonly (S
   return keys.map((key) => found.get(memberOf(key)) ?? null);
 }
 
-/** Reads the index, then the rows. A site that is removed between the two reads is left out. */
+/** Lists sites: reads the index, then the rows. A site that is removed between the two reads is left out. */
 async function list(store: Store, userId: string | null, { first, after }: PageRequest): Promise<Scan<Site>> {
   const own = userId === null ? { from: '-', to: '+' } : ofUser(userId);
   const from =
@@ -89,13 +89,13 @@ async function list(store: Store, userId: string | null, { first, after }: PageR
   return { rows, next: members.length > first && last ? [last.userId, last.siteId] : null, gaps: [] };
 }
 
-/** The later of two lower bounds. */
+/** Returns the later of two lower bounds of ZRANGEBYLEX. */
 function later(one: string, other: string): string {
   if (one === '-') return other;
   return Buffer.compare(Buffer.from(one.slice(1)), Buffer.from(other.slice(1))) > 0 ? one : other;
 }
 
-/** Two round trips for any number of users: the index, then the rows. */
+/** Lists the sites of any number of users in two round trips: the index, then the rows. */
 async function ofUsers(
   store: Store,
   userIds: readonly string[],

@@ -1,4 +1,4 @@
-/** Counts what this process has put into the spill store against its users' shares. Stores nothing in Redis. */
+/** Counts the bytes that this process has put into the spill store, in each user's share `spilled_bytes`. */
 import type { Clock } from '../../../core/clock.ts';
 import { CallboardError } from '../../../core/errors.ts';
 import { SHARE_MESSAGE, type Holdings, type Shares } from '../../../core/shares/shares.ts';
@@ -7,11 +7,11 @@ import { SparseQueue } from '../../memory/list-sparse.ts';
 type Counted = { readonly holdings: Holdings; readonly bytes: number; readonly expiresAt: number; gone: boolean };
 
 /**
- * What this node put into a store that several nodes share. It counts in each user's share `spilled_bytes` until it
- * expires or is discarded.
+ * Counts the payloads that this node put into a store that several nodes share. A payload counts in its user's share
+ * `spilled_bytes` until it expires or is discarded.
  */
 export interface CountedPuts {
-  /** Why this many bytes may not be put: `share_exceeded` or `store_full`; null if they may. Counts nothing. */
+  /** Returns why this many bytes may not be put: `share_exceeded` or `store_full`; null if they may. Counts nothing. */
   refusal(userId: string, bytes: number): CallboardError | null;
   add(put: {
     readonly name: string;

@@ -1,5 +1,5 @@
--- Payloads too large for history. Each is a STRING `<expiry> <text>`. `payloads` has them as `<name>:<bytes>` by their
--- expiry, and `payloadbytes` is the sum of their bytes.
+-- Removes payloads that are too large for history. Each payload is a STRING `<expiry> <text>`. The ZSET `payloads` has
+-- them as `<name>:<bytes>` by expiry, and `payloadbytes` is the sum of their bytes.
 
 -- Removes a payload, and subtracts its bytes if it existed. True if it did.
 lib.spill_remove = function(name, bytes)

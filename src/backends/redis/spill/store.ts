@@ -1,4 +1,4 @@
-/** Core's SpillStore in Redis, for deployments whose nodes share no directory. */
+/** Core's SpillStore in Redis: keeps payloads that are too large for history, if the nodes share no directory. */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../../core/clock.ts';
 import { CallboardError } from '../../../core/errors.ts';
@@ -17,8 +17,8 @@ export type RedisSpillOptions = {
   readonly sha256: (text: string) => string;
   readonly clock: Pick<Clock, 'now'>;
   /**
-   * The total of `spilled_bytes` is divided evenly among the partitions. What this node puts counts in the shares of
-   * its users.
+   * The limits on `spilled_bytes`. The limit for all users is divided evenly among the partitions. Payloads that this
+   * node puts count in the shares of their users.
    */
   readonly shares: Shares;
 };
@@ -28,8 +28,8 @@ const NAME = /^[0-9a-f]{32}$/;
 const CLEANED = 500;
 
 /**
- * A managed spill store in Redis. Payloads are as durable as Redis is. The name of a payload decides its partition.
- * Throws `store_full` if the bound on bytes is reached, or Redis itself has no memory left.
+ * Creates a spill store in Redis. Payloads are as durable as Redis is. The name of a payload decides its partition.
+ * Throws `store_full` if the limit on bytes is reached, or Redis itself has no memory left.
  */
 export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOptions): SpillStore {
   const bound = Math.floor((shares.bounds.spilled_bytes.total ?? SPILL_BYTES) / store.partitions);

@@ -1,4 +1,4 @@
-/** Which Redis commands the relay uses, and the ACL rules that allow them. Sends nothing. */
+/** Lists the Redis commands that the relay uses, and gives the ACL rules that allow them. Sends nothing. */
 import type { LegacyKeys } from './legacy.ts';
 import type { RedisTarget } from '../target.ts';
 
@@ -58,7 +58,7 @@ export const COMMANDS = {
   ZSCORE: 'KEY m',
 } as const satisfies Readonly<Record<string, string>>;
 
-/** What the Redis client sends by itself, depending on the address. */
+/** The commands that ioredis sends by itself to a cluster. */
 const OF_CLUSTER = ['CLUSTER SLOTS', 'CLUSTER INFO'];
 const OF_DATABASE = 'SELECT 0';
 /** The commands that read the lengths of legacy keys. */
@@ -73,7 +73,7 @@ export type Names = { readonly key: string; readonly channel: string };
 /** One command to check, as the list of its words. */
 export type Words = readonly string[];
 
-/** Every command of the relay over this target, complete with names. */
+/** Lists every command that the relay sends to this target, with names of keys and channels filled in. */
 export function commandsFor(target: RedisTarget, legacy: LegacyKeys, names: Names): readonly Words[] {
   const own = Object.entries(COMMANDS).map(([name, words]) => `${name} ${words}`);
   const database = target.form !== 'cluster' && target.db !== 0 ? [OF_DATABASE] : [];
@@ -85,7 +85,7 @@ export function commandsFor(target: RedisTarget, legacy: LegacyKeys, names: Name
   ];
 }
 
-/** The ACL rule that allows the command, such as `+get` or `+xinfo|groups`. */
+/** Returns the ACL rule that allows the command, such as `+get` or `+xinfo|groups`. */
 export function ruleOf([name = '', subcommand = '']: Words): string {
   const words = WITH_SUBCOMMAND.has(name) ? [name, subcommand] : [name];
   return `+${words.join('|').toLowerCase()}`;

@@ -28,7 +28,9 @@ export async function proveDirectory(store: Store, root: string): Promise<void> 
     );
 }
 
-/** The id in the directory's marker; null if it has none. `create`: creates the marker if it is missing. */
+/**
+ * Reads the id in the directory's marker; null if there is no marker. `create`: creates the marker if it is missing.
+ */
 async function markerOf(root: string, create: boolean): Promise<string | null> {
   const path = join(root, MARKER);
   try {
@@ -45,8 +47,8 @@ async function markerOf(root: string, create: boolean): Promise<string | null> {
 }
 
 /**
- * Creates the marker as another file and links it, so that another node that starts at the same time reads a whole id
- * or none.
+ * Writes the marker under another name and then links it to its own, so that another node that starts at the same time
+ * reads a whole id or none.
  */
 async function createMarker(path: string): Promise<void> {
   const id = randomUUID();

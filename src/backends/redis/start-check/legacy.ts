@@ -1,6 +1,6 @@
 /**
- * Reads how much is left in the keys of what ran before callboard, and says whether a strict start may go on. Reads
- * only.
+ * Reads how many commands are left in the Redis keys of the system that ran before callboard, and says whether they
+ * prevent a strict start. Changes nothing.
  */
 import type { DeliverySummary } from '../../../core/delivery/inspector.ts';
 import type { ReadCommand, Reply } from '../types.ts';
@@ -9,9 +9,9 @@ export type LegacyDepths = Pick<DeliverySummary, 'legacyCommandStreamDepth' | 'p
 
 /** The keys of the system that ran before callboard. */
 export type LegacyKeys = {
-  /** A stream of commands. */
+  /** The key of a stream of commands. */
   readonly commandStream: string | null;
-  /** Commands that were taken and have not ended: a list, set, sorted set, hash or stream. */
+  /** The key of the commands that were taken and have not ended: a list, set, sorted set, hash or stream. */
   readonly pending: string | null;
 };
 
@@ -26,9 +26,9 @@ const LENGTHS: Readonly<Record<string, string>> = {
 };
 
 /**
- * How much is left in the legacy keys: the entries of the stream, and the pending commands, which are those that
- * consumer groups took from the stream and did not acknowledge, and those of the other key. Null for a key that is not
- * configured; 0 for one that does not exist.
+ * Counts what is left in the legacy keys: the entries of the stream, and the pending commands. Pending are the commands
+ * that consumer groups took from the stream and did not acknowledge, and those in the other key. Null for a key that is
+ * not configured; 0 for one that does not exist.
  */
 export async function readLegacyDepths(read: Read, { commandStream, pending }: LegacyKeys): Promise<LegacyDepths> {
   const taken = commandStream === null ? null : await takenOf(read, commandStream);
@@ -39,7 +39,7 @@ export async function readLegacyDepths(read: Read, { commandStream, pending }: L
   };
 }
 
-/** Why a strict start is refused; null if nothing is left. */
+/** Returns why a strict start is refused; null if nothing is left. */
 export function legacyFault({ legacyCommandStreamDepth, pendingCommandDepth }: LegacyDepths): string | null {
   const stream = legacyCommandStreamDepth ?? 0;
   const pending = pendingCommandDepth ?? 0;
@@ -62,7 +62,7 @@ async function takenOf(read: Read, stream: string): Promise<number> {
 async function lengthOf(read: Read, key: string): Promise<number> {
   const type = await typeOf(read, key);
   const command = LENGTHS[type];
-  // A key of another type, such as a string, counts as one.
+  // A key of another type, such as a string, counts as one command.
   if (command === undefined) return type === 'none' ? 0 : 1;
   const [length] = await read([[command, key]]);
   return Number(length);

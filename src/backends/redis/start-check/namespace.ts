@@ -8,7 +8,9 @@ import type { Store } from '../store/store.ts';
 export const SCHEMA = 8;
 
 export type Namespace = {
-  /** Signs the cursors of the deployment: every node reads those of every other. */
+  /**
+   * The secret that signs the cursors of the deployment. All nodes have the same, so each accepts the others' cursors.
+   */
   readonly cursorKey: string;
 };
 

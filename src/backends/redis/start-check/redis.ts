@@ -16,7 +16,7 @@ export type Survey = {
   readonly proven: boolean;
 };
 
-/** What one Redis reports about itself; null if it does not report it. */
+/** The settings that one Redis reports about itself; null for each that it does not report. */
 type Reported = {
   readonly at: string;
   readonly version: string;
@@ -65,7 +65,7 @@ async function ask(redis: Redis): Promise<Reported> {
   };
 }
 
-/** The settings of a Redis; null if it denies CONFIG, as hosted ones do. */
+/** Reads the settings of a Redis; null if it denies CONFIG, as hosted Redis services do. */
 async function configOf(redis: Redis): Promise<ReadonlyMap<string, string> | null> {
   const found = new Map<string, string>();
   for (const name of ['maxmemory-policy', 'appendonly', 'appendfsync']) {
@@ -111,8 +111,9 @@ function durabilityFault(reported: Reported, declared: Durability | null): strin
 }
 
 /**
- * Null if Redis does not report enough. A Redis with snapshots alone can lose minutes, and one with `appendfsync no` as
- * much as the operating system has not written: both count as `memory`.
+ * Returns the durability that the settings give; null if Redis does not report enough. A Redis with snapshots alone can
+ * lose minutes of writes. One with `appendfsync no` can lose all that the operating system has not written. Both count
+ * as `memory`.
  */
 function durabilityOf({ appendonly, appendfsync }: Reported): Durability | null {
   if (appendonly === false || appendfsync === 'no') return 'memory';

@@ -1,4 +1,6 @@
-/** Checks what the Redis user may do, and says which ACL rules are missing. Changes nothing. */
+/**
+ * Checks whether the Redis user may do all that the relay needs, and says which ACL rules are missing. Changes nothing.
+ */
 import type { Redis } from 'ioredis';
 import { silentLog } from '../../../core/log.ts';
 import { connectTo } from '../client.ts';
@@ -16,15 +18,16 @@ export type RightsOptions = {
   readonly legacy: LegacyKeys;
 };
 
-/** What one Redis denies its user, and the ACL rules that would allow it. */
+/** A kind of thing (keys, channels, commands) that one Redis denies its user, and the ACL rules that would allow it. */
 type Denied = { readonly what: string; readonly rules: readonly string[] };
 
-/** A command that is refused. `reason`: the words of Redis. */
+/** A command that Redis refuses. `reason`: the text of its error. */
 type Refused = { readonly words: Words; readonly reason: string };
 
 /**
- * Asks Redis which of the commands its user may run. Runs only commands that the check refuses, to get the text of the
- * refusal: Redis refuses them before it does anything. Null if this Redis is too old for the check.
+ * A script that asks Redis which of the commands its user may run. To get the text of a refusal, it runs the commands
+ * that the check refuses; Redis refuses them before it does anything. Returns null if this Redis is too old for the
+ * check.
  */
 const CHECK = `if not redis.acl_check_cmd then return false end
 local refused = {}
@@ -58,8 +61,9 @@ export async function missingRights(options: RightsOptions): Promise<readonly st
 }
 
 /**
- * As `missingRights`, for the first node of a cluster to which no connection can be made: if the user may not ask about
- * the cluster, the client of a cluster never says why. Finds nothing if that node cannot be asked either.
+ * Finds the same as `missingRights`, on the first node of a cluster to which no connection can be made. If the user may
+ * not ask about the cluster, ioredis never says why it cannot connect. Finds nothing if that node cannot be asked
+ * either.
  */
 export async function missingOfFirstNode(
   options: Omit<RightsOptions, 'client'>,
@@ -78,7 +82,7 @@ export async function missingOfFirstNode(
   }
 }
 
-/** Whether an error of Redis says that its user may not do something, directly or in a script. */
+/** Says whether an error of Redis means that its user may not do something, directly or in a script. */
 export function isRefusal(message: string): boolean {
   return /\bNOPERM\b|The user executing the script can't|ACL failure in script/.test(message);
 }
@@ -114,7 +118,7 @@ async function deniedBy(redis: Redis, options: RightsOptions): Promise<readonly 
   ];
 }
 
-/** Those of the commands that are refused; null if EVAL itself is refused. None if Redis is too old for the check. */
+/** Returns the commands that are refused; null if EVAL itself is refused. None if Redis is too old for the check. */
 async function refusedOf(redis: Redis, commands: readonly Words[]): Promise<readonly Refused[] | null> {
   const reply: unknown = await redis.eval(CHECK, 0, JSON.stringify(commands)).catch((error: unknown) => {
     if (error instanceof Error && isRefusal(error.message)) return 'refused';
@@ -144,7 +148,7 @@ async function askedDirectly(redis: Redis, { words }: Refused): Promise<Refused>
   return { words, reason };
 }
 
-/** Redis checks the command first, then its keys, then its channels. */
+/** Says whether the command itself was refused. Redis checks the command first, then its keys, then its channels. */
 function deniesCommand({ reason }: Refused): boolean {
   return /\brun th(e|is)\b/.test(reason);
 }
@@ -174,14 +178,14 @@ function legacyDenied(refused: readonly Refused[], { commandStream, pending }: L
   }));
 }
 
-/** The start of every key and channel of the namespace. */
+/** Returns the text with which every key and channel of the namespace begins. */
 function prefixOf(namespace: string): string {
   return `{cb:${namespace}:`;
 }
 
 /**
- * The names to check: of every kind in the first partition, and one of each in the others, since partitions may be
- * many.
+ * Returns the keys and channels to check: one of every kind in the first partition, and one key and one channel in each
+ * other partition, because there may be many partitions.
  */
 function namesOf(namespace: string, partitions: number): { readonly keys: string[]; readonly channels: string[] } {
   const [first = '', ...others] = tagsOf(namespace, partitions);

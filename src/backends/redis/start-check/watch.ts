@@ -4,7 +4,7 @@ import { CallboardError } from '../../../core/errors.ts';
 import type { Log } from '../../../core/log.ts';
 import { isRefusal, missingRights, type RightsOptions } from './rights.ts';
 
-/** A refusal leads to at most one check in this time. */
+/** The time in which refusals lead to at most one check, milliseconds. */
 const CHECK_MS = 1_000;
 
 /** Watches the rights of the Redis user. */

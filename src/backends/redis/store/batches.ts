@@ -5,7 +5,8 @@ import { isRefusal } from '../start-check/rights.ts';
 import { unavailable, type Client, type Identity, type Reply, type Verdict } from '../types.ts';
 
 /**
- * The most acts of one call, and characters of their arguments. That many take about 2 ms, during which Redis blocks.
+ * The most acts in one call, and the most characters of their arguments. Such a call takes about 2 ms, during which
+ * Redis answers nobody else.
  */
 const MAX_ACTS = 32;
 const MAX_CHARS = 256 * 1024;
@@ -17,8 +18,8 @@ type Asked = {
   readonly reject: (error: CallboardError) => void;
 };
 /**
- * The calling node, and the numbers of its calls. A store that lost a write has a lower number than the last one that
- * it had confirmed.
+ * The calling node, and the numbers of the last call that it sent and the last one that Redis confirmed. If Redis lost
+ * a write, the number that it has is lower than the last one that it had confirmed.
  */
 type Caller = { readonly identity: Identity; sent: number; confirmed: number };
 
@@ -36,8 +37,8 @@ export type Batches = {
   add(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
   identify(partition: number, identity: Identity | null): void;
   /**
-   * Whether some node listened to hints of commands of this partition, as the last answer said. True before the first
-   * answer.
+   * Says whether some node listened to hints of this partition's commands when Redis answered last. True before the
+   * first answer.
    */
   watched(partition: number): boolean;
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
@@ -98,7 +99,9 @@ type Call = {
   readonly unwatched: Set<number>;
 };
 
-/** Settles the promise of each act. Resolves to a verdict if the whole call was refused. Never rejects. */
+/**
+ * Runs a call, and settles the promise of each act. Resolves to a verdict if the whole call was refused. Never rejects.
+ */
 async function run(options: BatchOptions, call: Call): Promise<Verdict | null> {
   const { asked, caller } = call;
   const number = caller ? ++caller.sent : 0;

@@ -1,7 +1,9 @@
 /** Sends the reads of a tick to Redis as pipelines, and gives each its answers. Never writes by itself. */
 import { unavailable, type Client, type ReadCommand, type Reply } from '../types.ts';
 
-/** A longer list is sent alone, so that the short lists of the same tick do not wait for it. */
+/**
+ * The most reads in a short list. A longer list is sent alone, so that the short lists of the same tick do not wait.
+ */
 const SHORT = 32;
 
 type Asked = {
@@ -47,12 +49,15 @@ export function createReads(options: ReadOptions): Reads {
   };
 }
 
-/** The hash tag of the first key, which decides its slot. Null for a key without one, which is not ours. */
+/**
+ * Returns the hash tag of the first key, which decides its slot. Null for a key without a tag, which is not
+ * callboard's.
+ */
 function slotOf([first]: readonly ReadCommand[]): string | null {
   return /^\{([^}]+)\}/.exec(String(first?.[1] ?? ''))?.[1] ?? null;
 }
 
-/** Never rejects. */
+/** Sends the lists of reads as one pipeline, and settles the promise of each list. Never rejects. */
 async function run({ client, counted, failed }: ReadOptions, asked: readonly Asked[]): Promise<void> {
   try {
     counted();

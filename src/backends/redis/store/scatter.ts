@@ -4,14 +4,14 @@ import type { Store } from './store.ts';
 type Keyed = { readonly userId: string };
 
 /**
- * How keys are read: `ask` gets at most `most` keys of one partition, and returns one answer per key, in their order.
+ * The read of one partition: `ask` gets at most `most` keys, and returns one answer per key, in their order.
  */
 export type Scatter<K extends Keyed, A> = {
   readonly most: number;
   readonly ask: (partition: number, some: readonly K[]) => Promise<readonly A[]>;
 };
 
-/** One answer per key, in the order of the keys. Reads all partitions concerned at the same time. */
+/** Reads keys of any partitions at the same time. Returns one answer per key, in the order of the keys. */
 export async function scattered<K extends Keyed, A>(
   store: Pick<Store, 'partitionOfUser'>,
   keys: readonly K[],

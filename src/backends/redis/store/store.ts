@@ -1,6 +1,6 @@
 /**
- * The access of the rooms to Redis: acts and reads by partition. No room uses a connection directly, except mailboxes
- * and the bus.
+ * Gives the stores of the Redis backend their access to Redis: it runs acts and reads in a partition. Only mailboxes
+ * and the bus use a connection directly.
  */
 import { createBatches } from './batches.ts';
 import { hashOf, keyOf, partitionOf, tagsOf, type KeyKind } from '../keys.ts';
@@ -14,24 +14,24 @@ export type StoreOptions = {
   readonly namespace: string;
   readonly partitions: number;
   readonly sha256: (text: string) => string;
-  /** The admission scope of a user: fixed for a namespace. */
+  /** Returns the admission scope of a user. It is fixed for a namespace. */
   readonly scopeOf: (userId: string) => string;
   /** Called with each error of Redis: an act's, a read's, or the connection's. */
   readonly failed?: ((error: unknown) => void) | undefined;
-  /** Instead of the time of Redis (milliseconds): for tests. */
+  /** For tests: returns the time that acts use instead of the time of Redis, epoch milliseconds. */
   readonly time?: (() => number) | undefined;
 };
 
 /**
- * Runs acts, each of which is atomic, and lists of reads. Those of one tick are sent together, so a list takes one
- * round trip or less.
+ * Runs acts, each of which is atomic, and lists of reads. All that is requested in one tick is sent together, so an act
+ * or a list takes at most one round trip.
  */
 export interface Store {
   readonly namespace: string;
   readonly partitions: number;
-  /** 0 to partitions - 1. */
+  /** Returns the partition of a user: 0 to partitions - 1. */
   partitionOfUser(userId: string): number;
-  /** The name of a key of a partition. */
+  /** Returns the name of a key in a partition. */
   key(partition: number, kind: KeyKind, hash?: string): string;
   hash(...texts: readonly string[]): string;
   /**
@@ -40,22 +40,25 @@ export interface Store {
    * may have run; every act can be repeated) or refuses the node.
    */
   act(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
-  /** Reads keys of one partition in one round trip. One answer per command, in order. Throws `store_unavailable`. */
+  /**
+   * Reads keys of one partition in one round trip. Returns one answer per command, in order. Throws
+   * `store_unavailable`.
+   */
   read(commands: readonly ReadCommand[]): Promise<readonly Reply[]>;
   /** Like `read`, in every partition at the same time; one list of answers for each. */
   readAll(commands: (partition: number) => readonly ReadCommand[]): Promise<readonly (readonly Reply[])[]>;
   /** From now on calls to this partition are made as this node; null: without a node. */
   identify(partition: number, identity: Identity | null): void;
   /**
-   * Whether some node listened to hints of commands of this partition, as the last act's answer said. True before the first
-   * answer.
+   * Says whether some node listened to hints of this partition's commands when the last act was answered. True before
+   * the first answer.
    */
   watched(partition: number): boolean;
-  /** The listener is called with each call that was refused because of its node. */
+  /** Adds a listener, which is called whenever a call was refused because of its node. */
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
   /**
-   * Round trips so far. A call of acts or a pipeline of reads is one; if it is made in several partitions, it is one in
-   * each.
+   * The number of round trips so far. A call of acts or a pipeline of reads counts once in each partition that it is
+   * sent to.
    */
   readonly roundTrips: number;
 }
@@ -88,7 +91,7 @@ export function createStore(options: StoreOptions): Store {
   };
 }
 
-/** The most hashes that are cached. Each act on a command needs those of its client and its user. */
+/** The most hashes in the cache. Each act on a command needs the hashes of its client and its user. */
 const CACHED_HASHES = 10_000;
 
 function cached(digest: (text: string) => string): (text: string) => string {

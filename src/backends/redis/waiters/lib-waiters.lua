@@ -1,22 +1,22 @@
--- Waiters: callers that wait for a command. The waiters of a command are one text in its client's HASH (see
--- lib-commands). The indexes `waits` and `userwaits` have the place of each waiter: time, number, command. A place
--- never changes, so a page of a listing can begin after one.
+-- Stores waiters, which are callers that wait for a command, and replies to them. The waiters of a command are one text
+-- in its client's HASH (see lib-commands). The indexes `waits` and `userwaits` have one entry for each waiter, its
+-- place: time, number, command. A waiter keeps its place, so a page of a listing can begin after it.
 -- needs: lib-commands, lib-ended, lib-nodes, lib-record
 
--- Whether a record has reached the stage that a waiter waits for.
+-- Says whether a command has reached the stage that a waiter waits for.
 lib.commands_satisfied = function(waitFor, rec)
   local ranks = { admitted = 0, queued = 1, dispatched = 2, acknowledged = 3, terminal = 4 }
   local stages = { admitted = 'admitted', acknowledged = 'acknowledged', completed = 'terminal' }
   return ranks[rec.stage] >= ranks[stages[waitFor]]
 end
 
--- The text of a row: each field is followed by a NUL.
+-- Encodes the row of a waiter as text: each field is followed by a NUL.
 lib.waiters_text = function(row)
   local nul = '\0'
   return row.rpcId .. nul .. row.callerNodeId .. nul .. row.waitFor .. nul .. row.createdAt .. nul .. row.timesOutAt .. nul .. row.order .. nul
 end
 
--- The rows of a command's text, oldest first.
+-- Decodes the text of a command's waiters. Returns their rows, oldest first.
 lib.waiters_parse = function(waits)
   local rows = {}
   local pattern = '(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z'
@@ -28,7 +28,7 @@ lib.waiters_parse = function(waits)
   return rows
 end
 
--- Replaces the rows of a command.
+-- Replaces the rows of a command's waiters.
 lib.waiters_keep = function(rec, rows)
   local texts = {}
   for i, row in ipairs(rows) do texts[i] = lib.waiters_text(row) end
@@ -36,7 +36,7 @@ lib.waiters_keep = function(rec, rows)
   if not rec.span then set(key('client', rec.ch), 'w' .. rec.id, rec.waits) end
 end
 
--- The row of an rpc id, or nil. Then the number of rows.
+-- Returns the row of the waiter with this rpc id, or nil; and then the number of the command's waiters.
 lib.waiters_find = function(rec, rpcId)
   local rows, found = lib.waiters_parse(rec.waits), nil
   for _, row in ipairs(rows) do
@@ -45,7 +45,7 @@ lib.waiters_find = function(rec, rpcId)
   return found, #rows
 end
 
--- The place of a row in the indexes. The name of the command begins at byte 27.
+-- Returns the place of a waiter in the indexes. The name of the command begins at byte 27 of it.
 lib.waiters_place = function(rec, row)
   return string.format('%013d:%012d', tonumber(row.createdAt), tonumber(row.order)) .. rec.name
 end
@@ -73,7 +73,7 @@ lib.waiters_add = function(rec, rpcId, callerNode, waitFor, withinMs)
   return whole
 end
 
--- The next number. A call of grouped acts takes 32 at a time, as many as its acts may need.
+-- Returns the next number for a waiter. A call of grouped acts takes 32 numbers at once, as many as its acts may need.
 lib.waiters_order = function()
   local many = grouping and 32 or 1
   local orders = fact('orders', function() return { upTo = call('HINCRBY', key('meta'), 'seq', many), left = many } end)
@@ -100,8 +100,8 @@ lib.waiters_leave = function(rec, row)
   drop(key('userwaits', rec.uh), place)
 end
 
--- The record and the result as fields of a reply row. For a large result the row has its key and field, and the reader
--- fetches it.
+-- Encodes the record and the result as fields of a reply row. For a large result the row only has the key and the field
+-- where the result is, and the reader of the row fetches it.
 lib.waiters_fields = function(rec, result)
   local inlineBytes = 16384
   local fields = { record = lib.commands_text(rec) }
@@ -112,8 +112,9 @@ lib.waiters_fields = function(rec, result)
 end
 
 -- Replies to each waiter that the record satisfies now, oldest first, and removes it. Called after the record was
--- changed. `result`: the result of the command, or nil. `reported`: the calling node recorded this end, so it knows
--- record and result, and the row for a waiter of that node only names them. Returns how many such rows there are.
+-- changed. `result`: the result of the command, or nil. `reported`: whether the calling node recorded this end. If so,
+-- it knows record and result, and the row for a waiter of that node only names them. Returns how many such rows there
+-- are.
 lib.waiters_reply = function(rec, result, reported)
   if not rec.waits then return 0 end
   local fields, left, named, replied = nil, {}, 0, false
@@ -135,8 +136,8 @@ lib.waiters_reply = function(rec, result, reported)
   return named
 end
 
--- The next places of an index (`waits`, `userwaits`) after a place: at most `limit`, of waits that are at least
--- `minAgeMs` old.
+-- Returns the next places of an index (`waits`, `userwaits`) after a place: at most `limit`, of waiters that are at
+-- least `minAgeMs` old.
 lib.waiters_stretch = function(index, after, limit, minAgeMs)
   local from, to = '-', '+'
   if after then from = '(' .. after end
@@ -144,7 +145,7 @@ lib.waiters_stretch = function(index, after, limit, minAgeMs)
   return call('ZRANGEBYLEX', index, from, to, 'LIMIT', 0, limit)
 end
 
--- The command of a place and its row; nil if the wait is gone.
+-- Reads the waiter at a place. Returns its command's record and its row; nil if the waiter is gone.
 lib.waiters_at = function(place)
   local rec = lib.commands_live(string.sub(place, 27, 48), string.sub(place, 49))
   local order = text(tonumber(string.sub(place, 15, 26)))
@@ -154,7 +155,7 @@ lib.waiters_at = function(place)
   return nil
 end
 
--- If a wait matches the filter: the node of its target's connection, or false if there is none. Else nil.
+-- Returns nil if the waiter does not match the filter; else the node of its target's connection, or false if none.
 lib.waiters_match = function(place, clientId, nodeId, callerNodeId)
   local rec, row = lib.waiters_at(place)
   if not row then return nil end

@@ -1,4 +1,4 @@
-/** Pages and counts of waits that match a filter, merged over the partitions. Changes nothing. */
+/** Lists and counts the waits of callers that match a filter, merged over the partitions. Changes nothing. */
 import type { PendingWait, WaiterFilter, WaiterStore } from '../../../core/delivery/waiters.ts';
 import { COUNT_SCAN } from '../../../core/limits.ts';
 import { SCAN_BUDGET, type PageRequest, type Scan } from '../../../core/page.ts';
@@ -7,21 +7,21 @@ import type { Store } from '../store/store.ts';
 import { readPlaces, type Place } from './rows.ts';
 import type { Reply } from '../types.ts';
 
-/** The most rows that one act reads, which takes about 2 ms. */
+/** The most rows that one act reads. Such an act takes about 2 ms. */
 const STRETCH = 500;
 
-/** An index of waits: those of a user, or of a partition. */
+/** An index of waits: either those of one user, or all of a partition. */
 type Index = { readonly partition: number; readonly kind: KeyKind; readonly hash: string | null };
 
 /**
- * The places that one partition has for a page. `to`: the last place that was searched; null if the search reached the
- * end.
+ * The places that a search found in one partition for a page. `to`: the place at which the search stopped; null if it
+ * reached the end of the index.
  */
 type Found = { readonly partition: number; readonly places: readonly Place[]; readonly to: Place | null };
 
 type Tally = Awaited<ReturnType<WaiterStore['countByNode']>>;
 
-/** The indexes that have the waits that a filter may keep. */
+/** Returns the indexes of all waits that may match a filter. */
 export function indexesOf(store: Store, { userId }: WaiterFilter): readonly Index[] {
   if (userId === null)
     return Array.from({ length: store.partitions }, (_, partition) => ({ partition, kind: 'waits', hash: null }));
@@ -43,7 +43,7 @@ export async function listWaits(store: Store, filter: WaiterFilter, page: PageRe
   return { rows, next: last === null ? null : [last], gaps: [] };
 }
 
-/** Reads at most COUNT_SCAN rows. */
+/** Counts the waits that match a filter, by node. Reads at most COUNT_SCAN rows. */
 export async function tallyWaits(store: Store, filter: WaiterFilter): Promise<Tally> {
   const indexes = indexesOf(store, filter);
   const tallies = await Promise.all(
@@ -54,7 +54,7 @@ export async function tallyWaits(store: Store, filter: WaiterFilter): Promise<Ta
   return { counts, complete: tallies.every(({ complete }) => complete) };
 }
 
-/** Searches until the page has one row more than it returns, or its budget is used up. */
+/** Searches one index until it found one place more than the page returns, or its budget is used up. */
 async function find(
   store: Store,
   index: Index,

@@ -1,4 +1,4 @@
-/** Reads waits: their places in the indexes, and the text of waiters beside a command. Changes nothing. */
+/** Reads the waits of callers: their places in the indexes, and the text of a command's waiters. Changes nothing. */
 import { CallboardError } from '../../../core/errors.ts';
 import type { Command } from '../../../core/delivery/command.ts';
 import type { WaitFor, Waiter } from '../../../core/delivery/waiter.ts';
@@ -10,10 +10,10 @@ import type { ReadCommand, Reply } from '../types.ts';
 
 const WAITS_FOR = ['admitted', 'acknowledged', 'completed'] as const satisfies readonly WaitFor[];
 
-/** The place of a wait in the indexes: when it was registered, its number, and its command. Sorts as text. */
+/** The entry of a wait in the indexes: when it was registered, its number, and its command. Sorts as text. */
 export type Place = string;
 
-/** A row of the text of waiters that is kept beside its command. */
+/** The row of one waiter in the text of a command's waiters. */
 type Stored = {
   readonly rpcId: string;
   readonly callerNodeId: string;
@@ -23,17 +23,17 @@ type Stored = {
   readonly order: number;
 };
 
-/** The fields of a row's text: `waiters_text` of waiters/lib-waiters.lua writes them. */
+/** The number of fields in a row's text, which `waiters_text` of waiters/lib-waiters.lua writes. */
 const FIELDS = 6;
 const HASH_CHARS = 22;
 
-/** Reads the waiters, the state and the request of a live command. */
+/** Returns the Redis command that reads the waiters, the state and the request of a live command. */
 export function readOf(store: Store, partition: number, client: string, commandId: string): ReadCommand {
   const key = store.key(partition, 'client', client);
   return ['HMGET', key, `w${commandId}`, `s${commandId}`, `a${commandId}`];
 }
 
-/** The waits at places of one partition with their commands, in one round trip; null for waits that are gone. */
+/** Reads the waits at places of one partition, with their commands, in one round trip; null for waits that are gone. */
 export async function readPlaces(
   store: Store,
   partition: number,
@@ -51,7 +51,9 @@ export async function readPlaces(
   });
 }
 
-/** The waits of one command, oldest first, from the reply to `readOf`. `order`: only the wait with this number. */
+/**
+ * Decodes the waits of one command, oldest first, from the reply to `readOf`. `order`: only the wait with this number.
+ */
 export function decodeWaits(reply: Reply | undefined, order: number | null = null): readonly PendingWait[] {
   const [rows, state, request] = listOf(reply);
   if (typeof rows !== 'string' || typeof state !== 'string' || typeof request !== 'string') return [];
@@ -61,7 +63,7 @@ export function decodeWaits(reply: Reply | undefined, order: number | null = nul
     .map((row) => ({ waiter: waiterOf(row, command), command }));
 }
 
-/** The first waiter in a text of rows. */
+/** Decodes the first waiter in a text of rows. */
 export function decodeWaiter(rows: string, command: Command): Waiter {
   const [row] = storedIn(rows);
   if (!row) throw new CallboardError('internal', 'The row of a waiter is cut short.');
@@ -97,17 +99,17 @@ function waitForOf(text: string): WaitFor {
   return found;
 }
 
-/** `<time, 13 digits>:<order, 12 digits><client's hash><command>`. */
+/** Decodes a place: `<time, 13 digits>:<order, 12 digits><client's hash><command>`. */
 function parsePlace(place: Place): { readonly client: string; readonly commandId: string; readonly order: number } {
   return { ...commandOf(place.slice(26)), order: Number(place.slice(14, 26)) };
 }
 
-/** The hash of the client that a place names. */
+/** Returns the hash of the client that a place names. */
 export function clientIn(place: Place): string {
   return parsePlace(place).client;
 }
 
-/** The client's hash and the id of a command, from its name in an index. */
+/** Splits the name of a command in an index into its client's hash and its id. */
 export function commandOf(name: string): { readonly client: string; readonly commandId: string } {
   return { client: name.slice(0, HASH_CHARS), commandId: name.slice(HASH_CHARS) };
 }

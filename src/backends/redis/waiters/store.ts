@@ -1,4 +1,4 @@
-/** Core's WaiterStore over Redis. */
+/** Core's WaiterStore over Redis: registers, removes and lists the waits of callers for commands. */
 import type { NewWaiter } from '../../../core/delivery/commands.ts';
 import type { AttachResult, Counted, CountedScan, PendingWait, WaiterStore } from '../../../core/delivery/waiters.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
@@ -12,7 +12,7 @@ import { listWaits, tallyWaits } from './list.ts';
 import { clientIn, decodeWaiter, decodeWaits, readOf, readPlaces, texts, type Place } from './rows.ts';
 import type { Reply } from '../types.ts';
 
-/** Reads the indexes of waits, which the acts on commands maintain too. */
+/** Creates Core's WaiterStore over Redis. The acts on commands change the indexes of waits too. */
 export function createRedisWaiters({ store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>): WaiterStore {
   return {
     attach: (key, request) => attach({ store, retentionMs }, key, request),
@@ -54,10 +54,10 @@ async function attach({ store, retentionMs }: Attaching, key: CommandKey, reques
 }
 
 type Asked<A> = { readonly partition: number; readonly own: readonly A[]; readonly first: number };
-/** The first places of some index, and how many it has. */
+/** The first places of an index, and how many places it has. */
 type Head = { readonly total: number; readonly places: readonly Place[] };
 
-/** Two round trips for any number of users: their indexes, then their rows. */
+/** Lists the waits of any number of users in two round trips: their indexes, then their rows. */
 async function ofUsers(
   store: Store,
   { partition, own, first }: Asked<{ readonly userId: string }>,
@@ -73,7 +73,7 @@ async function ofUsers(
   return summaries(store, partition, heads);
 }
 
-/** As `ofUsers`. The waits of a client are found among those of its user. */
+/** Lists the waits of clients as `ofUsers` does. The waits of a client are found among those of its user. */
 async function ofClients(store: Store, { partition, own, first }: Asked<ClientKey>): Promise<readonly CountedScan[]> {
   const users = [...new Set(own.map(({ userId }) => userId))];
   const replies = await store.read(
@@ -120,7 +120,7 @@ function ofCommands(store: Store, keys: readonly CommandKey[]): Promise<readonly
   });
 }
 
-/** Reads from each partition at the same time. One answer per key, in the order of the keys. */
+/** Reads from each partition at the same time. Returns one answer per key, in the order of the keys. */
 async function inPartitions<A extends { readonly userId: string }, R>(
   store: Store,
   asked: readonly A[],
