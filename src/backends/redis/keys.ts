@@ -57,6 +57,7 @@ export const KINDS = {
     holds: 'ZSET of an hour: user hash, client hash and id of the commands admitted in it, by when',
     ends: 'ttl',
   },
+  held: { holds: 'HASH: what users hold of shares (see shares/lib-shares.lua)', ends: 'emptied' },
   reserved: {
     holds: 'ZSET of a scope: user NUL client NUL command of its live commands, by deadline',
     ends: 'emptied',

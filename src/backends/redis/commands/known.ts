@@ -9,7 +9,7 @@ import { jsonOr, listOf } from '../replies.ts';
 import type { Held } from './held.ts';
 import { keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { requestField, endedState, fieldOf, markedState, splitState, startOf, type StateFields } from './predict.ts';
-import { decodeCommand } from './record.ts';
+import { decodeCommand, decodeEnded } from './record.ts';
 
 export type Attempt = Binding & { readonly attempt: string | null };
 
@@ -42,10 +42,11 @@ async function mark(
   key: CommandKey,
   { known, fields, states, attempt }: Marking,
 ): Promise<DispatchResult | null> {
-  const [client, commandId] = nameArgs(store, key);
+  const [client, commandId, user] = nameArgs(store, key);
   const link = `${attempt.nodeId}\0${attempt.epoch}\0`;
   const args = [client, commandId, link, startOf(fields), ...states, fieldOf(fields, 'deadline')];
-  const time = await store.act(store.partitionOfUser(key.userId), 'commands-mark', args);
+  const counted = [fieldOf(fields, 'queuedBytes'), user];
+  const time = await store.act(store.partitionOfUser(key.userId), 'commands-mark', [...args, ...counted]);
   if (typeof time !== 'string') return null;
   const state = states.join(time);
   held.put(key, { ...known, state });
@@ -73,7 +74,7 @@ async function endAs(parts: CommandParts, key: CommandKey, ending: Ending): Prom
   if (answer === null) return null;
   const [time = '', resultIn = '', rows] = listOf(answer).map(String);
   const stamps = [time, String(Number(time) + windowMs), `${time},"lastSeenAt":${time}`, resultIn, ''];
-  const command = decodeCommand(
+  const command = decodeEnded(
     ending.states.map((text, i) => text + (stamps[i] ?? '')).join('') + ending.before.request,
   );
   return { command, result: ending.end.payload, rows: Number(rows) };

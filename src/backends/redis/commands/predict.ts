@@ -48,6 +48,7 @@ export function markedState(
     attempts: String(Number(fieldOf(fields, 'attempts')) + 1),
     boundInstanceId: instanceId,
     dispatchedAt: HERE,
+    queuedBytes: '',
     ...(attempt !== null && { markedBy: `${epoch}:${attempt}` }),
   });
 }

@@ -48,6 +48,7 @@ export const STATE = [
   'resultIn',
   'progressRows',
   'progressRowAt',
+  'queuedBytes',
 ] as const;
 /** The fields of the request, which follow those of the state. They never change. */
 export const REQUEST = [
@@ -72,6 +73,9 @@ export const REQUEST = [
   'callSpan',
 ] as const;
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST].map((name, at) => [name, at]));
+
+/** In place of the span of a result: there was no room for the result in its user's share. */
+const NO_ROOM = '-';
 
 type Values = Readonly<Record<string, string | null | undefined>>;
 
@@ -139,10 +143,15 @@ export function decodeCommand(record: Fields): Command {
     connectDeadline: number('connectDeadline'),
     deadline: number('deadline'),
     lateResults: number('lateResults'),
-    resultExpired: false,
+    resultExpired: text('resultIn') === NO_ROOM,
     firstLate: parsed<LateEvidence>(maybe('firstLate')),
     sightings: parsed<readonly Sighting[]>(maybe('sightings')) ?? [],
   };
+}
+
+/** A command that ended just now as its waiters see it, with its result even if there was no room to store the result. */
+export function decodeEnded(record: Fields): Command {
+  return { ...decodeCommand(record), resultExpired: false };
 }
 
 /** As `decodeCommand`; null if there is no record. */
@@ -156,7 +165,7 @@ function parsed<T>(json: string | null): T | null {
 }
 
 /**
- * A command as it is shown at this time: `resultExpired` is set if it completed `retentionMs` ago or longer, because
+ * A command as it is shown at this time: `resultExpired` is set if it completed `retentionMs` ago or longer too, because
  * results are not shown longer than that. Its record does not say whether it had a result.
  */
 export function retained(

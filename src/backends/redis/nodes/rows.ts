@@ -4,7 +4,7 @@ import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { JsonText } from '../../../core/json.ts';
 import type { Held } from '../commands/held.ts';
 import { requestField } from '../commands/predict.ts';
-import { decodeCommand, encodeCommand } from '../commands/record.ts';
+import { decodeCommand, decodeEnded, encodeCommand } from '../commands/record.ts';
 import { listOf } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
@@ -72,7 +72,7 @@ export function decodeRow(
     case 'answer':
       return { kind, questionId: text('questionId'), text: text('text') };
     case 'reply': {
-      const command = decodeCommand(text('record'));
+      const command = result === null ? decodeCommand(text('record')) : decodeEnded(text('record'));
       return { kind, reply: { rpcId: text('rpcId'), command, result } };
     }
     default:
