@@ -84,7 +84,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     sites: createSites(calls),
     delivery: createDeliveries(deps, dispatcher),
     series,
-    links: createLinks({ deps, dispatcher, acts, retryQueue: outbox, isDraining }),
+    links: createLinks({ deps, dispatcher, acts, retryQueue: outbox, isDraining, questions }),
     ...life,
     get draining() {
       return isDraining();

@@ -66,7 +66,7 @@ export function decodeRow(
       return { kind, withinMs: Number(text('withinMs')) };
     case 'question': {
       const topic = text('topic');
-      if (topic !== 'series') return null;
+      if (topic !== 'series' && topic !== 'leaving') return null;
       return { kind, questionId: text('questionId'), from: text('from'), topic, text: text('text') };
     }
     case 'answer':
