@@ -1,9 +1,10 @@
 /**
  * Tests the console over time: sign-in, expiry, filters with back and forward, live streams, other users, many tabs.
  */
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { signTicket } from '../../src/http/sign-in-tickets.ts';
+import { isRecord } from '../../src/core/json.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
 import { expectClean, goTo, openConsole, type ConsolePage } from './kit/console-page.ts';
@@ -211,10 +212,31 @@ function spanOf(page: Page): readonly (string | null)[] {
 
 const isQuarterHour = ([from = NaN, to = NaN]: readonly number[]): boolean => to - from === 900_000;
 
+/** Counts the requests that a page sends whose document contains a text: all of them, and those without an answer. */
+function readsOf(page: Page, text: string): { readonly begun: number; readonly open: number } {
+  const reads = { begun: 0, open: 0 };
+  const count = (change: (of: typeof reads) => void) => (request: Request) => {
+    const body: unknown = request.postDataJSON();
+    if (isRecord(body) && String(body['query']).includes(text)) change(reads);
+  };
+  page.on(
+    'request',
+    count((of) => ((of.begun += 1), (of.open += 1))),
+  );
+  const ended = count((of) => void (of.open -= 1));
+  page.on('requestfinished', ended);
+  page.on('requestfailed', ended);
+  return reads;
+}
+
 it('new calls wait behind a bar, and a stream that breaks comes back without a lost row', async () => {
   await using proxy = await startTcpProxy(bench.relay.url);
-  const { page } = await openConsole(browser, `${proxy.url}/console/calls`, { token: bench.relay.admin });
+  const { page } = await openConsole(browser, `${proxy.url}/console/clients`, { token: bench.relay.admin });
+  const reads = readsOf(page, 'query Calls(');
+  await goTo(page, 'calls');
   await page.getByText('Live', { exact: true }).waitFor();
+  // The page reads its list again when the stream opens. A call that this answer shows already is not a new one.
+  await expect.poll(() => ({ again: reads.begun > 1, open: reads.open })).toEqual({ again: true, open: 0 });
   const rows = page.locator('tbody tr');
   await rows.first().waitFor();
   const before = await rows.count();

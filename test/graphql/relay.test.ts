@@ -217,6 +217,8 @@ describe('subscriptions over the real rooms', () => {
     await using relay = await openCore();
     const client = await connect(relay.core, alice);
     const call = dataOf(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' } });
+    // With two relays, the command is still queued until the client's relay has read its mailbox.
+    await expect.poll(() => client.sent.length).toBe(1);
     await settle();
     const document =
       'subscription { commandUpdates(userId: "alice", clientId: "tab", commandId: "k1") { stage outcome progress } }';
