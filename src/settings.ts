@@ -147,7 +147,6 @@ export const SHARED_ONLY: readonly SettingName[] = [
 /** Settings that have an effect only without REDIS_URL. */
 export const DIRECT_ONLY: readonly SettingName[] = [
   'AUDIT_FILE',
-  ...(['HISTORY_SHARE_BYTES', 'HISTORY_MAX_BYTES'] as const),
   ...(['RECORDS_SHARE', 'RECORDS_MAX', 'DEDUP_SHARE', 'DEDUP_MAX'] as const),
 ];
 

@@ -25,7 +25,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
     file: 'backends/memory/commands-params.ts',
     find: "entry.client.holdings.take('queued_bytes', entry.paramsBytes);",
     replace: '',
-    judge: { test: 'test/contract/command-shares.memory.test.ts' },
+    judge: { test: 'test/contract/shares.memory.test.ts' },
   },
   {
     name: 'params-uncounted-in-redis',
@@ -33,7 +33,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
     file: 'backends/redis/commands/admit.lua',
     find: "if rec.queuedBytes then lib.shares_take('q', rec.uh, tonumber(rec.queuedBytes)) end",
     replace: '',
-    judge: { test: 'test/contract/redis-command-shares.test.ts' },
+    judge: { test: 'test/contract/redis-shares.test.ts' },
   },
   {
     name: 'params-kept-counted-in-redis',
@@ -49,7 +49,23 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
     file: 'backends/redis/commands/lib-spans.lua',
     find: 'if counted then lib.shares_return(counted, uh, name) end',
     replace: '',
-    judge: { test: 'test/contract/redis-command-shares.test.ts' },
+    judge: { test: 'test/contract/redis-shares.test.ts' },
+  },
+  {
+    name: 'removed-blocks-counted',
+    says: 'the bytes of blocks that are removed from a stream stay counted',
+    file: 'backends/redis/history/lib-history-blocks.lua',
+    find: 'info.bytes - keep.bytes',
+    replace: 'info.bytes',
+    judge: { test: 'test/backends/redis-history-bytes.test.ts' },
+  },
+  {
+    name: 'history-unbounded-in-redis',
+    says: 'Redis keeps the rows of a user who floods history',
+    file: 'backends/redis/history/lib-history-bytes.lua',
+    find: "if lib.shares_held('h') <= row.shares[2] then return end",
+    replace: "if lib.shares_held('h') >= 0 then return end",
+    judge: { test: 'test/contract/redis-shares.test.ts' },
   },
   {
     name: 'results-unbounded-in-redis',
@@ -57,7 +73,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
     file: 'backends/redis/commands/lib-ended.lua',
     find: "if lib.shares_refusal(settings.shares.r, 'r', rec.uh, #result) then return lib.ended_no_room end",
     replace: '',
-    judge: { test: 'test/contract/redis-command-shares.test.ts' },
+    judge: { test: 'test/contract/redis-shares.test.ts' },
   },
   {
     name: 'advertised-uncounted',

@@ -90,6 +90,7 @@ export const KINDS = {
     ends: 'ttl',
   },
   rowspans: { holds: 'ZSET: user hash NUL span of cmdrows, by when it is forgotten', ends: 'emptied' },
+  historyover: { holds: 'ZSET: user NUL hash, by bytes of history, of users over their guarantee', ends: 'emptied' },
   evicted: {
     holds: 'ZSET: user, by the time of the newest message of a stream that was removed to make room',
     ends: 'emptied',

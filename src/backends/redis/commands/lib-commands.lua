@@ -140,7 +140,7 @@ lib.commands_retain = function(rec, part)
   part.traceId, part.parentSpanId = rec.traceId, rec.parentSpanId
   part.instanceId = part.instanceId or rec.boundInstanceId
   part.retentionMs, part.streamMessages = settings.retentionMs, settings.streamMessages
-  part.streamsPerUser = settings.streamsPerUser
+  part.streamsPerUser, part.shares = settings.streamsPerUser, settings.shares.h
   return lib.history_retain(part)
 end
 

@@ -1,6 +1,6 @@
 -- What users hold of shares in this partition. The HASH `held` has the amount of all users (`<share>`), of each user
 -- (`<share>:<user's hash>`) and of each span of a user that is removed as a whole (`<span>:<user's hash>`). The shares
--- are `q` queued_bytes, `r` result_bytes and `m` marks. A field is removed once its amount is 0, and Redis removes the
+-- are `q` queued_bytes, `r` result_bytes, `m` marks and `h` history_bytes. A field is removed once its amount is 0, and Redis removes the
 -- HASH with its last field.
 lib.shares_borrowed = 0.75
 

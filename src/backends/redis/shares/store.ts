@@ -4,7 +4,7 @@ import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
 /** The letter of each share in Lua (see lib-shares.lua), in the order in which the act `shares-held` answers. */
-const LETTERS = { queued_bytes: 'q', result_bytes: 'r', marks: 'm' } as const satisfies Partial<
+const LETTERS = { queued_bytes: 'q', result_bytes: 'r', marks: 'm', history_bytes: 'h' } as const satisfies Partial<
   Record<ShareName, string>
 >;
 const COUNTED = Object.keys(LETTERS) as readonly (keyof typeof LETTERS)[];
