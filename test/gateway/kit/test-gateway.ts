@@ -11,7 +11,7 @@ import { createShares, type Shares } from '../../../src/core/shares/shares.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../../src/gateway/gateway.ts';
 import { joinFrame, SUBPROTOCOL } from '../../../src/protocol/frame.ts';
 import { isFault, parseDown, type DownFrame, type UpHeader } from '../../../src/protocol/frames.ts';
-import type { FakeClock } from '../../kit/clock.ts';
+import { settle, type FakeClock } from '../../kit/clock.ts';
 import { user } from '../../kit/core.ts';
 import { openCore } from '../../kit/topology-core.ts';
 
@@ -190,13 +190,14 @@ export class Peer {
   }
 
   /**
-   * Resolves when the relay has handled everything that was sent before. It sends an unknown frame and waits for the
-   * relay to refuse it.
+   * Resolves when the relay has handled everything that was sent before. It sends a frame that the relay refuses, and
+   * then waits for the stores, because what earlier frames write may take longer than that refusal.
    */
   async sync(): Promise<void> {
     const ref = `sync-${this.all.length}-${Math.random().toString(36).slice(2)}`;
     this.send({ type: 'await', ref, client_id: 'nobody', command_id: 'nothing', within_ms: 0 });
-    for (;;) if ((await this.next('refused')).ref === ref) return;
+    while ((await this.next('refused')).ref !== ref);
+    await settle();
   }
 }
 
