@@ -14,10 +14,6 @@ const HERE = '\x01';
 const AT = new Map(STATE.map((name, i) => [name, i]));
 const REQUEST_AT = new Map(REQUEST.map((name, i) => [name, i]));
 
-export function splitState(state: string): StateFields {
-  return state.split('\0');
-}
-
 export function fieldOf(fields: StateFields, name: Field): string {
   return fields[AT.get(name) ?? -1] ?? '';
 }

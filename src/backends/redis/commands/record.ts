@@ -74,6 +74,14 @@ export const REQUEST = [
 ] as const;
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST].map((name, at) => [name, at]));
 
+/** The fields of a record as texts, in the order of STATE and REQUEST. */
+export type RecordTexts = { readonly state: readonly string[]; readonly request: readonly string[] };
+
+/** The fields of a state, or of a request. */
+export function textsOf(text: string): readonly string[] {
+  return text.split('\0');
+}
+
 /** In place of the span of a result: there was no room for the result in its user's share. */
 const NO_ROOM = '-';
 
@@ -102,8 +110,16 @@ function encode(names: readonly string[], values: Values): string {
 
 /** The command of a record; an absent field becomes null. Use `decodeCommandOr` if there may be no record. */
 export function decodeCommand(record: Fields): Command {
-  const texts = String(record).split('\0');
-  const text = (name: string): string => texts[PLACES.get(name) ?? -1] ?? '';
+  const texts = textsOf(String(record));
+  return commandOf({ state: texts.slice(0, STATE.length), request: texts.slice(STATE.length) });
+}
+
+/** The command of a record whose fields are known. */
+export function commandOf({ state, request }: RecordTexts): Command {
+  const text = (name: string): string => {
+    const at = PLACES.get(name) ?? -1;
+    return (at < STATE.length ? state[at] : request[at - STATE.length]) ?? '';
+  };
   const maybe = (name: string): string | null => text(name) || null;
   const number = (name: string): number => Number(text(name));
   const stamp = (name: string): number | null => (text(name) === '' ? null : number(name));
@@ -150,6 +166,11 @@ export function decodeCommand(record: Fields): Command {
 }
 
 /** A command that ended just now as its waiters see it, with its result even if there was no room to store the result. */
+export function endedCommandOf(texts: RecordTexts): Command {
+  return { ...commandOf(texts), resultExpired: false };
+}
+
+/** As `endedCommandOf`, of a record's text. */
 export function decodeEnded(record: Fields): Command {
   return { ...decodeCommand(record), resultExpired: false };
 }

@@ -18,6 +18,7 @@ import { revisionOf } from '../connections/revision.ts';
 import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, rebind, report, settle } from './acts.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
+import { heldCommand } from './held.ts';
 import { commandParts, keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { unmarked } from './predict.ts';
 import { decodeCommand, encodeRequest, retained } from './record.ts';
@@ -78,7 +79,7 @@ async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResu
   // act follows.
   if (command.nodeId === callerNodeId) {
     const state = String(record).slice(0, -text.length);
-    held.put(request, { state, request: text, waits: String(more), params: request.params });
+    held.put(request, heldCommand({ state, request: text, waits: String(more), params: request.params }));
   }
   if (last !== '1') return { kind: 'admitted', command };
   const remainingMs = command.deadline - Number(command.dispatchedAt);
