@@ -10,7 +10,7 @@ import calculateSlot from 'cluster-key-slot';
 export const KINDS = {
   meta: {
     holds:
-      'HASH: store, schema, partitions, floor, watched, epoch, seq, counted, calls:<node>; of a namespace: cursor, spill',
+      'HASH: store, schema, partitions, floor, watched, epoch, seq, counted, calls:<node>, what users hold of shares (see shares/lib-shares.lua); of a namespace: cursor, spill',
     ends: 'kept',
   },
 
@@ -57,7 +57,6 @@ export const KINDS = {
     holds: 'ZSET of an hour: user hash, client hash and id of the commands admitted in it, by when',
     ends: 'ttl',
   },
-  held: { holds: 'HASH: what users hold of shares (see shares/lib-shares.lua)', ends: 'emptied' },
   reserved: {
     holds: 'ZSET of a scope: user NUL client NUL command of its live commands, by deadline',
     ends: 'emptied',

@@ -1,12 +1,12 @@
--- What users hold of shares in this partition. The HASH `held` has the amount of all users (`<share>`), of each user
+-- What users hold of shares in this partition. The meta key has the amount of all users (`<share>`), of each user
 -- (`<share>:<user's hash>`) and of each span of a user that is removed as a whole (`<span>:<user's hash>`). The shares
--- are `q` queued_bytes, `r` result_bytes, `m` marks and `h` history_bytes. A field is removed once its amount is 0, and Redis removes the
--- HASH with its last field.
+-- are `q` queued_bytes, `r` result_bytes, `m` marks and `h` history_bytes. A field is removed once its amount is 0.
+-- Every call writes the meta key in any case.
 lib.shares_borrowed = 0.75
 
 -- Declares that an act may count amounts of a user. `span`: as for shares_take.
 lib.shares_want = function(share, uh, span)
-  want(key('held'), unpack(lib.shares_fields(share, uh, span)))
+  want(KEYS[1], unpack(lib.shares_fields(share, uh, span)))
 end
 
 lib.shares_fields = function(share, uh, span)
@@ -14,7 +14,7 @@ lib.shares_fields = function(share, uh, span)
 end
 
 lib.shares_held = function(...)
-  local found = get(key('held'), ...)
+  local found = get(KEYS[1], ...)
   for i = 1, #found do found[i] = tonumber(found[i] or 0) end
   return unpack(found)
 end
@@ -36,7 +36,7 @@ lib.shares_take = function(share, uh, amount, span)
   if amount == 0 then return end
   local fields = lib.shares_fields(share, uh, span)
   for i, held in ipairs({ lib.shares_held(unpack(fields)) }) do
-    set(key('held'), fields[i], held + amount > 0 and text(held + amount))
+    set(KEYS[1], fields[i], held + amount > 0 and text(held + amount))
   end
 end
 
