@@ -20,6 +20,14 @@ export const INTEGRATION: readonly string[] = [
 ];
 
 /**
+ * The tests whose files run one after the other in the same process in direct mode, because starting a process and
+ * loading the relay takes longer than these tests. They leave nothing behind and measure no memory.
+ */
+export const ONE_PROCESS: readonly string[] = ['core', 'contract', 'graphql', 'rest'].map(
+  (folder) => `test/${folder}/*.test.ts`,
+);
+
+/**
  * The tests that also run with one relay over Redis, because it matters in them that caller and client are on the same
  * node, which then sends messages to itself. The other tests run the same acts and reads with two relays.
  */
