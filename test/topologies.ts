@@ -28,8 +28,8 @@ export const ONE_PROCESS: readonly string[] = ['core', 'contract', 'graphql', 'r
 );
 
 /**
- * The tests that also run with one relay over Redis, because it matters in them that caller and client are on the same
- * node, which then sends messages to itself. The other tests run the same acts and reads with two relays.
+ * The tests that also run with one relay over Redis. In these it matters whether caller and client are on the same
+ * node, because such a node sends messages to itself. All other tests over Redis run with two relays only.
  */
 export const ONE_RELAY: readonly string[] = [
   ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),

@@ -1,4 +1,4 @@
-/** The HTTP server of Node: timeouts, keep-alive and shutdown. It knows no route. */
+/** Runs Node's HTTP server: timeouts, keep-alive and shutdown. It knows no route. */
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { RequestHandler } from './request-handler.ts';
@@ -40,8 +40,8 @@ export type HttpServerOptions = {
 };
 
 /**
- * Connections may stay open for `keepAliveMs` between two requests, which is announced in `Keep-Alive`, and for
- * `bufferMs` more, which is not announced. Milliseconds; defaults 10 s and 1 s.
+ * Creates the HTTP server. Connections may stay open for `keepAliveMs` between two requests, which is announced in
+ * `Keep-Alive`, and for `bufferMs` more, which is not announced. Milliseconds; defaults 10 s and 1 s.
  */
 export function createHttpServer(
   handler: RequestHandler,

@@ -1,4 +1,4 @@
-/** The REST API as one handler: routes, problem responses and the OpenAPI document. */
+/** Answers all REST requests: finds routes, sends problems, and describes the routes as an OpenAPI document. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import type { CallboardError } from '../core/errors.ts';
@@ -41,7 +41,7 @@ export type RestHandler = {
 export type RestOptions = {
   /** The schema that returns enums as wire words. */
   readonly schema: GraphQLSchema;
-  /** Plans of the same schema. */
+  /** Compiles operations for the same schema. */
   readonly plans: Plans;
   /** Maps errors of execution to what the requester may see, and logs the rest. */
   readonly mask: Mask;
@@ -53,7 +53,7 @@ export type RestOptions = {
   readonly basePath?: string;
   readonly version?: string;
   readonly documents?: readonly DocumentText[];
-  /** Operations that other handlers serve under the same base path. Used only in the OpenAPI document. */
+  /** The operations that other handlers serve under the same base path. Used only in the OpenAPI document. */
   readonly besides?: readonly Described[];
 };
 

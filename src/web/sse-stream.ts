@@ -1,4 +1,4 @@
-/** One HTTP response as an event stream, with pings and back pressure. It does not know what the events mean. */
+/** Writes one HTTP response as an event stream, with pings and back pressure. It does not know what the events mean. */
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
@@ -60,7 +60,7 @@ export class SseStream {
   readonly #direct: boolean;
   #members: StreamMember[] = [];
   #closed = false;
-  /** Since when the reader has read nothing; null while it reads. */
+  /** The time since when the reader has read nothing; null while it reads. */
   #blockedAt: number | null = null;
   #drained: PromiseWithResolvers<void> | null = null;
 
@@ -76,7 +76,7 @@ export class SseStream {
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     });
-    // Flushed on their own, the headers are kept as one string instead of the thirty that they were built from.
+    // When the headers are flushed without a body, Node keeps them as one string instead of the thirty parts of it.
     res.flushHeaders();
     forget(res);
     if (res.socket) streaming.add(res.socket);
@@ -180,8 +180,8 @@ export class SseStream {
 }
 
 /**
- * The socket of a response that uses chunked encoding and has the socket to itself. Null for HTTP/1.0, for a response
- * queued behind another, and for TLS.
+ * Returns the socket of a response that uses chunked encoding and has the socket to itself. Null for HTTP/1.0, for a
+ * response queued behind another, and for TLS.
  */
 function chunkedSocket(res: ServerResponse): Writable | null {
   const { socket, req } = res;

@@ -32,7 +32,10 @@ export async function preflight(parts: InvokeParts, requester: Requester, reques
   return findings.result(await askAll(parts, findings, await callOf(parts, { caller, userId, checked })));
 }
 
-/** Refusals for wrong input. Other errors are thrown: they must look the same for an absent and a foreign object. */
+/**
+ * The codes of refusals for wrong input. Other errors are thrown: they must look the same for an absent and a foreign
+ * object.
+ */
 const INPUT_CODES: ReadonlySet<Code> = new Set(['invalid_user', 'invalid_argument', 'reserved_parameter']);
 
 function attempt<T>(findings: Findings, layer: 'address' | 'input', check: () => T): T | null {
@@ -78,7 +81,10 @@ const CALL_EVIDENCE: Readonly<Record<CallLayer['layer'], (call: PreparedCall) =>
   waits: ({ holdings }) => ({ waits: holdings.held('waits') }),
 };
 
-/** Small params are stored with their message, so only large ones need room in the spill store. */
+/**
+ * Predicts whether the params can be stored. Small params are stored with their message, so only large ones need room
+ * in the spill store.
+ */
 async function askStorage({ keeper }: InvokeParts, findings: Findings, { key, checked }: PreparedCall): Promise<void> {
   const error = await Promise.resolve(keeper.preview(checked.params, key.userId)).catch((thrown: unknown) => thrown);
   if (error === null) findings.pass('storage', 'The params can be stored.');
@@ -107,7 +113,7 @@ async function askStore({ deps }: InvokeParts, findings: Findings, question: Adm
   return answer.kind === 'attached' ? answer.command : null;
 }
 
-/** The store does not look at the target of a known command. */
+/** Returns why the store does not check a layer, or null. It does not look at the target of a known command. */
 function skippedByStore(layer: StoreLayer, { known }: AdmitPreview): SkippedLayer | null {
   return layer === 'target' && known ? ID_IS_KNOWN : null;
 }

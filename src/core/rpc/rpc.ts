@@ -9,7 +9,7 @@ import type { InvokeParts } from './layers.ts';
 import { createPending } from './pending.ts';
 import { preflight } from './preflight.ts';
 
-/** The API of calls: invoke, await, cancel, and observation of pending waits. */
+/** Creates the API of calls: invoke, await, cancel, and observation of pending waits. */
 export function createRpc(parts: InvokeParts): Rpc {
   const pending = createPending(parts.deps);
   return {
