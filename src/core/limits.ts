@@ -166,8 +166,6 @@ export const TERMINAL_RANGE_MS = { min: 60_000, max: 24 * 3600_000 } as const;
  * it.
  */
 export const REPLACED_GRACE_MS = 5_000;
-/** How long another node may take to say whether commands still run on its leaving links. */
-export const LEAVING_ASK_MS = 1_000;
 /**
  * The most leaving links of one client on one node. Beyond that, the oldest is closed. The bound is low because each of
  * them is checked when a command of the client ends.

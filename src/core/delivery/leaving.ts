@@ -1,10 +1,12 @@
 /** Finds out which commands still run on a link whose client is leaving, on this node or on another one. */
 import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
-import { LEAVING_ASK_MS } from '../limits.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { NodeQuestions } from './node-questions.ts';
+
+/** How long another node may take to say whether commands still run on its leaving links. */
+const ASK_MS = 1_000;
 
 export type LeavingParts = {
   readonly deps: Deps;
@@ -30,7 +32,7 @@ export function isLeavingHere({ dispatcher }: Pick<LeavingParts, 'dispatcher'>, 
 
 /**
  * Those of a client's commands that still run on a leaving link of another node, the one on which they were dispatched.
- * A node that does not answer within LEAVING_ASK_MS runs none. Never rejects.
+ * A node that does not answer within ASK_MS runs none. Never rejects.
  */
 export async function leavingElsewhere(
   { deps, questions }: Pick<LeavingParts, 'deps' | 'questions'>,
@@ -43,11 +45,12 @@ export async function leavingElsewhere(
     const { userId, clientId } = first;
     const question: Question = { userId, clientId, commandIds: some.map(({ commandId }) => commandId) };
     const text = JSON.stringify(question);
-    const answer = await questions.ask(nodeId, { topic: 'leaving', text, withinMs: LEAVING_ASK_MS }).catch(() => null);
+    const answer = await questions.ask(nodeId, { topic: 'leaving', text, withinMs: ASK_MS });
     const running = new Set(answer === null ? [] : (JSON.parse(answer) as readonly string[]));
     return some.filter(({ commandId }) => running.has(commandId));
   });
-  return (await Promise.all(asked)).flat();
+  const answered = await Promise.allSettled(asked);
+  return answered.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
 }
 
 function keyOf({ userId, clientId, commandId }: Command): CommandKey {
