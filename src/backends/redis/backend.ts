@@ -20,6 +20,7 @@ import { createRedisConnections } from './connections/store.ts';
 import { createRedisReconnects } from './reconnects/store.ts';
 import { createRedisContexts } from './contexts/store.ts';
 import type { RedisParts } from './parts.ts';
+import { sharesInUse } from './shares/store.ts';
 
 /** Creates the rooms of core over Redis. */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
@@ -43,6 +44,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     sessions: createRedisSessions(parts),
     tickets: createRedisTickets(parts),
     bus,
+    sharesInUse: () => sharesInUse(parts.store),
     /** Resolves once events of other nodes are received. Waits while Redis is away. */
     ready: () => bus.ready(),
     async close() {

@@ -10,7 +10,7 @@ import calculateSlot from 'cluster-key-slot';
 export const KINDS = {
   meta: {
     holds:
-      'HASH: store, schema, partitions, floor, watched, epoch, seq, counted, calls:<node>; of a namespace: cursor, spill',
+      'HASH: store, schema, partitions, floor, watched, epoch, seq, counted, calls:<node>, what users hold of shares (see shares/lib-shares.lua); of a namespace: cursor, spill',
     ends: 'kept',
   },
 
@@ -89,6 +89,7 @@ export const KINDS = {
     ends: 'ttl',
   },
   rowspans: { holds: 'ZSET: user hash NUL span of cmdrows, by when it is forgotten', ends: 'emptied' },
+  historyover: { holds: 'ZSET: user NUL hash, by bytes of history, of users over their guarantee', ends: 'emptied' },
   evicted: {
     holds: 'ZSET: user, by the time of the newest message of a stream that was removed to make room',
     ends: 'emptied',

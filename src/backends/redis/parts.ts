@@ -1,6 +1,7 @@
 /** The parts and bounds that the rooms over Redis share. */
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
+import type { ShareBounds } from '../../core/shares/bounds.ts';
 import type { HeldCommands } from './commands/held.ts';
 import type { OwnEnds } from './commands/own-ends.ts';
 import type { Client } from './types.ts';
@@ -30,6 +31,8 @@ export type RedisParts = {
   readonly streamsPerUser?: number | undefined;
   /** The most rows of one user's link history; default LINK_MESSAGES. */
   readonly linkMessages?: number | undefined;
+  /** The bounds of shares; default SHARE_BOUNDS. */
+  readonly bounds?: ShareBounds | undefined;
   /** How long a node counts as alive after a beat, milliseconds. */
   readonly leaseMs: number;
   /** Live commands whose records this process knows; default: separate ones for each room. */

@@ -29,7 +29,10 @@ export type RedisBench = Bench & {
   quiet(): Promise<void>;
 };
 export type RedisBenchOptions = Partial<
-  Pick<RedisParts, 'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs' | 'held'>
+  Pick<
+    RedisParts,
+    'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs' | 'held' | 'bounds'
+  >
 > & {
   readonly partitions?: number;
   /** A clock with real timers, in place of `system`. Tests that break a connection need it. */

@@ -6,15 +6,16 @@
 --    16 client's hash, 17 command, 18 user's hash; of the request: 19 scope's hash, 20 stream's hash, 21 user, 22
 --    client, 23 digest, 24 scope, 25 instance, 26 trace, 27 parent span; 28 '' or how the link begins that the client
 --    must be bound to; 29 '' or the epoch of a link of the caller's node that has room for the command, 30 the attempt
---    to mark it with.
--- Returns {'admitted', record, waiters, '1' if it is marked}, {'attached', record, result, now}, {'refused', code}, or
+--    to mark it with; 31 '1' if the caller chose the id; 32 bytes of the params; 33 '1' if they are small.
+-- Returns {'admitted', record, waiters, '1' if it is marked}, {'attached', record, result, now}, {'refused', code,
+-- share or ''}, or
 -- {'outdated'} if the client is bound to another link.
 -- class: grow
--- needs: lib-admission, lib-commands, lib-due, lib-ended, lib-history-commands, lib-mark, lib-newest, lib-record, lib-spans, lib-waiters
+-- needs: lib-admission, lib-commands, lib-due, lib-ended, lib-history-commands, lib-mark, lib-newest, lib-record, lib-shares, lib-spans, lib-waiters
 -- grouped: yes
 lib.commands_attach = function(rec, wait)
   local refusal, waits = lib.admission_attach(rec, wait)
-  if refusal then return { 'refused', refusal } end
+  if refusal then return { 'refused', refusal, '' } end
   local result = lib.commands_result(rec, lib.commands_settings.retentionMs)
   if waits then lib.waiters_add(rec, wait.rpcId, wait.node, wait.waitFor, wait.withinMs) end
   return { 'attached', lib.commands_text(rec), result, text(now) }
@@ -47,6 +48,7 @@ lib.commands_add = function(rec, params, binding)
   rec.place = lib.commands_place(rec, binding)
   local client = key('client', rec.ch)
   lib.commands_held().of[rec.name] = rec
+  if rec.queuedBytes then lib.shares_take('q', rec.uh, tonumber(rec.queuedBytes)) end
   lib.commands_write(rec)
   set(client, 'a' .. rec.id, rec.request)
   if params then set(client, 'p' .. rec.id, params) end
@@ -55,12 +57,18 @@ lib.commands_add = function(rec, params, binding)
   put(key('reserved', rec.sh), rec.deadline, lib.commands_name(rec))
   lib.due_add(rec)
   local window = lib.commands_settings.terminalMs
-  lib.newest_add(rec, window, lib.spans_name(rec, window))
+  local first, span = lib.spans_name(rec, window)
+  lib.newest_add(rec, window, first)
+  -- For an id that the caller did not choose, room is counted only while there is some.
+  if rec.chosenId or not lib.admission_no_mark(rec) then lib.shares_take('m', rec.uh, 1, span) end
 end
 
 reads['commands-admit'] = function(a)
   lib.commands_want(a[16], a[17], a[18])
   lib.history_want(a[18], a[20], a[17])
+  lib.commands_use(a[14])
+  lib.shares_want('m', a[18], (lib.spans_of_names(lib.commands_settings.terminalMs)))
+  if a[32] ~= '0' then lib.shares_want('q', a[18]) end
 end
 
 acts['commands-admit'] = function(a)
@@ -68,7 +76,7 @@ acts['commands-admit'] = function(a)
   local rec = {
     request = a[15], ch = a[16], id = a[17], commandId = a[17], name = a[16] .. a[17], uh = a[18], sh = a[19], sth = a[20], userId = a[21],
     clientId = a[22], digest = a[23], scopeId = a[24], namedInstanceId = given(a[25]), traceId = given(a[26]),
-    parentSpanId = given(a[27]), waits = false, span = false,
+    parentSpanId = given(a[27]), waits = false, span = false, chosenId = a[31] == '1',
   }
   local wait = {
     rpcId = a[10], node = a[11], waitFor = a[12], withinMs = tonumber(given(a[13])), most = tonumber(a[3]), digest = rec.digest,
@@ -80,11 +88,13 @@ acts['commands-admit'] = function(a)
   if before then return lib.commands_attach(before, wait) end
   local terms = {
     scopeLimit = tonumber(a[1]), queueLimit = tonumber(a[2]), connectWithinMs = tonumber(a[4]), respondWithinMs = tonumber(a[5]),
+    chosenId = rec.chosenId, params = { bytes = tonumber(a[32]), small = a[33] == '1' },
   }
-  local refusal = lib.admission_refusal(rec, binding, terms)
-  if refusal then return { 'refused', refusal } end
+  local refusal, share = lib.admission_refusal(rec, binding, terms)
+  if refusal then return { 'refused', refusal, share or '' } end
   lib.commands_begin(rec, binding, terms)
   local marked = lib.commands_markable(rec, binding, wait.node, a[29])
+  rec.queuedBytes = not marked and terms.params.bytes > 0 and text(terms.params.bytes)
   lib.commands_add(rec, given(a[6]), binding)
   lib.commands_retain(rec, {
     id = rec.commandId .. ':command', kind = 'command', payload = given(a[7]), spill = given(a[8]), bytes = given(a[9]),

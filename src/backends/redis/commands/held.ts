@@ -4,12 +4,15 @@
  */
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { Fields } from '../replies.ts';
+import { textsOf, type RecordTexts } from './record.ts';
 
 /** A live command as this process last read or wrote it. */
 export type Held = {
   /** The two parts of its record's text. */
   readonly state: string;
   readonly request: string;
+  /** Their fields: each record is split once, when it is read or predicted. */
+  readonly texts: RecordTexts;
   /** The text of its waiters in its client's HASH; null if it is not known. */
   readonly waits: string | null;
   /** Null if they are not known. */
@@ -19,6 +22,15 @@ export type Held = {
 /** Commands held at once, and characters of them. Beyond that the oldest are dropped, which costs a slower act each. */
 const MOST = 20_000;
 const MOST_CHARS = 32 * 1024 * 1024;
+
+/** About how much the fields of a record take besides its text, in characters. */
+const TEXTS_CHARS = 1_500;
+
+/** Makes a held command. `texts`: its fields as far as they are known already. */
+export function heldCommand(known: Omit<Held, 'texts'>, texts: Partial<RecordTexts> = {}): Held {
+  const { state = textsOf(known.state), request = textsOf(known.request) } = texts;
+  return { ...known, texts: { state, request } };
+}
 
 /**
  * Live commands whose records this process knows, so that it can predict the record after the next act. A missing or
@@ -60,11 +72,12 @@ export function createHeldCommands(most = MOST): HeldCommands {
 export function hold({ held }: { readonly held: HeldCommands }, key: CommandKey, record: Fields | undefined): void {
   const before = held.get(key);
   if (!before || typeof record !== 'string') return;
-  held.put(key, { ...before, state: record.slice(0, record.length - before.request.length) });
+  const state = record.slice(0, record.length - before.request.length);
+  held.put(key, heldCommand({ ...before, state }, { request: before.texts.request }));
 }
 
 function sizeOf({ state, request, waits, params }: Held): number {
-  return state.length + request.length + (waits?.length ?? 0) + (params?.length ?? 0);
+  return state.length + request.length + TEXTS_CHARS + (waits?.length ?? 0) + (params?.length ?? 0);
 }
 
 function nameOf({ userId, clientId, commandId }: ClientKey & CommandKey): string {

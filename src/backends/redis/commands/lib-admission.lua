@@ -1,5 +1,5 @@
 -- The rules by which an admission is refused. They write nothing, so commands-preview uses them too.
--- needs: lib-waiters
+-- needs: lib-commands, lib-shares, lib-waiters
 
 -- Why a wait may not attach to the command that has its id, or nil; then whether the wait must be registered.
 -- `wait`: digest, rpcId, waitFor, most.
@@ -15,12 +15,27 @@ end
 lib.admission_reserved = function(rec) return size(key('reserved', rec.sh)) end
 lib.admission_queued = function(rec) return tonumber(get(key('client', rec.ch), 'n')[1] or 0) end
 
--- Why a command with an unknown id may not be admitted, or nil. `terms`: connectWithinMs, scopeLimit, queueLimit.
+-- Why there is no room for the mark of a command's id, or nil.
+lib.admission_no_mark = function(rec)
+  return lib.shares_refusal(lib.commands_settings.shares.m, 'm', rec.uh, 1)
+end
+
+-- Why there is no room for the params of a command, or nil. Small params for a connected client without a queue are
+-- never refused, because they are about to be dispatched. `params`: bytes, and whether they are small.
+lib.admission_no_room = function(rec, binding, params)
+  if params.bytes == 0 or (binding and params.small and lib.admission_queued(rec) == 0) then return nil end
+  return lib.shares_refusal(lib.commands_settings.shares.q, 'q', rec.uh, params.bytes)
+end
+
+-- Why a command with an unknown id may not be admitted, or nil. Then the share that is used up, if it is not `marks`.
+-- `terms`: connectWithinMs, scopeLimit, queueLimit, chosenId, params (see admission_no_room).
 lib.admission_refusal = function(rec, binding, terms)
   if not binding and terms.connectWithinMs == 0 then return 'not_connected' end
   local named = rec.namedInstanceId
   if binding and named and named ~= binding.instanceId then return 'instance_mismatch' end
   if lib.admission_reserved(rec) >= terms.scopeLimit then return 'capacity_exceeded' end
   if lib.admission_queued(rec) >= terms.queueLimit then return 'queue_full' end
-  return nil
+  local no_mark = terms.chosenId and lib.admission_no_mark(rec)
+  if no_mark then return no_mark end
+  return lib.admission_no_room(rec, binding, terms.params), 'queued_bytes'
 end

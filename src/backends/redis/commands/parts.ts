@@ -4,6 +4,7 @@ import type { StoredPayload } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import { TERMINAL_MS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
+import { boundsOfPartition } from '../shares/store.ts';
 import { createHeldCommands, type HeldCommands } from './held.ts';
 import { createOwnEnds, type OwnEnds } from './own-ends.ts';
 import type { Store } from '../store/store.ts';
@@ -34,8 +35,10 @@ export function commandParts(parts: RedisParts): CommandParts {
     idempotencyWindowMs: windowMs = TERMINAL_MS,
     held = createHeldCommands(),
     ownEnds = createOwnEnds(),
+    bounds,
   } = parts;
-  const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs };
+  const shares = boundsOfPartition(store, bounds);
+  const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs, shares };
   const ends = { ...rows, words: END_MESSAGES };
   return {
     store,

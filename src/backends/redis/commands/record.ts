@@ -48,6 +48,7 @@ export const STATE = [
   'resultIn',
   'progressRows',
   'progressRowAt',
+  'queuedBytes',
 ] as const;
 /** The fields of the request, which follow those of the state. They never change. */
 export const REQUEST = [
@@ -72,6 +73,17 @@ export const REQUEST = [
   'callSpan',
 ] as const;
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST].map((name, at) => [name, at]));
+
+/** The fields of a record as texts, in the order of STATE and REQUEST. */
+export type RecordTexts = { readonly state: readonly string[]; readonly request: readonly string[] };
+
+/** The fields of a state, or of a request. */
+export function textsOf(text: string): readonly string[] {
+  return text.split('\0');
+}
+
+/** In place of the span of a result: there was no room for the result in its user's share. */
+const NO_ROOM = '-';
 
 type Values = Readonly<Record<string, string | null | undefined>>;
 
@@ -98,8 +110,16 @@ function encode(names: readonly string[], values: Values): string {
 
 /** The command of a record; an absent field becomes null. Use `decodeCommandOr` if there may be no record. */
 export function decodeCommand(record: Fields): Command {
-  const texts = String(record).split('\0');
-  const text = (name: string): string => texts[PLACES.get(name) ?? -1] ?? '';
+  const texts = textsOf(String(record));
+  return commandOf({ state: texts.slice(0, STATE.length), request: texts.slice(STATE.length) });
+}
+
+/** The command of a record whose fields are known. */
+export function commandOf({ state, request }: RecordTexts): Command {
+  const text = (name: string): string => {
+    const at = PLACES.get(name) ?? -1;
+    return (at < STATE.length ? state[at] : request[at - STATE.length]) ?? '';
+  };
   const maybe = (name: string): string | null => text(name) || null;
   const number = (name: string): number => Number(text(name));
   const stamp = (name: string): number | null => (text(name) === '' ? null : number(name));
@@ -139,10 +159,20 @@ export function decodeCommand(record: Fields): Command {
     connectDeadline: number('connectDeadline'),
     deadline: number('deadline'),
     lateResults: number('lateResults'),
-    resultExpired: false,
+    resultExpired: text('resultIn') === NO_ROOM,
     firstLate: parsed<LateEvidence>(maybe('firstLate')),
     sightings: parsed<readonly Sighting[]>(maybe('sightings')) ?? [],
   };
+}
+
+/** A command that ended just now as its waiters see it, with its result even if there was no room to store the result. */
+export function endedCommandOf(texts: RecordTexts): Command {
+  return { ...commandOf(texts), resultExpired: false };
+}
+
+/** As `endedCommandOf`, of a record's text. */
+export function decodeEnded(record: Fields): Command {
+  return { ...decodeCommand(record), resultExpired: false };
 }
 
 /** As `decodeCommand`; null if there is no record. */
@@ -156,7 +186,7 @@ function parsed<T>(json: string | null): T | null {
 }
 
 /**
- * A command as it is shown at this time: `resultExpired` is set if it completed `retentionMs` ago or longer, because
+ * A command as it is shown at this time: `resultExpired` is set if it completed `retentionMs` ago or longer too, because
  * results are not shown longer than that. Its record does not say whether it had a result.
  */
 export function retained(

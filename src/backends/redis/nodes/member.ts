@@ -202,8 +202,8 @@ export class Member {
     const large = fields.get('large');
     const [found] = large === undefined ? [] : await store.read([['HGET', large, fields.get('field') ?? '']]);
     const result = large === undefined ? fields.get('result') : found;
-    const row = decodeRow(fields, typeof result === 'string' ? trustJson(result) : null);
     const offered = heldOf(fields);
+    const row = decodeRow(fields, { result: typeof result === 'string' ? trustJson(result) : null, offered });
     if (row?.kind === 'command' && offered) held?.put(row.key, offered);
     this.#hand(row);
   }

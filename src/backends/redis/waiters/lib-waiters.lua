@@ -100,12 +100,13 @@ lib.waiters_leave = function(rec, row)
   drop(key('userwaits', rec.uh), place)
 end
 
--- The record and the result as fields of a reply row. For a large result the row has its key and field, and the reader
--- fetches it.
+-- The record and the result as fields of a reply row. For a large result that is stored, the row has its key and field,
+-- and the reader fetches it.
 lib.waiters_fields = function(rec, result)
   local inlineBytes = 16384
   local fields = { record = lib.commands_text(rec) }
-  if result and #result > inlineBytes then
+  local stored = rec.resultIn ~= lib.ended_no_room
+  if result and stored and #result > inlineBytes then
     fields.large, fields.field = lib.ended_results(rec, rec.resultIn), rec.name
   elseif result then fields.result = result end
   return fields
