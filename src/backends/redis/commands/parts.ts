@@ -7,6 +7,7 @@ import type { RedisParts } from '../parts.ts';
 import { createHeldCommands, type HeldCommands } from './held.ts';
 import { createOwnEnds, type OwnEnds } from './own-ends.ts';
 import type { Store } from '../store/store.ts';
+import { createLocalWaits, type LocalWaits } from '../waiters/local.ts';
 
 /**
  * The argument of `commands_use` (lib-commands.lua), for each act that retains a row or ends a command. `ends` also has
@@ -22,6 +23,7 @@ export type CommandParts = {
   readonly windowMs: number;
   readonly held: HeldCommands;
   readonly ownEnds: OwnEnds;
+  readonly waits: LocalWaits;
 };
 
 export function commandParts(parts: RedisParts): CommandParts {
@@ -34,6 +36,7 @@ export function commandParts(parts: RedisParts): CommandParts {
     idempotencyWindowMs: windowMs = TERMINAL_MS,
     held = createHeldCommands(),
     ownEnds = createOwnEnds(),
+    waits = createLocalWaits(),
   } = parts;
   const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs };
   const ends = { ...rows, words: END_MESSAGES };
@@ -43,6 +46,7 @@ export function commandParts(parts: RedisParts): CommandParts {
     windowMs,
     held,
     ownEnds,
+    waits,
     settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) },
   };
 }

@@ -14,7 +14,7 @@ end
 
 acts['commands-preview'] = function(a)
   local rec = { ch = a[6], sh = a[9], namedInstanceId = given(a[11]) }
-  local wait = { rpcId = '', waitFor = a[5], most = tonumber(a[3]), digest = a[10] }
+  local wait = { number = '', node = '', waitFor = a[5], most = tonumber(a[3]), digest = a[10] }
   local terms = { scopeLimit = tonumber(a[1]), queueLimit = tonumber(a[2]), connectWithinMs = tonumber(a[4]) }
   local binding = lib.commands_binding(rec.ch)
   local before = lib.commands_load(rec.ch, a[7], a[8])

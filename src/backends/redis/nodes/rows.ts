@@ -44,7 +44,10 @@ export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly
   }
 }
 
-/** The row; null for a kind that only a newer version of callboard knows. `result`: the result of a reply. */
+/**
+ * The row; null for a kind that only a newer version of callboard knows. `result`: the result of a reply. The rpc id of
+ * a reply is '' if the row is for all callers of the node that wait for the command.
+ */
 export function decodeRow(
   fields: ReadonlyMap<string, string>,
   result: JsonText | null,
@@ -66,7 +69,7 @@ export function decodeRow(
       return { kind, withinMs: Number(text('withinMs')) };
     case 'question': {
       const topic = text('topic');
-      if (topic !== 'series') return null;
+      if (topic !== 'series' && topic !== 'waits') return null;
       return { kind, questionId: text('questionId'), from: text('from'), topic, text: text('text') };
     }
     case 'answer':
