@@ -10,7 +10,8 @@ const run = (program, ...args) => {
   if (error) throw error;
   if (status !== 0) process.exit(status ?? 1);
 };
-// This Node: where packages were installed without their scripts, there is none in node_modules/.bin.
+// Runs a script with the Node that runs this file. node_modules/.bin has no Node if packages were installed without
+// their scripts.
 const runScript = (path) => run(process.execPath, at(path));
 
 rmSync(at('dist'), { recursive: true, force: true });

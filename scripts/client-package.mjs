@@ -10,7 +10,7 @@ const FROM = at('dist');
 const TO = at('dist-client');
 const LIBRARIES = ['runtime', 'caller', 'host', 'site', 'admin'];
 
-/** The specifier of a static import, a re-export or an imported type. */
+/** Matches the specifier of a static import, a re-export or an imported type. */
 const IMPORT = /(?:\bfrom |\bimport |\bimport\()['"]([^'"]+)['"]/g;
 
 /** The only type that the declarations import from a package. The package gets its own copy of it. */

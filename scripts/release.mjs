@@ -43,7 +43,7 @@ function pack(folder) {
   return filename;
 }
 
-/** The scripts that run while a package is packed also write to standard output, before the JSON. */
+/** Returns the JSON at the end of the output, without what scripts wrote that run while a package is packed. */
 function lastJson(output) {
   return output.slice(output.search(/^\[$/m));
 }
@@ -92,7 +92,7 @@ async function tryServing(command) {
   if (code !== 0) fail(`the installed relay ended with ${code}`);
 }
 
-/** The bill of materials names the tarball by its path on this machine; only the file name is useful elsewhere. */
+/** Removes the paths of this machine from the bill of materials, because only the file names are useful elsewhere. */
 function withoutFolder(bill, folder) {
   return bill.replaceAll(`file:${OUT}/`, '').replaceAll(`${OUT}/`, '').replaceAll(folder, '.');
 }

@@ -47,7 +47,9 @@ export type Settings = Partial<
   readonly historyMaxBytes?: number;
 };
 
-/** Throws `invalid_argument` for numbers out of their range and for inconsistent bounds. */
+/**
+ * Creates the shares of a relay. Throws `invalid_argument` for numbers out of their range and for inconsistent bounds.
+ */
 export function sharesOf(settings: Settings): Shares {
   checkRanges(settings);
   const { shares, historyMaxBytes, spillDir = null, redis = null } = settings;

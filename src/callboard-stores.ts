@@ -1,4 +1,7 @@
-/** The stores of a relay besides its backend: that of large payloads, and the audit of direct mode, with the keys of its rows. */
+/**
+ * Opens the stores of a relay besides its backend: that of large payloads, and the audit of direct mode, with the keys
+ * of its rows.
+ */
 import { hkdfSync } from 'node:crypto';
 import { openAuditFile } from './backends/memory/audit-file.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
@@ -28,12 +31,14 @@ export function spillStore(root: string | null, parts: SpillParts): SpillStore {
     : createDirectorySpill({ root, ...parts });
 }
 
-/** The store of the audit in direct mode; undefined if it is kept in memory. */
+/** Returns the store of the audit in direct mode; undefined if it is kept in memory. */
 export function auditStore({ audit }: Settings, log: Log): AuditStore | undefined {
   return audit?.file ? openAuditFile(audit.file, log) : undefined;
 }
 
-/** The bounds and the key of the audit. If the audit has no key and there is no secret, `crypto` signs the rows. */
+/**
+ * Returns the bounds and the key of the audit. If the audit has no key and there is no secret, `crypto` signs the rows.
+ */
 export function auditOptions(
   { audit, auth, redis }: Settings,
   { crypto, log }: { readonly crypto: Crypto; readonly log: Log },
@@ -49,13 +54,16 @@ export function auditOptions(
   return { keepMs, maxRows, sign: sign ?? crypto.sign };
 }
 
-/** The keys with which rows may have been signed, the present one first; empty if none is configured. */
+/** Returns the keys with which rows may have been signed, the present one first; empty if none is configured. */
 export function auditKeys({ audit, auth }: Pick<Settings, 'audit' | 'auth'>): readonly AuditSign[] {
   const { secret = null, previousSecret = null } = auth;
   return [audit?.key ?? null, secret, previousSecret].filter((text) => text !== null).map(signOf);
 }
 
-/** The key is derived from the secret, so that nothing that was signed for another purpose can pass for a row. */
+/**
+ * Creates the function that signs rows. Its key is derived from the secret, so that nothing that was signed for another
+ * purpose can pass for a row.
+ */
 function signOf(secret: string): AuditSign {
   const key = hkdfSync('sha256', secret, '', 'callboard audit', 32);
   return createCrypto(new Uint8Array(key)).sign;

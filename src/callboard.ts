@@ -36,7 +36,7 @@ export type { Settings } from './callboard-settings.ts';
 
 export type CallboardOptions = {
   readonly config: Settings;
-  /** Storage to use instead of Redis or this process' memory. It is closed with the relay. */
+  /** The storage to use instead of Redis or this process' memory. It is closed with the relay. */
   readonly backend?: Backend;
   /** The spill store for large payloads, instead of the default one. A store that is not `managed` is never cleaned. */
   readonly spill?: SpillStore;
@@ -44,7 +44,7 @@ export type CallboardOptions = {
   readonly log?: Log;
   /** The policy to use instead of the one in `config`. */
   readonly policy?: Policy;
-  /** Signs the GraphQL editor in with the code of a link; see `createSignIn`. */
+  /** Signs the GraphQL editor in with the code of a URL; see `createSignIn`. */
   readonly signIn?: SignIn;
   /** The `trace` object of `@opentelemetry/api`. Absent: the relay records no spans. */
   readonly tracing?: TraceApi;
@@ -57,7 +57,7 @@ export interface Callboard extends AsyncDisposable {
   readonly authenticator: Authenticator;
   /** The URL that the relay listens on, with the base path; null before `listen`. */
   readonly url: string | null;
-  /** Starts the relay and resolves with its URL, once. Default: 127.0.0.1, a free port. `fd`: a listening socket to use. */
+  /** Starts the relay once and resolves with its URL. Default: a free port of 127.0.0.1. `fd`: a listening socket. */
   listen(at?: { readonly host?: string; readonly port?: number; readonly fd?: number }): Promise<string>;
   /** Accepts these credentials, and those of the key set, from the next token on. Open links are not closed. */
   replaceCredentials(credentials: ReplacedCredentials): void;
@@ -120,7 +120,7 @@ type Place = {
   readonly meter: Meter;
 };
 
-/** The Redis backend is imported only here, so direct mode does not load the Redis client. */
+/** Opens the storage in Redis. Only this function imports the Redis backend, so direct mode does not load it. */
 async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
   const { config, clock: system = systemClock, log = silentLog } = options;
   const { openRedisBackend } = await import('./backends/redis/open.ts');

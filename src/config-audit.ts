@@ -16,7 +16,10 @@ export function auditOf(settings: SettingValues): AuditConfig {
   return { file, key, days, maxRows };
 }
 
-/** Rows in a file outlive the process, so the key that signs them must be configured too. */
+/**
+ * Reports the setting of an audit file without a key. Rows in a file outlive the process, so the key that signs them
+ * must be configured too.
+ */
 export function auditFaults(
   given: ReadonlyMap<SettingName, unknown>,
   shownAs: (name: SettingName) => string,

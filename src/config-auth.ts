@@ -5,7 +5,7 @@ import { parseAdminToken } from './core/auth/admin-token.ts';
 import type { SettingValues } from './settings.ts';
 
 export type AuthConfig = {
-  /** Administrators' tokens. Each is a bare token or `name=token`. */
+  /** The administrators' tokens. Each is a bare token or `name=token`. */
   readonly adminTokens: readonly string[];
   /** The key that signs and verifies tokens (HS256); null: no signed tokens are accepted. */
   readonly secret: string | null;
@@ -16,11 +16,11 @@ export type AuthConfig = {
   readonly jwksUrl: string | null;
   readonly issuer: string | null;
   readonly audience: string | null;
-  /** For tokens of `jwksUrl`: the claim with the user's id; default `sub`. */
+  /** The claim with the user's id, in tokens of `jwksUrl`; default `sub`. */
   readonly userClaim?: string | null;
-  /** For tokens of `jwksUrl`: the claim with the scopes; default the first of `scope`, `scp` and `permissions`. */
+  /** The claim with the scopes, in tokens of `jwksUrl`; default the first of `scope`, `scp` and `permissions`. */
   readonly scopeClaim?: string | null;
-  /** For tokens of `jwksUrl`: the prefix of the names of scopes in the token; default none. */
+  /** The prefix of the names of scopes, in tokens of `jwksUrl`; default none. */
   readonly scopePrefix?: string;
 };
 
@@ -40,7 +40,7 @@ export function authOf(settings: SettingValues, generated: boolean): AuthConfig 
   };
 }
 
-/** The values of a configuration that must never be logged or printed. */
+/** Returns the values of a configuration that must never be logged or printed. */
 export function secretsIn({
   auth,
   redis,

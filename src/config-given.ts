@@ -15,8 +15,8 @@ type Read = {
 };
 
 /**
- * The texts of all settings in variables, files and flags, and the faults in them. Flags take precedence over variables.
- * A setting that is given both as a text and as a file is a fault, except where a flag overrides variables.
+ * Collects the texts of all settings in variables, files and flags, and the faults in them. Flags take precedence over
+ * variables. A setting that is given both as a text and as a file is a fault, except where a flag overrides variables.
  */
 export function collectGiven(env: Environment, argv: readonly string[]): Read {
   const given = new Map<SettingName, Given>();
@@ -80,7 +80,7 @@ function collectFlags(argv: readonly string[], given: Map<SettingName, Given>, f
 }
 
 /**
- * The setting that a flag sets. `alone`: the value that the flag has without a text, since `--fast-path` and
+ * Returns the setting that a flag sets. `alone`: the value that the flag has without a text, since `--fast-path` and
  * `--no-fast-path` set the same setting. Null: the flag is unknown.
  */
 function readFlag(flag: string): ReadFlag | null {

@@ -3,14 +3,14 @@ import type { SettingValues } from './settings.ts';
 
 /** The Redis that the nodes of a deployment share. */
 export type RedisConfig = {
-  /** It may contain a password, so it must never be logged or printed. */
+  /** The URL of Redis. It may contain a password, so it must never be logged or printed. */
   readonly url: string;
   readonly partitions: number;
   /** The declared durability of the store; null: what Redis reports, which must include writing to disk. */
   readonly durability: 'memory' | 'aof_everysec' | 'aof_always' | null;
   readonly namespace: string;
   readonly strictMigration: boolean;
-  /** Keys of an earlier system in the same Redis. */
+  /** The keys of an earlier system in the same Redis. */
   readonly legacy: { readonly commandStream: string | null; readonly pending: string | null };
 };
 

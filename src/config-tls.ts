@@ -5,12 +5,12 @@ import type { InputError } from './core/errors.ts';
 import type { SettingName } from './settings.ts';
 import { readSettingFile } from './settings-files.ts';
 
-/** PEM texts. The certificate may be followed by its chain. */
+/** A certificate and its key as PEM texts. The certificate may be followed by its chain. */
 export type TlsConfig = { readonly cert: string; readonly key: string };
 
 /**
- * The texts of the files that TLS_CERT and TLS_KEY name; null if neither is set, or if there is a fault, which is added
- * to `faults`.
+ * Returns the texts of the files that TLS_CERT and TLS_KEY name; null if neither is set, or if there is a fault, which
+ * is added to `faults`.
  */
 export function tlsOf(given: ReadonlyMap<SettingName, Given>, faults: InputError[]): TlsConfig | null {
   const [certFile, keyFile] = [given.get('TLS_CERT'), given.get('TLS_KEY')];

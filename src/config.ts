@@ -49,7 +49,7 @@ export type Config = {
   readonly maxBodyBytes: number;
   /** The most open sockets of one address without a valid token. Does not apply with `trustProxy`. */
   readonly unauthenticatedSockets: number;
-  /** Bytes per second that one user may send, over links and HTTP bodies together. */
+  /** The bytes per second that one user may send, over links and HTTP bodies together. */
   readonly inboundBytesPerSecond: number;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
@@ -64,8 +64,8 @@ export type Config = {
   readonly trustProxy: boolean;
   readonly introspection: SettingValues['INTROSPECTION'];
   /**
-   * False switches off the fast path: shortcuts for known documents, and work shared by many subscribers. Responses
-   * have the same bytes.
+   * Whether the fast path is used: shortcuts for known documents, and work shared by many subscribers. Responses have
+   * the same bytes either way.
    */
   readonly fastPath: boolean;
   /** Whether spans name users and clients, which are personal data. */
@@ -107,8 +107,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Faults in combinations of settings. It checks the texts and not the parsed values, so that these faults are reported
- * together with those of single settings.
+ * Returns the faults in combinations of settings. Checks the texts and not the parsed values, so that these faults are
+ * reported together with the faults of single settings.
  */
 function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: SettingName) => string): InputError[] {
   const faults: InputError[] = [...auditFaults(given, shownAs)];

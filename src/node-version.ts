@@ -6,7 +6,9 @@
  */
 const NEEDED_NODE = 24;
 
-/** One sentence that says why callboard cannot run on this version of Node (such as `24.1.0`); null if it can. */
+/**
+ * Returns one sentence that says why callboard cannot run on this version of Node (such as `24.1.0`); null if it can.
+ */
 export function nodeFault(version: string): string | null {
   if (Number.parseInt(version, 10) >= NEEDED_NODE) return null;
   return `callboard needs Node ${NEEDED_NODE} or newer; this is ${version}.`;

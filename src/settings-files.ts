@@ -1,4 +1,4 @@
-/** The settings whose text may be in a file. */
+/** Lists the settings whose text may be in a file, and reads such files. */
 import { readFileSync } from 'node:fs';
 import type { InputError } from './core/errors.ts';
 import type { SettingName } from './settings.ts';
@@ -19,16 +19,16 @@ export const FILE_SETTINGS: readonly SettingName[] = [
 export const FILE_SUFFIX = '_FILE';
 
 /**
- * The setting whose text is read from a file by the variable `name`, such as SECRET for `SECRET_FILE`; null if there is
- * none.
+ * Returns the setting whose text is read from a file by the variable `name`, such as SECRET for `SECRET_FILE`; null if
+ * there is none.
  */
 export function settingOfFile(name: string): SettingName | null {
   return FILE_SETTINGS.find((setting) => setting + FILE_SUFFIX === name) ?? null;
 }
 
 /**
- * The text of a file without white space at its end, or the reason why it cannot be used. The reason never quotes the
- * file.
+ * Reads the text of a file without white space at its end. Returns the reason if it cannot be used; the reason never
+ * quotes the file.
  */
 export function readSettingFile(path: string, shownAs: string): { readonly text: string } | InputError {
   try {

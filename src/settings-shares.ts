@@ -1,4 +1,4 @@
-/** The settings of shares, and their bounds. */
+/** The settings that bound how much of each shared resource the users may hold. */
 import { z } from 'zod';
 import {
   boundFault,
@@ -79,7 +79,7 @@ const SHARE_SETTINGS = Object.values(SETTINGS_OF_SHARE).flatMap(([guarantee, tot
   [guarantee, total ?? []].flat(),
 );
 
-/** The bounds that are set, by share. */
+/** Returns the bounds that are set, by share. */
 export function boundsGiven(settings: ShareSettings): GivenBounds {
   return Object.fromEntries(SHARE_NAMES.map((share) => [share, boundGiven(settings, share)]));
 }
@@ -90,8 +90,8 @@ function boundGiven(settings: ShareSettings, share: ShareName): Partial<ShareBou
 }
 
 /**
- * Faults of guarantees that exceed their totals, each with the guarantee's setting. Ignores texts that are not numbers,
- * which the schema reports.
+ * Returns the faults of guarantees that exceed their totals, each with the guarantee's setting. Ignores texts that are
+ * not numbers, which the schema reports.
  */
 export function shareFaults(
   textOf: (name: ShareSetting) => string | undefined,
@@ -107,7 +107,7 @@ export function shareFaults(
   });
 }
 
-/** The default bounds of shares that depend on other settings: a spill store in memory has smaller ones. */
+/** Returns the default bounds of shares that depend on other settings: a spill store in memory has smaller ones. */
 export function shareDefaults(spillInMemory: boolean): { readonly spilled_bytes: ShareBound } {
   return { spilled_bytes: spillInMemory ? SPILL_IN_MEMORY : SHARE_BOUNDS.spilled_bytes };
 }

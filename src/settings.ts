@@ -126,7 +126,7 @@ export function isSettingName(name: string): name is SettingName {
 
 export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS.shape).filter(isSettingName);
 
-/** Settings that take no value on the command line: `--trust-proxy`, and `--no-trust-proxy` for off. */
+/** The settings that take no value on the command line: `--trust-proxy`, and `--no-trust-proxy` for off. */
 export const SWITCHES: ReadonlySet<SettingName> = new Set([
   'CONSOLE',
   'RAW_MESSAGES',
@@ -136,15 +136,15 @@ export const SWITCHES: ReadonlySet<SettingName> = new Set([
   'TRACE_IDS',
 ]);
 
-/** Settings that have an effect only with JWKS_URL. */
+/** The settings that have an effect only with JWKS_URL. */
 export const JWKS_ONLY: readonly SettingName[] = ['USER_CLAIM', 'SCOPE_CLAIM', 'SCOPE_PREFIX'];
 
-/** Settings that have an effect only with REDIS_URL. */
+/** The settings that have an effect only with REDIS_URL. */
 export const SHARED_ONLY: readonly SettingName[] = [
   ...(['PARTITIONS', 'DURABILITY', 'NAMESPACE', 'STRICT_MIGRATION'] as const),
   ...(['LEGACY_COMMAND_STREAM', 'LEGACY_PENDING'] as const),
 ];
-/** Settings that have an effect only without REDIS_URL. */
+/** The settings that have an effect only without REDIS_URL. */
 export const DIRECT_ONLY: readonly SettingName[] = [
   'AUDIT_FILE',
   ...(['HISTORY_SHARE_BYTES', 'HISTORY_MAX_BYTES', 'RESULT_SHARE_BYTES', 'RESULT_MAX_BYTES'] as const),

@@ -7,7 +7,7 @@ import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 
 /**
- * A program that tests start: the variable that names its path, the default paths, and its Debian package. Add a row
+ * A program that tests start: the variable that names its path, its default paths, and its Debian package. Add a row
  * for each further program.
  */
 type Need = { readonly variable: string; readonly places: readonly string[]; readonly debian: string };
@@ -22,7 +22,7 @@ const NEEDS: readonly Need[] = [
     places: ['/usr/bin/redis-server', '/usr/local/bin/redis-server'],
     debian: 'redis-server',
   },
-  // The demo prints commands to try, and its test runs them.
+  // The demo prints commands with curl to try, and the test of the demo runs them.
   { variable: 'CALLBOARD_TEST_CURL', places: ['/usr/bin/curl', '/usr/local/bin/curl'], debian: 'curl' },
 ];
 

@@ -20,8 +20,16 @@ export const INTEGRATION: readonly string[] = [
 ];
 
 /**
- * The tests that also run with one relay over Redis, because it matters in them that caller and client are on the same
- * node, which then sends messages to itself. The other tests run the same acts and reads with two relays.
+ * The tests whose files run one after the other in the same process in direct mode, because starting a process and
+ * loading the relay takes longer than these tests. They leave nothing behind and measure no memory.
+ */
+export const ONE_PROCESS: readonly string[] = ['core', 'contract', 'graphql', 'rest'].map(
+  (folder) => `test/${folder}/*.test.ts`,
+);
+
+/**
+ * The tests that also run with one relay over Redis. In these it matters whether caller and client are on the same
+ * node, because such a node sends messages to itself. All other tests over Redis run with two relays only.
  */
 export const ONE_RELAY: readonly string[] = [
   ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),

@@ -43,7 +43,10 @@ export const LINK_CONTENDERS: readonly LinkContender[] = [
 
 type Place = {
   readonly clients: number;
-  /** `near`: the caller and its clients have links to the same relay. `far`: they have links to two relays. */
+  /**
+   * The position of the caller. `near`: the caller and its clients have links to the same relay. `far`: they have links
+   * to two relays.
+   */
   readonly way: 'near' | 'far';
   readonly ownIds?: boolean;
 };

@@ -8,7 +8,7 @@ export type Scale = {
 };
 
 const STEPS = [1, 2, 5] as const;
-/** The largest number of decades on an axis whose steps between decades have labels too. */
+/** The number of decades up to which an axis also has labels between its decades. */
 const FEW_DECADES = 2;
 /** The maximum number of steps into which a linear axis is divided. */
 const LINEAR_TICKS = 5;

@@ -7,7 +7,7 @@ import type { Sample } from './numbers.ts';
  */
 export type RowKind = 'limit' | 'peer' | 'own';
 
-/** One row of a table. `values` are by column; null if the row could not run, and `note` then says why. */
+/** One row of a table. `values` are by column. They are null if the row could not run, and `note` then says why. */
 export type Row = {
   readonly name: string;
   readonly kind: RowKind;

@@ -7,11 +7,9 @@ import { startChild } from './processes.ts';
 export type Viewer = { readonly sessionId: string; readonly token: string };
 export type Site = { readonly ownerToken: string; readonly viewers: readonly Viewer[] };
 
-/**
- * The number of sessions that a relay allows for one site. Below it is the number of streams that it allows for one
- * grant.
- */
+/** The number of sessions that a relay allows for one site. */
 const SESSIONS = 1000;
+/** The number of streams that a relay allows for one grant. */
 const STREAMS_PER_GRANT = 10;
 /** The number of sessions that are opened at the same time. */
 const AT_ONCE = 25;

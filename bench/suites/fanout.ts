@@ -11,8 +11,9 @@ import { OPENED, PHASE_RUN } from '../loads/fan.ts';
 
 /** The size of an event as it is sent: 234 bytes of the event and 6 of its chunk. */
 const WIRE_BYTES = 240;
-/** The number of streams of the whole comparison. Below it is the number for the comparison with fewer contenders. */
+/** The number of streams of the whole comparison. */
 const STREAMS = 1000;
+/** The number of streams of the comparison with fewer contenders. */
 const MANY = 5000;
 /**
  * The time of each phase as a fraction of the usual time. There are three timed phases, and each also waits until its

@@ -44,7 +44,7 @@ const USERS = `query Users($first: Int!, $after: String) {
 /** The numbers of links and of users, besides those of the requested user. */
 type Population = { readonly links: number; readonly users: number };
 
-/** Returns the relay without the listing of users. With fewer users, the smallest size would not fill a page. */
+/** Returns the relay without the measurement that lists users. The smallest size has too few users to fill a page. */
 function withoutUsers(place: Place): Place {
   return { ...place, ops: place.ops.filter(({ key }) => key !== USERS_PAGE.key) };
 }

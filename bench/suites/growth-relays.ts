@@ -24,7 +24,7 @@ const RELAYS_BOUND = 1.3;
 
 /** Returns the CPU time of all the Redis processes so far, in microseconds. */
 type Cpu = () => Promise<number>;
-/** Which relay receives the calls: `near`, the relay of the called clients; `far`, the next relay. */
+/** The relay that receives the calls: `near`, the relay of the called clients; `far`, the next relay. */
 type Way = 'near' | 'far';
 
 type Group = {

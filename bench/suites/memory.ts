@@ -10,9 +10,11 @@ import { Results, type Run } from '../lib/rounds.ts';
 import { measureStreams } from './fanout.ts';
 import { AT_REST, idleRelay } from './memory-idle.ts';
 
-/** The number of links that the servers hold. Below it are the numbers of streams and of users. */
+/** The number of links that the servers hold. */
 const LINKS = 10_000;
+/** The number of streams that the servers hold. */
 const STREAMS = 5_000;
+/** The number of users who own the links. */
 const USERS = 100;
 const OWN = 'callboard, connected clients';
 const GC = ['--expose-gc'];

@@ -29,11 +29,9 @@ const MODES: readonly { readonly name: string; readonly bound: number; readonly 
 const OFF_BOUND = 0.2;
 const TITLE = 'What tracing adds to a call inside the relay';
 
-/**
- * The number of calls in a chunk. Below it is the number of chunks of each mode in a round. The modes alternate chunk
- * by chunk.
- */
+/** The number of calls in a chunk. The modes alternate chunk by chunk. */
 const CHUNK = 250;
+/** The number of chunks of each mode in a round. */
 const CHUNKS = 60;
 const WARM_CHUNKS = 20;
 const SEAM_CALLS = 1_000_000;

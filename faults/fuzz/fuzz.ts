@@ -16,7 +16,7 @@ export type FuzzOptions = {
   readonly source?: string | undefined;
   /** The number of inputs of each kind that are sent before the heap is measured. 0: the heap is not judged. */
   readonly warmUp: number;
-  /** See `RunOptions.turnMs`. */
+  /** The limit of CPU time of the main thread for one turn of the event loop, in milliseconds; TURN_MS unless given. */
   readonly turnMs?: number;
   readonly onFinding?: (finding: Finding) => void;
   readonly onReport?: (report: KindReport) => void;

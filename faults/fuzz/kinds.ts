@@ -1,4 +1,4 @@
-/** The kinds of inputs that the fuzzer sends, and what an input can do. */
+/** Defines the kinds of inputs that the fuzzer sends, and how each input is made, sent and judged. */
 import { bodyOf, documentInput } from './documents.ts';
 import { frameSession, SESSION_FRAMES } from './frames.ts';
 import { problemOf } from './judge.ts';

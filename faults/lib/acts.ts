@@ -1,4 +1,4 @@
-/** The child's side of `child.ts`: answers the requests of the parent process. */
+/** Answers the requests of the parent process in a child process that `child.ts` has started. */
 import { z } from 'zod';
 
 /** The requests that a process answers over its IPC channel, by name. Arguments and answers are JSON. */

@@ -5,7 +5,7 @@ import { z } from 'zod';
 /** A child process that answers requests (`acts.ts`). */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** Why the process ended, with the last lines of its standard error; null while it runs. */
+  /** The reason why the process ended, with the last lines of its standard error; null while it runs. */
   readonly ended: string | null;
   /**
    * Sends a request. Rejects with the error of the request, when it takes longer than `withinMs`, or when the process
@@ -30,7 +30,7 @@ const MESSAGE = z.object({
 const START_MS = 60_000;
 /** How long a child process may take to answer, in milliseconds, unless the request names another limit. */
 const ANSWER_MS = 60_000;
-/** The number of characters of its standard error that the error of an ended child shows. */
+/** The number of characters of a process's standard error that are shown when the process has ended by itself. */
 const STDERR_CHARS = 4_000;
 
 /** The child processes that run. This process kills them when it exits, for whatever reason. */

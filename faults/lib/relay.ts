@@ -20,7 +20,10 @@ export const RELAY_OPTIONS = z.object({
   source: z.string(),
   adminToken: z.string(),
   secret: z.string(),
-  /** `stepped`: the clock starts at `startAt`, and does not move until it is advanced. */
+  /**
+   * The clock of the relay. `real`: the system's clock. `stepped`: a clock that starts at `startAt` and does not move
+   * until it is advanced.
+   */
   clock: z.enum(['real', 'stepped']),
   startAt: z.number(),
   /** Whether to open a second HTTP server without the fast path. */
@@ -48,7 +51,7 @@ export interface Relay extends AsyncDisposable {
   readonly linkUrl: string;
   /** The URL of the server without the fast path. */
   readonly secondUrl: string;
-  /** Why the process ended; null while it runs. */
+  /** The reason why the process ended; null while it runs. */
   readonly ended: string | null;
   /**
    * Returns what the main thread did since the last call, and the errors logged since then. Rejects when the process

@@ -1,4 +1,4 @@
-/** The clock of a relay under test: it runs faster than real time, is stopped, or moves on request. */
+/** Implements the clock of a relay under test: it runs faster than real time, is stopped, or moves on request. */
 import type { Cancel, Clock } from '../../src/core/clock.ts';
 
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; cancelled: boolean };
@@ -50,7 +50,7 @@ export class SteppedClock implements Clock {
     this.#ticker = setInterval(() => {
       if (busy) return;
       const now = performance.now();
-      // Rounded to whole milliseconds, like the times of a system clock.
+      // The time is rounded down to whole milliseconds, like that of a system clock.
       const ms = Math.floor((now - last) * factor);
       last += ms / factor;
       busy = true;

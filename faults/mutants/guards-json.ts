@@ -1,4 +1,7 @@
-/** Mutants of the JSON code, by which `npm run mutants` shows that tests notice a missing guard. */
+/**
+ * Lists mutants of the JSON code: copies of the sources that each lack one guard. `npm run mutants` shows that tests
+ * notice this.
+ */
 import type { GuardMutant } from './mutant.ts';
 
 /** The guard mutants of JSON: each leaves out one check of JSON text. */

@@ -1,4 +1,7 @@
-/** Mutants of the code of links, by which `npm run mutants` shows that tests notice a missing guard. */
+/**
+ * Lists mutants of the code of links: copies of the sources that each lack one guard. `npm run mutants` shows that
+ * tests notice this.
+ */
 import type { GuardMutant } from './mutant.ts';
 
 /** The guard mutants of links: each leaves out one check of frames or links. */

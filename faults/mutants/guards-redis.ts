@@ -1,4 +1,7 @@
-/** Mutants of the Redis backend, by which `npm run mutants` shows that tests notice a missing guard. */
+/**
+ * Lists mutants of the Redis backend: copies of the sources that each lack one guard. `npm run mutants` shows that
+ * tests notice this.
+ */
 import type { GuardMutant } from './mutant.ts';
 
 const COMMANDS = 'backends/redis/commands';

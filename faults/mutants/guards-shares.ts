@@ -1,4 +1,7 @@
-/** Mutants of the code of shares, by which `npm run mutants` shows that tests notice a missing guard. */
+/**
+ * Lists mutants of the code of shares (the limits of what one user may hold): copies of the sources that each lack one
+ * guard. `npm run mutants` shows that tests notice this.
+ */
 import type { GuardMutant } from './mutant.ts';
 
 /** The guard mutants of shares: each leaves out one bound on what a user may hold. */

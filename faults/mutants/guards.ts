@@ -8,7 +8,7 @@ import { SHARES_GUARDS } from './guards-shares.ts';
 import { STORED_GUARDS } from './guards-stored.ts';
 import type { GuardMutant } from './mutant.ts';
 
-/** All guard mutants. `npm run mutants` plants them one after the other. */
+/** All guard mutants, in the order in which `npm run mutants` plants them. */
 export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...GRAPHQL_GUARDS,
   ...JSON_GUARDS,

@@ -1,9 +1,10 @@
-/** The types of a guard mutant: a guard that is left out, and what must notice that. */
+/** Defines the types of a guard mutant: a guard that is left out, and what must notice that. */
 import type { Plant } from '../outages/mutants/mutant.ts';
 
 /**
- * What must notice a missing guard. `test`: a test file, which fails. `fuzz`: a run of hostile inputs, given by kind
- * and number, which ends with a finding. `neighbours`: an attack beside an honest user, which ends with a finding.
+ * The check that must notice a missing guard. `test`: a test file, which fails. `fuzz`: a run of hostile inputs, given
+ * by kind and number, which ends with a finding. `neighbours`: an attack beside an honest user, which ends with a
+ * finding.
  */
 export type Judge =
   | { readonly test: string }

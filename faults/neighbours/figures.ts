@@ -1,4 +1,7 @@
-/** The forms of the figures that the processes of an episode report to each other. */
+/**
+ * Defines the forms of the figures that the processes of an episode report to each other. An episode is one attack
+ * beside an honest user.
+ */
 import { z } from 'zod';
 
 /** What the honest user observed in one phase. Times are in milliseconds. */

@@ -16,11 +16,13 @@ import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, relayUrl, SITE } from './site
 const CALLS_A_SECOND = 10;
 /** The number of calls of which one is large: it has more data than a history row holds. */
 const LARGE_EACH = 10;
-/** The size of the arguments of large calls, in bytes. Below it is the size for all other calls. */
+/** The size of the arguments of large calls, in bytes. */
 const LARGE_BYTES = 20 * 1024;
+/** The size of the arguments of all other calls, in bytes. */
 const SMALL_BYTES = 200;
-/** How long a call, and a read of the operator, may take, in milliseconds. */
+/** How long a call may take, in milliseconds. */
 const RESPOND_MS = 10_000;
+/** How long a read of the operator may take, in milliseconds. */
 const READ_MS = 10_000;
 /** The maximum size of an operator's answer, in bytes. It must not grow with one user's advertisements. */
 const READ_BYTES = 32 * 1024 * 1024;

@@ -1,4 +1,4 @@
-/** The addresses, users and tokens of an episode. */
+/** Defines the addresses, users and tokens of an episode, which is one attack beside an honest user. */
 import { z } from 'zod';
 import { signToken } from '../../src/http/token.ts';
 import { ADMIN_TOKEN, SECRET } from '../outages/processes/relays.ts';

@@ -35,7 +35,7 @@ const SLACK = 1.3;
 const P99_MS = 100;
 const P99_TIMES = 5;
 
-/** Returns the sum of the totals of all shares, in bytes. */
+/** Returns the sum of the totals of all shares (limits of what users may hold), in bytes. */
 export function totalOfShares(): number {
   const { links, marks, spilled_bytes: _, waits: __, ...bytes } = SHARE_BOUNDS;
   const sum = Object.values(bytes).reduce((all, { total }) => all + (total ?? 0), 0);

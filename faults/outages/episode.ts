@@ -46,7 +46,7 @@ const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-swap': 25_000,
   'redis-failover': 10_000,
 };
-/** What is recorded as the report of a relay that is not among the listed nodes. */
+/** The report that is recorded for a relay that is not among the listed nodes. */
 const UNLISTED = { waiters: -1, unfinished: -1 } as const;
 /** The interval at which the memory and the sockets of the processes are recorded, in milliseconds. */
 const SAMPLE_MS = 1_000;

@@ -20,14 +20,13 @@ export interface Load extends AsyncDisposable {
 const USERS = 10;
 /** The interval at which the load begins the calls that are due, in milliseconds. */
 const TICK_MS = 10;
-/**
- * The number of calls in each hundred that have more data than a history row holds. Below it is the number that use
- * HTTP.
- */
+/** The number of calls in each hundred that have more data than a history row holds. */
 const LARGE = 2;
+/** The number of calls in each hundred that use HTTP. */
 const OVER_HTTP = 10;
-/** The size of the arguments of large calls, in bytes. Below it is the size for all other calls. */
+/** The size of the arguments of large calls, in bytes. */
 const LARGE_BYTES = 20 * 1024;
+/** The size of the arguments of all other calls, in bytes. */
 const SMALL_BYTES = 200;
 /** The number of wrong calls that the report shows: the first ones. */
 const KEPT_WRONG = 20;

@@ -1,6 +1,6 @@
 /**
- * A plugin of codegen: writes a file that says where the documents have enums, and which words REST writes for their
- * values.
+ * Writes, as a plugin of codegen, a file that says where the documents have enums, and which words REST writes for
+ * their values.
  */
 import { wireWords } from './wire-words.ts';
 

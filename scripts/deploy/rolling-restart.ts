@@ -23,7 +23,7 @@ const LIMIT_MS = 240_000;
 export type RestartFigures = LoadFigures & {
   /** The exit code of each relay that was stopped. */
   readonly exits: readonly (number | null)[];
-  /** For each viewer, how often its stream became live again, and how many gaps the relay reported to it. */
+  /** The figures of each viewer: how often its stream became live again, and how many gaps the relay reported to it. */
   readonly viewers: readonly { readonly reconnects: number; readonly gaps: number }[];
 };
 

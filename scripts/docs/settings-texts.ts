@@ -1,4 +1,4 @@
-/** The sentence about each setting in docs/settings.md. */
+/** Holds the sentence about each setting in docs/settings.md. */
 import { SETTINGS_OF_SHARE } from '../../src/settings-shares.ts';
 import type { SettingName } from '../../src/settings.ts';
 

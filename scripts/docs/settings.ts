@@ -11,7 +11,10 @@ import { amount } from './amount.ts';
 import { SETTING_TEXTS } from './settings-texts.ts';
 import { table } from './table.ts';
 
-/** Returns Markdown with one table for each group of settings, and one for the shares. */
+/**
+ * Returns Markdown with one table for each group of settings, and one for the shares (the limits of what one user may
+ * hold).
+ */
 export function settingsPart(): string {
   const groups = Object.entries(SETTING_TEXTS).map(([title, texts]) => {
     const rows = Object.entries(texts).map(([name, text]) => (isSettingName(name) ? settingRow(name, text) : []));

@@ -1,4 +1,4 @@
-/** The panels of the dashboard: what each shows, as PromQL. `dashboard.ts` decides their positions. */
+/** Defines the panels of the dashboard: what each shows, as PromQL. `dashboard.ts` decides their positions. */
 import { METRICS, type MetricText } from '../../src/core/metrics/list.ts';
 import type { GaugeName, MetricName } from '../../src/core/metrics.ts';
 

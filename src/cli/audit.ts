@@ -1,4 +1,4 @@
-/** The command `callboard audit verify`: checks that no row of the audit was changed, moved or removed. */
+/** Runs the command `callboard audit verify`, which checks that no row of the audit was changed, moved or removed. */
 import { auditKeys } from '../callboard-stores.ts';
 import { readAuditFile } from '../backends/memory/audit-file.ts';
 import { readConfig } from '../config.ts';

@@ -1,4 +1,7 @@
-/** The command `callboard console`: prints a link with which an operator signs in to the console. A link works once. */
+/**
+ * Runs the command `callboard console`, which prints a link with which an operator signs in to the console. A link
+ * works once.
+ */
 import { userInfo } from 'node:os';
 import { readConfig, type Config } from '../config.ts';
 import { canonicalUser } from '../core/ids.ts';

@@ -1,4 +1,4 @@
-/** The command `callboard demo`: reads its flags and runs the demo. */
+/** Runs the command `callboard demo`: reads its flags and starts the demo. */
 import { splitFlags } from './flags.ts';
 import { allowHeapGrowth } from './heap-growth.ts';
 import { UsageError, type Io } from './io.ts';

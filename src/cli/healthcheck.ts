@@ -1,4 +1,4 @@
-/** The command `callboard healthcheck`: asks a relay on this machine whether it is ready. */
+/** Runs the command `callboard healthcheck`, which asks a relay on this machine whether it is ready. */
 import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';

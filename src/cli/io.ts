@@ -1,5 +1,6 @@
 /**
- * What a command of the command line may use of the process: output, stop signals, a clock and questions to a person.
+ * Defines what a command of the command line may use of the process: output, stop signals, a clock and questions to a
+ * person.
  */
 import type { Clock } from '../clients/link/clock.ts';
 
@@ -14,7 +15,7 @@ export type Io = {
   readonly onStop: (stop: () => void) => void;
   /** The clock of the operators' commands. Absent: the system's clock. */
   readonly clock?: Clock;
-  /** True: standard output is a terminal, whose screen may be cleared. */
+  /** Whether standard output is a terminal, whose screen may be cleared. */
   readonly screen?: boolean;
   /** Asks a person and resolves with the line that was typed. Absent if no person can be asked. */
   readonly ask?: (question: string) => Promise<string>;

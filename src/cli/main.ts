@@ -19,7 +19,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   schema: async () => (await import('./schema.ts')).schema,
 };
 
-/** The words that a shell's completion proposes as first word, beside the operators' commands. */
+/** The first words that a shell's completion proposes besides the operators' commands. */
 const OTHERS = [...Object.keys(COMMANDS), 'help', 'version'];
 
 /**

@@ -1,4 +1,4 @@
-/** The command `callboard schema`: prints the GraphQL schema of the relay. */
+/** Runs the command `callboard schema`, which prints the GraphQL schema of the relay. */
 import { printedSchema } from '../graphql/schema/print.ts';
 import { UsageError, type Io } from './io.ts';
 

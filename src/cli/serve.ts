@@ -1,4 +1,4 @@
-/** The command `callboard serve`: runs a relay until it is stopped. */
+/** Runs the command `callboard serve`: a relay, until it is stopped. */
 import { openCallboard, type Callboard } from '../callboard.ts';
 import { readConfig, secretsIn, type Config } from '../config.ts';
 import { DRAIN_MS } from '../core/limits.ts';

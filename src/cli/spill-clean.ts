@@ -1,4 +1,6 @@
-/** The command `callboard spill-clean`: deletes expired payloads from the spill directory, and nothing else. */
+/**
+ * Runs the command `callboard spill-clean`, which deletes expired payloads from the spill directory, and nothing else.
+ */
 import { cleanSpillDirectory } from '../callboard.ts';
 import { readConfig } from '../config.ts';
 import { createLog } from '../platform/log.ts';

@@ -1,4 +1,4 @@
-/** The command `callboard token`: prints a signed token. */
+/** Runs the command `callboard token`, which prints a signed token. */
 import { readConfig } from '../config.ts';
 import { canonicalUser } from '../core/ids.ts';
 import { signToken } from '../http/token.ts';
@@ -6,8 +6,9 @@ import { splitFlags } from './flags.ts';
 import { UsageError, type Io } from './io.ts';
 
 const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'admin'];
-/** The default and the largest `--ttl`, in seconds: an hour and ten years. */
+/** The default of `--ttl`, in seconds: an hour. */
 const TTL_DEFAULT = 3600;
+/** The largest `--ttl`, in seconds: ten years. */
 const TTL_MAX = 10 * 365 * 24 * 3600;
 
 /** Prints one token, signed with HS256 and the configured secret, issuer and audience. */

@@ -8,8 +8,9 @@ import { build } from 'vite';
 export type Built = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
 
 /**
- * `@cfworker/json-schema` resolves schemas against the page's address as soon as it is loaded, and throws where the
- * address is not a plain URL, as in a worker from a blob. Without an address, it takes a fixed one.
+ * The replacement that the bundler makes in the code of `@cfworker/json-schema`, to hide the page's address from it. As
+ * soon as this library is loaded, it resolves schemas against the page's address, and it throws if that is not a plain
+ * URL, as in a worker made from a blob. Without an address it uses a fixed one.
  */
 export const WITHOUT_ADDRESS = { 'self.location': 'undefined' };
 
@@ -45,7 +46,7 @@ async function bundle(library: string, folder: string): Promise<void> {
         formats: ['es'],
         fileName: () => `${library}.js`,
       },
-      // Set on the bundler itself: in library mode, vite keeps white space.
+      // `minify` is set on the bundler itself, because vite keeps white space in library mode.
       rolldownOptions: { output: { codeSplitting: false, minify: true } },
     },
   });

@@ -26,7 +26,10 @@ const ALIASES = {
 const SHARED =
   /src\/console\/(api|nodes\/(counters|scopes)|session|shell|ui|waits\/columns)|node_modules\/(@preact|preact\/(dist|hooks|jsx-runtime)|preact-iso)\//;
 
-/** Leaves out modules that only the tests of the forms library need. A file that the library exports imports them. */
+/**
+ * Leaves out a validator that only the tests of the forms library need. The library still imports it from a file that
+ * it exports.
+ */
 const WITHOUT_TESTS: Plugin = {
   name: 'without-test-validator',
   enforce: 'pre',
@@ -51,7 +54,7 @@ export async function buildConsole(folder: string): Promise<readonly BuiltFile[]
       emptyOutDir: true,
       target: 'es2022',
       sourcemap: false,
-      // One stylesheet for all pages, so that a page that is loaded later needs no request for styles.
+      // All pages have one stylesheet, so that a page that is loaded later needs no request for styles.
       cssCodeSplit: false,
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },

@@ -1,4 +1,4 @@
-/** The entry of the console: loads the styles and shows the page in `#root`. */
+/** Starts the console: loads the styles and shows the page in `#root`. */
 import { render } from 'preact';
 import { redeemTicketOfUrl } from './session/ticket.ts';
 import { App } from './shell/app.tsx';

@@ -23,17 +23,17 @@ export type CommandHint = { readonly key: CommandKey; readonly progress: JsonTex
 export type Topics = {
   connections: ConnectionEvent;
   [command: `command:${string}`]: CommandHint;
-  /** Events of commands for one filter; the topic ends with the key of the filter. */
+  /** The events of commands that match one filter; the topic ends with the key of the filter. */
   [feed: `events:${string}`]: CommandEvent;
-  /** The events of one site. The topic ends with the site's `siteKeyText`. */
+  /** What the listeners of one node want to hear. Nodes announce it to each other. */
   listening: Listening;
   /** The events of one site; the topic ends with its `siteKeyText`. */
   [site: `site:${string}`]: SiteEvent;
   /** A hint that a session or one of its grants ended. Listeners read the session again. */
   [session: `session:${string}`]: null;
   /**
-   * A stream was opened with a ticket; the topic ends with the ticket's digest. The event is an id that sorts in the
-   * order of opening. Streams of the same ticket with a smaller id end.
+   * Announces that a stream was opened with a ticket; the topic ends with the ticket's digest. The event is the id of
+   * the new stream. Ids sort in the order of opening, and streams of the same ticket with a smaller id end.
    */
   [ticket: `ticket:${string}`]: string;
 };
@@ -43,7 +43,7 @@ export type Topics = {
  * replay. A listener that throws does not affect the others. Publishing to a topic without listeners costs one look-up.
  */
 export interface Bus {
-  /** False if no topic of this kind has a listener now, so the caller may skip publishing. */
+  /** Returns false if no topic of this kind has a listener now, so the caller may skip publishing. */
   hasSubscribers(kind: 'command'): boolean;
   publish<T extends keyof Topics & string>(topic: T, event: Topics[T]): void;
   subscribe<T extends keyof Topics & string>(topic: T, listener: (event: Topics[T]) => void): Cancel;

@@ -1,3 +1,4 @@
+/** A map whose keys are clients: a user and a client id. */
 import type { ClientKey } from './ids.ts';
 
 /**

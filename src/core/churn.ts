@@ -42,14 +42,15 @@ export class ChurnMap<K, V> {
     return found;
   }
 
-  /** The entry that was added first. */
+  /** Returns the entry that was added first. */
   first(): [K, V] | undefined {
     for (const entry of this.#entries) return entry;
     return undefined;
   }
 
   *[Symbol.iterator](): Generator<[K, V]> {
-    // An iterator of the inner Map sees later changes only while that Map is in use, so it is not renewed during an iteration.
+    // An iterator of the inner Map sees later changes only while that Map is in use, so it is not renewed during an
+    // iteration.
     this.#readers++;
     try {
       yield* this.#entries;

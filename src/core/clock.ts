@@ -1,4 +1,4 @@
-/** Time as a port, so that tests control it. */
+/** The port for time: the clock and timers. Tests implement it to control time. */
 
 /** Cancels the timer or the listener that it was returned for. Idempotent. */
 export type Cancel = () => void;

@@ -63,7 +63,7 @@ export interface Core {
   readonly idempotencyWindowMs: number;
   /** Reads the audit of administrators' acts. */
   readonly audit: Audits;
-  /** The only way in which administrators read payloads. */
+  /** Lets administrators read payloads, as far as the deployment allows it. */
   readonly reveals: Reveals;
   readonly users: Users;
   readonly connections: Connections;
@@ -101,9 +101,15 @@ export type ActionSample = {
 };
 
 export interface Actions {
-  /** Admin only. A bounded sample over the live connections. `name` selects one action; null: all. */
+  /**
+   * Reads a bounded sample of the actions that live connections advertise. Admin only. `name` selects one action; null:
+   * all.
+   */
   sample(requester: Requester, name: string | null): Promise<ActionSample>;
-  /** For nested fields, after the connection was authorized: the completeness of its own advertisements. */
+  /**
+   * Returns the completeness of a connection's own advertisements. For nested fields, after the connection was
+   * authorized.
+   */
   completeness(connection: Connection): MaybePromise<Completeness>;
 }
 
@@ -117,15 +123,15 @@ export interface Rpc {
    */
   invoke(requester: Requester, request: InvokeRequest): Promise<Invocation>;
   /**
-   * What `invoke` would answer now, layer by layer. Admits, reserves, writes and counts nothing. Throws where the
+   * Reports what each check of `invoke` would answer now. Admits, reserves, writes and counts nothing. Throws where the
    * requester may not invoke at all, and `not_found` for another user.
    */
   preflight(requester: Requester, request: InvokeRequest): Promise<Preflight>;
-  /** Null if there is no such command, or if it belongs to another user. */
+  /** Waits again for a command by its ids. Null if there is no such command, or if it belongs to another user. */
   await(requester: Requester, request: AwaitRequest): Promise<Invocation | null>;
   /**
-   * `requestId`: the id of the request, for the audit row that is written if an administrator cancels a command of
-   * another requester.
+   * Cancels a command. `requestId`: the id of the request, for the audit row that is written if an administrator
+   * cancels a command of another requester.
    */
   cancel(
     requester: Requester,
@@ -143,8 +149,8 @@ export interface Rpc {
     readonly completeness: Completeness;
   }>;
   /**
-   * For nested fields, after the parent was authorized: for each user or client the page that `pending` gives for it.
-   * One round trip.
+   * Returns for each user or client the page that `pending` gives for it, in one round trip. For nested fields, after
+   * the parent was authorized.
    */
   ofUsers(
     requester: Requester,
@@ -170,23 +176,23 @@ export type CommandUpdate = {
   readonly at: number;
 };
 
-/** Commands and their live updates, the state of delivery, and the actions of an operator. */
+/** The API of commands: their records, their live updates, the state of delivery, and the actions of an operator. */
 export interface Deliveries extends DeliveryObservation, OperatorActions {
-  /** Null if there is no such command, or if it belongs to another user. */
+  /** Returns the record of a command. Null if there is no such command, or if it belongs to another user. */
   command(requester: Requester, key: CommandKey): Promise<Command | null>;
   many(keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]>;
-  /** The recorded result. This method does not authorize: its caller has. */
+  /** Returns the recorded result. Does not authorize: the caller must have done so. */
   result(key: CommandKey): MaybePromise<JsonText | null>;
   /**
    * Emits the current state first, and ends after the terminal one. Null if there is no such command, or if it belongs
    * to another user.
    */
   updates(requester: Requester, key: CommandKey): Promise<Subscription<CommandUpdate> | null>;
-  /** Events of commands, live, that a requester may see. See `commandEvents`. */
+  /** Returns the live feed of the events of commands that the requester may see. See `commandEvents`. */
   events(requester: Requester, query: CommandEventQuery): SharedSubscription<CommandEvent>;
-  /** How many live commands each of these clients has, in the whole deployment. This method does not authorize. */
+  /** Counts the live commands of each of these clients in the whole deployment. Does not authorize. */
   loads(keys: readonly ClientKey[]): MaybePromise<readonly CommandLoad[]>;
-  /** The live commands of all clients that are connected to this node. */
+  /** Counts the live commands of all clients that are connected to this node. */
   nodeLoad(): CommandLoad;
 }
 
@@ -198,9 +204,9 @@ export type * from './history/api.ts';
 export type SiteInvokeRequest = Omit<InvokeRequest, 'userId' | 'clientId' | 'onAdmitted' | 'onStage'>;
 
 export interface Sites extends SiteRegistry, SiteSessions {
-  /** For sites that the requester may read. One answer per key, in order; null where there is no site. */
+  /** Returns sites that the requester may read: one answer per key, in order; null where there is no site. */
   many(keys: readonly SiteKey[]): Promise<readonly (SiteView | null)[]>;
-  /** For nested fields, after the parent was authorized: for each owner the page that `list` gives for it. */
+  /** Returns for each owner the page that `list` gives for it. For nested fields, after the parent was authorized. */
   ofUsers(requester: Requester, userIds: readonly string[], first: number): Promise<readonly Summary<SiteView>[]>;
   /**
    * Runs an allowed action on the session's host, as the session's owner, with the ids of session and site added to the

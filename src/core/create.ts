@@ -34,9 +34,12 @@ import { createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
 
 export type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing'> & {
-  /** Absent: nothing is traced. */
+  /** Records spans. Absent: nothing is traced. */
   readonly tracing?: Deps['tracing'];
-  /** Absent members have their defaults; without `sign`, rows are signed with the key of `crypto`. */
+  /**
+   * The bounds of the audit, and the function that signs its rows. Absent members have their defaults; without `sign`,
+   * rows are signed with the key of `crypto`.
+   */
   readonly audit?: Partial<AuditBounds & { readonly sign: AuditSign }> | undefined;
   readonly reveal?: RevealMode | undefined;
 };

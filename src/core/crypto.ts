@@ -3,17 +3,17 @@
  * `random*` are pure.
  */
 export interface Crypto {
-  /** A time-ordered UUID (version 7): ids sort by time of creation. */
+  /** Returns a time-ordered UUID (version 7): ids sort by time of creation. */
   randomId(): string;
-  /** 256 random bits, base64url (43 characters). */
+  /** Returns 256 random bits as base64url (43 characters). */
   randomToken(): string;
-  /** SHA-256, base64url (43 characters). */
+  /** Returns the SHA-256 of the text as base64url (43 characters). */
   sha256(text: string): string;
-  /** HMAC-SHA-256 under the deployment's cursor key, base64url (43 characters). */
+  /** Returns the HMAC-SHA-256 of the text under the deployment's cursor key, as base64url (43 characters). */
   sign(text: string): string;
   /** Compares in a time that does not depend on where the texts differ. Texts of different length are unequal. */
   equal(a: string, b: string): boolean;
   toBase64Url(text: string): string;
-  /** Undefined if the text is not base64url of UTF-8. */
+  /** Decodes base64url. Undefined if the text is not base64url of UTF-8. */
   fromBase64Url(text: string): string | undefined;
 }

@@ -1,4 +1,4 @@
-/** Signed cursors, and pages of listings made with them. */
+/** Makes and checks signed cursors, and makes pages of listings with them. */
 import type { Crypto } from './crypto.ts';
 import { fail, invalid } from './errors.ts';
 import { canonicalJson } from './json.ts';
@@ -17,13 +17,11 @@ import {
 /** The paging arguments of a request: `first` is 1 to 1000 (default 100), `after` an opaque cursor. */
 export type PageArgs = { readonly first?: number | null | undefined; readonly after?: string | null | undefined };
 
-/**
- * The listing that a cursor belongs to. A cursor is valid only for the same listing, filter and requester (`requester`).
- */
+/** The listing that a cursor belongs to. A cursor is valid only for the same listing, filter and requester. */
 export type Listing = { readonly name: string; readonly filter: unknown; readonly requester: string };
 
 const VERSION = 'c1';
-/** Number of signed cursors that are cached: about a megabyte. */
+/** The most signed cursors that are cached; that many take about a megabyte. */
 const REMEMBERED = 2_000;
 
 /**
@@ -33,9 +31,12 @@ const REMEMBERED = 2_000;
  */
 export class Cursors {
   readonly #crypto: Crypto;
-  /** Cursors by the text that was signed: a page that is read repeatedly ends at the same position. */
+  /**
+   * The cached cursors, by the text that was signed. A page that is read repeatedly needs the same end cursor each
+   * time.
+   */
   readonly #sealed = new Map<string, string>();
-  /** The end cursor of the rows of a first page, for the latest requester. */
+  /** For the rows of each first page: the latest requester, and the end cursor that was made for it. */
   readonly #ends = new WeakMap<readonly unknown[], { readonly requester: string; readonly cursor: string }>();
 
   constructor(crypto: Crypto) {
@@ -82,9 +83,9 @@ export class Cursors {
   }
 
   /**
-   * Like `page`, for the first rows of a listing. `nodes` is the given array itself, and positions are computed on
-   * demand. The same array must always be given with the same listing name and filter; only the requester may differ
-   * (end cursors are cached by array and requester).
+   * Does the same as `page`, for the first rows of a listing. `nodes` is the given array itself, and positions are
+   * computed on demand. The same array must always be given with the same listing name and filter; only the requester
+   * may differ (end cursors are cached by array and requester).
    */
   firstPage<T>(
     listing: Listing,
@@ -142,7 +143,7 @@ export class Cursors {
   }
 }
 
-/** The signed text that precedes the position. */
+/** Returns the part of the signed text that precedes the position. */
 function macPrefix({ name, requester, filter }: Listing): string {
   return `${VERSION}\n${name}\n${requester}\n${canonicalJson(filter)}\n`;
 }

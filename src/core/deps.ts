@@ -1,3 +1,4 @@
+/** The dependencies that the rooms of core share. Types only. */
 import type { AuditTrail } from './audit/trail.ts';
 import type { Policy } from './auth/policy.ts';
 import type { Backend } from './backend.ts';
@@ -24,17 +25,19 @@ export type Deps = {
   readonly policy: Policy;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Null: no spans are recorded, and commands cost nothing for it. */
+  /** Records spans. Null: no spans are recorded. */
   readonly tracing: Tracing | null;
   /** The store of payloads that are too large for a history message. */
   readonly spill: SpillStore;
   /** The resources that each user holds in this process. */
   readonly shares: Shares;
-  /** Lets users take turns with large reads of the store. */
+  /**
+   * Bounds how many large reads of the store run at the same time, so that no user waits behind all reads of another.
+   */
   readonly readTurns: ReadTurns;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
-  /** Records what administrators do before it is done. */
+  /** Writes an audit row before each act of an administrator. */
   readonly audit: AuditTrail;
   /** How administrators may read payloads. */
   readonly reveal: RevealMode;

@@ -7,13 +7,16 @@ export { CODES, isCode, type Code } from '../protocol/codes.ts';
 export type InputError = { readonly parameter: string; readonly detail: string };
 
 export type ErrorDetails = {
-  /** Every invalid input. */
+  /** Every fault in the input, for errors that report wrong input. */
   readonly errors?: readonly InputError[];
-  /** After how many milliseconds to retry. */
+  /** How long to wait before a retry, in milliseconds. */
   readonly retryAfterMs?: number;
   /** The ids of the command that is refused, as the requester gave them. */
   readonly command?: { readonly userId: string; readonly clientId: string; readonly commandId: string };
-  /** The share that the user has used up (`share_exceeded`), or the share whose total is used up (`store_full`). */
+  /**
+   * The name of the shared resource (see `shares/bounds.ts`) that has no room: the user's part of it is used up
+   * (`share_exceeded`), or its total is (`store_full`).
+   */
   readonly share?: string;
   /** What an operator must repair before the node is ready. Names only, never a value. */
   readonly reason?: string;
@@ -71,8 +74,8 @@ export function fail(code: Code, message: string, details?: ErrorDetails): never
 }
 
 /**
- * The same answer for an absent object and for one that belongs to another user, so that the answer does not reveal
- * which it is.
+ * Throws the error for an absent object. It is the same for an object of another user, so that it does not reveal which
+ * of the two it is.
  */
 export function notFound(): never {
   throw notFoundError();
@@ -86,7 +89,10 @@ export function invalid(parameter: string, detail: string): never {
   throw new CallboardError('invalid_argument', `${parameter}: ${detail}`, { errors: [{ parameter, detail }] });
 }
 
-/** The message of every error with the code `internal` that a requester sees. `id` is also in the log, with the cause. */
+/**
+ * Returns the message of an error with the code `internal`, as a requester sees it. `id` is also in the log, with the
+ * cause.
+ */
 export function internalMessage(id: string): string {
   return `The relay failed; its log has the cause under the id ${id}.`;
 }

@@ -1,12 +1,12 @@
-/** The forms of ids, and their checks. */
+/** Defines the forms of ids and names, and checks texts against them. */
 import { fail, invalid } from './errors.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS, USER_GIVEN_CHARS, USER_MAX_CHARS } from './limits.ts';
 
-/** Ids of clients, instances, commands, sites, windows, contexts and tasks: the pattern without its anchors. */
+/** The pattern of the ids of clients, instances, commands, sites, windows, contexts and tasks, without anchors. */
 export const ID_PATTERN = '[A-Za-z0-9_.:@~-]{1,128}';
-/** Names of actions and events: the pattern without its anchors. */
+/** The pattern of the names of actions and events, without anchors. */
 export const NAME_PATTERN = '[A-Za-z][A-Za-z0-9_.:-]{0,127}';
-/** The characters that no user id and no trace id contains, as a part of a pattern's character class. */
+/** The control characters that no user id and no trace id contains, written as part of a pattern's character class. */
 export const CONTROL_CHARS = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029';
 const ID = new RegExp(`^${ID_PATTERN}$`);
 const NAME = new RegExp(`^${NAME_PATTERN}$`);
@@ -26,7 +26,7 @@ export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
-/** Throws `invalid_argument` naming the parameter. */
+/** Returns the id if it has the form of ids. Otherwise throws `invalid_argument` naming the parameter. */
 export function id(parameter: string, text: string): string {
   return ID.test(text) ? text : invalid(parameter, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
 }
@@ -35,13 +35,16 @@ export function isTrace(text: string): boolean {
   return hasAtMost(text, TRACE_MAX_CHARS) && !CONTROL.test(text);
 }
 
-/** The id of a trace or a span from another tracing system. Throws `invalid_argument` naming the parameter. */
+/**
+ * Checks and returns the id of a trace or a span from another tracing system. Throws `invalid_argument` naming the
+ * parameter.
+ */
 export function trace(parameter: string, text: string): string {
   if (isTrace(text)) return text;
   return invalid(parameter, `expected at most ${TRACE_MAX_CHARS} characters without control characters`);
 }
 
-/** Throws `invalid_argument` naming the parameter. */
+/** Returns the name if it has the form of names. Otherwise throws `invalid_argument` naming the parameter. */
 export function name(parameter: string, text: string): string {
   return NAME.test(text) ? text : invalid(parameter, 'expected a letter, then up to 127 of A-Z a-z 0-9 _ . : -');
 }
@@ -56,15 +59,18 @@ export function suffixSegments(text: string): readonly string[] | null {
   return segments.length <= STREAM_SUFFIX_SEGMENTS ? segments : null;
 }
 
-/** Users that are certainly in canonical form: ASCII without `/`, spaces and control characters, in lower case. */
+/**
+ * Matches user ids that are certainly in canonical form: ASCII without `/`, spaces and control characters, in lower
+ * case.
+ */
 const PLAIN_USER = /^[a-z0-9_.:@~+-]{1,128}$/;
 
 const USER_FORM = 'A user is 1 to 128 characters without control characters and without "/".';
 
 /**
- * The canonical form of a user id: NFC, trimmed, and in lower case if it is an e-mail address. Throws `invalid_user` if
- * the result is empty, is longer than 128 characters, or holds a control character, a lone surrogate or a `/`, and if
- * the given text is longer than 512 characters, which is checked first.
+ * Returns the canonical form of a user id: NFC, trimmed, and in lower case if it is an e-mail address. Throws
+ * `invalid_user` if the given text is longer than 512 characters, which is checked first. Throws it too if the result
+ * is empty, is longer than 128 characters, or holds a control character, a lone surrogate or a `/`.
  */
 export function canonicalUser(text: string): string {
   if (PLAIN_USER.test(text)) return text;
@@ -82,8 +88,8 @@ export function canonicalUser(text: string): string {
 }
 
 /**
- * One `@` that is not the first character, a dot inside the part after it, and no space. Linear in the length: no
- * regular expression backtracks.
+ * Whether the text looks like an e-mail address: one `@` that is not the first character, a dot inside the part after
+ * it, and no space. Takes time linear in the length, because no regular expression backtracks.
  */
 function isEmail(text: string): boolean {
   const at = text.indexOf('@');
@@ -103,7 +109,7 @@ export function isCanonicalUser(text: string): boolean {
 export type ClientKey = { readonly userId: string; readonly clientId: string };
 export type CommandKey = ClientKey & { readonly commandId: string };
 
-/** The key as one text, for maps. Unambiguous, because neither users nor ids hold a `/`. */
+/** Returns the key as one text, for maps. Unambiguous, because neither users nor ids hold a `/`. */
 export function clientKeyText(key: ClientKey): string {
   return `${key.userId}/${key.clientId}`;
 }

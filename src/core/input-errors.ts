@@ -1,6 +1,7 @@
+/** Collects the faults of a request's inputs, so that one error names all of them. */
 import { CallboardError, fail, type InputError } from './errors.ts';
 
-/** Collects the faults of several inputs, so that one error reports all of them. */
+/** A collector of the faults of one request's inputs. */
 export type InputErrors = {
   /** Returns the value, or undefined if `read` threw an `invalid_argument`. Any other error propagates. */
   check<T>(read: () => T): T | undefined;

@@ -1,3 +1,4 @@
+/** Computes the canonical text of a JSON text, by which the params of two invocations are compared. */
 import {
   BRACE,
   BRACE_END,
@@ -11,10 +12,11 @@ import {
 import type { JsonText } from './json.ts';
 
 /**
- * The canonical text of a JSON text; equivalent texts have the same one. It has no white space, members sorted by name
- * (UTF-16 code units), strings as JSON.stringify writes them, and numbers as exact decimals. Members with the same name
- * are all kept, in their order. `1.0`, `1` and `10e-1` are the same number, 9007199254740992 and 9007199254740993 are
- * different ones, and `-0` is `0`. Time is O(n log n) in the length, at any depth; exponents are never expanded.
+ * Returns the canonical text of a JSON text; equivalent texts have the same one. It has no white space, members sorted
+ * by name (UTF-16 code units), strings as JSON.stringify writes them, and numbers as exact decimals. Members with the
+ * same name are all kept, in their order. `1.0`, `1` and `10e-1` are the same number, 9007199254740992 and
+ * 9007199254740993 are different ones, and `-0` is `0`. Time is O(n log n) in the length, at any depth; exponents are
+ * never expanded.
  */
 export function canonicalText(json: JsonText): string {
   return new Canonical(json).value();
@@ -97,7 +99,7 @@ class Canonical {
   }
 }
 
-/** Sorting is stable: members with the same name stay in their order. */
+/** Joins members in the order of their names. Sorting is stable: members with the same name stay in their order. */
 function sortedBy(names: readonly string[], texts: readonly string[]): string {
   const order = names.map((name, i) => ({ name, text: texts[i] ?? '' }));
   order.sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0));
@@ -109,8 +111,8 @@ function nameOf(written: string): string {
 }
 
 /**
- * A text without escapes is kept as it is, unless it holds a lone surrogate: UTF-8 encodes all of those alike,
- * JSON.stringify escapes them.
+ * Returns the canonical form of a string. A text without escapes is kept as it is, unless it holds a lone surrogate:
+ * UTF-8 encodes all lone surrogates alike, so JSON.stringify escapes them.
  */
 function canonicalString(written: string): string {
   const asWritten = !written.includes('\\') && written.isWellFormed();
@@ -120,10 +122,10 @@ function canonicalString(written: string): string {
 const NINE = 0x39;
 const PLAIN_INTEGER = /^-?\d*[1-9]$/;
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d+))?$/;
-/** An exponent of at most this many digits is exact as a double. */
+/** The most digits of an exponent that a double holds exactly. */
 const SHORT_EXPONENT = 15;
 
-/** The digits without leading and trailing zeros, followed by `e` and the power of ten if that is not 0. */
+/** Returns the digits without leading and trailing zeros, followed by `e` and the power of ten if that is not 0. */
 function canonicalNumber(written: string): string {
   if (PLAIN_INTEGER.test(written)) return written;
   const [, sign = '', whole = '', fraction = '', exponentSign = '', exponent = '0'] = NUMBER.exec(written) ?? [];

@@ -1,4 +1,7 @@
-/** Builds the envelope of a request by a shape: values where the relay reads them, text elsewhere. */
+/**
+ * Builds values from JSON text as a shape describes: the parts that the relay reads become values, and payloads stay
+ * text.
+ */
 import {
   BRACE,
   BRACKET,
@@ -14,9 +17,9 @@ import { countParts, ownSlice, RawJson, trustJson, type JsonText } from './json.
 
 /**
  * How to build the value of a JSON text. `plain`: as JSON.parse does. `text`: as a RawJson that keeps the text; null
- * for the text `null`. `skipped`: not at all. Or as a list or an object whose parts have shapes of their own. For a
- * list shape, a value that is not a list is built with the shape of an item. For an object shape, a value that is not
- * an object is built as `plain`.
+ * for the text `null`. `skipped`: not at all. A list shape or an object shape gives the parts of the value shapes of
+ * their own. For a list shape, a value that is not a list is built with the shape of an item. For an object shape, a
+ * value that is not an object is built as `plain`.
  */
 export type Shape = 'plain' | 'text' | 'skipped' | ListShape | ObjectShape;
 export type ListShape = { readonly item: Shape };
@@ -27,8 +30,8 @@ export type ObjectShape = {
 };
 
 /**
- * Builds the value that the shape describes. Of members with the same name the last counts, as in JSON.parse. Null if
- * more than `most` members and items would have to be built.
+ * Builds the value that the shape describes. If several members have the same name, the last one counts, as in
+ * JSON.parse. Returns null if more than `most` members and items would have to be built.
  */
 export function readShaped(json: JsonText, shape: Shape, most: number): { readonly value: unknown } | null {
   const reader = new ShapedReader(json, most);
@@ -102,7 +105,9 @@ class ShapedReader {
   }
 }
 
-/** As JSON.parse does: a member named `__proto__` becomes an own property and does not set the prototype. */
+/**
+ * Sets a member as JSON.parse does: a member named `__proto__` becomes an own property and does not set the prototype.
+ */
 function put(built: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__')
     Object.defineProperty(built, name, { value, enumerable: true, writable: true, configurable: true });

@@ -1,3 +1,4 @@
+/** JSON text and JSON values: reading, writing and measuring them. */
 import { trustJson, type JsonText } from '../protocol/json.ts';
 
 /**
@@ -27,7 +28,7 @@ export { inOneLine, isRecord, RawJson, writeJson } from '../protocol/json-value.
 /** A parsed JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** Serializes a value. Undefined means "no payload" and gives null. */
+/** Serializes a value. Returns null for undefined, which means "no payload". */
 export function toJson(value: unknown): JsonText | null {
   return value === undefined ? null : trustJson(JSON.stringify(value) ?? 'null');
 }
@@ -37,8 +38,8 @@ export function fromJson(text: JsonText | null): JsonValue | null {
 }
 
 /**
- * Canonical JSON (RFC 8785): members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them.
- * `value` is one that JSON.parse could have returned, or a plain value of the same form.
+ * Returns the canonical JSON of a value (RFC 8785): members sorted by UTF-16 code units, numbers and strings as
+ * ECMAScript writes them. `value` is one that JSON.parse could have returned, or a plain value of the same form.
  */
 export function canonicalJson(value: unknown): string {
   // Most objects have their members in order already, and one JSON.stringify writes them.
@@ -69,10 +70,12 @@ function sortedJson(value: unknown): string {
   return `${text}}`;
 }
 
-/** The engine's own scan takes a third of the time of the loop below. */
+/**
+ * Matches text that is not all ASCII. The regular expression takes a third of the time of a loop over the characters.
+ */
 const BEYOND_ASCII = /[^\x00-\x7f]/;
 
-/** The length of a text as UTF-8, in bytes, without encoding it. */
+/** Returns the length of a text as UTF-8, in bytes, without encoding it. */
 export function utf8Length(text: string): number {
   if (!BEYOND_ASCII.test(text)) return text.length;
   let bytes = text.length;

@@ -1,8 +1,9 @@
+/** A Set and a Map that take almost no memory while they are empty. */
 import { ChurnMap, ChurnSet } from './churn.ts';
 
 /**
- * The part of Set that is used here. The inner Set is created with the first item: each client has several that often
- * stay empty, which counts for ten thousand idle clients.
+ * A Set that creates its inner Set with the first item; it has only the methods that core needs. Each client has
+ * several sets that often stay empty, which counts for ten thousand idle clients.
  */
 export class LazySet<T> {
   #items: ChurnSet<T> | null = null;
@@ -23,7 +24,10 @@ export class LazySet<T> {
     this.#items?.delete(item);
   }
 
-  /** In the order added. As in a Set, items may be added and deleted during the iteration. */
+  /**
+   * Iterates over the items in the order in which they were added. As in a Set, items may be added and deleted
+   * meanwhile.
+   */
   [Symbol.iterator](): IterableIterator<T> {
     return this.#items ? this.#items[Symbol.iterator]() : NOTHING;
   }
@@ -49,7 +53,7 @@ export class LazyMap<K, V> {
     this.#items?.delete(key);
   }
 
-  /** The entry that was added first. */
+  /** Returns the entry that was added first. */
   first(): [K, V] | undefined {
     return this.#items?.first();
   }

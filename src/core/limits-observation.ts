@@ -1,4 +1,4 @@
-/** The bounds of filters, samples and live feeds for operators, as part of limits.ts. */
+/** The bounds of filters, samples and live feeds for operators. Importers use them through limits.ts. */
 
 /** The most labels that a filter may name, and the most characters of one, `key=value`. */
 export const LABELS_PER_FILTER = 8;
@@ -14,12 +14,12 @@ export const COMMAND_EVENTS_PER_SECOND = 100;
 /** The most feeds of commands with different filters that may be open on one node. */
 export const COMMAND_FEEDS = 256;
 /**
- * A node that listens to commands of other nodes announces that at least this often, in milliseconds. An announcement
- * is valid for LISTENING_MS, so two of them may be lost.
+ * The interval, in milliseconds, at which a node tells the others that it listens to events of their commands. An
+ * announcement is valid for LISTENING_MS, so two of them may be lost.
  */
 export const LISTENING_ANNOUNCE_MS = 5_000;
 export const LISTENING_MS = 16_000;
-/** Reconnects are counted over an hour, in slots of this many milliseconds. */
+/** The length of one slot in which reconnects are counted, in milliseconds. A count covers the slots of one hour. */
 export const RECONNECT_SLOT_MS = 5 * 60_000;
 export const RECONNECT_SLOTS = 12;
 /** The most clients whose reconnects are counted in one slot of one partition. */

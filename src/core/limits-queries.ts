@@ -1,4 +1,7 @@
-/** The bounds of GraphQL documents and subscriptions, as part of limits.ts. Times are milliseconds, sizes are bytes. */
+/**
+ * The bounds of GraphQL documents and subscriptions. Importers use them through limits.ts. Times are milliseconds,
+ * sizes are bytes.
+ */
 import { JSON_DEPTH } from '../protocol/json-scan.ts';
 
 // --- subscriptions ---------------------------------------------------------------------------------------------------
@@ -13,8 +16,8 @@ export const SSE_PING_MS = 20_000;
 export const QUERY_DEPTH = 12;
 export const QUERY_TOKENS = 4000;
 /**
- * The most levels of nested braces, brackets and parentheses in a document, in selections and argument values alike. As
- * many as JSON may have.
+ * The most levels of nested braces, brackets and parentheses in a document, in selections and argument values alike.
+ * The same bound holds for JSON.
  */
 export const QUERY_NESTING = JSON_DEPTH;
 export const QUERY_ALIASES = 100;
@@ -22,7 +25,9 @@ export const QUERY_ROOT_FIELDS = 10;
 export const QUERY_DIRECTIVES = 50;
 export const QUERY_OPERATIONS = 50;
 export const QUERY_FRAGMENTS = 50;
-/** The most steps of comparing fields of the same name that are merged. Each spread of a fragment counts. */
+/**
+ * The most steps that checking a document for fields which cannot be merged may take. Each spread of a fragment counts.
+ */
 export const QUERY_MERGES = 10_000;
 /** The most characters of a document, checked before it is parsed. Large values belong in variables. */
 export const QUERY_CHARS = 64 * 1024;
@@ -36,8 +41,9 @@ export const NODE_ID_CHARS = 4096;
 /** The most errors that validation reports for one document. */
 export const QUERY_FAULTS = 10;
 /**
- * Bounds of requests without a token: the characters of a document that is parsed, the same where introspection is open
- * to all, the bytes of the body, and the token bucket of an address (requests per second, size of the bucket).
+ * The bounds of requests without a token: the most characters of a document, the most characters of one where
+ * introspection is open to all, the most bytes of the body, and the token bucket of an address (requests per second,
+ * size of the bucket).
  */
 export const ANONYMOUS_QUERY_CHARS = 256;
 export const ANONYMOUS_INTROSPECTION_CHARS = 4 * 1024;
@@ -50,24 +56,25 @@ export const QUERY_MS = 10_000;
 /** How many parsed and compiled documents are cached, and the most characters of one of them. */
 export const QUERY_CACHE = 500;
 export const QUERY_CACHE_CHARS = 16 * 1024;
-/** A reserved single-connection stream is dropped if it is not opened within this time. */
+/** How long a single-connection event stream stays reserved without being opened. */
 export const SSE_RESERVATION_MS = 30_000;
 /**
- * The events of one tick are written as one chunk of up to about this many characters. Node buffers the same amount for
- * a socket before it reports back-pressure, so a slow reader costs at most twice this in its socket, besides its queue.
+ * The most characters, approximately, of one chunk of an event stream; the events of one tick are merged up to this
+ * length. Node buffers the same amount for a socket before it reports back-pressure, so a slow reader costs at most
+ * twice this in its socket, besides its queue.
  */
 export const SSE_MERGE_CHARS = 64 * 1024;
-/** An event stream is closed when its reader has taken nothing for this long. */
+/** The time after which an event stream is closed if its reader has taken nothing. */
 export const SSE_STALL_MS = 5 * SSE_PING_MS;
 
 /**
- * The most reads of pages that the store may answer at the same time, and the most of one requester. A page may take
+ * The most reads of pages that run on the store at the same time, and the most of one requester. One page takes up to
  * PAGE_READ_BYTES, so at most 40 MiB are in transit.
  */
 export const READ_TURNS = { atOnce: 8, perHolder: 2 } as const;
 /**
- * Payload bytes after which a page of messages ends early, with its cursor. More than the first list of an answer may
- * take, so that such an answer is cut by its own budget.
+ * The number of payload bytes after which a page of messages ends early, with its cursor. It is more than
+ * ANSWER_PAGE_BYTES, so an answer that is too large ends at that bound first.
  */
 export const PAGE_READ_BYTES = 5 * 1024 * 1024;
 

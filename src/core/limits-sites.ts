@@ -1,4 +1,7 @@
-/** The bounds of sites, their sessions and grants, as part of limits.ts. Times are milliseconds where not named otherwise. */
+/**
+ * The bounds of sites, their sessions and grants. Importers use them through limits.ts. Times are milliseconds where
+ * not named otherwise.
+ */
 export const SITES_PER_USER = 100;
 export const SESSIONS_PER_SITE = 1000;
 export const GRANTS_PER_SESSION = 100;
@@ -15,5 +18,5 @@ export const SESSION_TICKETS = 100;
  * dropped.
  */
 export const SESSION_TICKETS_REDEEMED = 1000;
-/** Open event streams check at least this often that their session still permits them. */
+/** The longest time between two checks of an open event stream that its session still permits it. */
 export const SESSION_WATCH_MS = 1_000;

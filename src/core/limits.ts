@@ -7,7 +7,7 @@ export * from './limits-queries.ts';
 export * from './limits-sites.ts';
 
 // --- pages and samples -----------------------------------------------------------------------------------------------
-/** The documented range of `limit` of /connections is 1 to 1000; every page takes the same range. */
+/** The most rows of a page: the documented maximum of `limit` of /connections, which holds for every page. */
 export const PAGE_MAX = 1000;
 export const PAGE_DEFAULT = 100;
 /** The bounds of the sample `/actions`: advertisements, connections, and bytes in all. */
@@ -40,7 +40,7 @@ export const TRACE_MAX_CHARS = 256;
 // --- sizes -----------------------------------------------------------------------------------------------------------
 /** The most characters of the reason for a cancel or a disconnect. */
 export const MAX_REASON = 256;
-/** The fewest characters of the reason for revealing a payload. The most are MAX_REASON. */
+/** The fewest characters of the reason for revealing a payload. MAX_REASON is the most. */
 export const REVEAL_REASON_MIN = 8;
 /** How many payloads one administrator may reveal with a reason in an hour. */
 export const REVEALS_PER_HOUR = 60;
@@ -49,7 +49,7 @@ export const AUDIT_ROWS = 100_000;
 export const AUDIT_KEEP_MS = 90 * 24 * 3600_000;
 export const MAX_FRAME_BYTES = 1024 * 1024;
 export const MAX_BODY_BYTES = 1024 * 1024;
-/** Payloads with more bytes are kept in the spill store. */
+/** The most bytes of a payload that is kept with its message. Larger payloads go to the spill store. */
 export const INLINE_PAYLOAD_BYTES = 16 * 1024;
 export const CLIENT_ACTIONS = 256;
 export const ACTION_BYTES = 64 * 1024;
@@ -64,33 +64,33 @@ export const RETENTION_MS = 7 * 24 * 3600_000;
  */
 export const HISTORY_BYTES = 256 * 1024 * 1024;
 export const STREAMS_PER_USER = 10_000;
-/** Rows of one user's link history: a thousand links that opened and ended. */
+/** The most rows of one user's link history: enough for a thousand links that opened and ended. */
 export const LINK_MESSAGES = 2_000;
 /**
- * In direct mode, the bytes of all link histories together, and those that each user keeps whatever others do. Beyond,
- * rows of the user who is most over that guarantee are evicted first.
+ * In direct mode, the most bytes of all link histories together, and the bytes that are guaranteed to each user. Beyond
+ * the total, rows of the user who is most over the guarantee are evicted first.
  */
 export const LINK_BYTES = 32 * 1024 * 1024;
 export const LINK_BYTES_GUARANTEE = 64 * 1024;
-/** A command retains at most one `progress` row in this time. */
+/** The shortest time between two `progress` rows that are retained for one command. */
 export const PROGRESS_ROW_MS = 1000;
 
 // --- the link --------------------------------------------------------------------------------------------------------
 /** The interval of pings: below the 30 s after which browsers put idle workers to sleep. */
 export const PING_MS = 20_000;
-/** A connection is stale after this long without a sign of life: 2.25 ping intervals. */
+/** The time without a sign of life after which a connection is stale: 2.25 ping intervals. */
 export const STALE_MS = 45_000;
 /**
- * A link is closed, and its client counts as disconnected, after this long without a sign of life: three ping
+ * The time without a sign of life after which a link is closed and its client counts as disconnected: three ping
  * intervals.
  */
 export const DEAD_MS = 60_000;
 /** How long a disconnected connection is still shown, and how long a replacement counts as recent. */
 export const FORGET_MS = 60_000;
 export const RECENT_REPLACEMENT_MS = 60_000;
-/** How many previous instances a connection lists. */
+/** The most previous instances that a connection lists. */
 export const PREDECESSORS = 10;
-/** A new link must say hello within this time. */
+/** The time within which a new link must say hello. */
 export const HELLO_MS = 5_000;
 /** The most commands of one link that are dispatched and have not ended. */
 export const IN_FLIGHT = 32;
@@ -98,10 +98,10 @@ export const IN_FLIGHT = 32;
 export const CALLER_UNANSWERED = 256;
 /** The most bytes per second that one user may send, over links and HTTP bodies together. */
 export const INBOUND_BYTES_PER_SECOND = 32 * 1024 * 1024;
-/** Token bucket for unsolicited frames: tokens per second, and the size of the bucket. */
+/** The token bucket for unsolicited frames: tokens per second, and the size of the bucket. */
 export const FRAME_RATE = 100;
 export const FRAME_BURST = 200;
-/** A link that sends this many malformed frames within this time is closed. */
+/** How many malformed frames, within which time, cause a link to be closed. */
 export const BAD_FRAMES = 5;
 export const BAD_FRAMES_MS = 60_000;
 /**
@@ -114,17 +114,17 @@ export const BACK_PRESSURE_MS = 30_000;
 /** The most characters of the header line of a frame: enough for a token of 8192 characters. */
 export const HEADER_CHARS = 16 * 1024;
 /**
- * A socket whose peer reads nothing of a pending answer for this long is closed. Event streams and links have bounds of
- * their own.
+ * The time after which a socket is closed if its peer reads nothing of a pending answer. Event streams and links have
+ * bounds of their own.
  */
 export const READ_NOTHING_MS = 15_000;
 /**
- * The most open sockets without a valid token: per address, and in total. The total is lower if half of the process'
- * file descriptors are fewer.
+ * The most open sockets without a valid token: per address, and in total. The total is lowered to half of the process's
+ * file descriptors if that is less.
  */
 export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
 export const UNAUTHENTICATED_SOCKETS = 8_192;
-/** How long the link that signs a page in is valid. */
+/** How long the URL that signs in a browser page is valid. */
 export const SIGN_IN_MS = 10 * 60_000;
 /** How long a ticket that signs an operator in is valid, and how long the token that it is exchanged for is valid. */
 export const SIGN_IN_TICKET_SECONDS = 60;
@@ -137,8 +137,8 @@ export { JSON_DEPTH };
  */
 export const ENVELOPE_PARTS = 1000;
 /**
- * Params of up to this many bytes are compared by their canonical text, larger ones as they are written: sorting them
- * would take long.
+ * The most bytes of params that are compared by their canonical text. Larger params are compared as they are written,
+ * because sorting their members would take long.
  */
 export const DIGEST_BYTES = 16 * 1024;
 
@@ -156,14 +156,14 @@ export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as cons
  */
 export const OLDER_THAN_MS = { default: 30_000, min: 1_000, max: 600_000 } as const;
 /**
- * The idempotency window: how long an ended command's record, or at least its mark, is kept. Its default, and the range
- * of the setting.
+ * The idempotency window: how long after its end a command's id is remembered, so that it does not run again. Its
+ * default, and the range of the setting.
  */
 export const TERMINAL_MS = 3600_000;
 export const TERMINAL_RANGE_MS = { min: 60_000, max: 24 * 3600_000 } as const;
 /**
- * For this long after a new instance has connected, the previous instance may still answer the commands that are bound
- * to it.
+ * How long, after a new instance has connected, the previous instance may still answer the commands that are bound to
+ * it.
  */
 export const REPLACED_GRACE_MS = 5_000;
 /**
@@ -183,22 +183,22 @@ export const DRAIN_MS = 10_000;
 /** The range of the time that an operator may give to a drain. */
 export const DRAIN_WITHIN_MS = { default: DRAIN_MS, min: 0, max: 600_000 } as const;
 /**
- * A drain closes one link after another, this far apart and over at most DRAIN_SPREAD_MS, so that clients do not all
- * reconnect at once.
+ * The time between the closing of two links in a drain, and the most time in which all links are closed. Links are
+ * closed one after another, so that clients do not all reconnect at once.
  */
 export const DRAIN_SPREAD_LINK_MS = 10;
 export const DRAIN_SPREAD_MS = 5_000;
 /**
- * A draining node closes a link this long after the link's last command ended, so that the client still receives the
- * acknowledgement.
+ * The time between the end of a link's last command and the closing of the link by a draining node, so that the client
+ * still receives the acknowledgement.
  */
 export const DRAIN_CLOSE_DELAY_MS = 20;
 /**
- * A closing node asks the shared store for the state of its callers' commands; after this time it answers the rest with
- * the state that it last knew.
+ * How long a closing node waits for the shared store to tell the state of its callers' commands. Then it answers the
+ * remaining callers with the state that it last knew.
  */
 export const RELEASE_MS = 1_000;
-/** How long an operator's request waits until the node concerned has carried it out, and how often it checks. */
+/** How long an operator's request waits until the node concerned has carried it out, and the interval of its checks. */
 export const OPERATOR_CONFIRM_MS = 2_000;
 export const OPERATOR_POLL_MS = 50;
 
@@ -206,13 +206,13 @@ export const OPERATOR_POLL_MS = 50;
 export const NODE_LEASE_MS = 8_000;
 export const NODE_BEAT_MS = 2_000;
 /**
- * A node whose last heartbeat is this old is silent: two heartbeats are missing, with a second to spare. Less than a
- * lease.
+ * The age of a node's last heartbeat at which the node counts as silent: two heartbeats are missing, with a second to
+ * spare. Less than a lease.
  */
 export const NODE_SILENT_MS = 5_000;
-/** A node that died stays listed as stale for this long after its lease ended. */
+/** How long a node that died stays listed as stale after its lease ended. */
 export const NODE_GONE_MS = 30_000;
-/** A background loop of a node counts as alive if its last turn is younger than this. */
+/** The time for which a background loop of a node counts as alive after it last did its work. */
 export const LOOP_ALIVE_MS = 5_000;
 /**
  * The bounds of writes that a node keeps while its store is unavailable: their number, their bytes, the retry interval,
@@ -232,9 +232,12 @@ export const DEDUP_WINDOW_SECONDS = { default: 300, min: 10, max: 3600 } as cons
 export const INGEST_BATCH = 100;
 
 // --- spill -----------------------------------------------------------------------------------------------------------
-/** The most bytes of a spill store whose share has no total. Beyond that, payloads are refused with `store_full`. */
+/**
+ * The most bytes of a spill store for which no total is configured. Beyond that, payloads are refused with
+ * `store_full`.
+ */
 export const SPILL_BYTES = 1024 * 1024 * 1024;
-/** A write to a managed spill store also removes expired objects, at most this often. */
+/** The shortest time between two writes to a managed spill store that also remove expired objects. */
 export const SPILL_CLEAN_MS = 60_000;
 
 // --- delivery --------------------------------------------------------------------------------------------------------

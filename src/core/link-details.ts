@@ -8,15 +8,18 @@ export type LinkDetails = {
   /** The epoch of the link: the row of its opening and the row of its end have the same one. */
   readonly epoch: number;
   /**
-   * Of an end: why the link ended. Of an opening: why the client's previous link had ended, `replaced` if it was still
-   * up; null if the relay remembers none.
+   * In the row of an end: why the link ended. In the row of an opening: why the client's previous link ended,
+   * `replaced` if it was still up; null if the relay remembers none.
    */
   readonly cause: DisconnectCause | null;
   /**
-   * How long the link was open, in milliseconds, as far as is known: of a link that was lost with its node, until the
-   * lease of the node ended or until the client's last sign of life. Null for an opening.
+   * How long the link was open, in milliseconds; null in the row of an opening. If the link was lost with its node, the
+   * time counts until the node's lease ended or until the client's last sign of life.
    */
   readonly openMs: number | null;
-  /** Of an opening: the instance of the client's previous link; null for an end, and if the relay remembers none. */
+  /**
+   * In the row of an opening: the instance of the client's previous link. Null if the relay remembers none, and in the
+   * row of an end.
+   */
   readonly previousInstanceId: string | null;
 };

@@ -30,7 +30,7 @@ export interface Lifetime {
  * receiver must close it.
  */
 export type SharedSubscription<T> = {
-  /** Two requesters have the same key if and only if they receive the same events. */
+  /** The key of the sequence. Two requesters have the same key if and only if they receive the same events. */
   readonly key: string;
   /**
    * Calls `push` with each event from now on until cancelled. The subscription belongs to no requester and may outlive
@@ -54,7 +54,8 @@ export type Feed<T> = {
 };
 
 /**
- * `onEnd` is called once, when either end of the feed ends it. `bound` is the number of events that the queue holds.
+ * Creates a feed. `onEnd` is called once, when the writer or the reader ends it. `bound` is the most events that the
+ * queue holds.
  */
 export function createFeed<T>(onEnd: () => void, bound: number = SUBSCRIPTION_QUEUE): Feed<T> {
   const queue: T[] = [];
@@ -122,7 +123,7 @@ export function createFeed<T>(onEnd: () => void, bound: number = SUBSCRIPTION_QU
   };
 }
 
-/** A subscription of one requester's own to a shared sequence. */
+/** Subscribes one requester to a shared sequence, with a queue of its own. */
 export function subscribeTo<T>({ listen, lifetime }: SharedSubscription<T>): Subscription<T> {
   const feed = createFeed<T>(() => {
     stop();

@@ -1,4 +1,4 @@
-/** Structured logging as a port. Fields never hold a token or a payload. */
+/** The port for structured logging. Fields never hold a token or a payload. */
 export interface Log {
   debug(fields: Record<string, unknown>, message: string): void;
   info(fields: Record<string, unknown>, message: string): void;

@@ -1,10 +1,11 @@
 /**
  * The list of all metrics, and the port through which the relay counts and measures. Cardinality is low by
- * construction: a name from these lists and at most one label from a closed set. The values are the help texts.
+ * construction: a name from these lists and at most one label from a closed set. The values in the lists are help
+ * texts.
  */
 import type { NodeReading, ReadingQuery } from './metrics/reading.ts';
 
-/** What is counted. `delivery.nodes` shows a selection of each node's `snapshot`. */
+/** The counters. `delivery.nodes` shows a selection of each node's `snapshot`. */
 export const COUNTERS = {
   commands_admitted: 'Commands admitted.',
   commands_refused: 'Invocations refused before admission, by code.',
@@ -40,7 +41,7 @@ export const COUNTERS = {
     'Rows of the audit that could not be written. The act of such a row was refused, or its outcome is missing.',
 } as const;
 
-/** Durations, measured in milliseconds and shown in seconds. */
+/** The histograms of durations, which are measured in milliseconds and shown in seconds. */
 export const HISTOGRAMS = {
   command_seconds: 'Time from the admission of a command to its end, by outcome.',
   dispatch_seconds: 'Time that a command spent in the queue of its client’s link, from queued to dispatched.',
@@ -50,7 +51,10 @@ export const HISTOGRAMS = {
     'Time from the arrival of an HTTP request to the end of its response, by route. Event streams are left out.',
 } as const;
 
-/** State that is computed when metrics are read and, of SAMPLED_GAUGES, every five seconds; never otherwise. */
+/**
+ * The gauges: values that are computed when metrics are read. Those in SAMPLED_GAUGES are also computed every five
+ * seconds.
+ */
 export const GAUGES = {
   ready: 'Whether this node takes new links and commands, as `/readyz` says: 1, or 0 if not.',
   nodes:
@@ -74,8 +78,9 @@ export const GAUGES = {
 } as const;
 
 /**
- * The gauges that are also recorded by time, with the value of the node at the end of each slot, and how those of
- * several nodes are combined. Of the slots of one step, `sum` shows the last one, and `max` the highest.
+ * The gauges that are also recorded over time, with the node's value at the end of each time slot. `sum` or `max` says
+ * how the values of several nodes are combined. If one step of a series has several slots, `sum` takes the value of the
+ * last slot and `max` the highest value.
  */
 export const SAMPLED_GAUGES = {
   client_links: 'sum',
@@ -128,27 +133,35 @@ export type MeasuredCommand = {
   readonly commandId: string;
   readonly traceId: string | null;
   readonly traceFlags: string | null;
-  /** As the record of the command has it. */
+  /** The span of the call, as the command's record holds it. */
   readonly callSpan: string | null;
 };
 
-/** Pairs of label value and number; the label is null if the gauge has none. Whole numbers, durations in milliseconds. */
+/**
+ * Reads a gauge as pairs of label value and number. The label is null if the gauge has none. Numbers are whole;
+ * durations are in milliseconds.
+ */
 export type SampleReader = () => Iterable<readonly [string | null, number]>;
 
 export interface Metrics {
   count(name: CounterName, label?: string): void;
   /** Adds one duration. A negative one, which differing clocks of nodes can cause, counts as zero. */
   observe(name: HistogramName, ms: number, label?: string, of?: MeasuredCommand): void;
-  /** Sets how a sampled gauge is read: at the end of each slot, and when the series of this node are read. */
+  /**
+   * Sets the function that reads a sampled gauge. It is called at the end of each slot, and when the series of this
+   * node are read.
+   */
   sample(name: SampledGaugeName, read: SampleReader): void;
-  /** Values of the counters since the node started, by name, followed by `:label` if the counter has one. */
+  /**
+   * Returns the values of the counters since the node started, by name, followed by `:label` if the counter has one.
+   */
   snapshot(): ReadonlyMap<string, number>;
   /**
-   * Closes the time slot that the last call opened if `now` (epoch milliseconds) is beyond it. What was counted and
-   * measured since then belongs to that slot, and the sampled gauges are read as its end.
+   * Closes the current time slot if `now` (epoch milliseconds) is beyond it. All that was counted and measured since
+   * the last call belongs to that slot, and the sampled gauges are read now as its values.
    */
   closeSlot(now: number): void;
-  /** What this node recorded in a window of time, including the open slot. */
+  /** Returns what this node recorded in a window of time, including the open slot. */
   read(query: ReadingQuery, now: number): NodeReading;
 }
 

@@ -9,7 +9,7 @@ export type Position = readonly string[];
 export type PageRequest = {
   /** The most rows of the page, 1 to 1000. */
   readonly first: number;
-  /** Exclusive; null starts at the first row. */
+  /** The position after which the page starts; null: it starts at the first row. */
   readonly after: Position | null;
 };
 
@@ -52,7 +52,10 @@ export type Completeness = { readonly complete: boolean; readonly sources: reado
 export type Scan<T> = {
   readonly rows: readonly { readonly row: T; readonly position: Position }[];
   readonly next: Position | null;
-  /** What this answer misses: silent nodes, evicted rows. Empty if nothing is missing. */
+  /**
+   * The reasons why rows may be missing from this answer, such as silent nodes and evicted rows. Empty if nothing is
+   * missing.
+   */
   readonly gaps: readonly ObservedSource[];
   /** True if the page ended before it was full because SCAN_BUDGET rows had been read. */
   readonly cut?: boolean;
@@ -60,11 +63,11 @@ export type Scan<T> = {
 
 /** The opaque cursors of a page. Each is made on demand, since signing costs more than most rows do. */
 export type PageCursors = {
-  /** The cursor of the row at this index, which must exist. */
+  /** Returns the cursor of the row at this index, which must exist. */
   at(index: number): string;
   /**
-   * The cursor of the page's end, to be given as `after` for the next page. Null if the page is empty and nothing
-   * follows.
+   * Returns the cursor of the page's end, to be given as `after` for the next page. Null if the page is empty and
+   * nothing follows.
    */
   end(): string | null;
 };
@@ -88,14 +91,14 @@ export function comparePositions(a: Position, b: Position): number {
 }
 
 /**
- * A number as a text that sorts as the number does, for positions. `value` is 0 to Number.MAX_SAFE_INTEGER; a fraction
- * is dropped.
+ * Writes a number as a text that sorts as the number does, for positions. `value` is 0 to Number.MAX_SAFE_INTEGER; a
+ * fraction is dropped.
  */
 export function sortable(value: number): string {
   return Math.max(0, Math.floor(value)).toString(36).padStart(11, '0');
 }
 
-/** Number of rows that a filtered scan may read before it returns with the position that it reached. */
+/** The most rows that a filtered scan may read before it returns with the position that it reached. */
 export const SCAN_BUDGET = 10_000;
 
 /**
@@ -122,7 +125,7 @@ export function scanSorted<T>(
   return { rows: found, next: null, gaps: [] };
 }
 
-/** The first page of a listing, made of its first rows and the total number of rows. */
+/** Makes the first page of a listing from its first rows and the total number of rows. */
 export function summaryScan<T>(
   found: { readonly total: number; readonly rows: readonly T[]; readonly gaps?: readonly ObservedSource[] },
   position: (row: T) => Position,

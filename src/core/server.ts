@@ -1,8 +1,8 @@
-/** What a client may know about its relay. */
+/** Describes a relay to its clients and users: its label, limits and optional features. */
 import type { Backend } from './backend.ts';
 import type { Clock } from './clock.ts';
 
-/** What the program around core contributes to the description of the relay. */
+/** The part of the relay's description that the program around core contributes. */
 export type ServerSettings = {
   readonly version: string;
   /** A name of the deployment for people; null: it has none. */
@@ -14,8 +14,8 @@ export type ServerSettings = {
 export type ServerFeature = 'raw_messages' | 'exact_dedup_counters' | 'cheap_stream_summaries';
 
 /**
- * `startedAt`: when this process created its core, in epoch milliseconds. `features`: the optional features that are
- * available.
+ * What a relay reports about itself. `startedAt`: when this process created its core, in epoch milliseconds.
+ * `features`: the optional features that are available.
  */
 export type ServerInfo = ServerSettings & { readonly startedAt: number; readonly features: readonly ServerFeature[] };
 

@@ -2,11 +2,14 @@
 
 /** The trace context of a request, valid by the W3C rules. */
 export type TraceContext = {
-  /** 32 hexadecimal digits in lower case, not all zero. */
+  /** The id of the trace: 32 hexadecimal digits in lower case, not all zero. */
   readonly traceId: string;
-  /** 16 hexadecimal digits in lower case, not all zero: the span that the request is part of. */
+  /** The id of the span that the request is part of: 16 hexadecimal digits in lower case, not all zero. */
   readonly parentSpanId: string;
-  /** Two hexadecimal digits; only the flags that version 00 defines (`sampled` and `random`) are kept. */
+  /**
+   * The trace flags as two hexadecimal digits. Only the flags that version 00 defines (`sampled` and `random`) are
+   * kept.
+   */
   readonly traceFlags: string;
   /** The list of vendors' members, at most 512 characters; null if there is none. */
   readonly traceState: string | null;
@@ -18,17 +21,17 @@ const SAMPLED_AND_RANDOM = 0b11;
 
 const KEY = /^[a-z0-9][a-z0-9_*/@-]{0,255}$/;
 const VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
-/** Members of `tracestate`, at most, and characters of it that are kept. W3C Trace Context sets both. */
+/** The most members of `tracestate`, and the most characters of it, that are kept. W3C Trace Context sets both. */
 const STATE_MEMBERS = 32;
 const STATE_CHARS = 512;
-/** Members with more characters are dropped first if the list is too long. */
+/** The length of a member, in characters, above which it is dropped first if the list is too long. */
 const LONG_MEMBER_CHARS = 128;
 
 type Headers = { readonly [name: string]: string | readonly string[] | undefined };
 
 /**
- * The trace context in the headers `traceparent` and `tracestate`; undefined if there is no `traceparent` or if it is
- * malformed. A malformed `tracestate` is left out. Nothing is ever refused.
+ * Reads the trace context from the headers `traceparent` and `tracestate`; undefined if there is no `traceparent` or if
+ * it is malformed. A malformed `tracestate` is left out. Nothing is ever refused.
  */
 export function traceContextOf(headers: Headers): TraceContext | undefined {
   const { traceparent, tracestate } = headers;
@@ -46,7 +49,7 @@ export function traceContextOf(headers: Headers): TraceContext | undefined {
   };
 }
 
-/** What a caller gives of a trace: ids of W3C Trace Context, or any other texts. */
+/** The trace fields of a caller's request: ids of W3C Trace Context, or any other texts. */
 export type TraceFields = {
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
@@ -60,8 +63,8 @@ const FLAGS = /^[0-9a-f]{2}$/;
 const SAMPLED = '01';
 
 /**
- * The trace context that the fields name; null if the ids are not those of W3C Trace Context. Without valid flags it
- * counts as sampled: who names a span in a request wants it found.
+ * Returns the trace context that the fields name; null if the ids are not those of W3C Trace Context. Without valid
+ * flags the trace counts as sampled, because a caller that names a span expects to find it recorded.
  */
 export function traceContextIn({ traceId, parentSpanId, traceFlags, traceState }: TraceFields): TraceContext | null {
   if (traceId === null || parentSpanId === null || !TRACE_ID.test(traceId) || !SPAN_ID.test(parentSpanId)) return null;
@@ -70,12 +73,12 @@ export function traceContextIn({ traceId, parentSpanId, traceFlags, traceState }
   return { traceId, parentSpanId, traceFlags: flags, traceState };
 }
 
-/** `tracestate` as a frame gives it; null if it is absent or malformed. */
+/** Returns the `tracestate` that a frame gives; null if it is absent or malformed. */
 export function traceStateIn(text: string | undefined): string | null {
   return text === undefined ? null : traceStateOf(text);
 }
 
-/** Two hexadecimal digits; null if the text is absent or malformed. */
+/** Returns the trace flags, two hexadecimal digits; null if the text is absent or malformed. */
 export function traceFlagsIn(text: string | undefined): string | null {
   return text !== undefined && FLAGS.test(text) ? text : null;
 }
@@ -85,17 +88,20 @@ export function isSampled(traceFlags: string): boolean {
   return (Number.parseInt(traceFlags, 16) & 1) === 1;
 }
 
-/** The text of a `traceparent` header, version 00. */
+/** Returns the text of a `traceparent` header, version 00. */
 export function traceparentOf({ traceId, parentSpanId, traceFlags }: TraceContext): string {
   return `00-${traceId}-${parentSpanId}-${traceFlags}`;
 }
 
-/** Reads what `traceparentOf` wrote. By position, because splitting costs a traced call several times as much. */
+/** Reads what `traceparentOf` wrote. Cuts the text by position, because splitting it takes several times as long. */
 export function readTraceparent(text: string, traceState: string | null): TraceContext {
   return { traceId: text.slice(3, 35), parentSpanId: text.slice(36, 52), traceFlags: text.slice(53, 55), traceState };
 }
 
-/** In place of a `traceparent`: a call that a sampler declined. No node records a span of it. */
+/**
+ * The text that is kept in place of a `traceparent` for a call that a sampler declined. No node records a span of that
+ * call.
+ */
 export const DECLINED = '00';
 
 /** The fields of a log line about work in a trace, by the names that OpenTelemetry gives them. */
@@ -106,7 +112,7 @@ export function traceLogFields(context: TraceContext | null | undefined): TraceL
   return { trace_id: context.traceId, span_id: context.parentSpanId, trace_flags: context.traceFlags };
 }
 
-/** As `traceLogFields`, for a command: the span of its call, or else what its caller gave. */
+/** Does the same as `traceLogFields` for a command: names the span of its call, or else what its caller gave. */
 export function commandTraceFields({
   callSpan,
   ...given
@@ -115,7 +121,7 @@ export function commandTraceFields({
   return given.traceId === null ? {} : { trace_id: given.traceId };
 }
 
-/** The shortened list; null if it is empty or malformed. */
+/** Shortens a `tracestate` to its bounds; null if it is empty or malformed. */
 function traceStateOf(text: string): string | null {
   const members = text
     .split(',')

@@ -1,7 +1,10 @@
 /** The port through which core records spans. `platform/tracing.ts` implements it over OpenTelemetry. */
 import type { TraceContext } from './trace-context.ts';
 
-/** `server`: work for a request that came in. `client`: a request to another process. `internal`: neither. */
+/**
+ * What a span covers. `server`: work for a request that came in. `client`: a request to another process. `internal`:
+ * other work.
+ */
 export type SpanKind = 'server' | 'client' | 'internal';
 export type SpanAttributes = { [name: string]: string | number | boolean };
 
@@ -17,14 +20,17 @@ export type SpanEnd = {
 /** One piece of work. Methods have no effect on a span that is not recorded. */
 export interface Span {
   readonly recorded: boolean;
-  /** Whether a sampler decided against recording, which the rest of the call respects. False also without a sampler. */
+  /**
+   * Whether a sampler decided not to record this span. The rest of the call follows that decision. Also false if there
+   * is no sampler.
+   */
   readonly declined: boolean;
-  /** What later spans name as their parent; null unless the span is recorded. */
+  /** The context that later spans name as their parent; null unless the span is recorded. */
   readonly context: TraceContext | null;
   event(name: string): void;
   /** Names a span of another trace that this work belongs to. */
   link(to: TraceContext): void;
-  /** Call it once. */
+  /** Ends the span. Call it once. */
   end(how: SpanEnd): void;
 }
 
@@ -32,8 +38,8 @@ export interface Tracing {
   /** Whether spans may name users and clients. */
   readonly namesUsers: boolean;
   /**
-   * Starts a span. `parent` null: it begins a new trace. Whether it is recorded is decided outside of core; a parent
-   * that is not sampled is respected there.
+   * Starts a span. If `parent` is null, the span begins a new trace. The implementation decides whether the span is
+   * recorded, and does not record the child of a parent that is not sampled.
    */
   start(kind: SpanKind, name: string, parent: TraceContext | null): Span;
 }

@@ -30,10 +30,10 @@ const ARGS = [
   // The browser ends when this pipe closes, so it cannot outlive the demo, not even after a crash.
   '--remote-debugging-pipe',
 ];
-/** How long the browser may take to end before it is killed. */
+/** How long the browser may take to end before it is killed, in milliseconds. */
 const EXIT_MS = 3_000;
 
-/** The first Chromium on the path or in the usual folders; null when there is none. */
+/** Returns the path of the first Chromium in `path` or in the usual folders; null when there is none. */
 export function findBrowser(path: string | undefined): string | null {
   const folders = [...(path ?? '').split(delimiter).filter((folder) => folder !== ''), ...PLACES];
   const files = folders.flatMap((folder) => [...NAMES, ...MAC_NAMES].map((name) => join(folder, name)));
@@ -44,7 +44,7 @@ export function findBrowser(path: string | undefined): string | null {
 export function startBrowser(program: string, url: string): SupervisedRun {
   const profile = mkdtempSync(join(tmpdir(), 'callboard-demo-'));
   const args = [...ARGS, `--user-data-dir=${profile}`, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), url];
-  // A process group of its own: Ctrl-C reaches only the demo, which then ends the browser.
+  // The browser gets its own process group, so that Ctrl-C reaches only the demo, which then ends the browser.
   const detached = process.platform !== 'win32';
   const child = spawn(program, args, { detached, stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
   for (const pipe of child.stdio) pipe?.on('error', () => {});

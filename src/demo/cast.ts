@@ -1,4 +1,4 @@
-/** The users and clients of the demo, and how each client behaves. */
+/** Lists the users and clients of the demo, and how each client behaves. */
 import type { RuntimeOptions } from '../clients/runtime/index.ts';
 
 /**

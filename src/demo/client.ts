@@ -1,4 +1,4 @@
-/** The program of one client process, which the demo starts with `fork`. Its configuration arrives as messages. */
+/** Runs one client in a process that the demo starts with `fork`. Its configuration arrives as messages. */
 import { createRuntime, type Runtime } from '../clients/runtime/index.ts';
 import { memberOf, type Habit, type CastMember } from './cast.ts';
 import { flakySocket } from './flaky-socket.ts';
@@ -7,12 +7,15 @@ import { pauseAt, roughly, type Pause } from './pause.ts';
 import type { DemoPlace } from './place.ts';
 import { roleOf, type Role } from './roles.ts';
 
-/** About how long a bad network holds, a sleepy client is awake and asleep, and a clumsy one runs until it falls. */
+/** The approximate time after which the socket of a client with an unreliable network breaks, in milliseconds. */
 const NETWORK_LASTS_MS = 14_000;
+/** The approximate time for which a client that sleeps is connected, in milliseconds. */
 const AWAKE_MS = 16_000;
+/** The approximate time for which a client that sleeps is disconnected, in milliseconds. */
 const ASLEEP_MS = 7_000;
+/** The approximate time after which a client whose process falls exits, in milliseconds. */
 const FALLS_AFTER_MS = 45_000;
-/** How long running handlers may take before the process exits. */
+/** How long running handlers may take before the process exits, in milliseconds. */
 const EXIT_MS = 1_500;
 
 type Part = { readonly member: CastMember; readonly start: Start; readonly role: Role; readonly pause: Pause };
@@ -53,7 +56,7 @@ function connect({ member, start, role }: Part): Runtime {
   return fresh;
 }
 
-/** Reports the place to the relay, now and after each change. */
+/** Reports the contexts and windows of the client to the relay, now and after each change. */
 function show(place: DemoPlace, to: Runtime): void {
   const report = (): void => {
     to.reportContexts(place.contexts());

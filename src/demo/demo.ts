@@ -21,30 +21,30 @@ import { startTraffic } from './traffic.ts';
 
 export type DemoOptions = {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Command-line flags of the relay. */
+  /** The command-line flags of the relay. */
   readonly argv: readonly string[];
   readonly print: (text: string) => void;
-  /** The demo ends when this resolves. */
+  /** Resolves when the demo must end. */
   readonly stopped: Promise<void>;
-  /** Scenes per second. All other delays scale with it. Default PACE. */
+  /** The number of scenes per second, by default PACE. All other delays scale with it. */
   readonly pace?: number;
   /** The Chromium to start; null starts none. When absent, the demo looks for one. */
   readonly browser?: string | null;
 };
 
-/** Default scenes per second, slow enough to read along. */
+/** The default number of scenes per second: slow enough to read along. */
 export const PACE = 2;
-/**
- * How often, at pace 1, the demo prints its status, replaces a client by a new instance, and adds a task to the board.
- */
+/** The interval at which the demo prints its status, in milliseconds at pace 1. */
 const STATUS_MS = 10_000;
+/** The interval at which the demo replaces a client by a new instance, in milliseconds at pace 1. */
 const DEPLOY_MS = 30_000;
+/** The interval at which the demo adds a task to the board, in milliseconds at pace 1. */
 const BOARD_TASK_MS = 20_000;
 /** How long the demo waits for its clients before it makes the first call, in milliseconds. */
 const CLIENTS_WAIT_MS = 5_000;
-/** How long commands may finish when the demo ends. */
+/** How long commands may take to finish when the demo ends, in milliseconds. */
 const DRAIN_MS = 2_000;
-/** How long the tokens of demo clients are valid; clients renew them. */
+/** How long the tokens of demo clients are valid, in seconds. Clients renew them. */
 const TOKEN_SECONDS = 3600;
 
 /**
@@ -117,7 +117,9 @@ function tokensOf({ secret, auth }: DemoConfig): Relay['token'] {
     });
 }
 
-/** The child processes do not receive the relay's settings, which include its credentials. */
+/**
+ * Returns the environment of child processes, which lacks the relay's settings because these include its credentials.
+ */
 function withoutSettings(env: DemoOptions['env']): DemoOptions['env'] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('CALLBOARD_')));
 }
@@ -132,7 +134,10 @@ async function planPage({ env, browser }: DemoOptions, relay: Relay, server: Pag
   return { kind: 'browser', program };
 }
 
-/** The pages of the board's viewers; none when the board fails, which does not stop the rest of the demo. */
+/**
+ * Returns the pages of the board's viewers. There are none if the board fails, which does not stop the rest of the
+ * demo.
+ */
 async function joinBoard(
   board: Board,
   { stopped }: DemoOptions,

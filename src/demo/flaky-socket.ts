@@ -1,9 +1,10 @@
+/** Imitates an unreliable network for clients of the demo. */
 import { WebSocket } from 'ws';
 import type { SocketConstructor } from '../clients/runtime/index.ts';
 
 /**
- * A WebSocket with an unreliable network: each socket is terminated without a close frame some time after it was
- * created.
+ * Returns a class of WebSockets, each of which is terminated without a close frame when `livesMs()` milliseconds have
+ * passed since its creation.
  */
 export function flakySocket(livesMs: () => number): SocketConstructor {
   return class FlakySocket extends WebSocket {

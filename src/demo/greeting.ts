@@ -1,4 +1,4 @@
-/** The text that explains the running demo to its user. */
+/** Writes the text that explains the running demo to its user. */
 import { HOST } from './board/host.ts';
 import type { BoardPage } from './board/start.ts';
 import { CAST, PAGE } from './cast.ts';
@@ -14,7 +14,7 @@ const NESTED =
   '{ users { nodes { userId connections { nodes { clientId status actions { items { name summary } } } } workers { idle { contextId } assigned { contextId taskId } } browserWindows { nodes { windowId draining busyCount } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
 const EVENTS = 'subscription { connectionEvents { change cause at connection { userId clientId instanceId } } }';
 
-/** What the demo has to show. `code` signs the GraphQL editor in, once; `consoleCode` the console. */
+/** What the greeting tells the user. `code` signs in to the GraphQL editor once, and `consoleCode` to the console. */
 export type Shown = {
   readonly page: PagePlan;
   readonly board: readonly BoardPage[];
@@ -22,7 +22,7 @@ export type Shown = {
   readonly consoleCode: string;
 };
 
-/** The text that the demo prints after its clients have been started. */
+/** Returns the text that the demo prints after its clients have been started. */
 export function greeting({ url, adminToken }: Relay, { page, board, code, consoleCode }: Shown): string {
   return `callboard demo: a relay and its clients, kept busy until you stop it (Ctrl-C).
 
@@ -45,7 +45,7 @@ ${commands({ url, adminToken })
 
 type Command = { readonly about: string; readonly command: string };
 
-/** Example commands, one shell line each. */
+/** Returns example commands, one shell line each. */
 function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>): readonly Command[] {
   const curl = `curl -sS -H 'authorization: Bearer ${adminToken}'`;
   const ask = (query: string): string => `-H 'content-type: application/json' -d '${JSON.stringify({ query })}'`;
@@ -73,7 +73,7 @@ function row({ userId, clientId, clientType }: Named, about: string): string {
   return `  ${userId.padEnd(6)} ${clientId.padEnd(12)} ${clientType.padEnd(8)} ${about}`;
 }
 
-/** Rows for the board's pages. Each page is for one viewer, who needs no credential of the relay. */
+/** Returns rows for the board's pages. Each page is for one viewer, who needs no credential of the relay. */
 function boardRows(board: readonly BoardPage[], page: PagePlan): readonly string[] {
   if (board.length === 0) return [];
   const viewers = page.kind === 'browser' ? 'both are in a real page; open one too' : 'open it';

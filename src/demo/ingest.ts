@@ -1,14 +1,15 @@
+/** Sends the demo's events to the relay over HTTP. */
 import { z } from 'zod';
 import type { Relay } from './relay.ts';
 
 /** An event from a device or from an application's server. */
 export type DemoEvent = {
-  /** Identifies the event: a second event with this id is a duplicate. */
+  /** The id of the event. A second event with this id is a duplicate. */
   readonly messageId: string;
   readonly streamSuffix: string;
   readonly clientId: string;
   readonly instanceId: string;
-  /** Any JSON. */
+  /** The payload of the event: any JSON. */
   readonly payload: unknown;
 };
 

@@ -1,10 +1,10 @@
-/** A supervisor: starts a program again when it ends. */
+/** Supervises a program: starts it again when it ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** One run of a supervised program. `end` asks the program to stop, kills it if necessary, and never rejects. */
 export type SupervisedRun = { readonly ended: Promise<void>; end(): Promise<void> };
 
-/** Times are milliseconds. `sleep` rejects when the signal is aborted. */
+/** The clock of a Keeper. Times are milliseconds. `sleep` rejects when the signal is aborted. */
 export type KeeperClock = { now(): number; sleep(ms: number, signal: AbortSignal): Promise<void> };
 
 const systemClock: KeeperClock = {
@@ -12,10 +12,11 @@ const systemClock: KeeperClock = {
   sleep: (ms, signal) => sleep(ms, undefined, { signal }),
 };
 
-/** The first and the longest pause before an ended client is started again. */
+/** The first pause before an ended client is started again, in milliseconds. */
 const BACKOFF_BASE_MS = 500;
+/** The longest pause before an ended client is started again, in milliseconds. */
 const BACKOFF_CAP_MS = 30_000;
-/** A run that lasted this long resets the backoff. */
+/** The time, in milliseconds, after which a run resets the backoff. */
 const STABLE_MS = 10_000;
 
 /** Keeps one run going. A run that ends by itself is started again, with exponential backoff while runs stay short. */
@@ -39,7 +40,7 @@ export class Keeper<R extends SupervisedRun> implements AsyncDisposable {
     return this.#current;
   }
 
-  /** Aborted when the keeper is closed and starts no more runs. */
+  /** A signal that is aborted when the keeper is closed and starts no more runs. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }

@@ -1,15 +1,15 @@
-/** The windows and workers that the kiosk reports. */
+/** Makes the report of the kiosk, which contains its windows and workers, and renews the windows. */
 import { roughly, type Pause } from './pause.ts';
 import { windowOf, type DemoPlace } from './place.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
-/** About how often the kiosk's page gets a new tab. */
+/** The approximate time between two replacements of a worker's window, in milliseconds. */
 const RENEW_EVERY_MS = 20_000;
-/** How long a window without tasks stays open. */
+/** How long a window without tasks stays open, in milliseconds. */
 const LINGER_MS = 3_000;
 const HALL = 'hall';
 
-/** The kiosk's windows: the screen in the entrance hall, and the windows of the workers. */
+/** Returns what the kiosk reports: the screen in the entrance hall, and the windows of the workers. */
 export function kioskPlace(pool: WorkerPool): DemoPlace {
   const screen = { contextId: 'hall-screen', windowId: HALL, title: 'Welcome' } as const;
   return {

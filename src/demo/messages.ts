@@ -1,4 +1,4 @@
-/** The messages between the demo and its client processes, and their checks. */
+/** Defines and checks the messages between the demo and its client processes. */
 import { z } from 'zod';
 
 /** Messages from the demo to a client process. `clientId` names a member of CAST. */
@@ -17,12 +17,12 @@ export type MessageToClient = z.infer<typeof TO_CLIENT>;
 export type MessageFromClient = z.infer<typeof FROM_CLIENT>;
 export type Start = Extract<MessageToClient, { type: 'start' }>;
 
-/** The message, checked; null if it is unknown. */
+/** Checks a message and returns it; null if it is unknown. */
 export function readMessageToClient(message: unknown): MessageToClient | null {
   return TO_CLIENT.safeParse(message).data ?? null;
 }
 
-/** The message, checked; null if it is unknown. */
+/** Checks a message and returns it; null if it is unknown. */
 export function readMessageFromClient(message: unknown): MessageFromClient | null {
   return FROM_CLIENT.safeParse(message).data ?? null;
 }

@@ -1,7 +1,8 @@
+/** Writes the web page that is carol's client in the demo. */
 import { PAGE } from './cast.ts';
 import { connectUrl } from './relay.ts';
 
-/** Carol's page: an ordinary web page that imports the relay's browser library and becomes a client. */
+/** Returns carol's page: an ordinary web page that imports the relay's browser library and becomes a client. */
 export function pageHtml(relayUrl: string): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Carol's reading list</title>
@@ -69,7 +70,7 @@ const actions = [
   },
 ];`;
 
-/** The page's report: its window, as far as a page can see it, and its own tab. */
+/** JavaScript for the browser that reports the page's window, as far as a page can see it, and the page's own tab. */
 const PLACE = `const windowId = 'window-' + crypto.randomUUID().slice(0, 8);
 
 function report() {
@@ -121,7 +122,7 @@ ${PLACE}
 runtime.connect();`;
 }
 
-/** A JavaScript literal that is safe inside a script element: it contains no `<`. */
+/** Returns a JavaScript literal that is safe inside a script element, because it contains no `<`. */
 function literal(text: string): string {
   return JSON.stringify(text).replaceAll('<', '\\u003c');
 }

@@ -1,4 +1,4 @@
-/** The contexts and windows that a demo client reports, and how they change. */
+/** Defines what a demo client reports: its contexts and windows, and how it announces their changes. */
 import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.ts';
 
 /** The current contexts and windows of a client, for its report. */
@@ -9,12 +9,12 @@ export interface DemoPlace {
   onChange(listener: () => void): void;
 }
 
-/** A place that never changes. */
+/** Returns a report of these contexts and no windows, which never changes. */
 export function stillPlace(contexts: readonly ReportedContext[]): DemoPlace {
   return { contexts: () => contexts, windows: () => [], onChange() {} };
 }
 
-/** A window of a user's screen. `more` overrides its defaults. */
+/** Returns a window of a user's screen. `more` overrides its defaults. */
 export function windowOf(windowId: string, more: Partial<ReportedWindow> = {}): ReportedWindow {
   const looks = { focused: false, type: 'normal', state: 'normal', incognito: false, tabCount: 1 } as const;
   return { windowId, ownership: 'user-owned', ...looks, draining: false, status: 'open', ...more };

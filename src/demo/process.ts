@@ -18,14 +18,14 @@ export type ClientProcessOptions = {
   readonly log: Log;
 };
 
-/** `connected` resolves after the client's first `welcome`; it may never resolve. */
+/** One run of a client. `connected` resolves after the client's first `welcome`; it may never resolve. */
 export type ClientRun = SupervisedRun & { readonly connected: Promise<void> };
 
-/** The program has the extension of this file: `.ts` in a checkout, `.js` in the package. */
+/** The program of the process. It has the extension of this file: `.ts` in a checkout, `.js` in the package. */
 const PROGRAM = new URL(`./client${extname(import.meta.filename)}`, import.meta.url);
 /** How long a process may take to exit before it is killed. Milliseconds. */
 const EXIT_MS = 3_000;
-/** The characters of its standard error that the error of an ended process shows. */
+/** The number of characters of a process's standard error that are shown when the process has ended by itself. */
 const STDERR_CHARS = 4_000;
 
 /** Starts one client of the cast in a separate process. */

@@ -1,4 +1,4 @@
-/** What the parts of the demo know of the relay: its address and its tokens. */
+/** Defines what the parts of the demo know of the relay: its address and its tokens. */
 
 type Scope = 'connect' | 'invoke' | 'host';
 
@@ -7,11 +7,11 @@ export type Relay = {
   /** The base address. */
   readonly url: string;
   readonly adminToken: string;
-  /** A fresh token of this user. Default scopes: `connect` and `invoke`. */
+  /** Returns a new token of this user. Default scopes: `connect` and `invoke`. */
   token(userId: string, scopes?: readonly Scope[]): Promise<string>;
 };
 
-/** The WebSocket URL for clients. */
+/** Returns the WebSocket URL for clients. */
 export function connectUrl(relayUrl: string): string {
   return `${relayUrl.replace(/^http/, 'ws')}/connect`;
 }

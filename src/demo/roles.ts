@@ -1,4 +1,4 @@
-/** What each client of the demo can do. */
+/** Defines what each client of the demo can do. */
 import type { RuntimeOptions } from '../clients/runtime/index.ts';
 import { CONSOLE_ACTIONS, authorizeConsole } from './actions/console.ts';
 import { kioskActions } from './actions/kiosk.ts';
@@ -14,7 +14,7 @@ export type Role = {
   readonly can: Pick<RuntimeOptions, 'actions' | 'authorize' | 'approve' | 'metadata'>;
   /** The contexts and windows that the client reports. */
   readonly place?: DemoPlace;
-  /** Background work until the signal is aborted; then it rejects with an AbortError. */
+  /** Does the client's background work until the signal is aborted, and then rejects with an AbortError. */
   readonly life?: (signal: AbortSignal) => Promise<never>;
 };
 
@@ -51,7 +51,7 @@ function playKiosk(pause: Pause): Role {
   };
 }
 
-/** Throws RangeError for a client without a role. */
+/** Returns the role of a client. Throws RangeError for a client without one. */
 export function roleOf(clientId: string, pause: Pause): Role {
   const role = Object.hasOwn(ROLES, clientId) ? ROLES[clientId] : undefined;
   if (!role) throw new RangeError(`There is no role for ${clientId}.`);

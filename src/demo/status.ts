@@ -51,12 +51,12 @@ type Now = {
   readonly waiting: number;
   readonly workers: number;
   readonly busy: number;
-  /** Messages that the deduplicator saw in the last hour. */
+  /** The number of messages that the deduplicator saw in the last hour. */
   readonly seen: number;
   readonly duplicates: number;
 };
 
-/** The status line. `metrics` is the exposition in Prometheus' text format. */
+/** Returns the status line. `metrics` is the exposition in Prometheus' text format. */
 function statusLine(now: Now, metrics: string): string {
   const ended = OUTCOMES.map((outcome) => {
     const count = total(metrics, `callboard_commands_ended_total{outcome="${outcome}"}`);
@@ -74,7 +74,7 @@ function statusLine(now: Now, metrics: string): string {
   ].join(' | ');
 }
 
-/** The sum of the samples whose lines begin with `prefix`. */
+/** Returns the sum of the samples whose lines begin with `prefix`. */
 function total(metrics: string, prefix: string): number {
   const lines = metrics.split('\n').filter((line) => line.startsWith(prefix));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);

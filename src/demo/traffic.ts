@@ -12,7 +12,7 @@ import type { Scene, SceneContext } from './scenes/scene.ts';
 
 export type TrafficOptions = {
   readonly relay: Relay;
-  /** Scenes per second. */
+  /** The number of scenes per second. */
   readonly pace: number;
   readonly tempo: number;
   readonly log: Log;
@@ -51,7 +51,7 @@ export function startTraffic(options: TrafficOptions): AsyncDisposable {
   };
 }
 
-/** alice's calls go over HTTP, the others' over links. */
+/** Creates the callers of the users: alice's over HTTP, the others' over links. */
 function createCallers({ url, token }: Relay): ReadonlyMap<string, Caller> {
   return new Map([
     ['alice', createHttpCaller({ url, token: () => token('alice') })],
@@ -62,7 +62,9 @@ function createCallers({ url, token }: Relay): ReadonlyMap<string, Caller> {
 
 type Play = { play(scene: Scene): void; beat(): Promise<void>; isFull(): boolean };
 
-/** Runs until `beat` rejects. Each round contains the whole program, so that every scene is played regularly. */
+/**
+ * Plays scenes until `beat` rejects. Each round contains the whole program, so that every scene is played regularly.
+ */
 async function playAll({ play, beat, isFull }: Play): Promise<never> {
   let round: Scene[] = [];
   for (;;) {
@@ -75,7 +77,7 @@ async function playAll({ play, beat, isFull }: Play): Promise<never> {
   }
 }
 
-/** A refusal (CallerError) is expected. Any other error is a fault of the demo and is logged. */
+/** Plays one scene. A refusal (CallerError) is expected. Any other error is a fault of the demo and is logged. */
 async function playScene(scene: Scene, stage: SceneContext, log: Log): Promise<void> {
   try {
     await scene(stage);

@@ -1,4 +1,4 @@
-/** A desk of the demo: one browser window whose contexts are workers, and the tasks that they do. */
+/** Defines a desk of the demo: one browser window whose contexts are workers, and the tasks that they do. */
 import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.ts';
 import { windowOf } from './place.ts';
 
@@ -36,7 +36,7 @@ export function isEmpty({ workers }: Desk): boolean {
   return workers.every(({ taskId }) => taskId === null);
 }
 
-/** The contexts of a window. In a draining window, idle workers are left out, which closes them. */
+/** Returns the contexts of a window. In a draining window, idle workers are left out, which closes their contexts. */
 export function deskContexts({ draining, workers }: Desk): readonly ReportedContext[] {
   return workers.filter(({ taskId }) => !draining || taskId !== null).map(contextOf);
 }

@@ -10,7 +10,7 @@ export type WorkerPoolOptions = {
   readonly workersInEach: number;
 };
 
-/** Windows of workers. Each worker does one task at a time. */
+/** A pool of windows of workers. Each worker does one task at a time. */
 export interface WorkerPool extends DemoPlace {
   /**
    * Waits for an idle worker, assigns the task to it and runs `work`. Settles like `work`. Rejects with the signal's
@@ -33,7 +33,7 @@ class DeskPool implements WorkerPool {
   #opened = 0;
   #desks: readonly Desk[];
   #changed = (): void => {};
-  /** Tasks that wait for an idle worker, oldest first. */
+  /** The tasks that wait for an idle worker, oldest first. */
   readonly #waiting = new Set<(worker: Worker) => void>();
 
   constructor({ windows, workersInEach }: WorkerPoolOptions) {

@@ -7,14 +7,17 @@ import { traceContextOf, traceLogFields, type TraceLogFields } from '../core/tra
 import { emptyNotes, type RequestNotes } from '../web/request-notes.ts';
 import type { RequestInfo } from './request-info.ts';
 
-/** Paths that health checks and scrapers poll; their requests are logged at the level debug. */
+/** The paths that health checks and scrapers poll; their requests are logged at the level debug. */
 const PROBES: ReadonlySet<string | null> = new Set(['/healthz', '/readyz', '/metrics']);
 /** The greatest number of characters of a path that a line of the log shows. */
 const PATH_MAX = 512;
 
 export type AccessLogParts = { readonly log: Log; readonly metrics: Pick<Metrics, 'observe'> };
 
-/** `requester` is set once the request is authenticated; the handlers fill in the notes. */
+/**
+ * What a log line says of a request. `requester` is set once the request is authenticated; the handlers fill in the
+ * notes.
+ */
 export type AccessEntry = RequestNotes & { requester: Principal | null };
 
 /**
@@ -49,13 +52,14 @@ export function logAccess(info: RequestInfo, { log, metrics }: AccessLogParts): 
 }
 
 /**
- * The name in the metrics for a request to a fixed path. The start page, the client files and others share one name.
+ * Returns the name in the metrics for a request to a fixed path. The start page, the client files and others share one
+ * name.
  */
 export function fixedRouteOf(path: string | null): string {
   return path !== null && PROBES.has(path) ? path : 'other';
 }
 
-/** The notes for the log line that are not null. */
+/** Returns the notes for the log line that are not null. */
 function notesIn({ commandId, outcome, code, trace }: RequestNotes): Partial<RequestNotes> & TraceLogFields {
   return {
     ...(commandId !== null && { commandId }),

@@ -49,7 +49,7 @@ export type AnonymousGate = {
   admit(request: IncomingMessage, address: string): void;
 };
 
-/** `maxBodyBytes`: the largest body that is read with a token. */
+/** Creates the gate. `maxBodyBytes`: the largest body that is read with a token. */
 export function createAnonymousGate(clock: Clock, maxBodyBytes: number): AnonymousGate {
   const rate = createAnonymousRate(clock);
   const bodyBytes = Math.min(maxBodyBytes, ANONYMOUS_BODY_BYTES);

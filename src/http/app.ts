@@ -152,7 +152,7 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Ap
   });
 }
 
-/** Unauthenticated sockets may use at most half of the process' file descriptors. */
+/** Returns the most unauthenticated sockets, which is at most half of the process' file descriptors. */
 function unauthenticatedSockets(): number {
   return Math.min(UNAUTHENTICATED_SOCKETS, Math.floor((descriptorLimit() ?? Infinity) / 2));
 }

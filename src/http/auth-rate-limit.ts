@@ -2,9 +2,7 @@
 import type { Clock } from '../core/clock.ts';
 import { createTtlCache } from './ttl-cache.ts';
 
-/**
- * Failed tokens per minute, of one address and of all together, above which failures are answered with `rate_limited`.
- */
+/** The limit of failed tokens per minute of one address. Beyond it, a failure is answered with `rate_limited`. */
 export const FAILURES_A_MINUTE = 20;
 /** The limit of failed tokens per minute over all addresses. Beyond it, a failure is answered with `rate_limited`. */
 export const FAILURES_IN_ALL_A_MINUTE = 1_000;
@@ -17,7 +15,7 @@ export type AuthRateLimit = {
   /** Whether this address has reached its limit of failed tokens in the current minute. */
   over(address: string): boolean;
   /**
-   * Counts one failed token. Returns for how many milliseconds failures are answered with `rate_limited`; 0: not yet.
+   * Counts one failed token. Returns how long failures are answered with `rate_limited`, in milliseconds; 0: not yet.
    */
   count(address: string): number;
 };

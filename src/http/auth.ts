@@ -12,22 +12,22 @@ import { createKeySet, type KeySet } from './key-set.ts';
 import { createTtlCache, type TtlCache } from './ttl-cache.ts';
 
 export type AuthOptions = {
-  /** Each is a bare token or `name=token`; see `parseAdminToken`. */
+  /** The administrators' tokens. Each is a bare token or `name=token`; see `parseAdminToken`. */
   readonly adminTokens: readonly string[];
   /** The key for HS256, and for no other algorithm. Null: HS256 tokens are refused. */
   readonly secret: string | null;
   /** A second key for HS256 while the secret is being replaced; null: none. */
   readonly previousSecret?: string | null;
-  /** URL of the key set that verifies asymmetric signatures; null: none. Requires `issuer` and `audience`. */
+  /** The URL of the key set that verifies asymmetric signatures; null: none. Requires `issuer` and `audience`. */
   readonly jwksUrl: string | null;
-  /** If set, every JWT must have this issuer and audience, whichever key signed it. */
+  /** The issuer and the audience that every JWT must have if they are set, whichever key signed it. */
   readonly issuer: string | null;
   readonly audience: string | null;
-  /** For tokens of the key set: the claim with the user's id. Default: `sub`. */
+  /** The claim with the user's id, in tokens of the key set. Default: `sub`. */
   readonly userClaim?: string | null;
-  /** For tokens of the key set: the claim with the scopes. Default: the first of `scope`, `scp` and `permissions`. */
+  /** The claim with the scopes, in tokens of the key set. Default: the first of `scope`, `scp` and `permissions`. */
   readonly scopeClaim?: string | null;
-  /** For tokens of the key set: what the names of scopes begin with. */
+  /** The text that the names of scopes begin with, in tokens of the key set. */
   readonly scopePrefix?: string;
   readonly clock: Clock;
 };
@@ -40,8 +40,8 @@ export type ReplacedCredentials = Pick<AuthOptions, 'adminTokens' | 'secret' | '
 
 export interface BearerAuthenticator extends Authenticator {
   /**
-   * The principal of a configured token, or of a token that was verified within the last minute and has not expired;
-   * null otherwise. Does no costly verification.
+   * Returns the principal of a configured token, or of a token that was verified within the last minute and has not
+   * expired; null otherwise. Does no costly verification.
    */
   recall(token: string): MaybePromise<Principal | null>;
   /**
@@ -167,7 +167,10 @@ function keySources(options: AuthOptions, keySet: KeySet | null): readonly KeySo
   return sources;
 }
 
-/** The algorithm in the header only selects a key source; the source then accepts its own algorithms only. */
+/**
+ * Verifies a JWT. The algorithm in the header only selects a key source; the source then accepts its own algorithms
+ * only.
+ */
 async function verifyJwt(token: string, sources: readonly KeySource[], options: AuthOptions): Promise<Principal> {
   const algorithm = algorithmOf(token);
   const source = sources.find(({ algorithms }) => algorithms.includes(algorithm)) ?? badToken('algorithm');
@@ -186,7 +189,7 @@ async function verifyJwt(token: string, sources: readonly KeySource[], options: 
   }
 }
 
-/** The payload of a token that one of the keys verifies. Throws what the last key throws. */
+/** Returns the payload of a token that one of the keys verifies. Throws what the last key throws. */
 async function payloadOf(token: string, keys: KeySource['keys'], rules: JWTVerifyOptions): Promise<JWTPayload> {
   let fault: unknown;
   for (const key of keys) {
@@ -214,7 +217,9 @@ function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): n
   fail('unauthenticated', detail, { tokenFault });
 }
 
-/** An invalid token is the requester's fault; keys that cannot be fetched are not. */
+/**
+ * Converts an error of verification. An invalid token is the requester's fault; keys that cannot be fetched are not.
+ */
 function refusalOf(error: unknown): CallboardError {
   if (error instanceof CallboardError) return error;
   if (error instanceof errors.JWTExpired)

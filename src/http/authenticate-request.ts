@@ -30,7 +30,7 @@ export function createAuthenticateRequest(
   };
 }
 
-/** The bearer token of a request; null if it has none. Throws `unauthenticated` for any other authorization. */
+/** Returns the bearer token of a request; null if it has none. Throws `unauthenticated` for any other authorization. */
 export function bearerOf({ headers }: IncomingMessage): string | null {
   const { authorization } = headers;
   if (authorization === undefined) return null;

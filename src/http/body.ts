@@ -33,7 +33,7 @@ export type BodyOptions<T> = {
   readonly unannounced?: ((bytes: number) => void) | undefined;
 };
 
-/** Without either header a request has no body (RFC 9112, 6.3). */
+/** Whether a request may have a body. Without Content-Length and Transfer-Encoding it has none (RFC 9112, 6.3). */
 export function mayHaveBody(request: IncomingMessage): boolean {
   return isChunked(request) || Number(request.headers['content-length'] ?? 0) > 0;
 }
@@ -81,7 +81,7 @@ function collect(request: IncomingMessage, maxBytes: number, came?: (bytes: numb
   return promise;
 }
 
-/** The body as JSON text. Throws `invalid_argument` if it is not UTF-8, not JSON, or nested too deeply. */
+/** Decodes the body as JSON text. Throws `invalid_argument` if it is not UTF-8, not JSON, or nested too deeply. */
 export function parseBody(bytes: Buffer): JsonText {
   if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.');
   const text = bytes.toString('utf8');

@@ -6,13 +6,13 @@ import type { RequestInfo } from './request-info.ts';
 /** A route that neither GraphQL nor REST answers. */
 export type BuiltinRoute = {
   /**
-   * `open`: it needs no token, and pages of any origin may request it. `bearer`: the request handler authenticates its
-   * requests. `by-route`: the route does so itself.
+   * How requests are authenticated. `open`: not at all, and pages of any origin may send them. `bearer`: by the request
+   * handler. `by-route`: by the route itself.
    */
   readonly authentication: 'open' | 'bearer' | 'by-route';
   readonly methods: readonly string[];
   /** The value of the label `handler` under which its requests are counted: `builtin` for every fixed path. */
   readonly label: 'builtin' | 'events';
-  /** `access.requester` is set for `bearer`; a route that authenticates sets it. */
+  /** Answers a request. `access.requester` is set for `bearer`; a route that authenticates sets it. */
   handle(info: RequestInfo, access: AccessEntry): MaybePromise<void>;
 };

@@ -22,8 +22,8 @@ export const TOLERANCE_SECONDS = 30;
 const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host']);
 
 /**
- * The principal of these claims, which must include `exp` and the user's claim. It expires `TOLERANCE_SECONDS` after
- * `exp`, when the relay refuses the token. Throws `invalid_user` (401) if the user is not canonical, and
+ * Returns the principal of these claims, which must include `exp` and the user's claim. It expires `TOLERANCE_SECONDS`
+ * after `exp`, when the relay refuses the token. Throws `invalid_user` (401) if the user is not canonical, and
  * `unauthenticated` if the email address is not verified.
  */
 export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
@@ -38,7 +38,7 @@ export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
   return { kind: 'user', userId: user, scopes: new Set(names.filter(isScope)), expiresAt };
 }
 
-/** A claim is a text of names with spaces between them, or a list of names. */
+/** Returns the scopes that the claims name. A claim is a text of names with spaces between them, or a list of names. */
 function scopesOf(claims: JWTPayload, { scopes, prefix }: ClaimRules): readonly string[] {
   const claim = scopes.map((name) => claims[name]).find((value) => value !== undefined);
   const names: readonly unknown[] = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];

@@ -18,7 +18,10 @@ export type ConsoleOptions = {
 const PATH = '/console';
 const ASSETS = `${PATH}/assets/`;
 
-/** No inline script, no inline style, no generated code, and nothing from another origin. */
+/**
+ * The content security policy of the page: no inline script, no inline style, no generated code, and nothing from
+ * another origin.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -47,8 +50,8 @@ export function isConsole(path: string): boolean {
 }
 
 /**
- * Answers every path for which `isConsole` is true. The files are read at the first request, and again after a new
- * build. The page contains no token. Without a build, the answer says how to make one.
+ * Creates the route of every path for which `isConsole` is true. The files are read at the first request, and again
+ * after a new build. The page contains no token. Without a build, the answer says how to make one.
  */
 export function createConsole({ folder, basePath, label }: ConsoleOptions): BuiltinRoute {
   const page = new URL('index.html', folder);
@@ -125,7 +128,7 @@ function sendFile({ request, response }: RequestInfo, { plain, packed, etag, typ
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-/** The query of the address with its question mark; empty if it has none. */
+/** Returns the query of the address with its question mark; empty if it has none. */
 function queryOf({ request }: RequestInfo): string {
   return /\?.*$/.exec(request.url ?? '')?.[0] ?? '';
 }

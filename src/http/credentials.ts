@@ -14,7 +14,7 @@ export type RelayCredentials = {
   replace(next: Pick<GivenCredentials, 'adminTokens' | 'secret' | 'previousSecret' | 'metricsToken'>): void;
 };
 
-/** `clock`: the clock by which tokens expire. */
+/** Creates the parts that check credentials. `clock`: the clock by which tokens expire. */
 export function createCredentials(
   given: GivenCredentials,
   { clock, tickets: store }: { readonly clock: Clock; readonly tickets: TicketStore },

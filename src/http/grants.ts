@@ -6,8 +6,8 @@ import { isGrantToken } from '../core/sites/tokens.ts';
 import type { BearerAuthenticator } from './auth.ts';
 
 /**
- * Also accepts grant tokens. Core looks them up each time, so a revoked grant is refused at once. `recall` accepts them
- * too, because a look-up is as cheap as recalling a verified token.
+ * Returns an authenticator that also accepts grant tokens. Core looks them up each time, so a revoked grant is refused
+ * at once. `recall` accepts them too, because a look-up is as cheap as recalling a verified token.
  */
 export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'holder'>): BearerAuthenticator {
   return {

@@ -6,8 +6,8 @@ import type { Metrics } from '../core/metrics.ts';
 import type { ByteRate, ByteRates } from '../core/shares/byte-rate.ts';
 
 /**
- * The rate that a request body is charged to: the user's, for a grant that of its session's owner. Null (not limited)
- * for an administrator.
+ * Returns the byte rate that a request body is charged to. It is the user's; for a grant, that of the owner of its
+ * session. Null for an administrator, who is not limited, and for a request without a token.
  */
 export function rateOf(rates: ByteRates, requester: Principal | null): ByteRate | null {
   if (requester === null || requester.kind === 'admin') return null;

@@ -1,6 +1,5 @@
 /**
- * The published keys of an issuer (JWKS): fetched when they are needed, and again when they are old or a key is
- * unknown.
+ * Fetches the published keys of an issuer (JWKS) when they are needed, and again when they are old or a key is unknown.
  */
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../core/clock.ts';
@@ -17,7 +16,7 @@ export type KeySet = {
 const FRESH_MS = 600_000;
 /** The age in milliseconds up to which keys are used while they cannot be fetched again. */
 const USABLE_MS = 3600_000;
-/** A token with an unknown key causes a fetch, unless the last fetch was less than this long ago. Milliseconds. */
+/** How long after a fetch a token with an unknown key causes no other fetch, in milliseconds. */
 const UNKNOWN_KEY_MS = 5_000;
 /** How long a failed fetch is not repeated, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -92,7 +91,7 @@ function unreachable(error: unknown): CallboardError {
   });
 }
 
-/** An error as text, without the address, which may hold a secret. */
+/** Writes an error as text, without the address, which may hold a secret. */
 function shortly(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown reason';
   const { cause } = error;

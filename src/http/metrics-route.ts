@@ -16,7 +16,7 @@ export type MetricsRouteOptions = {
   readonly metricsToken: Pick<MetricsToken, 'accepts'>;
 };
 
-/** `GET /metrics`, for administrators and for the holder of the metrics token. */
+/** Creates the route `GET /metrics`, for administrators and for the holder of the metrics token. */
 export function createMetricsRoute(options: MetricsRouteOptions): BuiltinRoute {
   const { meter, authenticate, sockets, metricsToken } = options;
   return {
@@ -47,7 +47,9 @@ async function send({ request, response }: RequestInfo, meter: Pick<Meter, 'expo
 const OPENMETRICS = 'application/openmetrics-text';
 const TEXT = ['text/plain', 'text/*', '*/*'];
 
-/** The format of the answer: OpenMetrics if the `accept` header prefers it, otherwise Prometheus' text format. */
+/**
+ * Returns the format of the answer: OpenMetrics if the `accept` header prefers it, otherwise Prometheus' text format.
+ */
 export function formatFor(accept: string | undefined): MetricsFormat {
   const weights = new Map<string, number>();
   for (const part of (accept ?? '').split(',')) {

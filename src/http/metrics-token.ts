@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 export class MetricsToken {
   #expected: Buffer | null = null;
 
-  /** `token` null: only administrators may read the metrics. */
+  /** `token`: the token that is accepted; null: only administrators may read the metrics. */
   constructor(token: string | null = null) {
     this.replace(token);
   }
@@ -14,7 +14,10 @@ export class MetricsToken {
     this.#expected = token === null ? null : digest(token);
   }
 
-  /** Compares digests, which all have the same length, so that timing reveals nothing. */
+  /**
+   * Whether the given token is this one. Compares digests, which all have the same length, so that timing reveals
+   * nothing.
+   */
   accepts(given: string | null): boolean {
     return given !== null && this.#expected !== null && timingSafeEqual(digest(given), this.#expected);
   }

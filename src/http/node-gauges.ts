@@ -66,7 +66,7 @@ export function meterNode(
   meter.gauge('unauthenticated_sockets', () => sockets.unauthenticated);
 }
 
-/** Lets calls share one read: those that arrive before it has ended. */
+/** Lets all calls that arrive while a read is in progress share that read. */
 function shared<T>(read: () => Promise<T>): () => Promise<T> {
   let current: Promise<T> | null = null;
   return () => (current ??= read().finally(() => (current = null)));

@@ -1,10 +1,13 @@
-/** CORS for allowed origins, and the refusal of browser requests from all others. It does not authenticate. */
+/** Adds CORS headers for allowed origins, and refuses browser requests from all others. It does not authenticate. */
 import { fail } from '../core/errors.ts';
 import { foreignOrigin, originAllowed, type OriginRule } from '../web/origin-rule.ts';
 import type { RequestInfo } from './request-info.ts';
 
 const METHODS = 'GET, HEAD, POST, PUT, DELETE';
-/** The relay's own headers, those of W3C Trace Context, and those that Apollo's clients add. */
+/**
+ * The request headers that pages may send: the relay's own, those of W3C Trace Context, and those that Apollo's clients
+ * add.
+ */
 const REQUEST_HEADERS = [
   'authorization',
   'content-type',

@@ -20,7 +20,7 @@ const ENTRIES: readonly Entry[] = [
   { path: '/metrics', says: 'Prometheus metrics (administrators)', open: false },
 ];
 
-/** The page at `/`, which lists the relay's paths. It needs no script and loads nothing from other origins. */
+/** Builds the page at `/`, which lists the relay's paths. It needs no script and loads nothing from other origins. */
 export function welcomePage(basePath: string, hasConsole: boolean): { readonly html: string; readonly policy: string } {
   const rows = [...(hasConsole ? [CONSOLE] : []), ...ENTRIES].map((entry) => row(entry, basePath)).join('\n');
   const html = `<!doctype html>

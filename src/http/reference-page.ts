@@ -50,7 +50,7 @@ type Description = {
   readonly components: Components;
 };
 
-/** The page and its content security policy. `base`: the path that precedes the paths of the document. */
+/** Builds the page and its content security policy. `base`: the path that precedes the paths of the document. */
 export function referencePage(
   document: OpenApiDocument,
   base: string,
@@ -136,7 +136,7 @@ function schemaHtml(name: string, schema: Schema): string {
   return `<details id="schema-${escaped(name)}"><summary><code>${escaped(name)}</code> <span class="says">${escaped(schema.description)}</span></summary>${shape}</details>`;
 }
 
-/** A schema in one line: a link to its component, or its allowed values and bounds. */
+/** Describes a schema in one line: a link to its component, or its allowed values and bounds. */
 function typeHtml(schema: Schema): string {
   const { $ref, anyOf, allOf, type, items, enum: words, properties } = schema;
   if ($ref) {
@@ -179,7 +179,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return `<table>${line(head, 'th')}${rows.map((cells) => line(cells, 'td')).join('')}</table>`;
 }
 
-/** Text as HTML, with code where the text has backquotes. */
+/** Writes text as HTML, with code where the text has backquotes. */
 function prose(text: unknown): string {
   return escaped(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

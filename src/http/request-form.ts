@@ -1,10 +1,13 @@
-/** Checks that every request must pass before routing, and the refusals for requests that fail them. */
+/** Checks the form of every request before it is routed, and refuses requests that fail. */
 import { fail } from '../core/errors.ts';
 import { GRAPHQL_PATH, STREAM_PATH } from '../graphql/http/request.ts';
 import type { UpgradeRefusal } from '../gateway/reject-upgrade.ts';
 import type { RequestInfo } from './request-info.ts';
 
-/** A name or an address with an optional port (RFC 9112, 3.2); empty if the target has no authority. */
+/**
+ * Matches a name or an address with an optional port (RFC 9112, 3.2). An empty text matches too: the host of a target
+ * without authority.
+ */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
 
 /**

@@ -40,8 +40,8 @@ export type HttpServerOptions = {
 };
 
 /**
- * Connections may stay open for `keepAliveMs` between two requests, which is announced in `Keep-Alive`, and for
- * `bufferMs` more, which is not announced. Milliseconds; defaults 10 s and 1 s.
+ * Creates the HTTP server. Connections may stay open for `keepAliveMs` between two requests, which is announced in
+ * `Keep-Alive`, and for `bufferMs` more, which is not announced. Milliseconds; defaults 10 s and 1 s.
  */
 export function createHttpServer(
   handler: RequestHandler,

@@ -1,10 +1,14 @@
-/** Registers the metrics of shares, the limits that the users of this process share: use, total and users over. */
+/**
+ * Registers gauges for the resources that the users of this process share: the amount in use, the total, and the users
+ * who hold more than their guarantee.
+ */
 import { SHARE_NAMES, type ShareName } from '../core/shares/bounds.ts';
 import type { Shares } from '../core/shares/shares.ts';
 import type { Meter } from '../platform/metrics.ts';
 
 /**
- * Registers gauges for each share of this process: the amount in use, the total, and the users over their guarantee.
+ * Registers three gauges for each resource in `shares/bounds.ts`: the amount in use, the total, and the number of users
+ * over their guarantee.
  */
 export function meterShares(meter: Pick<Meter, 'gauges'>, shares: Shares): void {
   const each = (read: (share: ShareName) => number | null) =>

@@ -1,5 +1,5 @@
 /**
- * One-time tickets that sign an operator in on any node of a deployment. They are signed with a key that is derived
+ * Signs and redeems one-time tickets, which sign an operator in on any node of a deployment. The signing key is derived
  * from the deployment's secret, so a ticket is never accepted as a bearer token, nor a bearer token as a ticket.
  */
 import { createHash, hkdfSync, randomBytes } from 'node:crypto';
@@ -43,7 +43,7 @@ export interface TicketDesk {
   replace(credentials: Pick<TicketCredentials, 'secret' | 'previousSecret'>): void;
 }
 
-/** `now`: the clock by which tokens expire, in epoch milliseconds. */
+/** Creates the object that redeems tickets. `now`: the clock by which tokens expire, in epoch milliseconds. */
 export function createTicketDesk(given: TicketCredentials, tickets: TicketStore, now: () => number): TicketDesk {
   let credentials = given;
   return {
@@ -65,7 +65,7 @@ export function createTicketDesk(given: TicketCredentials, tickets: TicketStore,
   };
 }
 
-/** The content of a valid ticket; null for any other text. */
+/** Returns the content of a valid ticket; null for any other text. */
 async function read(
   ticket: string,
   secret: string,
@@ -82,8 +82,8 @@ async function read(
 }
 
 /**
- * The digest of the id in a ticket. The text of a ticket would not do, because it can be changed without breaking the
- * signature.
+ * Returns the digest of the id in a ticket. A digest of the whole ticket would not do, because its text can be changed
+ * without breaking the signature.
  */
 function digest(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 32);

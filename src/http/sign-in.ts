@@ -1,4 +1,6 @@
-/** A link that signs one page on this machine in, once, so that a person need not copy a token into it. */
+/**
+ * Signs in one page on this machine, once, by a URL with a code, so that a person need not copy a token into the page.
+ */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import { CallboardError, fail } from '../core/errors.ts';
@@ -10,15 +12,15 @@ import type { BuiltinRoute } from './builtin-route.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { TicketDesk } from './sign-in-tickets.ts';
 
-/** The largest body: it has only the code of the link. */
+/** The most bytes of a request body, which has only a code. */
 const BODY_BYTES = 1024;
 
 export type SignIn = {
-  /** The code of the link. It is put into the fragment of a URL, which browsers do not send. */
+  /** The code of the sign-in URL. It is put into the fragment of the URL, which browsers do not send. */
   readonly code: string;
-  /** Creates another code, for the link of another page. */
+  /** Creates another code, for the URL of another page. */
   issue(): string;
-  /** The token for a code, the first time within SIGN_IN_MS; null for any other code and at any other time. */
+  /** Returns the token for a code, once, within SIGN_IN_MS; null for any other code and at any other time. */
   redeem(code: string): string | null;
 };
 
@@ -50,9 +52,9 @@ export type SignInWays = {
 };
 
 /**
- * `POST /sign-in` with `{"code"}` answers `{"token"}`, or 401 if the code is wrong, used or too old. A code of this
- * process is accepted from a peer on this machine only, and never through a proxy, where every peer would seem to be on
- * the proxy's machine. A ticket is signed, so it is accepted from anywhere.
+ * Creates the route `POST /sign-in`. It answers `{"code"}` with `{"token"}`, or with 401 if the code is wrong, used or
+ * too old. A code of this process is accepted from a peer on this machine only, and never through a proxy, where every
+ * peer would seem to be on the proxy's machine. A ticket is signed, so it is accepted from anywhere.
  */
 export function createSignInRoute({ signIn, tickets }: SignInWays): BuiltinRoute {
   return {

@@ -28,7 +28,7 @@ export type SiteEventsOptions = {
   readonly fastPath?: boolean;
 };
 
-/** An encoded event is already a complete frame. */
+/** The envelope of an event, which is empty: an encoded event is already a complete frame. */
 const BARE = { head: '', tail: '' };
 const DRAINING = new Chunk(closedFrame('draining'));
 const REPLACED = new Chunk(closedFrame('unauthenticated'));
@@ -57,10 +57,10 @@ export function createSiteEvents(options: SiteEventsOptions): BuiltinRoute {
 }
 
 type EventsRequest = { readonly holder: Holder; readonly sessionId: string; readonly names: readonly string[] | null };
-/** `occupy` is present for a ticket only. A ticket may have one open stream at a time. */
+/** Who opens a stream. `occupy` is present for a ticket only, which may have one open stream at a time. */
 type Holder = Pick<RedeemedTicket, 'principal'> & Partial<Pick<RedeemedTicket, 'occupy'>>;
 
-/** The session id in the path. Throws `not_found` for malformed percent-encoding. */
+/** Returns the session id in the path. Throws `not_found` for malformed percent-encoding. */
 function sessionOf(path: string): string {
   const [, raw = ''] = PATH.exec(path) ?? [];
   try {
@@ -70,7 +70,10 @@ function sessionOf(path: string): string {
   }
 }
 
-/** With a token in the header, the ticket is ignored and not redeemed. Invalid tickets count like invalid tokens. */
+/**
+ * Authenticates a request by its token or its ticket. With a token in the header, the ticket is ignored and not
+ * redeemed. Invalid tickets count like invalid tokens.
+ */
 async function holderOf(
   { core, authenticate, guard, sockets }: SiteEventsOptions,
   info: RequestInfo,
@@ -145,7 +148,7 @@ class Place {
   }
 }
 
-/** Shared by all streams, so that none allocates its own. */
+/** Does nothing. Shared by all streams, so that none allocates a function of its own. */
 function nothing(): void {}
 
 function encoderOf(log: Log): EventEncoder<SiteEvent> {

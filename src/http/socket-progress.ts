@@ -4,9 +4,9 @@ import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 
 /**
- * Bytes that the operating system has accepted for the peer so far, including the finished part of a large write. No
- * public property of a socket shows that part, so this reads the socket's handle: bytes given to it minus bytes that
- * still wait in it. Without such a handle only whole writes count.
+ * Returns the number of bytes that the operating system has accepted for the peer so far, including the finished part
+ * of a large write. No public property of a socket shows that part, so this reads the socket's handle: bytes given to
+ * it minus bytes that still wait in it. Without such a handle only whole writes count.
  */
 export function takenBytes(socket: Socket): number {
   const handle: unknown = Reflect.get(socket, '_handle');

@@ -9,7 +9,7 @@ import { Bucket } from '../gateway/rate.ts';
 import { isEventStream } from '../web/sse-stream.ts';
 import { takenBytes } from './socket-progress.ts';
 
-/** How often stalled readers are looked for, in milliseconds. */
+/** The interval at which stalled readers are looked for, in milliseconds. */
 const CHECK_MS = 1_000;
 /** The rate of log lines about refused sockets; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 1, burst: 5 };
@@ -31,17 +31,20 @@ export type SocketsOptions = {
 type Watched = {
   readonly address: string;
   authenticated: boolean;
-  /** The gateway has taken over the socket; it bounds the bytes that the peer leaves unread. */
+  /** Whether the gateway has taken over the socket; it bounds the bytes that the peer leaves unread. */
   upgraded: boolean;
-  /** Bytes that the system had accepted for the peer when `stalledSince` was set. */
+  /** The number of bytes that the system had accepted for the peer when `stalledSince` was set. */
   taken: number;
-  /** Since when the peer has read nothing although bytes wait; null: nothing waits, or the socket is not checked. */
+  /**
+   * The time since when the peer has read nothing although bytes wait; null: nothing waits, or the socket is not
+   * checked.
+   */
   stalledSince: number | null;
 };
 
 /**
- * The sockets of the HTTP server. Bounds the number of sockets without a valid token, and closes sockets whose peer
- * reads nothing of a response for READ_NOTHING_MS. Links and event streams have their own bounds on unread bytes.
+ * Holds the sockets of the HTTP server. Bounds the number of sockets without a valid token, and closes sockets whose
+ * peer reads nothing of a response for READ_NOTHING_MS. Links and event streams have their own bounds on unread bytes.
  */
 export class Sockets {
   readonly #options: SocketsOptions;
@@ -49,7 +52,7 @@ export class Sockets {
   readonly #unauthenticated = new Map<string, number>();
   readonly #lines: Bucket;
   readonly #stop: Cancel;
-  /** One listener for all sockets, so an idle link holds none of its own. */
+  /** The one listener of all sockets, so that an idle link holds none of its own. */
   readonly #onClose: (this: Socket) => void;
   #inAll = 0;
   #suppressed = 0;
@@ -70,8 +73,8 @@ export class Sockets {
   }
 
   /**
-   * Adds an accepted socket. A socket beyond a bound is destroyed without a response, whose cost the bound is meant to
-   * save.
+   * Adds an accepted socket. A socket beyond a bound is destroyed without a response, because the bound is meant to
+   * save the cost of one.
    */
   accepted(socket: Socket): void {
     const address = networkOf(socket.remoteAddress ?? '');

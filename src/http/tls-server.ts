@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { RequestHandler } from './request-handler.ts';
 
-/** PEM texts. The certificate may be followed by its chain. */
+/** A certificate and its key as PEM texts. The certificate may be followed by its chain. */
 export type Certificate = { readonly cert: string; readonly key: string };
 
 /** How long a peer may take to complete the TLS handshake before it is disconnected. Milliseconds. */
@@ -44,7 +44,7 @@ export function replaceCertificate(server: unknown, certificate: Certificate): v
   server.setSecureContext({ ...certificate, minVersion: TLS.minVersion });
 }
 
-/** The remote address and port, which tell the open connections of a listening socket apart. */
+/** Returns the remote address and port, which tell the open connections of a listening socket apart. */
 function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

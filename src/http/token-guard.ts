@@ -10,9 +10,9 @@ import type { BearerAuthenticator } from './auth.ts';
 import { createAuthRateLimit } from './auth-rate-limit.ts';
 import { VerifyQueue } from './verify-queue.ts';
 
-/** Refused tokens that are logged one by one; the next line has the number of suppressed ones. */
+/** The rate of log lines about single refused tokens; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 10, burst: 20 };
-/** Faults that are not the caller's: the key set is unavailable, or does not have the key yet. */
+/** The faults that are not the caller's: the key set is unavailable, or does not have the key yet. */
 const NOT_COUNTED: ReadonlySet<TokenFault | undefined> = new Set<TokenFault>(['keys_unavailable', 'key_unknown']);
 
 export type TokenGuardOptions = { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics };

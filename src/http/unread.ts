@@ -10,7 +10,10 @@ import { SHARE_MESSAGE, type Holdings, type Shares } from '../core/shares/shares
 
 /** The time between two counts of the unread bytes of all sockets, in milliseconds. */
 const SAMPLE_MS = 1_000;
-/** Responses smaller than this are counted by the samples only. */
+/**
+ * The size in bytes from which a response is counted when it is written. Smaller responses are counted by the samples
+ * only.
+ */
 const LARGE_BYTES = 64 * 1024;
 const RETRY_MS = 5_000;
 
@@ -37,16 +40,16 @@ export type UnreadOptions = {
 };
 
 /**
- * The share `unread_bytes`: bytes that wait in the sockets of the server (responses, event streams and links) until
- * their peers read them. They count for the user of the socket's last request (or of its link). They are sampled once a
- * second and after each large response. Above three quarters of the total, the sockets furthest behind are closed for
- * users over their guarantee; above the total, for all users.
+ * Bounds the bytes that wait in the sockets of the server (responses, event streams and links) until their peers read
+ * them: the share `unread_bytes`. They count for the user of the socket's last request (or of its link). They are
+ * sampled once a second and after each large response. Above three quarters of the total, the sockets furthest behind
+ * are closed for users over their guarantee; above the total, for all users.
  */
 export class UnreadBytes {
   readonly #options: UnreadOptions;
   readonly #readers = new Map<Writable, Reader>();
   readonly #stop: Cancel;
-  /** One listener for all sockets, so an idle link holds none of its own. */
+  /** The one listener of all sockets, so that an idle link holds none of its own. */
   readonly #onClose: (this: Writable) => void;
   /** The number of unread bytes from which users over their guarantee lose sockets and are refused. */
   readonly #short: number;
@@ -72,7 +75,7 @@ export class UnreadBytes {
     if (reader) reader.requester = requester;
   }
 
-  /** Throws `share_exceeded` if the share is short and the requester holds more than the guarantee. */
+  /** Throws `share_exceeded` if room for unread bytes is short and the requester holds more than the guarantee. */
   requireRoom(requester: Principal | null): void {
     const { shares } = this.#options;
     if (shares.used('unread_bytes') <= this.#short) return;
@@ -80,8 +83,8 @@ export class UnreadBytes {
   }
 
   /**
-   * The error to send instead of a response of this many bytes, if the requester is or would be over the share; null: it
-   * may be sent.
+   * Returns the error to send instead of a response of this many bytes, if its unread bytes would be too many for the
+   * requester; null: the response may be sent.
    */
   refusal(socket: Writable, bytes: number): CallboardError | null {
     const reader = bytes < LARGE_BYTES ? undefined : this.#readers.get(socket);

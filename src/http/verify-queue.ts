@@ -3,9 +3,7 @@ import { fail } from '../core/errors.ts';
 
 /** The number of concurrent verifications for addresses over their rate. Half of Node's four threads stay free. */
 const RUNNING = 2;
-/**
- * Bounds of the queue: verifications that wait for one address (0.1 s of work at 10 000 per second), and addresses.
- */
+/** The bounds of the queue: the most verifications that wait for one address (0.1 s of work at 10 000 per second). */
 const WAITING_PER_ADDRESS = 1_000;
 /** The most addresses with waiting tokens; beyond, a new one is refused. */
 const ADDRESSES = 10_000;

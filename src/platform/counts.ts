@@ -1,12 +1,18 @@
-/** The numbers of all counters, sampled gauges and histograms of a process, in one array. Knows no time. */
+/** Holds the numbers of all counters, sampled gauges and histograms of a process in one array, without times. */
 import { BUCKETS, bucketOf } from '../core/metrics/buckets.ts';
 
-/** Label values come from closed sets. As a safeguard, values beyond this number are counted as `other`. */
+/**
+ * The most label values of one metric. They come from closed sets; as a safeguard, further values are counted as
+ * `other`.
+ */
 const LABELS_MAX = 64;
 /** The number of counters for which the arrays have room at first. */
 const FIRST_SIZE = 256;
 
-/** The place of one counter or histogram with one value of its label: `size` numbers of the array, from `base` on. */
+/**
+ * The position of one counter or histogram with one value of its label in the array: `size` numbers, from index `base`
+ * on.
+ */
 export type Cell = {
   readonly label: string | undefined;
   readonly base: number;
@@ -31,7 +37,7 @@ export class Counts {
   /** The totals at the last `flush`. */
   #before = new Float64Array(FIRST_SIZE);
 
-  /** `single`: the names of counters and gauges. */
+  /** `single`: the names of the counters and gauges, which have one number each. */
   constructor(single: readonly string[], histograms: readonly string[]) {
     for (const name of single) this.#families.set(name, { size: 1, cells: new Map(), plain: null });
     for (const name of histograms) this.#families.set(name, { size: BUCKETS, cells: new Map(), plain: null });
@@ -58,22 +64,25 @@ export class Counts {
     return cell;
   }
 
-  /** The cells of a counter or histogram that were used. */
+  /** Returns the cells of a counter or histogram that were used. */
   cells(name: string): readonly Cell[] {
     return [...(this.#families.get(name)?.cells.values() ?? [])];
   }
 
-  /** The total at this place since the process started. */
+  /** Returns the total at this index of the array since the process started. */
   total(place: number): number {
     return (this.#before[place] ?? 0) + (this.#fresh[place] ?? 0);
   }
 
-  /** How many numbers are in use. */
+  /** The number of entries of the array that are in use. */
   get size(): number {
     return this.#used;
   }
 
-  /** Calls `take` with each place that was counted at since the last flush, in ascending order, and with its count. */
+  /**
+   * Calls `take` with each index at which something was counted since the last flush, in ascending order, and with its
+   * count.
+   */
   eachFresh(take: (place: number, count: number) => void): void {
     for (let place = 0; place < this.#used; place++) {
       const count = this.#fresh[place] ?? 0;
@@ -86,7 +95,7 @@ export class Counts {
     this.#fresh.fill(0, 0, this.#used);
   }
 
-  /** The cell of this name and label, which is made when it is first used. */
+  /** Returns the cell of this name and label, which is made when it is first used. */
   #cellOf(name: string, label: string | undefined): Cell | undefined {
     const family = this.#families.get(name);
     if (!family) return undefined;

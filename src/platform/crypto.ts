@@ -1,8 +1,9 @@
+/** Implements core's port for randomness and digests with node:crypto. */
 import { createHash, createHmac, createSecretKey, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Crypto } from '../core/crypto.ts';
 import { createUuids } from './uuid.ts';
 
-/** Implements core's Crypto with node:crypto. `key` signs cursors, so all nodes of a deployment need the same key. */
+/** Creates the implementation. `key` signs cursors, so all nodes of a deployment need the same key. */
 export function createCrypto(key: string | Uint8Array): Crypto {
   // A KeyObject is parsed once; a key given as bytes would be parsed at each signing.
   const secret = createSecretKey(Buffer.from(key));

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * How many files and sockets this process may have open; null if unlimited or unknown (on systems other than Linux).
+ * Returns how many files and sockets this process may have open; null if unlimited or unknown (on systems other than
+ * Linux).
  */
 export function descriptorLimit(): number | null {
   try {
@@ -12,7 +13,9 @@ export function descriptorLimit(): number | null {
   }
 }
 
-/** The soft limit in the text of `/proc/<pid>/limits`; null if it is `unlimited` or the text cannot be parsed. */
+/**
+ * Returns the soft limit in the text of `/proc/<pid>/limits`; null if it is `unlimited` or the text cannot be parsed.
+ */
 export function readDescriptorLimit(text: string): number | null {
   const [, soft] = /^Max open files +(\d+) /m.exec(text) ?? [];
   return soft === undefined ? null : Number(soft);

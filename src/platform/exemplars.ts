@@ -50,7 +50,7 @@ export class Exemplars {
     if (!known) this.#kept.set(cell, examples);
   }
 
-  /** The example of a shown bucket. `shown`: its index, as `shownIndexOf` returns it. */
+  /** Returns the example of a shown bucket. `shown`: its index, as `shownIndexOf` returns it. */
   get(cell: Cell, shown: number): Exemplar | undefined {
     return this.#kept?.get(cell)?.[shown]?.exemplar;
   }
@@ -59,8 +59,8 @@ export class Exemplars {
 type Kept = { readonly exemplar: Exemplar; readonly slot: number };
 
 /**
- * The trace, if it is recorded anywhere, and the command; only the first of them if they do not fit together. Null if
- * both are too long: a part of an id would find nothing.
+ * Returns the labels of an example: the trace, if it is recorded anywhere, and the command. Only the first of them if
+ * they do not fit together. Null if neither fits: a part of an id would find nothing.
  */
 function labelsOf(of: MeasuredCommand): Exemplar['labels'] | null {
   const traceId = recordedTraceOf(of);
@@ -78,7 +78,7 @@ function labelsOf(of: MeasuredCommand): Exemplar['labels'] | null {
   return chars === 0 ? null : labels;
 }
 
-/** The id of the relay's trace, or of the caller's; null if flags say that the trace is not recorded. */
+/** Returns the id of the relay's trace, or of the caller's; null if flags say that the trace is not recorded. */
 function recordedTraceOf({ callSpan, traceId, traceFlags }: MeasuredCommand): string | null {
   if (callSpan === DECLINED) return null;
   if (callSpan !== null) {

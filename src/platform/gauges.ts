@@ -22,7 +22,10 @@ export class Gauges {
     }
   }
 
-  /** The places of the gauges whose last sample a longer time step shows, and of those whose highest one it shows. */
+  /**
+   * Returns the indexes of the gauges in `Counts`, in two sets: `last` has those of which a longer time step shows the
+   * last sample, `highest` those of which it shows the highest.
+   */
   places(): { readonly last: ReadonlySet<number>; readonly highest: ReadonlySet<number> } {
     const places = { last: new Set<number>(), highest: new Set<number>() };
     for (const name of this.#readers.keys()) {

@@ -6,7 +6,7 @@ import { createScrubber } from './scrub.ts';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 export type LogOptions = {
   readonly level: LogLevel;
-  /** Texts that are redacted in every field and message: the configured tokens and secrets. */
+  /** The texts that are redacted in every field and message: the configured tokens and secrets. */
   readonly secrets?: readonly string[];
   /** Receives the log lines. Default: standard error, because standard output is for the output of commands. */
   readonly sink?: Sink;
@@ -43,7 +43,10 @@ export function createLog({ level, secrets = [], sink = createStderrSink() }: Lo
   return { redact, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** The current time in ISO format. Everything but the milliseconds is formatted once a second. */
+/**
+ * Creates a function that returns the current time in ISO format. Everything but the milliseconds is formatted once a
+ * second.
+ */
 function createStamp(): () => string {
   let second = -1;
   let head = '';

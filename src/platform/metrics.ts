@@ -13,11 +13,11 @@ export type Meter = Metrics & {
    */
   gauge(name: GaugeName, read: () => number | Promise<number>): void;
   /**
-   * Like `gauge`, for a gauge with a label: pairs of a label value and a number. A label value without a pair is not
-   * shown.
+   * Does the same as `gauge`, for a gauge with a label: pairs of a label value and a number. A label value without a
+   * pair is not shown.
    */
   gauges(name: GaugeName, read: GaugeReader): void;
-  /** All metrics as text. */
+  /** Writes all metrics as text. */
   expose(format?: MetricsFormat): Promise<{ readonly contentType: string; readonly text: string }>;
   /** How many bytes the recorded time series take, approximately. */
   readonly recordedBytes: number;

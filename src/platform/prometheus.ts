@@ -12,7 +12,10 @@ import {
 import type { Cell, Counts } from './counts.ts';
 import type { Exemplar, Exemplars } from './exemplars.ts';
 
-/** `text`: version 0.0.4 of Prometheus' own format. `openmetrics`: OpenMetrics 1.0.0, with exemplars. */
+/**
+ * The format of an exposition. `text`: version 0.0.4 of Prometheus' own format. `openmetrics`: OpenMetrics 1.0.0, with
+ * exemplars.
+ */
 export type MetricsFormat = 'text' | 'openmetrics';
 
 /** Reads a gauge: pairs of label value and number. A gauge without a label yields one pair. */
@@ -134,7 +137,7 @@ class RecordedHistogram extends Histogram {
     ];
   }
 
-  /** The upper bound of a shown bucket, in seconds. OpenMetrics writes whole numbers as `1.0`. */
+  /** Returns the upper bound of a shown bucket, in seconds. OpenMetrics writes whole numbers as `1.0`. */
   #boundText(shown: number): string {
     const ms = SHOWN_BOUNDS_MS[shown];
     if (ms === undefined) return '+Inf';
@@ -143,7 +146,7 @@ class RecordedHistogram extends Histogram {
   }
 }
 
-/** For each bucket, the number of durations in it and in all buckets below. */
+/** Returns for each bucket the number of durations in it and in all buckets below. */
 function countsUpTo(counts: Counts, base: number, size: number): Float64Array {
   const sums = new Float64Array(size);
   let sum = 0;

@@ -2,7 +2,10 @@
 import type { ReadingRow } from '../core/metrics/reading.ts';
 import type { Cell } from './counts.ts';
 
-/** What a point shows of several slots: the sum of a counter, and of a gauge its last or its highest sample. */
+/**
+ * How the numbers of several slots are combined into one point: `sum` for a counter; for a gauge its last or its
+ * highest sample.
+ */
 export type Mode = 'sum' | 'last' | 'highest';
 
 /** A number that was kept in the slot `number`, which is part of a point. */
@@ -18,7 +21,7 @@ export class CellReading {
   readonly #name: string;
   readonly #cell: Cell;
   readonly #mode: Mode;
-  /** The numbers by point, and then by position (`place`) in the array of numbers. */
+  /** The numbers by point, and then by their index (`place`) in the array of numbers. */
   readonly #counts = new Map<number, Map<number, { number: number; count: number }>>();
 
   constructor(name: string, cell: Cell, mode: Mode) {
@@ -41,7 +44,10 @@ export class CellReading {
     counts.set(place, { number, count: this.#combine(before, count) });
   }
 
-  /** `lasts`: the last slot of each point. A gauge that has no number there was zero. Empty if there is nothing to say. */
+  /**
+   * Returns the rows of the reading. `lasts`: the last slot of each point. A gauge that has no number there was zero.
+   * Empty if there is nothing to say.
+   */
   reading(lasts: ReadonlyMap<number, number>): readonly ReadingRow[] {
     const { base, size, label = null } = this.#cell;
     const counts = [...this.#counts].flatMap(([point, places]) =>

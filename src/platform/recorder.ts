@@ -16,7 +16,9 @@ export class Recorder {
   readonly #coarse = new Slots({ most: COARSE.slots, maxBytes: SLOTS_BYTES.coarse });
   /** The number of the open slot; null before the first call of `closeSlot`. */
   #open: number | null = null;
-  /** What was counted in the closed slots of the current minute, and the gauges at the end of the last, by place. */
+  /**
+   * What was counted in the closed slots of the current minute, and the gauges at the end of the last one, by index.
+   */
   readonly #minute = new Map<number, number>();
 
   constructor(counts: Counts, gauges: Gauges) {

@@ -1,18 +1,18 @@
 /** Redacts credentials and user data in log entries. */
 
 const REDACTED = '[redacted]';
-/** Names of fields that contain credentials or user data. Compared in lower case and without separators. */
+/** The names of fields that contain credentials or user data. Compared in lower case and without separators. */
 const SENSITIVE_NAMES = new Set([
   ...['authorization', 'cookie', 'setcookie', 'token', 'admintoken', 'granttoken', 'secret', 'password', 'ticket'],
   ...['payload', 'params', 'result', 'metadata', 'body', 'variables', 'progress', 'schema', 'headers', 'query'],
 ]);
 const BEARER = /bearer\s+[^\s"',]+/gi;
 /**
- * At least three parts joined by dots, as in JWTs. It matches only from the start of such a run, so it takes linear
- * time.
+ * Matches at least three parts joined by dots, as in JWTs. It matches only from the start of such a run, so it takes
+ * linear time.
  */
 const DOTTED = /(?<![\w.-])[\w-]*(?:\.[\w-]*){2,}/g;
-/** Grant tokens and tickets of site sessions, anywhere in a text. */
+/** Matches grant tokens and tickets of site sessions, anywhere in a text. */
 const GRANT = /\bcb[gt]_[A-Za-z0-9_-]{43,}/g;
 const TICKET = /([?&](?:ticket|token|access_token)=)[^&\s"']+/gi;
 /** A quick check whether any of the patterns above can match. Most texts do not match it. */
@@ -25,23 +25,23 @@ const TEXT_MAX = 4096;
  * last ones, as many as the longest credential has, are not shown.
  */
 const EXAMINED_MAX = 4 * TEXT_MAX;
-/** Characters that are enough to recognize a credential by the patterns above. */
+/** The number of characters that are enough to recognize a credential by the patterns above. */
 const RECOGNIZED = 64;
 /** The number of items of a list that a log line shows. */
 const ITEMS_MAX = 50;
 
 export type Scrubber = {
   /**
-   * The text with everything that looks like a credential redacted, cut to 4096 characters and `…` if it is longer.
-   * Only the start of a very long text is examined and shown.
+   * Returns the text with everything that looks like a credential redacted, cut to 4096 characters and `…` if it is
+   * longer. Only the start of a very long text is examined and shown.
    */
   text(text: string): string;
   /**
-   * A copy that is safe to log: sensitive fields and credentials in names and texts redacted, errors expanded, depth
-   * and lengths bounded. Never throws.
+   * Returns a copy that is safe to log: sensitive fields and credentials in names and texts redacted, errors expanded,
+   * depth and lengths bounded. Never throws.
    */
   fields(fields: Record<string, unknown>): Record<string, unknown>;
-  /** The same as the JSON text of an object. */
+  /** Does the same as `fields`, and returns the JSON text of the object. */
   json(fields: Record<string, unknown>): string;
   /** Also redacts these texts from now on. */
   add(secrets: readonly string[]): void;
@@ -129,7 +129,7 @@ function withoutJwt(run: string): string {
   return at >= 0 && run.slice(at).split('.').length > 2 ? run.slice(0, at) + REDACTED : run;
 }
 
-/** Skips `__proto__`, which a name from outside may be: assigning it would set the prototype. */
+/** Sets a member, except `__proto__`, which a name from outside may be: assigning it would set the prototype. */
 function put(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') target[key] = value;
 }

@@ -1,10 +1,10 @@
 /**
- * The latest time slots of a series, packed. A slot lists the places that were counted at, each with its count. The
- * numbers are stored with seven bits to a byte, in a string of one byte per character: such a string takes 16 bytes
- * more than its content, where a typed array takes some 200.
+ * Keeps the latest time slots of what was counted, packed. A slot lists the indexes at which something was counted,
+ * each with its count. The numbers are stored with seven bits to a byte, in a string of one byte per character: such a
+ * string takes 16 bytes more than its content, where a typed array takes some 200.
  */
 
-/** The number of bytes of a slot besides its content: for the string, its entry in the list, and its number. */
+/** The bytes that a slot takes besides its content: the header of the string, its entry in the list, and its number. */
 const SLOT_BYTES = 40;
 
 type Slot = { readonly number: number; readonly text: string };
@@ -22,7 +22,7 @@ export class Slots {
     this.#maxBytes = maxBytes;
   }
 
-  /** Adds a slot after the others. `places` in ascending order. */
+  /** Adds a slot after the others. `places`: the indexes at which something was counted, in ascending order. */
   add(number: number, places: readonly number[], counts: readonly number[]): void {
     const text = pack(places, counts);
     this.#slots.push({ number, text });

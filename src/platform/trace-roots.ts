@@ -2,9 +2,9 @@
 import { NO_PARENT, type SpanLike, type TracerLike } from '../protocol/trace-api.ts';
 
 /**
- * A tracer that records this part (0 to 1) of the new traces; null: as `tracer` decides. It decides before `tracer` is
- * asked, because asking costs every call that is not recorded more than the rest of its tracing. Only `startSpan`
- * decides: the relay starts its spans in no other way.
+ * Returns a tracer that records this part (0 to 1) of the new traces; null: as `tracer` decides. It decides before
+ * `tracer` is asked, because asking costs every call that is not recorded more than the rest of its tracing. Only
+ * `startSpan` decides: the relay starts its spans in no other way.
  */
 export function decideRoots(tracer: TracerLike, ratio: number | null): TracerLike {
   if (ratio === null) return tracer;

@@ -27,7 +27,10 @@ const KINDS: Readonly<Record<SpanKind, number>> = { internal: INTERNAL, server: 
 /** The name of the tracer: the instrumentation scope of all spans. */
 const SCOPE = 'callboard';
 
-/** Null without `api`. Whether a span is recorded is decided by the SDK behind it. Without one, contexts are passed on unchanged. */
+/**
+ * Creates core's Tracing; null without `api`. The SDK behind `api` decides whether a span is recorded. Without an SDK,
+ * contexts are passed on unchanged.
+ */
 export function createTracing(api: TraceApi | undefined, { version, namesUsers }: TracingOptions): Tracing | null {
   if (!api) return null;
   const tracer = api.getTracer(SCOPE, version);
@@ -44,7 +47,7 @@ export function createTracing(api: TraceApi | undefined, { version, namesUsers }
 /** The id of a span that the API makes without an SDK. */
 const NO_TRACE_ID = '0'.repeat(32);
 const NO_SPAN: Span = { recorded: false, declined: false, context: null, event() {}, link() {}, end() {} };
-/** One object for all of them: most calls are not sampled. */
+/** The span of every call that a sampler declined. It is one object for all, because most calls are not sampled. */
 const DECLINED_SPAN: Span = { ...NO_SPAN, declined: true };
 
 class RecordedSpan implements Span {
@@ -80,7 +83,10 @@ class RecordedSpan implements Span {
   }
 }
 
-/** Never the context that is active in this process: a parent is named by hand, so that nothing can leak between calls. */
+/**
+ * Returns the context that names the parent. It is never the context that is active in this process, so nothing can
+ * leak between calls.
+ */
 function contextOf(api: TraceApi, parent: TraceContext | null): ContextLike {
   return parent === null ? NO_PARENT : api.setSpanContext(NO_PARENT, spanContextOf(parent));
 }

@@ -28,7 +28,10 @@ const BY_CODE = new Map<number, CloseReason>(
   Object.entries(CLOSE).map(([reason, row]) => [row.code, reason as CloseReason]),
 );
 
-/** Undefined for a code that is not in the table. A client then reconnects, as after any lost socket. */
+/**
+ * Returns the reason that a close code stands for. Undefined for a code that is not in the table; a client then
+ * reconnects, as after any lost socket.
+ */
 export function closeReasonOf(code: number): CloseReason | undefined {
   return BY_CODE.get(code);
 }

@@ -74,7 +74,7 @@ export const CODES = {
 
 export type Code = keyof typeof CODES;
 
-/** The HTTP status of a code. `invalid_user` is 400 for a parameter; the token check sends 401 itself. */
+/** Returns the HTTP status of a code. `invalid_user` is 400 for a parameter; the token check sends 401 itself. */
 export function statusOf(code: Code): number {
   return CODES[code];
 }
@@ -83,7 +83,7 @@ export function isCode(value: unknown): value is Code {
   return typeof value === 'string' && Object.hasOwn(CODES, value);
 }
 
-/** Codes with which a client reports that it refused a command before its handler ran. */
+/** The codes with which a client reports that it refused a command before its handler ran. */
 export const CLIENT_REFUSALS = [
   'client_denied',
   'approval_denied',

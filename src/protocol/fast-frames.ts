@@ -81,14 +81,14 @@ class Cursor {
     this.at = at;
   }
 
-  /** The value that begins at `at`. */
+  /** Returns the value that begins at `at`. */
   value(): string {
     const from = this.at;
     this.at = this.#text.indexOf(QUOTE, from);
     return this.at < 0 ? '' : this.#text.slice(from, this.at);
   }
 
-  /** The value that follows `opening`; undefined if another text follows. */
+  /** Returns the value that follows `opening`; undefined if another text follows. */
   member(opening: string): string | undefined {
     if (this.at < 0 || !this.#text.startsWith(opening, this.at)) return undefined;
     this.at += opening.length;
@@ -96,12 +96,15 @@ class Cursor {
   }
 }
 
-/** The word at this place; undefined if it is absent; null if there is another text. */
+/** Returns the text if it is one of the words; undefined if it is absent; null if it is another text. */
 function oneOf<T extends string>(words: readonly T[], text: string | undefined): T | undefined | null {
   return text === undefined ? undefined : (words.find((word) => word === text) ?? null);
 }
 
-/** The payload of a frame whose last value ends with the quote at `end`. Undefined: the header does not end there. */
+/**
+ * Returns the payload of a frame whose last value ends with the quote at `end`. Undefined: the header does not end
+ * there.
+ */
 function payloadAfter(text: string, end: number): string | null | undefined {
   if (end < 0 || text.charCodeAt(end + 1) !== BRACE_END) return undefined;
   if (text.length === end + 2) return null;

@@ -64,9 +64,9 @@ export type FieldsOf<T extends Table> = {
     : never;
 };
 
-/** Ids of clients, instances, commands, sites, windows, contexts and tasks. */
+/** Matches the ids of clients, instances, commands, sites, windows, contexts and tasks. */
 export const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
-/** Names of actions and events. */
+/** Matches the names of actions and events. */
 export const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
 
 export type Check = { readonly expected: string; test(value: unknown): boolean };
@@ -84,7 +84,9 @@ export const DOWN_CHECKS: Readonly<Record<DownKind, Check>> = {
   bool: { expected: 'true or false', test: (v) => typeof v === 'boolean' },
 };
 
-/** Marked as pure: what does not use it is built without it. */
+/**
+ * The checks of all kinds of fields. Marked as pure, so that a library that does not use them is built without them.
+ */
 export const CHECKS = /* @__PURE__ */ allChecks();
 
 function allChecks(): Readonly<Record<FieldKind, Check>> {
@@ -121,7 +123,7 @@ function textOf(min: number, max: number): Check {
 /** One field of a table with its check. */
 export type FieldRule = { readonly field: string; readonly optional: boolean; readonly check: Check };
 
-/** A table as a list of members. `checks`: those of all kinds that the table uses. */
+/** Returns a table as a list of members. `checks`: the checks of all kinds that the table uses. */
 export function membersOf<Kind extends FieldKind>(
   table: Readonly<Record<string, Kind | `${Kind}?`>>,
   checks: Readonly<Record<Kind, Check>>,
@@ -133,7 +135,7 @@ export function membersOf<Kind extends FieldKind>(
   }));
 }
 
-/** Cached, so that the specs of a table are not parsed again for each header. */
+/** Returns the members of a table. Cached, so that the specs of a table are not parsed again for each header. */
 function allMembersOf(table: Table): readonly FieldRule[] {
   const known = MEMBERS.get(table);
   if (known) return known;
@@ -158,7 +160,7 @@ export function checkFields(table: Table, header: Readonly<Record<string, unknow
   return null;
 }
 
-/** A description of what is wrong with this value of the field; null when the value is valid. */
+/** Returns a description of what is wrong with this value of the field; null when the value is valid. */
 export function faultIn({ field, optional, check }: FieldRule, value: unknown): string | null {
   if (value === undefined || value === null) return optional ? null : `${field}: required`;
   return check.test(value) ? null : `${field}: expected ${check.expected}`;

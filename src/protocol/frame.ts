@@ -39,7 +39,8 @@ export function splitFrame(text: string): RawFrame | FrameFault {
 }
 
 /**
- * The text of a frame. `payload` must be JSON text. It may contain newlines: only the frame's first newline separates.
+ * Writes the text of a frame. `payload` must be JSON text. It may contain newlines: only the frame's first newline
+ * separates.
  */
 export function joinFrame(header: { readonly type: string }, payload: string | null = null): string {
   const head = JSON.stringify(header);

@@ -4,7 +4,10 @@ import { CHECKS, DOWN_CHECKS, faultIn, membersOf } from './fields.ts';
 import type { Check, DownTable, FieldKind, FieldsOf, FieldRule, Table } from './fields.ts';
 import { faultOf, splitFrame, type FrameFault, type RawFrame } from './frame.ts';
 
-/** Client or caller to relay. Only the frames in WITH_PAYLOAD may have a payload, the frame's second part. */
+/**
+ * The frames that a client or a caller sends to the relay. Only the frames in UP_WITH_PAYLOAD may have a payload, the
+ * frame's second part.
+ */
 export const UP = {
   /**
    * First frame of a link. With `client_id` the peer is a client, and `instance_id` and `client_type` are required;
@@ -70,7 +73,7 @@ export const UP = {
   leave: { ref: 'id' },
 } as const satisfies Record<string, Table>;
 
-/** Relay to client or caller. */
+/** The frames that the relay sends to a client or a caller. */
 export const DOWN = {
   /**
    * The link is open. `epoch`: a number that grows by one or more with each connection of the client. `resumed`: the
@@ -135,7 +138,7 @@ export const DOWN = {
     command_id: 'id?',
     retry_after_ms: 'int?',
     by: 'text?',
-    /** The share that is used up, when the code is `share_exceeded` or `store_full`. */
+    /** The name of the shared resource that has no room left, when the code is `share_exceeded` or `store_full`. */
     share: 'text?',
   },
   /** Answers `closing`: no further command follows. Payload: `{ commands }`, the ids of those that have not ended. */
@@ -155,7 +158,7 @@ export const DOWN = {
 export const RECORDED = ['recorded', 'duplicate', 'late', 'fenced', 'unknown'] as const;
 export type Recorded = (typeof RECORDED)[number];
 
-/** Frames that may have a payload; on any other frame, a payload is a fault. */
+/** The frames that may have a payload; on any other frame, a payload is a fault. */
 const UP_WITH_PAYLOAD = ['hello', 'progress', 'result', 'cancelled', 'actions', 'report', 'site', 'invoke'];
 const DOWN_WITH_PAYLOAD = ['command', 'closed', 'outcome'];
 
@@ -180,7 +183,7 @@ export function parseUp(text: string): UpFrame | FrameFault {
   return (parseReport(text) ?? parseInvoke(text) ?? parse(UP_FORMS, text)) as UpFrame | FrameFault;
 }
 
-/** Like `parseUp`, for frames of the relay. */
+/** Does the same as `parseUp`, for frames of the relay. */
 export function parseDown(text: string): DownFrame | FrameFault {
   return parse(DOWN_FORMS, text) as DownFrame | FrameFault;
 }

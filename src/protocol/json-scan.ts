@@ -3,7 +3,7 @@
  * takes time linear in the length of the text.
  */
 
-/** Levels of objects and arrays that a JSON text may have. */
+/** The most levels of objects and arrays that a JSON text may have. */
 export const JSON_DEPTH = 200;
 
 /**
@@ -50,7 +50,7 @@ export function endOfValue(text: string, at: number, depth: number): number {
   return endOfScalar(text, at);
 }
 
-/** Like `endOfValue`, for a number, `true`, `false` or `null`. */
+/** Does the same as `endOfValue`, for a number, `true`, `false` or `null`. */
 export function endOfScalar(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   if (unit === MINUS || isDigit(unit)) return endOfNumber(text, at);
@@ -61,7 +61,8 @@ export function endOfScalar(text: string, at: number): number {
 const WORDS = ['true', 'false', 'null'];
 
 /**
- * Like `endOfValue`, for an object. `depth` includes the object itself. With `read` null, the members are only checked.
+ * Does the same as `endOfValue`, for an object. `depth` includes the object itself. With `read` null, the members are
+ * only checked.
  */
 export function endOfObject(text: string, start: number, depth: number, read: ReadMember | null): number {
   if (depth > JSON_DEPTH) return DEPTH;
@@ -83,7 +84,7 @@ export function endOfObject(text: string, start: number, depth: number, read: Re
   }
 }
 
-/** Like `endOfObject`, for an array. */
+/** Does the same as `endOfObject`, for an array. */
 export function endOfArray(text: string, start: number, depth: number, read: ReadItem | null): number {
   if (depth > JSON_DEPTH) return DEPTH;
   let at = skipSpace(text, start + 1);
@@ -133,7 +134,7 @@ function endOfDigits(text: string, start: number): number {
   return at === start ? SYNTAX : at;
 }
 
-/** The position of the next character that is not white space. */
+/** Returns the position of the next character that is not white space. */
 export function skipSpace(text: string, start: number): number {
   let at = start;
   for (;;) {

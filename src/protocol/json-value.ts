@@ -29,7 +29,8 @@ const PLACEHOLDER = crypto.getRandomValues(new Uint32Array(4)).join('-');
 const WRITTEN_HOLE = JSON.stringify(PLACEHOLDER);
 
 /**
- * Like JSON.stringify, but writes the text of each RawJson unchanged. Undefined for a value that JSON cannot express.
+ * Does the same as JSON.stringify, but writes the text of each RawJson unchanged. Undefined for a value that JSON
+ * cannot express.
  */
 export function writeJson(value: unknown): string | undefined {
   const around = found;
@@ -52,8 +53,8 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 const BREAKS = /[\r\n]/;
 
 /**
- * The JSON in one line: each run of line breaks becomes a space. JSON strings contain no raw line breaks, so no value
- * changes.
+ * Writes JSON in one line: each run of line breaks becomes a space. JSON strings contain no raw line breaks, so no
+ * value changes.
  */
 export function inOneLine(json: string): string {
   return BREAKS.test(json) ? json.replace(/[\r\n]+/g, ' ') : json;

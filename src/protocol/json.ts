@@ -26,8 +26,9 @@ export function trustJson(text: string): JsonText {
 }
 
 /**
- * A part of a text. A part that is shorter than half of a text of over 1024 characters is copied. A plain slice would
- * keep the whole text in memory for as long as the part lives, so the counted bytes would be far below the real ones.
+ * Returns a part of a text. A part that is shorter than half of a text of over 1024 characters is copied. A plain slice
+ * would keep the whole text in memory for as long as the part lives, so the counted bytes would be far below the real
+ * ones.
  */
 export function ownSlice(text: string, from: number, to: number): string {
   const part = text.slice(from, to);
@@ -39,12 +40,12 @@ export function ownSlice(text: string, from: number, to: number): string {
  */
 export type JsonFault = 'syntax' | 'depth' | 'members';
 
-/** What is wrong with this text; null when it is valid JSON. */
+/** Returns what is wrong with this text; null when it is valid JSON. */
 export function jsonFault(text: string): JsonFault | null {
   return faultOf(text, endOfValue(text, skipSpace(text, 0), 0));
 }
 
-/** The text as JsonText; null when it is not JSON, or has more than JSON_DEPTH levels. */
+/** Returns the text as JsonText; null when it is not JSON, or has more than JSON_DEPTH levels. */
 export function checkedJson(text: string): JsonText | null {
   return jsonFault(text) === null ? trustJson(text) : null;
 }
@@ -72,13 +73,13 @@ export function readMembers(text: string, most: number): Members | JsonFault | n
   return faultOf(text, end) ?? members;
 }
 
-/** The members of an object; null when it has more than `most`, or is not an object. */
+/** Returns the members of an object; null when it has more than `most`, or is not an object. */
 export function membersOf(object: JsonText, most: number): Members | null {
   const members = readMembers(object, most);
   return members === null || typeof members === 'string' ? null : members;
 }
 
-/** The original text of one member of an object; undefined when the object has no such member. */
+/** Returns the original text of one member of an object; undefined when the object has no such member. */
 export function memberOf(object: JsonText, name: string): JsonText | undefined {
   let found: JsonText | undefined;
   forEachName(object, (given, from, to) => {
@@ -96,7 +97,7 @@ export function forEachName(object: JsonText, visit: (name: string, from: number
   });
 }
 
-/** The items of an array, each as its original text; null when it has more than `most`. */
+/** Returns the items of an array, each as its original text; null when it has more than `most`. */
 export function itemsOf(array: JsonText, most: number): readonly JsonText[] | null {
   const items: JsonText[] = [];
   const end = endOfArray(array, skipSpace(array, 0), 1, (from) => {
@@ -124,8 +125,8 @@ export function isEmptyObject(json: JsonText): boolean {
 }
 
 /**
- * The number of members and items of a JSON text over all levels, without the first of each object and array (it counts
- * commas). Stops counting at `most` + 1.
+ * Returns the number of members and items of a JSON text over all levels, without the first of each object and array
+ * (it counts commas). Stops counting at `most` + 1.
  */
 export function countParts(json: JsonText, most: number): number {
   let count = 0;
@@ -137,14 +138,17 @@ export function countParts(json: JsonText, most: number): number {
   return count;
 }
 
-/** `end` is the position after the value, or a negative code of json-scan.ts. */
+/**
+ * Returns the fault that a scan found; null if it found none. `end` is the position after the value, or a negative code
+ * of json-scan.ts.
+ */
 function faultOf(text: string, end: number): JsonFault | null {
   if (end === DEPTH) return 'depth';
   if (end === STOPPED) return 'members';
   return end >= 0 && skipSpace(text, end) === text.length ? null : 'syntax';
 }
 
-/** The decoded member name whose text, including quotes, is between `start` and `end`. */
+/** Returns the decoded member name whose text, including quotes, is between `start` and `end`. */
 export function nameOf(text: string, start: number, end: number): string {
   const bare = text.slice(start + 1, end - 1);
   return bare.includes('\\') ? String(JSON.parse(text.slice(start, end))) : bare;

@@ -35,7 +35,7 @@ export const WINDOW = {
 export type WireContext = FieldsOf<typeof CONTEXT>;
 export type WireWindow = FieldsOf<typeof WINDOW>;
 
-/** Limits of one client: contexts, windows, and the bytes of metadata of each context. */
+/** The limits of one client: contexts, windows, and the bytes of metadata of each context. */
 export const CONTEXTS_MAX = 1000;
 export const WINDOWS_MAX = 100;
 export const METADATA_MAX_BYTES = 16 * 1024;
@@ -49,7 +49,7 @@ export function parseRow<T extends Table>(table: T, row: unknown): FieldsOf<T> |
   return checkFields(table, row as Record<string, unknown>) ?? withoutNulls<T>(row as Record<string, unknown>);
 }
 
-/** A member that is null counts as absent. */
+/** Drops the members that are null, which count as absent. */
 function withoutNulls<T extends Table>(row: Readonly<Record<string, unknown>>): FieldsOf<T> {
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as FieldsOf<T>;
 }

@@ -41,11 +41,11 @@ export interface SpanLike {
   isRecording(): boolean;
 }
 
-/** `kind`: SERVER, CLIENT or INTERNAL. */
+/** The options of a new span. `kind`: SERVER, CLIENT or INTERNAL. */
 export type SpanOptionsLike = { kind: number; attributes?: SpanValues };
 
 export interface TracerLike {
-  /** Without a context, the new span is a child of the span that is active, if there is one. */
+  /** Starts a span. Without a context, it is a child of the span that is active, if there is one. */
   startSpan(name: string, options: SpanOptionsLike, context?: ContextLike): SpanLike;
   /** Starts a span and calls the function, in which that span is active. Returns what the function returns. */
   startActiveSpan<T>(name: string, options: SpanOptionsLike, context: ContextLike, run: (span: SpanLike) => T): T;
@@ -71,7 +71,7 @@ export function isTraceContext(traceId: string, spanId: string): boolean {
   return TRACE_ID.test(traceId) && SPAN_ID.test(spanId);
 }
 
-/** One value above those of another context. */
+/** A context that holds one value more than another context. */
 class WithValue implements ContextLike {
   readonly #key: symbol;
   readonly #value: unknown;

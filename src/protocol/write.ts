@@ -8,8 +8,8 @@ import type { DownFrame, DownHeader } from './frames.ts';
 type HeaderOf<T extends DownFrame['type']> = Extract<DownHeader, { type: T }>;
 
 /**
- * The header line of a frame to a client or a caller. Each field of kind `id` must match `ID`, because ids are not
- * escaped here, nor are the words of states.
+ * Writes the header line of a frame to a client or a caller. Each field of kind `id` must match `ID`, because ids are
+ * not escaped here, nor are the words of states.
  */
 export function writeHeader(header: DownHeader): string {
   if (header.type === 'command') return command(header);
@@ -32,7 +32,7 @@ function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderO
   return `{"type":"outcome","ref":"${ref}","command_id":"${command_id}"${states}${error}}`;
 }
 
-/** `,"name":"value"`, or an empty text when the value is undefined. */
+/** Writes `,"name":"value"`, or an empty text when the value is undefined. */
 function text(name: string, value: string | undefined): string {
   return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`;
 }

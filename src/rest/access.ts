@@ -19,15 +19,15 @@ const CHECKS: Readonly<Record<Access, (requester: Principal | null) => void>> = 
 export type RouteAccess = Pick<RestDirective, 'access' | 'forUsers'>;
 
 /**
- * Throws `unauthenticated` or `forbidden` when the requester does not meet the route's access. A user learns which
- * GraphQL field answers them.
+ * Checks whether the requester meets the route's access. Throws `unauthenticated` or `forbidden` otherwise. A user
+ * learns which GraphQL field answers them.
  */
 export function checkAccess({ access, forUsers }: RouteAccess, requester: Principal | null): void {
   if (access === 'ADMIN' && requester?.kind === 'user') fail('forbidden', accessWords({ access, forUsers }));
   CHECKS[access](requester);
 }
 
-/** Who may use a route, in words: the operation's description in the OpenAPI document. */
+/** Describes in words who may use a route, for the operation's description in the OpenAPI document. */
 export function accessWords({ access, forUsers }: RouteAccess): string {
   const words = ACCESS_WORDS[access];
   return forUsers === null ? words : `${words} GraphQL answers users about their own data: field \`${forUsers}\`.`;

@@ -84,9 +84,9 @@ const UNPROVEN: Readonly<Record<string, Unproven>> = {
 };
 
 /**
- * 202 while the command has no outcome, otherwise 200: a failure that the client reported is a regular answer. Null
- * means that the answer is a problem, because no end is known. A request that only reads the record never gets that
- * problem: it asked for the outcome.
+ * Returns 202 while the command has no outcome, otherwise 200: a failure that the client reported is a regular answer.
+ * Null means that the answer is a problem, because no end is known. A request that only reads the record never gets
+ * that problem: it asked for the outcome.
  */
 export function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | null {
   if (outcome === null) return 202;
@@ -94,7 +94,10 @@ export function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | n
   return typeof outcome === 'string' && Object.hasOwn(UNPROVEN, outcome) ? null : 200;
 }
 
-/** A 504 problem when the request waited and no end of the command is known. */
+/**
+ * Builds the answer of an invocation: a 504 problem when the request waited and no end of the command is known,
+ * otherwise the invocation itself.
+ */
 function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boolean): Answer {
   const { outcome, error } = members;
   const status = statusOfOutcome(outcome, reads);
@@ -109,7 +112,10 @@ function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boo
   });
 }
 
-/** Resolvers report GraphQL argument names. The requester knows the parameter whose value went into the argument. */
+/**
+ * Renames the parameters in the faults. Resolvers report GraphQL argument names, but the requester knows the parameter
+ * whose value went into the argument.
+ */
 function inWireNames(inputs: ReadonlyMap<string, Input>, explained: Explained): Explained {
   const { errors } = explained;
   if (!errors || errors.length === 0) return explained;

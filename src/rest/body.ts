@@ -20,7 +20,7 @@ import { objectShape, shapeOf } from './shape.ts';
 
 /** Where the response body is found in the data of an execution, and what type it has. */
 export type Body = {
-  /** Response names from the root of the data down to the body. */
+  /** The response names on the way from the root of the data down to the body. */
   readonly path: readonly string[];
   readonly type: GraphQLOutputType;
   readonly nodes: readonly FieldNode[];
@@ -44,14 +44,14 @@ export type Variant = {
   readonly schema: JsonSchema;
 };
 
-/** Members that a document must select, because the status of the answer depends on them. */
+/** The members that a document must select, because the status of the answer depends on them. */
 const NEEDED: Readonly<Record<Variant['kind'], readonly string[]>> = {
   plain: [],
   invocation: ['outcome', 'error'],
   refusal: ['code', 'message'],
 };
 
-/** Null when the path leads nowhere; the reason has been reported. */
+/** Finds the body of an operation's response. Null when the path leads nowhere; the reason has been reported. */
 export function findBody(source: OperationSource, report: ReportFault): Body | null {
   const path = source.directive.body ?? rootField(source, report);
   const scope = scopeOf(source.schema, source.document);
@@ -89,7 +89,9 @@ export function findPlace(
   return place;
 }
 
-/** The document to execute: it also selects `__typename` of the body when the body's type decides the status. */
+/**
+ * Returns the document to execute: it also selects `__typename` of the body when the body's type decides the status.
+ */
 export function withTypename(document: DocumentNode, body: Body): DocumentNode {
   if (body.variants.length === 0) return document;
   const typename: FieldNode = { kind: Kind.FIELD, name: { kind: Kind.NAME, value: '__typename' } };

@@ -11,14 +11,14 @@ import type { JsonSchema } from './named.ts';
  */
 export type TextInput = {
   readonly schema: JsonSchema;
-  /** The text holds several values, separated by commas. */
+  /** Whether the text holds several values, separated by commas. */
   readonly list: boolean;
   read(raw: string, at: string, faults: Faults): unknown;
 };
 
 const NOTHING: TextInput = { schema: {}, list: false, read: () => undefined };
 
-/** The text form of an input type: scalars, enums by their wire words, and comma-separated lists of either. */
+/** Returns the text form of an input type: scalars, enums by their wire words, and comma-separated lists of either. */
 export function textInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault): TextInput {
   if (isNonNullType(type)) return textInput(type.ofType, bounds, report);
   if (isListType(type)) return listInput(textInput(type.ofType, bounds, report), bounds);
@@ -31,8 +31,8 @@ export function textInput(type: GraphQLInputType, bounds: Bounds, report: Report
 }
 
 /**
- * The decoded pairs of a query string. A name without `=` has an empty value. Pairs that cannot be decoded are left out
- * and reported to `faults`.
+ * Returns the decoded pairs of a query string. A name without `=` has an empty value. Pairs that cannot be decoded are
+ * left out and reported to `faults`.
  */
 export function* queryPairs(query: string, faults: Faults): Generator<readonly [name: string, value: string]> {
   for (const part of query.split('&')) {
@@ -45,7 +45,7 @@ export function* queryPairs(query: string, faults: Faults): Generator<readonly [
   }
 }
 
-/** Null when the text is not valid percent-encoded UTF-8. */
+/** Decodes percent-encoding. Null when the text is not valid percent-encoded UTF-8. */
 export function decode(text: string, plusIsSpace = false): string | null {
   const spaced = plusIsSpace ? text.replaceAll('+', ' ') : text;
   if (!spaced.includes('%')) return spaced;

@@ -9,7 +9,10 @@ const METHOD_OF = { get: 'GET', post: 'POST', put: 'PUT', delete: 'DELETE' } as 
 type MethodArgument = keyof typeof METHOD_OF;
 export type Method = (typeof METHOD_OF)[MethodArgument];
 
-/** Used to validate the documents only: the served schema does not contain it, and execution ignores it. */
+/**
+ * The definition of the directive as SDL. It is used to validate the documents only: the served schema does not contain
+ * it, and execution ignores it.
+ */
 export const REST_SDL = `
 "Serves this operation as a route. Exactly one of get, post, put and delete names its path."
 directive @rest(
@@ -60,7 +63,7 @@ export type ReportFault = (fault: string) => void;
 
 const PATH = /^(\/([a-z0-9_.-]+|\{[a-z][a-z0-9_]*\}))+$/;
 
-/** Null when the operation cannot be a route; the reason has been reported. */
+/** Reads the directive of an operation. Null when the operation cannot be a route; the reason has been reported. */
 export function readDirective(operation: OperationDefinitionNode, report: ReportFault): RestDirective | null {
   const given = argumentsOf(operation);
   if (given === null) return (report('it has no @rest directive'), null);
@@ -81,7 +84,7 @@ export function readDirective(operation: OperationDefinitionNode, report: Report
   return { method: METHOD_OF[method], path, access, body, bodyAs, itemRefusal, waitsBy, forUsers };
 }
 
-/** The names of a path's parameters, in path order. */
+/** Returns the names of a path's parameters, in path order. */
 export function pathParameters(path: string): readonly string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
 }

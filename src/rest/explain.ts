@@ -10,7 +10,10 @@ import { explainError, type Explained } from './problem.ts';
  */
 export type Explain = (error: unknown) => Explained;
 
-/** The mask decides what may be shown; this function converts the result into the members of a problem. */
+/**
+ * Creates the function that explains errors. The mask decides what may be shown; the function converts the result into
+ * the members of a problem.
+ */
 export function createExplain(mask: Mask): Explain {
   return (error) => {
     const shown = mask(error);

@@ -9,7 +9,7 @@ const MOST = 32;
 /** The greatest number of characters of an unknown name that a message shows. */
 const NAME_CHARS = 64;
 
-/** Collects what is wrong with one request, bounded in number and length. */
+/** The faults of one request, bounded in number and length. */
 export type Faults = { readonly list: readonly InputError[]; add(parameter: string, detail: string): void };
 
 export function collectFaults(): Faults {

@@ -64,7 +64,10 @@ const SITE_ID = text('SiteId', 'The id of a site.', { pattern: `^(?!\\.{1,2}$)${
 const REASON: Form = { schema: { type: 'string', minLength: 1, maxLength: MAX_REASON } };
 const TITLE: Form = { schema: { type: 'string', minLength: 1, maxLength: TITLE_MAX_CHARS } };
 const KIND: Form = { schema: { type: 'string', const: 'event' } };
-/** The relay adds parameters of its own under this prefix, in upper or lower case. */
+/**
+ * The form of the params of an invocation. The relay adds parameters of its own under this prefix, in upper or lower
+ * case.
+ */
 const PARAMS: Form = {
   schema: {
     type: 'object',
@@ -72,7 +75,7 @@ const PARAMS: Form = {
     propertyNames: { pattern: `^(?!${anyCase('__cooperative_site_')})` },
   },
 };
-/** In a query, commas separate labels. */
+/** The form of a list of labels. In a query, commas separate them. */
 const LABELS: Form = {
   ...text('Label', 'A label of a connection: `key=value`.', {
     minLength: 2,
@@ -122,7 +125,7 @@ const FORMS: Readonly<Record<string, Form>> = {
   messages: { list: { minItems: 1, maxItems: INGEST_BATCH } },
 };
 
-/** The form of an argument; undefined if core accepts everything that its GraphQL type accepts. */
+/** Returns the form of an argument; undefined if core accepts everything that its GraphQL type accepts. */
 export function formOf(argument: string): Form | undefined {
   return Object.hasOwn(FORMS, argument) ? FORMS[argument] : undefined;
 }

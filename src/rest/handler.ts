@@ -41,7 +41,7 @@ export type RestHandler = {
 export type RestOptions = {
   /** The schema that returns enums as wire words. */
   readonly schema: GraphQLSchema;
-  /** Plans of the same schema. */
+  /** Compiles operations for the same schema. */
   readonly plans: Plans;
   /** Maps errors of execution to what the requester may see, and logs the rest. */
   readonly mask: Mask;
@@ -53,7 +53,7 @@ export type RestOptions = {
   readonly basePath?: string;
   readonly version?: string;
   readonly documents?: readonly DocumentText[];
-  /** Operations that other handlers serve under the same base path. Used only in the OpenAPI document. */
+  /** The operations that other handlers serve under the same base path. Used only in the OpenAPI document. */
   readonly besides?: readonly Described[];
 };
 

@@ -31,7 +31,7 @@ type Member = { readonly field: string; readonly required: boolean; readonly inp
 
 const NOTHING: JsonInput = { schema: {}, shape: 'skipped', read: () => undefined };
 
-/** The JSON form of an input type: members in snake_case, enums as wire words, opaque JSON untouched. */
+/** Returns the JSON form of an input type: members in snake_case, enums as wire words, opaque JSON untouched. */
 export function jsonInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault): JsonInput {
   return build(type, { report, inside: [], bounds });
 }
@@ -39,8 +39,8 @@ export function jsonInput(type: GraphQLInputType, bounds: Bounds, report: Report
 type Use = { readonly name: string; readonly extensions: Readonly<Record<PropertyKey, unknown>> };
 
 /**
- * The bounds that a field or argument of the schema declares, and the form that belongs to its name. Only these two
- * extensions are copied: Pothos keeps objects and functions of its own among them.
+ * Returns the bounds that a field or argument of the schema declares, and the form that belongs to its name. Only these
+ * two extensions are copied: Pothos keeps objects and functions of its own among them.
  */
 export function boundsOf(use: Use | undefined): Bounds {
   if (use === undefined) return {};
@@ -76,7 +76,7 @@ function leafInput(leaf: Leaf): JsonInput {
   };
 }
 
-/** A single value is read as a list with one item, as in GraphQL. */
+/** Creates the input of a list. A single value is read as a list with one item, as in GraphQL. */
 function listInput(item: JsonInput, { form }: Bounds): JsonInput {
   const several: JsonSchema = { type: 'array', items: item.schema, ...form?.list };
   return {

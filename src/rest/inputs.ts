@@ -53,7 +53,8 @@ export type OperationSource = {
 };
 
 /**
- * The variables of a document as parameters and body members. A variable of a type that has no such form is reported.
+ * Returns the variables of a document as parameters and body members. A variable of a type that has no such form is
+ * reported.
  */
 export function readInputs(source: OperationSource, report: ReportFault): readonly Input[] {
   const uses = usesOf(source);
@@ -71,8 +72,8 @@ export function readInputs(source: OperationSource, report: ReportFault): readon
 }
 
 /**
- * Which parts of a request body are parsed: of each declared member what its input needs, and nothing of unknown
- * members.
+ * Returns which parts of a request body are parsed: of each declared member what its input needs, and nothing of
+ * unknown members.
  */
 export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shape {
   const shapes = inputs.flatMap((input): (readonly [string, Shape])[] =>
@@ -82,7 +83,7 @@ export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shap
   return bodyAs === null ? { members, others: 'plain' } : (members.get(bodyAs) ?? 'plain');
 }
 
-/** POST and PUT read their members from the body, GET and DELETE from the query. */
+/** Whether a route reads its members from the body: POST and PUT do, GET and DELETE read them from the query. */
 export function takesBody({ method }: Pick<RestDirective, 'method'>): boolean {
   return method === 'POST' || method === 'PUT';
 }
@@ -117,7 +118,7 @@ function readInput({ definition, type, place, use }: Definition, report: ReportF
   return { ...common, place, schema: shown(schema), read, list };
 }
 
-/** The first argument or input field that uses each variable, fragments included. */
+/** Returns the first argument or input field that uses each variable, fragments included. */
 function usesOf({ schema, document }: OperationSource): ReadonlyMap<string, Use> {
   const uses = new Map<string, Use>();
   const info = new TypeInfo(schema);
@@ -161,7 +162,8 @@ function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report:
 }
 
 /**
- * The value that execution uses when the variable is absent. It is an internal value, which for enums is the wire word.
+ * Returns the value that execution uses when the variable is absent. It is an internal value, which for enums is the
+ * wire word.
  */
 function defaultOf(use: Use | undefined): unknown {
   return use?.default && 'value' in use.default ? use.default.value : use?.defaultValue;

@@ -40,7 +40,7 @@ export function findItemRefusal(source: OperationSource, body: Body | null, repo
   return fits && bodyAs !== null ? { list, member } : null;
 }
 
-/** The refusal of the only item of an answer; null when the item was not refused. */
+/** Returns the refusal of the only item of an answer; null when the item was not refused. */
 export function onlyItemRefusal({ list, member }: ItemRefusal, body: unknown): Explained | null {
   let items = body;
   for (const name of list) items = isRecord(items) ? items[name] : null;

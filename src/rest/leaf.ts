@@ -17,7 +17,7 @@ export type Bounds = { readonly minimum?: number; readonly maximum?: number; rea
 export type Leaf = {
   readonly schema: JsonSchema;
   readonly expected: string;
-  /** Null: the type has no form in a path or a query. */
+  /** Reads the text of a path segment or a query value. Null: the type has no form in a path or a query. */
   readonly fromText: ((raw: string) => unknown) | null;
   readonly fromJson: (value: unknown) => unknown;
   /** What `fromJson` receives: a parsed value, or JSON text where the value passes through. */
@@ -27,12 +27,12 @@ export type Leaf = {
 /** The bound of GraphQL's Int, and the most characters of an id in a URL. */
 const INT32 = 2_147_483_647;
 const ID_CHARS = 512;
-/** Long enough for a cursor that contains the longest names. */
+/** The most characters of a text: long enough for a cursor that contains the longest names. */
 const TEXT_CHARS = 4096;
-/** The last millisecond of the year 9999: RFC 3339 years have four digits. */
+/** The last and the first accepted time, in epoch milliseconds: RFC 3339 years have four digits. */
 const LAST_TIME = 253_402_300_799_999;
 const FIRST_TIME = -62_135_596_800_000;
-/** Years 0001 to 9999, no leap seconds, at most nanoseconds, any offset. */
+/** Matches times of the years 0001 to 9999, without leap seconds, with at most nanoseconds and any offset. */
 const TIME_PATTERN =
   '^(?!0000)\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)$';
 const RFC3339 = new RegExp(TIME_PATTERN);
@@ -72,13 +72,13 @@ const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
   }),
 };
 
-/** Null when REST has no form for the scalar. */
+/** Returns the REST form of a scalar or enum. Null when REST has no form for it. */
 export function leafOf(type: GraphQLScalarType | GraphQLEnumType, bounds: Bounds = {}): Leaf | null {
   if (isEnumType(type)) return enumLeaf(type);
   return Object.hasOwn(SCALARS, type.name) ? (SCALARS[type.name]?.(bounds) ?? null) : null;
 }
 
-/** The wire word of each enum value, by its GraphQL name. The wire word is the internal value. */
+/** Returns the wire word of each enum value, by its GraphQL name. The wire word is the internal value. */
 export function wireWords(type: GraphQLEnumType): ReadonlyMap<string, string> {
   return new Map(type.getValues().map(({ name, value }) => [name, String(value)]));
 }
@@ -88,7 +88,7 @@ export function enumSchema(type: GraphQLEnumType): JsonSchema {
   return { type: 'string', ...description, enum: [...wireWords(type).values()] };
 }
 
-/** GraphQL variables take enum names; a request carries wire words. */
+/** Creates the form of an enum. GraphQL variables take enum names; a request carries wire words. */
 function enumLeaf(type: GraphQLEnumType): Leaf {
   const names = new Map([...wireWords(type)].map(([name, word]) => [word, name]));
   const words = [...names.keys()];
@@ -114,7 +114,7 @@ function intLeaf({ minimum = -INT32 - 1, maximum = INT32 }: Bounds): Leaf {
   };
 }
 
-/** Checks the length only; core checks the form. */
+/** Creates the form of a text. It checks the length only; core checks the rest. */
 function textLeaf(longest: number, form: Form | undefined): Leaf {
   const check = (text: string) =>
     text.length > 0 && hasAtMost(text, longest) && text.isWellFormed() ? text : undefined;

@@ -1,4 +1,4 @@
-/** JSON Schemas, and how a schema says that it is a component of the OpenAPI document. */
+/** The type of JSON Schemas, and the names of those schemas that are components of the OpenAPI document. */
 
 /** A JSON Schema (2020-12, as OpenAPI 3.1 takes it). */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -11,8 +11,8 @@ export type SchemaComponent = { readonly name: string; readonly schema: JsonSche
 type Reference = JsonSchema & { readonly [COMPONENT]?: SchemaComponent };
 
 /**
- * A reference to a schema that the OpenAPI document lists under this name. Further keywords may be added to it. The
- * document is the only reader: `openapi/components.ts` turns it into a `$ref`.
+ * Returns a reference to a schema that the OpenAPI document lists under this name. Further keywords may be added to it.
+ * The document is the only reader: `openapi/components.ts` turns it into a `$ref`.
  */
 export function named(name: string, schema: JsonSchema): JsonSchema {
   const reference: Reference = { [COMPONENT]: { name, schema } };
@@ -23,7 +23,7 @@ export function componentOf(schema: Reference): SchemaComponent | undefined {
   return schema[COMPONENT];
 }
 
-/** The schema, extended by null. A schema that accepts everything stays as it is. */
+/** Returns the schema, extended by null. A schema that accepts everything stays as it is. */
 export function orNull(schema: JsonSchema): JsonSchema {
   const { description, default: preset, ...rest } = schema;
   const { type, anyOf } = rest;

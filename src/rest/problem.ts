@@ -1,4 +1,4 @@
-/** Problem documents (RFC 9457): their members, their statuses and their JSON Schema. */
+/** Builds problem documents (RFC 9457), and defines their members, statuses and JSON Schema. */
 import type { CallboardError, Code, InputError } from '../core/errors.ts';
 import { SHARE_NAMES } from '../core/shares/bounds.ts';
 import type { Inserts } from '../web/json-text.ts';
@@ -13,9 +13,9 @@ export type Explained = {
   readonly id?: string;
   readonly errors?: readonly InputError[];
   readonly retryAfterMs?: number;
-  /** The share that is used up. */
+  /** The name of the shared resource that has no room left, as in `shares/bounds.ts`. */
   readonly share?: string;
-  /** Members that describe the command concerned, if there is one. */
+  /** The members that describe the command concerned, if there is one. */
   readonly command?: Readonly<Record<string, unknown>>;
 };
 
@@ -23,9 +23,9 @@ export type Explained = {
 export type Answer = {
   readonly status: number;
   readonly body: unknown;
-  /** JSON text that is sent instead of `body`. */
+  /** The JSON text that is sent instead of `body`. */
   readonly text?: string;
-  /** False: every character of `text` is ASCII. */
+  /** Whether `text` may hold characters beyond ASCII. */
   readonly nonAscii?: boolean;
   /** The bytes that `text` refers to. */
   readonly inserts?: Inserts;
@@ -69,7 +69,7 @@ export function explainError(error: CallboardError): Explained {
   };
 }
 
-/** One `invalid_argument` with every fault. */
+/** Returns one `invalid_argument` with every fault. */
 export function invalidInput(faults: readonly InputError[]): Explained {
   return { code: 'invalid_argument', detail: detailOf(faults), errors: faults };
 }
@@ -79,8 +79,8 @@ export function detailOf(faults: readonly InputError[]): string {
 }
 
 /**
- * A code that belongs only inside a 200 answer has no problem status. A problem with such a code is a fault of the
- * relay, hence `internal`.
+ * Returns the status of a problem. A code that belongs only inside a 200 answer has no problem status. A problem with
+ * such a code is a fault of the relay, hence `internal`.
  */
 function problemStatus(code: Code): number {
   const status = statusOf(code);
@@ -99,8 +99,8 @@ function headersOf(status: number, retryAfterMs: number | undefined): Readonly<R
 }
 
 /**
- * The rate, in bytes, of what a user sends. It is not a share of held resources, but a request over it is refused with
- * the same code.
+ * The name of the limit on the bytes per second that a user sends. It is not a share of held resources, but a request
+ * over it is refused with the same code.
  */
 const INBOUND = 'inbound';
 
@@ -113,14 +113,14 @@ const FAULT_SCHEMA = named('InvalidInput', {
   },
 });
 
-/** Codes of GraphQL requests, which are not answered with problems. */
+/** The codes of GraphQL requests, which are not answered with problems. */
 const OF_GRAPHQL: ReadonlySet<Code> = new Set([
   'graphql_parse_failed',
   'graphql_validation_failed',
   'persisted_query_not_supported',
 ]);
 
-/** The codes of problems with this status; all codes of problems if none is given. */
+/** Returns the codes of problems with this status; all codes of problems if none is given. */
 export function problemCodes(status: number | null = null): readonly Code[] {
   const codes = Object.keys(CODES).filter(isCode);
   const found = codes.filter((code) => !OF_GRAPHQL.has(code) && statusOf(code) >= 400);
@@ -129,7 +129,10 @@ export function problemCodes(status: number | null = null): readonly Code[] {
   return found.filter((code) => statusOf(code) === status || (status === 401 && code === 'invalid_user'));
 }
 
-/** RFC 9457 with callboard's members. A problem about a command also has members that describe the command. */
+/**
+ * The schema of a problem (RFC 9457) with callboard's members. A problem about a command also has members that describe
+ * it.
+ */
 export const PROBLEM_SCHEMA = named('Problem', {
   type: 'object',
   description: 'Why the request was refused or failed (RFC 9457).',

@@ -3,7 +3,10 @@ import findMyWay from 'find-my-way';
 import type { Route } from './compile.ts';
 import type { Method } from './directive.ts';
 
-/** The routes of one path, by method. `allow` is the value of the `Allow` header, `template` the path with its parameters. */
+/**
+ * The routes of one path, by method. `allow`: the value of the `Allow` header. `template`: the path with its
+ * parameters.
+ */
 export type Resource = {
   readonly template: string;
   readonly routes: ReadonlyMap<string, Route>;
@@ -13,8 +16,8 @@ export type Resource = {
 export type Match = { readonly resource: Resource; readonly path: Readonly<Record<string, string | undefined>> };
 
 /**
- * Longer than any request line that node:http accepts, so the router never refuses a parameter for its length: the
- * coercers check it.
+ * The most characters of a path parameter. They are more than any request line that node:http accepts, so the router
+ * never refuses a parameter for its length: the coercers check it.
  */
 const LONGEST_PARAMETER = 100_000;
 

@@ -23,12 +23,12 @@ export function scopeOf(schema: GraphQLSchema, document: DocumentNode): Selectio
   return { schema, fragments: new Map(fragments.map((fragment) => [fragment.name.value, fragment])) };
 }
 
-/** The name of a field's value in the answer: its alias, else its name. */
+/** Returns the name of a field's value in the answer: its alias, else its name. */
 export function responseKey(field: FieldNode): string {
   return (field.alias ?? field.name).value;
 }
 
-/** The fields selected of an object type: for each response name, every field node that selects it. */
+/** Returns the fields selected of an object type: for each response name, every field node that selects it. */
 export function fieldsOf(
   scope: SelectionScope,
   type: GraphQLObjectType,
@@ -50,7 +50,7 @@ export function fieldsOf(
   return found;
 }
 
-/** The object types that a value of this type can have. */
+/** Returns the object types that a value of this type can have. */
 export function possibleTypes(schema: GraphQLSchema, type: unknown): readonly GraphQLObjectType[] {
   if (isObjectType(type)) return [type];
   return isAbstractType(type) ? schema.getPossibleTypes(type) : [];

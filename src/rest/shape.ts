@@ -25,7 +25,7 @@ const SCALARS: Readonly<Record<string, JsonSchema>> = {
   JSON: {},
 };
 
-/** The JSON Schema of the fields that a document selects of a type, exactly as the response contains them. */
+/** Returns the JSON Schema of the fields that a document selects of a type, exactly as the response contains them. */
 export function shapeOf(
   scope: SelectionScope,
   selected: { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] },
@@ -44,7 +44,10 @@ export function shapeOf(
   return {};
 }
 
-/** Like `shapeOf`, for one object type that the value may have. Omits `__typename`, which only the relay reads. */
+/**
+ * Does the same as `shapeOf`, for one object type that the value may have. Omits `__typename`, which only the relay
+ * reads.
+ */
 export function objectShape(
   scope: SelectionScope,
   selected: { readonly type: GraphQLObjectType; readonly nodes: readonly FieldNode[] },
@@ -80,7 +83,7 @@ function compositeShape(
   return shapes.length === 1 && first !== undefined ? first : { anyOf: shapes };
 }
 
-/** The name of a type's schema. GraphQL names its pages `...Connection`; REST does not use that word. */
+/** Returns the name of a type's schema. GraphQL names its pages `...Connection`; REST does not use that word. */
 function nameOf(type: GraphQLObjectType): string {
   return 'pageInfo' in type.getFields() ? type.name.replace(/Connection$/, 'Page') : type.name;
 }

@@ -9,7 +9,10 @@ import { responseKey } from './selection.ts';
 /** The JSON text before and after the body in the text of the data. */
 export type Around = { readonly before: string; readonly after: string };
 
-/** Null when the operation selects anything beside the body, or when directives decide whether the body is present. */
+/**
+ * Returns the JSON text around the body. Null when the operation selects anything beside the body, or when directives
+ * decide whether the body is present.
+ */
 export function aroundBody({ selectionSet }: OperationDefinitionNode, path: readonly string[]): Around | null {
   let set: SelectionSetNode | undefined = selectionSet;
   for (const name of path) {
@@ -29,8 +32,8 @@ export type Writing = Pick<Answering, 'onlyItem' | 'reads'> & {
 };
 
 /**
- * The answer for data that was written as this text; null if the answer may be a problem and must be made from the
- * parsed data.
+ * Returns the answer for data that was written as this text; null if the answer may be a problem and must be made from
+ * the parsed data.
  */
 export function writtenAnswer(
   { around, body, onlyItem, reads }: Writing,
@@ -47,13 +50,13 @@ export function writtenAnswer(
   return { status, body: null, text: withoutTypename(text, variant.name), nonAscii, inserts };
 }
 
-/** Null for every variant that may be a problem. */
+/** Returns the status of an answer. Null for every variant that may be a problem. */
 function statusOf({ kind }: Variant, chosen: Chosen, reads: boolean): 200 | 202 | null {
   if (kind === 'refusal') return null;
   return kind === 'plain' ? 200 : statusOfOutcome(chosen.member('outcome') ?? null, reads);
 }
 
-/** The document selects `__typename` first (`withTypename`). */
+/** Removes `__typename` from the text of the body. The document selects it first (`withTypename`). */
 function withoutTypename(text: string, name: string): string {
   return `{${text.slice(`{"__typename":"${name}",`.length)}`;
 }

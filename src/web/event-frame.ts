@@ -5,13 +5,13 @@ const BREAKS = /[\r\n\u0000]/;
 export type EventFrame = {
   readonly event: string;
   readonly id?: string;
-  /** JSON text. */
+  /** The data of the event as JSON text. */
   readonly data: string;
 };
 
 /**
- * Throws a TypeError if a field contains CR, LF or NUL: a line break would start a new field, and a NUL may drop the
- * field.
+ * Writes one frame. Throws a TypeError if a field contains CR, LF or NUL: a line break would start a new field, and a
+ * NUL may drop the field.
  */
 export function eventFrame({ event, id, data }: EventFrame): string {
   for (const field of [event, id ?? '', data]) {

@@ -18,7 +18,7 @@ export type Expiries = {
 /** The streams that expire within one second, and the timer of the earliest. */
 type Row = { readonly streams: Set<Ending>; at: number; cancel: Cancel };
 
-/** Streams that expire within the same second share one row. */
+/** The length of time, in milliseconds, in which streams that expire share one row. */
 const ROW_MS = 1000;
 
 export function createExpiries(clock: Clock): Expiries {

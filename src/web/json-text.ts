@@ -1,4 +1,4 @@
-/** JSON text of an answer, of which large parts may be bytes that were encoded before. */
+/** Assembles the JSON text of an answer. Large parts of it may be bytes that were encoded before. */
 
 /**
  * Bytes that a text refers to, all of them ASCII. A reference is U+0000, the index, U+0000: JSON text never contains
@@ -8,17 +8,17 @@ export type Inserts = readonly Buffer[];
 
 const MARK = '\0';
 
-/** The reference to the insert of this index. */
+/** Returns the reference to the insert of this index. */
 export function insertMark(index: number): string {
   return MARK + String(index) + MARK;
 }
 
-/** The pieces of the text in order: strings, and the inserts that it refers to. */
+/** Returns the pieces of the text in order: strings, and the inserts that it refers to. */
 export function piecesOf(text: string, inserts: Inserts): readonly (string | Buffer)[] {
   return text.split(MARK).map((piece, i) => (i % 2 === 0 ? piece : (inserts[Number(piece)] ?? '')));
 }
 
-/** The text with every insert in its place. */
+/** Returns the text with every insert in its place. */
 export function wholeText(text: string, inserts: Inserts): string {
   if (inserts.length === 0) return text;
   return piecesOf(text, inserts)

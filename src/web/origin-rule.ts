@@ -3,15 +3,15 @@ import type { IncomingMessage } from 'node:http';
 
 export type OriginRule = {
   /**
-   * Allowed origins besides the relay's own, each as a browser sends it (`https://app.example`). Null: only the relay's
-   * own.
+   * The allowed origins besides the relay's own, each as a browser sends it (`https://app.example`). Null: only the
+   * relay's own.
    */
   readonly allowedOrigins: readonly string[] | null;
   /** Whether to trust the forwarding headers of a proxy (X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host). */
   readonly trustProxy: boolean;
 };
 
-/** How many characters of an origin a message repeats. */
+/** The most characters of an origin that a message repeats. */
 const ORIGIN_SHOWN = 200;
 
 /**
@@ -26,8 +26,8 @@ export function originAllowed(request: IncomingMessage, rule: OriginRule): boole
 }
 
 /**
- * Why an origin is refused, and the setting that would allow it: TRUST_PROXY where a proxy's headers name the relay's
- * own origin, ALLOWED_ORIGINS otherwise.
+ * Returns why an origin is refused, and the setting that would allow it: TRUST_PROXY where a proxy's headers name the
+ * relay's own origin, ALLOWED_ORIGINS otherwise.
  */
 export function foreignOrigin(request: IncomingMessage, rule: OriginRule): string {
   const { origin = '' } = request.headers;
@@ -44,7 +44,7 @@ function ownOrigin(request: IncomingMessage, trustProxy: boolean): string | null
   return host ? `${scheme}://${host}` : null;
 }
 
-/** The first value of a header to which proxies append: the value that the browser requested. */
+/** Returns the first value of a header to which proxies append: the value that the browser requested. */
 function first(header: string | string[] | undefined): string | null {
   const text = Array.isArray(header) ? header[0] : header;
   return text?.split(',')[0]?.trim() || null;

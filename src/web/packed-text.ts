@@ -32,7 +32,7 @@ export class PackedText {
   }
 }
 
-/** The highest quality takes many times as long and saves only a tenth. */
+/** The options of Brotli. The highest quality would take many times as long and save only a tenth. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } };
 const PACK: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
   br: (bytes) => promisify(brotliCompress)(bytes, BROTLI),
@@ -64,7 +64,7 @@ function isCurrent(header: string | undefined, etag: string): boolean {
   return header?.trim() === '*' || (header?.split(',').some((tag) => bare(tag) === bare(etag)) ?? false);
 }
 
-/** The encoding that the client prefers; Brotli if it prefers none; null if it accepts no compression. */
+/** Returns the encoding that the client prefers; Brotli if it prefers none; null if it accepts no compression. */
 export function encodingOf(header: string | string[] | undefined): Encoding | null {
   const weights = new Map(
     String(header ?? '')

@@ -24,7 +24,7 @@ export type HttpReply = {
   refuses(bytes: number): boolean;
 };
 
-/** The reply of a response without headers of the HTTP layer. */
+/** Returns the reply of a response without headers of the HTTP layer. */
 export function plainReply(response: ServerResponse): HttpReply {
   return {
     json: (type, text, nonAscii = true, inserts = []) =>
@@ -47,7 +47,7 @@ export type ReplyParts = {
   readonly refuse: (error: CallboardError) => void;
 };
 
-/** Default headers of every response. Handlers may override them. */
+/** The default headers of every response. Handlers may override them. */
 const HEADERS = [
   ['x-content-type-options', 'nosniff'],
   ['referrer-policy', 'no-referrer'],
@@ -57,8 +57,8 @@ const HEADERS = [
 const HEAD: readonly string[] = HEADERS.flat();
 
 /**
- * The reply of a response with the default headers: `open` sets them one by one, `json` writes them together with the
- * response.
+ * Creates the reply of a response with the default headers: `open` sets them one by one, `json` writes them together
+ * with the response.
  */
 export function createReply({ requestId, socket, response, unread, refuse }: ReplyParts): HttpReply {
   let opened = false;
@@ -87,7 +87,7 @@ export function createReply({ requestId, socket, response, unread, refuse }: Rep
 }
 
 type JsonAnswer = {
-  /** Further headers: names and values, alternating. */
+  /** The further headers: names and values, alternating. */
   readonly head: readonly string[];
   readonly type: string;
   readonly text: string;
@@ -96,7 +96,7 @@ type JsonAnswer = {
 };
 
 /**
- * From this size in bytes on, Node writes a buffer with less work than a string, because it joins a string with the
+ * The size in bytes from which on Node writes a buffer with less work than a string, because it joins a string with the
  * head and encodes both again.
  */
 const LARGE = 8 * 1024;

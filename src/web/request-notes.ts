@@ -22,7 +22,7 @@ export function emptyNotes(requestId: string | null = null): RequestNotes {
   return { requestId, commandId: null, outcome: null, code: null, route: null, trace: null };
 }
 
-/** Notes the span of the request's first command. */
+/** Returns a function that notes the span of the request's first command. */
 export function spanNoter(notes: RequestNotes | undefined): ((span: TraceContext) => void) | undefined {
   if (!notes) return undefined;
   return (span) => {

@@ -9,11 +9,11 @@ import type { StreamMember, SseStream } from './sse-stream.ts';
 export type EventEncoder<T> = {
   /** Encodes one event. All members receive this text, each in its own envelope. */
   readonly encode: (live: LiveEvent<T>) => string;
-  /** The envelope of a member. `id`: as in `envelopeOf`. */
+  /** Returns the envelope of a member. `id`: as in `envelopeOf`. */
   readonly envelope: (id: string | null) => Envelope;
   /**
-   * The last frames of one member. `error`: why it ended (a CallboardError or any other failure), or null when it is
-   * complete.
+   * Returns the last frames of one member. `error`: why it ended (a CallboardError or any other failure), or null when
+   * it is complete.
    */
   readonly last: (id: string | null, error: unknown) => string;
 };
@@ -86,7 +86,7 @@ export class Group<T> {
     }
   }
 
-  /** An event that cannot be encoded ends every member, as it would end each of them alone. */
+  /** Encodes an event. An event that cannot be encoded ends every member, as it would end each of them alone. */
   #encode(event: T): string | null {
     try {
       return this.encoder.encode({ event, missed: 0 });
@@ -114,7 +114,7 @@ export class GroupMember<T> implements StreamMember {
   readonly #id: string | null;
   readonly #lifetime: Lifetime;
   readonly #onEnd: () => void;
-  /** Frames that the stream could not take yet, at most SUBSCRIPTION_QUEUE. */
+  /** The frames that the stream could not take yet, at most SUBSCRIPTION_QUEUE; null: none. */
   #queue: Frame<T>[] | null = null;
   /** The number of events that were dropped before the first one in the queue. */
   #missed = 0;
@@ -185,7 +185,7 @@ export class GroupMember<T> implements StreamMember {
     this.#missed += dropped;
   }
 
-  /** Only a member that missed events costs an encoding of its own. */
+  /** Adds the number of missed events to a frame, by encoding it again. Only a member that missed events costs this. */
   #withMissed(frame: Frame<T>): Frame<T> {
     if (this.#missed === 0) return frame;
     const missed = this.#missed;
@@ -213,7 +213,7 @@ export type Groups<T> = {
 
 export type Joining<T> = { readonly shared: SharedSubscription<T>; readonly encoder: () => EventEncoder<T> };
 
-/** `sharing` false: each member gets a group of its own. */
+/** Creates the groups of one encoding. `sharing` false: each member gets a group of its own. */
 export function createGroups<T>({ sharing }: { readonly sharing: boolean }): Groups<T> {
   const groups = new Map<string, Group<T>>();
   const opened = ({ shared: { key, listen }, encoder }: Joining<T>): Group<T> => {

@@ -1,4 +1,4 @@
-/** One HTTP response as an event stream, with pings and back pressure. It does not know what the events mean. */
+/** Writes one HTTP response as an event stream, with pings and back pressure. It does not know what the events mean. */
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
@@ -60,7 +60,7 @@ export class SseStream {
   readonly #direct: boolean;
   #members: StreamMember[] = [];
   #closed = false;
-  /** Since when the reader has read nothing; null while it reads. */
+  /** The time since when the reader has read nothing; null while it reads. */
   #blockedAt: number | null = null;
   #drained: PromiseWithResolvers<void> | null = null;
 
@@ -180,8 +180,8 @@ export class SseStream {
 }
 
 /**
- * The socket of a response that uses chunked encoding and has the socket to itself. Null for HTTP/1.0, for a response
- * queued behind another, and for TLS.
+ * Returns the socket of a response that uses chunked encoding and has the socket to itself. Null for HTTP/1.0, for a
+ * response queued behind another, and for TLS.
  */
 function chunkedSocket(res: ServerResponse): Writable | null {
   const { socket, req } = res;

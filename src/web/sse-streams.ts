@@ -1,4 +1,4 @@
-/** The open event streams of one node, whatever they carry: their number per requester, their pings and their ends. */
+/** Keeps the open event streams of one node: their number per requester, their pings and their ends. */
 import type { ServerResponse } from 'node:http';
 import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
@@ -9,11 +9,11 @@ import { SseStream, type SseStreamHost, type SseStreamOptions } from './sse-stre
 
 export type SseStreams = {
   /**
-   * Takes one of the requester's stream places and returns a function that gives it back. Throws `rate_limited` or
-   * `draining`.
+   * Reserves one of the event streams that the requester may have open, and returns a function that frees the
+   * reservation. Throws `rate_limited` or `draining`.
    */
   reserve(requester: Principal): () => void;
-  /** Opens a response as a stream. The caller writes to it and ends it, and has reserved a place for it. */
+  /** Opens a response as a stream. The caller writes to it and ends it, and has called `reserve` for it. */
   open(res: ServerResponse, options: SseStreamOptions): SseStream;
   /** Ends every stream with its last chunk, if it has one, and refuses new streams as `draining`. */
   close(): void;

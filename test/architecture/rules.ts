@@ -2,8 +2,8 @@
 import type { SourceFile } from './imports.ts';
 
 /**
- * Which files may import which, as prefixes of paths below src. The first row whose `of` is a prefix of a file's path
- * applies to that file. A file may always import the files that have its own `of` as a prefix.
+ * The rules of which files may import which, as prefixes of paths below src. The first row whose `of` is a prefix of a
+ * file's path applies to that file. A file may always import the files that have its own `of` as a prefix.
  */
 const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[] = [
   { of: 'protocol/', may: [] },

@@ -2,8 +2,8 @@
 import type { SourceFile } from './imports.ts';
 
 /**
- * Names that two exported types may share, each with its reason. A reader who meets a name twice has to ask which one
- * is meant, so any other type takes a name of its own.
+ * The names that two exported types may share, each with its reason. A reader who meets a name twice has to ask which
+ * one is meant, so any other type takes a name of its own.
  */
 export const SHARED_NAMES: Readonly<Record<string, string>> = {
   Clock: 'The client libraries run in browsers and cannot import core; both declare what they need of a clock.',

@@ -50,8 +50,8 @@ function operationsOf(request: Request): readonly string[] {
 }
 
 /**
- * Each page with its heading, a text that only its data shows, and all operations that it may send: what is not on the
- * screen is not requested. `COMMAND` is replaced by the id of a call.
+ * The pages of the console, each with its heading, a text that only its data shows, and all operations that it may
+ * send. What is not on the screen is not requested. `COMMAND` is replaced by the id of a call.
  */
 const PAGES: readonly (readonly [path: string, heading: string, text: string, operations: string])[] = [
   ['', 'Overview', 'How calls ended', 'Overview OverviewSeries'],

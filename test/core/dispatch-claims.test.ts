@@ -1,6 +1,6 @@
 /**
- * Tests dispatches together with admissions: the relay claims a place on the client's link before it admits a command,
- * and the store records the dispatch in the same act.
+ * Tests dispatches together with admissions. Before the relay admits a command, it reserves capacity on the client's
+ * link (a claim). The store then records the admission and the dispatch in one act.
  */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
@@ -19,7 +19,7 @@ type World = {
   readonly waiting: (() => void)[];
   /** Whether the store answers at once. Otherwise the test answers through `waiting`. */
   answers: boolean;
-  /** What is lost. With `answer`, the store does all that it is asked to do, but its answer does not arrive. */
+  /** What the store loses. `answer`: it does all that it is asked to do, but its answer does not arrive. */
   lose: 'nothing' | 'answer';
   marks: boolean;
   readonly claimed: string[];

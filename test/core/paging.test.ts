@@ -24,7 +24,7 @@ const starts = fc.uniqueArray(place, { minLength: 1, maxLength: 30 });
 const sizes = fc.integer({ min: 1, max: 5 });
 
 type World = {
-  /** Adds the first rows and removes the second, given by name. */
+  /** Adds the rows with the names in `come`, and removes those with the names in `go`. */
   change(churn: { readonly come: readonly string[]; readonly go: readonly string[] }): Promise<void>;
   page(args: PageArgs): Promise<Page<string>>;
   nameOf(place: number): string;

@@ -38,7 +38,7 @@ const waiting = async (core: Core, over: Partial<InvokeRequest>): Promise<void> 
   await settle();
 };
 
-/** Each code with which an invocation can be refused, and a state in which it is. */
+/** The codes with which an invocation can be refused, each with a state in which it is. */
 const CASES: readonly Case[] = [
   {
     code: 'policy_denied',

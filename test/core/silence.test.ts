@@ -10,7 +10,7 @@ import { admin, connect, testCore, user, type TestCore } from '../kit/core.ts';
 const alice = user('alice');
 const QUERY = { userId: 'alice' };
 
-/** Every answer that reports its completeness and depends on the reports of nodes. */
+/** The answers that report their completeness and depend on the reports of nodes, by name. */
 const ANSWERS: Readonly<Record<string, (opened: TestCore) => Promise<Completeness> | Completeness>> = {
   sites: async ({ core }) => (await core.sites.list(admin, null, {})).completeness,
   connections: async ({ core }) => (await core.connections.list(alice, {}, {})).completeness,

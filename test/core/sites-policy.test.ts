@@ -45,8 +45,8 @@ function ask(operation: SessionOperation, over: Partial<SessionPolicyInput> = {}
 }
 
 /**
- * What is wrong, the input that makes it so, and the code for each operation that is therefore forbidden. The other
- * operations stay allowed.
+ * The broken cases: what is wrong, the input that makes it so, and the code for each operation that is therefore
+ * forbidden. The other operations stay allowed.
  */
 const BROKEN: readonly (readonly [string, Partial<SessionPolicyInput>, Partial<Record<Kind, string>>])[] = [
   ['nothing', {}, {}],

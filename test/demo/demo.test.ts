@@ -7,7 +7,7 @@ import { findBrowser } from '../../src/demo/browser.ts';
 import { Started, commandOf, descendants, isAlive, startDemo, until, type Demo } from './kit/process.ts';
 import { createOperator, readPrinted, type CaseFile, type Operator, type Printed } from './kit/printed.ts';
 
-/** Five times the default tempo, so that occasional events happen soon. */
+/** The flags of the demo: five times the default pace, so that occasional events happen soon. */
 const FLAGS = ['--pace', '10'];
 // The timeout is long because starting processes and a browser takes seconds on an idle machine, and longer on a busy
 // one.

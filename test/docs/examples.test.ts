@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { examplesOf, reasonNotRun, ROOT } from './kit/examples.ts';
 import { startRunner } from './kit/example-runner.ts';
 
-/** Every page with fenced blocks. The examples of a page run from top to bottom, in one relay for each page. */
+/** The pages with fenced blocks. The examples of a page run from top to bottom, in one relay for each page. */
 const PAGES = [
   ...['README.md', 'CONTRIBUTING.md', 'bench/README.md'],
   ...readdirSync(join(ROOT, 'docs')).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),

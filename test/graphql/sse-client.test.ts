@@ -6,7 +6,7 @@ import { SECRET } from './kit/small-schema.ts';
 
 type Iteration = AsyncIterableIterator<ExecutionResult>;
 
-/** The official client is the reference: everything must hold in both modes. */
+/** Runs all tests in both modes of the official client, at each address that serves the mode. */
 describe.each([
   ['distinct connections at /graphql', '', false],
   ['distinct connections at /graphql/stream', '/stream', false],

@@ -11,7 +11,7 @@ const typeOf = (name: string) => {
 };
 const saidOf = (type: string, field: string): string => typeOf(type).getFields()[field]?.description ?? '';
 
-/** Each name that suggests more than is proven, and what its description must say. */
+/** The names that suggest more than is proven, each with what its description must say. */
 const UNPROVEN: readonly (readonly [what: string, type: string, fields: readonly string[], says: RegExp])[] = [
   [
     'a worker’s task_id',

@@ -43,7 +43,8 @@ function stall(): void {
 }
 
 it('answers a request that arrived while the process stalled beyond the keep-alive time', async () => {
-  // Both happen in one turn of the event loop, because a machine under load may take long between two turns.
+  // The request and the stall happen in one turn of the event loop, because a machine under load may take long between
+  // two turns.
   socket.once('data', () => {
     socket.write(REQUEST);
     stall();

@@ -23,7 +23,7 @@ let first: Key;
 let second: Key;
 let server: Server;
 let url: string;
-/** What the issuer answers, and how many times it was asked. */
+/** The answer of the issuer, and the number of times it was asked. */
 const issuer = { status: 200, body: '', asked: 0 };
 
 beforeAll(async () => {

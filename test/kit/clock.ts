@@ -29,7 +29,10 @@ export class FakeClock implements Clock {
     return this.#add({ at: this.#now + ms, every: ms, run, order: this.#order++ });
   }
 
-  /** Makes `advance` and `leap` wait after each timer until `quiet` resolves. For work outside this process. */
+  /**
+   * Makes `advance` and `leap` wait after each timer until `quiet` resolves, for tests that wait for work outside this
+   * process.
+   */
   alsoAwaits(quiet: () => Promise<void>): void {
     this.#awaited = quiet;
   }
@@ -81,7 +84,10 @@ export async function meanwhile<T>(clock: FakeClock, awaited: Promise<T>, stepMs
 
 const outside = new Set<() => Promise<void>>();
 
-/** Makes `settle` also wait for `quiet`, until the returned function is called. For work outside this process. */
+/**
+ * Makes `settle` also wait for `quiet`, until the returned function is called, for tests that wait for work outside
+ * this process.
+ */
 export function alsoSettles(quiet: () => Promise<void>): Cancel {
   outside.add(quiet);
   return () => void outside.delete(quiet);

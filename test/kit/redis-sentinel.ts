@@ -28,7 +28,7 @@ export type RedisSentinel = {
 export type SentinelOptions = {
   /** The time without an answer after which the sentinel considers the master down, in milliseconds. */
   readonly downAfterMs?: number;
-  /** Additional arguments of both servers. */
+  /** The additional arguments of both servers. */
   readonly args?: readonly string[];
   /** The passwords that both servers and the sentinel require. */
   readonly passwords?: { readonly servers: string; readonly sentinel: string } | undefined;

@@ -80,7 +80,7 @@ describe('the access of REST', () => {
 
   it.each(harmless)('$example answers an administrator, or that it is absent', async (given) => {
     const { access, found, absent, plain = false } = given.route;
-    // An administrator has no rows of a user. It may read each session, and use none.
+    // An administrator owns no rows, and may read each session but use none.
     if (access === 'host') return expectAlike('admin', given, FORBIDDEN);
     if (access === 'grant' && !given.name.startsWith('GET')) return expectAlike('admin', given, FORBIDDEN);
     const answer = await ask('admin', given, PLANTED);

@@ -28,11 +28,14 @@ type Listing = {
 /** A relay. `user` owns the rows; each run has another user. */
 type ChurnTarget = TestRelay & {
   readonly alive: Set<TestClient>;
-  /** Clients that have disconnected and are still listed. */
+  /** The clients that have disconnected and are still listed. */
   readonly leaving: Set<TestClient>;
   readonly user: string;
 };
-/** `drop` ends what the row shows. The row leaves the listing at once, or when dropped rows are forgotten. */
+/**
+ * One row of a listing. `drop` ends what the row shows. The row leaves the listing at once, or when dropped rows are
+ * forgotten.
+ */
 type Row = { readonly name: string; readonly drop?: () => Promise<void> };
 
 const admin = { kind: 'admin', name: 't', expiresAt: null } as const;

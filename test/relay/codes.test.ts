@@ -267,7 +267,7 @@ const ROWS: Partial<Record<Code, Row>> = {
   client_timeout: { provoke: (stage) => answered(stage, 'client_timeout') },
 };
 
-/** Codes that are provoked over GraphQL, whose answers are not problem documents. */
+/** The codes that are provoked over GraphQL, whose answers are not problem documents. */
 const OF_GRAPHQL = [
   'too_complex',
   'not_acceptable',
@@ -276,7 +276,7 @@ const OF_GRAPHQL = [
   'persisted_query_not_supported',
 ];
 
-/** Codes that are tested elsewhere, and where. */
+/** The codes that no row of ROWS provokes, each with the tests that cover it or with the reason. */
 const ELSEWHERE: Partial<Record<Code, string>> = {
   internal: 'masking: test/graphql/mask.test.ts, test/http/endpoints.test.ts',
   cancelled: 'not an error: the reason of a cancel, in history',
@@ -286,7 +286,7 @@ const ELSEWHERE: Partial<Record<Code, string>> = {
   store_lost: 'shared mode',
 };
 
-/** Codes that a relay over Redis cannot answer, and why. */
+/** The codes that a relay over Redis cannot answer, each with the reason. */
 const DIRECT_ONLY: Partial<Record<Code, string>> = {
   node_lost: 'a relay that closes takes no command with it',
   store_full: 'of a Redis without memory: test/backends/redis-full.test.ts',

@@ -90,7 +90,7 @@ const LINES = {
   o: { outcome: 'expired' },
 };
 
-/** Each row is a REST call: [what, status, members of the body, target, requester]. */
+/** The REST calls: [what, status, members of the body, target, requester]. */
 const ROWS: readonly (readonly [string, number, object, Partial<typeof TAB>?, string?])[] = [
   ['completed', 200, { params: { give: { ok: 1 } } }],
   ['completed with every kind of value', 200, { params: { give: LINES } }],

@@ -26,7 +26,7 @@ const hostile = (chars: number): readonly string[] => [
 
 /**
  * The limit of CPU time that the process may use for one request, in milliseconds. Without checks of length, the texts
- * above take six seconds.
+ * of `hostile` take six seconds.
  */
 const MOST_CPU_MS = 1_000;
 

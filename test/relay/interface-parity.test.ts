@@ -10,8 +10,8 @@ import { codeOf } from './kit/test-relay.ts';
 import { ABSENT, OWNER, PLANTED, VIEWER, world, type Ids, type World } from './kit/planted.ts';
 
 /**
- * Two relays with the same history. An operation that changes something runs once on each, once by REST and once by
- * GraphQL.
+ * A relay with the same history as `twin`. An operation that changes something runs once on each: on one by REST, on
+ * the other by GraphQL.
  */
 let at: World;
 let twin: World;
@@ -25,7 +25,9 @@ afterAll(async () => {
   await twin[Symbol.asyncDispose]();
 });
 
-/** Random parts of answers. They differ between two relays, but not between two answers of one relay. */
+/**
+ * The names of the random members of answers. They differ between two relays, but not between two answers of one relay.
+ */
 const BY_CHANCE = [
   'rpc_id',
   'node_id',
@@ -38,7 +40,10 @@ const BY_CHANCE = [
   'revoked',
 ];
 
-/** Operations that change something, besides the access examples, which apply them to absent rows. */
+/**
+ * The operations that change something, with requests that succeed. The access examples apply the same operations to
+ * absent rows.
+ */
 const CHANGING_ROUTES: Readonly<Record<string, readonly Route[]>> = {
   'POST /connections/{user_id}/{client_id}/disconnect': [
     {

@@ -7,8 +7,8 @@ import { OTHER, OWNER, PLANTED, world, type World } from './kit/planted.ts';
 const { user, client, command, stream, window, task, context } = PLANTED;
 
 /**
- * Two users with a client each, which reports a window, an idle worker and a busy one, and three commands: completed,
- * failed, and pending.
+ * A relay with two users. Each has a client, which reports a window, an idle worker and a busy one, and three commands:
+ * completed, failed, and pending.
  */
 let at: World;
 beforeAll(async () => {
@@ -21,11 +21,11 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-/** What an answer must contain. */
+/** A row of the tables of the documented interface, and the test of the answer. */
 type Row = {
-  /** A row of the interface's tables: method, path and what it returns. */
+  /** The text of the row: method, path and what it returns. */
   readonly row: string;
-  /** The operations that serve it. */
+  /** The operations that serve the row. */
   readonly operations: readonly string[];
   readonly look: () => Promise<void>;
 };
@@ -307,7 +307,7 @@ const SITES_OF_EXECUTION: readonly Row[] = [
   },
 ];
 
-/** The routes besides the tables: the relay's own calls, operator actions, and cooperative sites. */
+/** The routes that the tables do not list: the relay's own calls, operator actions, and cooperative sites. */
 const BESIDES: readonly string[] = [
   'GET /commands/{user_id}/{client_id}/{command_id}',
   'GET /delivery/commands',

@@ -6,7 +6,7 @@ import { furnish, idsOf, openSession } from './kit/planted.ts';
 import { everythingOf } from './kit/selection.ts';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 
-/** Two users whose clients, commands, windows, contexts and sites have the same ids. */
+/** The ids of two users, whose clients, commands, windows, contexts and sites have the same ids. */
 const ALICE = idsOf('alice', 'same');
 const BOB = idsOf('bob', 'same');
 const VIEWER = 'a viewer';

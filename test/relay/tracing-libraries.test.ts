@@ -10,7 +10,7 @@ const TAB = { userId: 'alice', clientId: 'tab' };
 
 type Libraries = AsyncDisposable & { readonly caller: Caller; readonly spans: Spans };
 
-/** Connects a caller and a client to one relay. All three record into the same spans. */
+/** Connects a caller and a client to one relay. The caller, the client and the relay record into the same spans. */
 async function openLibraries(handlers: (spans: Spans) => Readonly<Record<string, Handler>>): Promise<Libraries> {
   const { spans, relay } = await tracedRelay();
   const url = (at: string): string => `${at.replace('http', 'ws')}/connect`;

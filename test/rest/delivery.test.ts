@@ -283,7 +283,7 @@ describe('POST /delivery/nodes/{node_id}/drain', () => {
     expect(body).toMatchObject({ node_id: 'n1', draining: true, links: 1, unfinished_commands: 1 });
     const open = { method: 'POST', path: '/connections/alice/tab/actions/open', requester: 'alice' };
     const more = await relay.ask({ ...open, body: { wait_for: 'admitted' } });
-    // Another node of the deployment than the drained one admits the command nevertheless.
+    // Only one node is drained. If the deployment has another one, that node admits the command.
     const drains = relay.core.nodeId === 'n1';
     expect([more.status, more.body.code]).toEqual(drains ? [503, 'draining'] : [202, undefined]);
     await relay.clock.advance(60_000);

@@ -103,7 +103,7 @@ describe('POST /ingest', () => {
     expect([reply.status, reply.body.code]).toEqual([status, code]);
     expect(reply.headers['content-type']).toBe('application/problem+json');
     if (code === 'invalid_argument') expect(reply.body.errors).toHaveLength(1);
-    // In an array of one message, the same refusal is a verdict.
+    // If the message is sent in an array, the same refusal is a verdict in a successful answer.
     expect((await ingest(relay, [{ ...event, ...change }])).status).toBe(200);
     expect((await relay.ask('/dedup/stats')).body.seen).toBe(0);
   });

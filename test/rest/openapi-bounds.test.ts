@@ -41,7 +41,7 @@ let relay: Relay;
 let document: Schema;
 let resolve: (schema: Schema) => Schema;
 let isAllowed: (schema: Schema, value: unknown) => boolean;
-/** Ids of rows that exist, so that requests reach the checks behind them. */
+/** The ids of rows that exist, so that requests reach the checks behind them. */
 const known: Record<string, string> = { user_id: 'alice', client_id: 'tab', site_id: 'board' };
 
 beforeAll(async () => {

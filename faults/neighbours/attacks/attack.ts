@@ -1,4 +1,7 @@
-/** The types of an attack, and functions that all attacks use. The attacks are in the other files of this folder. */
+/**
+ * Defines the types of an attack of a hostile user, and the functions that all attacks use. The attacks are in the
+ * other files of this folder.
+ */
 import type { Site } from '../site.ts';
 
 /**

@@ -1,4 +1,4 @@
-/** All attacks of a hostile user, by name. */
+/** Joins the lists of attacks of a hostile user, and finds an attack by its name. */
 import type { Attack } from './attack.ts';
 import { COMPUTING } from './computing.ts';
 import { HOLDING } from './holding.ts';

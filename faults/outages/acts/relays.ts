@@ -7,8 +7,9 @@ import type { Relay } from '../processes/relays.ts';
 import type { Fault } from '../plan/plan.ts';
 import type { World } from '../world.ts';
 
-/** The number of attempts to start a relay again. Below it is the time between two attempts. */
+/** The number of attempts to start a relay again. */
 const RESTARTS = 5;
+/** The time between two attempts to start a relay, in milliseconds. */
 const RETRY_MS = 2_000;
 /**
  * The time within which another relay takes over, in milliseconds: a lease, plus the time that a loaded machine needs

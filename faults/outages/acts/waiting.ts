@@ -1,4 +1,4 @@
-/** Helpers of the faults: required values, pauses, and waits for a condition. */
+/** Holds the helpers of the functions that carry out faults: required values, pauses, and waits for a condition. */
 
 /** Returns the value; throws if this run does not have it. */
 export function given<T>(value: T | null | undefined): T {

@@ -194,8 +194,8 @@ function judgeInstances({ cases, final }: Evidence): Judged {
 }
 
 /**
- * Judges that no command ran whose record proves that it did not run. A store that lost a dispatch mark cannot take the
- * mark's absence as a proof. The store reports the loss, and the outcome is then unknown.
+ * Judges that no command ran whose record proves that it did not run. If the store lost the record of a dispatch, the
+ * absence of this record proves nothing. The store then reports the loss, and the outcome is unknown.
  */
 function judgeProof({ cases, final }: Evidence, { loss }: Expectation): Judged {
   const all = [...cases.values()].filter((one) => final(one) || wasRefused(one));

@@ -70,7 +70,7 @@ export type FaultEvent =
    * between the two counts.
    */
   | { readonly event: 'count'; readonly scope: string; readonly live: number; readonly reserved: number }
-  /** All reservations were listed, so a scope without a row holds none. */
+  /** The reader listed the reservations of all scopes, so a scope without a row holds none. */
   | { readonly event: 'reservations-read'; readonly scopes: number }
   | { readonly event: 'cap'; readonly name: string; readonly value: number; readonly max: number }
   | { readonly event: 'memory'; readonly of: string; readonly bytes: number }
@@ -117,8 +117,8 @@ export type FaultEvent =
   | { readonly event: 'phase'; readonly phase: 'load' | 'quiet' | 'read' };
 
 /**
- * When and where an event was logged. `at`: nanoseconds of the monotonic clock. All processes of a run share a machine,
- * so their stamps can be compared.
+ * The time and the process of a logged event. `at`: nanoseconds of the monotonic clock. All processes of a run share a
+ * machine, so their stamps can be compared.
  */
 export type Stamp = { readonly proc: string; readonly boot: string; readonly seq: number; readonly at: number };
 export type Logged = Stamp & FaultEvent;

@@ -1,7 +1,7 @@
 /** Lists the mutants that fault runs must catch with one relay in direct mode. */
 import type { Mistake } from './mutant.ts';
 
-/** The mutants in the memory backend and in code that both backends use. */
+/** The mutants of the memory backend and of code that both backends use. */
 export const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'leak',

@@ -1,7 +1,7 @@
 /** Lists the mutants that fault runs must catch with three relays over one Redis. */
 import type { Mistake } from './mutant.ts';
 
-/** The mutants in the Redis backend and in code that both backends use. */
+/** The mutants of the Redis backend and of code that both backends use. */
 export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-mark',

@@ -1,4 +1,4 @@
-/** The options with which a client process of a fault run is started. */
+/** Defines the options with which a client process of a fault run is started. */
 export type ClientOrder = {
   readonly proc: string;
   readonly boot: string;

@@ -37,7 +37,7 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 /** The time that a process may take to be ready, in milliseconds. */
 const START_MS = 20_000;
-/** The number of characters of its standard error that the error of an ended process shows. */
+/** The number of characters of a process's standard error that are shown when the process has ended by itself. */
 const COMPLAINT_CHARS = 2_000;
 
 /**

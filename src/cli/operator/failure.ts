@@ -1,4 +1,4 @@
-/** The exit codes of the operator's commands, and the error that carries one. */
+/** Defines the exit codes of the operators' commands, and the error that carries one. */
 import { CODES } from '../../protocol/codes.ts';
 
 /**

@@ -1,4 +1,4 @@
-/** The first words of the operators' commands. Every start loads this file, so it imports nothing. */
+/** Lists the first words of the operators' commands. Every start loads this file, so it imports nothing. */
 
 /** The description of each first word, by the word. */
 export const NOUNS: Readonly<Record<string, string>> = {

@@ -9,7 +9,10 @@ export type Output = (typeof OUTPUTS)[number];
 
 /** The members of a JSON object. */
 export type OutputRow = Readonly<Record<string, unknown>>;
-/** Which members a table shows, and which together are the address of a row. A member of a member is `outer.inner`. */
+/**
+ * The names of the members that a table shows, and of those that together are the address of a row. A member of a
+ * member is `outer.inner`.
+ */
 export type Columns = { readonly shown: readonly string[]; readonly id: readonly string[] };
 
 /** Returns the text of one listing. As `json` the page is written whole, even when it has no rows. */

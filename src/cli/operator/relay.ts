@@ -12,7 +12,7 @@ export type RelayCall = {
   readonly query?: Readonly<Record<string, string | undefined>>;
   /** How long the relay may take to answer, in milliseconds. */
   readonly budgetMs?: number;
-  /** False: a request whose connection breaks is not sent again. */
+  /** Whether a request whose connection breaks may be sent again. Default true. */
   readonly repeatable?: boolean;
   readonly signal?: AbortSignal;
 };

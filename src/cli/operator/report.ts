@@ -20,7 +20,7 @@ export type DeploymentReport = {
   readonly nodes: number;
   readonly links: number;
   readonly unfinished_commands: number;
-  /** The commands that ended per second, averaged over the last minute. */
+  /** The number of commands that ended per second, averaged over the last minute. */
   readonly calls_per_second: number;
   readonly ended_last_minute: Ends;
   /**

@@ -1,11 +1,13 @@
-/** The type of a verb of the command line: its words, its arguments and flags, and the function that runs it. */
+/**
+ * Defines the type of a verb of the command line: its words, its arguments and flags, and the function that runs it.
+ */
 import type { Clock } from '../../clients/link/clock.ts';
 import type { Io } from '../io.ts';
 import type { OperatorExit } from './failure.ts';
 import type { Output } from './output.ts';
 import type { OperatorRelay } from './relay.ts';
 
-/** One flag: its help if it takes a text, or else a description of what it takes. */
+/** One flag of a verb: its help if it takes a text, or else a description of what it takes. */
 export type Flag =
   | string
   | { readonly help: string; readonly values: readonly string[]; readonly many?: true }
@@ -31,7 +33,7 @@ export type OperatorRun = {
   /** The flags that may be repeated, by name; undefined for one that is not given. */
   readonly lists: Readonly<Record<string, string[] | undefined>>;
   readonly args: readonly string[];
-  /** Aborted with an OperatorFailure as reason when the operator interrupts the command. */
+  /** A signal that is aborted, with an OperatorFailure as reason, when the operator interrupts the command. */
   readonly stopped: AbortSignal;
 };
 
@@ -47,7 +49,7 @@ export type Verb = {
   readonly flags?: Readonly<Record<string, Flag>>;
   /** The shared flags that the verb has; by default all. */
   readonly shared?: readonly SharedFlag[];
-  /** False: the verb prints text of its own, so it has no `--output`. */
+  /** False if the verb prints text of its own, so that it has no `--output`. */
   readonly output?: false;
   /** Example lines for the help of the verb, without `callboard`. */
   readonly examples?: readonly string[];

@@ -1,4 +1,4 @@
-/** The methods of Admin that change something. */
+/** Implements the methods of Admin that change something: cancel, disconnect and drain. */
 import * as documents from '../../generated/admin.ts';
 import { AdminError } from './errors.ts';
 import { createQueryRunner } from './query.ts';
@@ -8,7 +8,7 @@ type Refusal = Extract<documents.CancelMutation['cancelCommand'], { readonly __t
 
 export function createActs(options: AdminOptions): AdminActs {
   const send = createQueryRunner(options);
-  // Sent again, a disconnect may close the link with which its client has come back.
+  // A repeated disconnect could close the new link of a client that has already reconnected.
   const sendOnce = createQueryRunner({ ...options, retries: 0 });
   return {
     cancel: async (input) => receiptOf((await send(documents.CancelDocument, { input })).cancelCommand),
@@ -17,7 +17,7 @@ export function createActs(options: AdminOptions): AdminActs {
   };
 }
 
-/** The receipt in an answer. Throws AdminError for a refusal. */
+/** Returns the receipt in an answer. Throws AdminError for a refusal. */
 function receiptOf<Receipt extends { readonly __typename: string }>(answer: Receipt | Refusal): Receipt {
   if (!isRefusal(answer)) return answer;
   const { code, message, retryAfterMs } = answer;

@@ -1,5 +1,6 @@
 /**
- * `callboard/admin`: a relay's state and an operator's acts, for programs in browsers and Node. Needs only `fetch`.
+ * Exports `callboard/admin`, with which programs in browsers and Node read a relay's state and carry out an operator's
+ * actions. Needs only `fetch`.
  */
 export { createAdmin } from './admin.ts';
 export { AdminError, type AdminErrorDetails } from './errors.ts';

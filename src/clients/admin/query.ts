@@ -13,8 +13,8 @@ export type RunQuery = <Data, Variables extends object>(
 ) => Promise<Data>;
 
 /**
- * Runs queries and mutations over the relay's GraphQL. A request whose connection breaks is sent again, so for a
- * mutation that must not be repeated, give 0 `retries`.
+ * Creates a function that sends queries and mutations to the relay's GraphQL endpoint. It repeats a request whose
+ * connection breaks, so set `retries` to 0 for a mutation that must not be repeated.
  */
 export function createQueryRunner(options: RelayRequestOptions): RunQuery {
   return async (document, variables) => {
@@ -30,7 +30,8 @@ export function createQueryRunner(options: RelayRequestOptions): RunQuery {
 }
 
 /**
- * The type is not checked here: the relay validated the document against the schema from which the type was generated.
+ * Returns the data of an answer. Its type is not checked: the relay validated the document against the schema from
+ * which the type was generated.
  */
 function dataOf<Data>({ status, body, retryAfterMs }: HttpAnswer): Data {
   const refusal = refusalOf(body);
@@ -48,7 +49,10 @@ function isData<Data>(data: unknown): data is Data {
 
 type Refused = { readonly code: string; readonly message: string };
 
-/** The first GraphQL error, or the problem document of a request that was refused before GraphQL. Null: neither. */
+/**
+ * Returns the first GraphQL error, or the problem document of a request that was refused before GraphQL. Null: the
+ * answer has neither.
+ */
 function refusalOf(body: HttpAnswer['body']): Refused | null {
   const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;
   if (first !== undefined) {

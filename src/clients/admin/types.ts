@@ -1,11 +1,14 @@
-/** The public interface of `callboard/admin`. Types only. */
+/** Defines the public interface of `callboard/admin`. Contains types only. */
 import type * as generated from '../../generated/admin.ts';
 import type { TokenSource } from '../link/token.ts';
 
 export type AdminOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
   readonly url: string;
-  /** An administrator's token. A function is called before each request, and once more when the relay answers 401. */
+  /**
+   * An administrator's token, or a function that returns one. The function is called before each request, and once more
+   * when the relay answers 401.
+   */
   readonly token: TokenSource;
   /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number;
@@ -25,20 +28,20 @@ export type WorkersArgs = Omit<generated.WorkersQueryVariables, 'userId'> & {
 };
 
 /**
- * Delivery state as the answering node knows it. No record contains a payload, and no record proves that an effect
- * outside the relay is complete.
+ * Reads the state of delivery as the answering node knows it. No record contains a payload, and no record proves that
+ * an effect outside the relay is complete.
  */
 export interface DeliveryReader {
   summary(): Promise<generated.DeliverySummaryQuery['delivery']['summary']>;
   nodes(page?: generated.DeliveryNodesQueryVariables): Promise<generated.DeliveryNodesQuery['delivery']['nodes']>;
-  /** Admission scopes with their capacities. A scope need not be a commercial tenant. */
+  /** Returns admission scopes with their capacities. A scope need not be a commercial tenant. */
   tenants(
     page?: generated.DeliveryTenantsQueryVariables,
   ): Promise<generated.DeliveryTenantsQuery['delivery']['tenants']>;
   commands(
     variables?: generated.DeliveryCommandsQueryVariables,
   ): Promise<generated.DeliveryCommandsQuery['delivery']['commands']>;
-  /** Null when no record of the command is retained. */
+  /** Returns the delivery record of a command; null when none is retained. */
   status(command: Command): Promise<generated.DeliveryStatusQuery['delivery']['status']>;
 }
 
@@ -78,23 +81,26 @@ export interface AdminActs {
  */
 export interface Admin extends AdminActs {
   users(page?: generated.UsersQueryVariables): Promise<generated.UsersQuery['users']>;
-  /** One user with up to 100 connections and up to 100 streams. Null when the relay knows nothing of such a user. */
+  /**
+   * Returns one user with up to 100 connections and up to 100 streams. Null when the relay knows nothing of such a
+   * user.
+   */
   user(id: string): Promise<generated.UserQuery['user']>;
   connections(variables?: generated.ConnectionsQueryVariables): Promise<generated.ConnectionsQuery['connections']>;
   /**
-   * The actions that one client advertises; null when it is not connected. An advertisement is a capability, never an
-   * authorization.
+   * Returns the actions that one client advertises; null when it is not connected. An advertisement is a capability,
+   * never an authorization.
    */
   actions(client: Client): Promise<NonNullable<generated.ActionsQuery['connection']>['actions'] | null>;
-  /** A bounded sample of advertisements over all clients, restricted to one action name if given. */
+  /** Returns a bounded sample of advertisements over all clients, restricted to one action name if given. */
   actionSample(name?: string): Promise<generated.ActionSampleQuery['actions']>;
-  /** Pending RPCs, oldest first. */
+  /** Returns pending RPCs, oldest first. */
   pending(variables?: generated.PendingQueryVariables): Promise<generated.PendingQuery['pendingRpcs']>;
   pendingCount(filter?: generated.PendingRpcFilter): Promise<generated.PendingCountQuery['pendingRpcCount']>;
   pendingCountByNode(
     filter?: generated.PendingRpcFilter,
   ): Promise<generated.PendingCountByNodeQuery['pendingRpcCountByNode']>;
-  /** Everything retained about one command, without payloads; null when nothing is retained. */
+  /** Returns everything retained about one command, without payloads; null when nothing is retained. */
   command(command: Command): Promise<generated.CommandFileQuery['command']>;
   delivery(): DeliveryReader;
   contexts(variables?: generated.ContextsQueryVariables): Promise<generated.ContextsQuery['contexts']>;
@@ -102,34 +108,41 @@ export interface Admin extends AdminActs {
   windows(variables?: generated.WindowsQueryVariables): Promise<generated.WindowsQuery['browserWindows']>;
   windowCount(filter?: generated.BrowserWindowFilter): Promise<generated.WindowCountQuery['browserWindowCount']>;
   window(window: generated.WindowQueryVariables): Promise<generated.WindowQuery['browserWindow']>;
-  /** A user's workers, idle and assigned. Pass `userId`: if it is absent, the user whose id is `default` is read. */
+  /**
+   * Returns a user's workers, idle and assigned. Pass `userId`: if it is absent, the user whose id is `default` is
+   * read.
+   */
   workers(variables?: WorkersArgs): Promise<generated.WorkersQuery['workers']>;
   /**
-   * Workers that could take a task. The query reserves none of them. Pass `userId`: if it is absent, the user whose id
-   * is `default` is read.
+   * Returns workers that could take a task. The query reserves none of them. Pass `userId`: if it is absent, the user
+   * whose id is `default` is read.
    */
   availableWorkers(variables?: WorkersArgs): Promise<generated.AvailableWorkersQuery['workers']['available']>;
   /**
-   * Workers that are assigned to a task now; past assignments are not included. Pass `userId`: if it is absent, the
-   * user whose id is `default` is read.
+   * Returns workers that are assigned to a task now; past assignments are not included. Pass `userId`: if it is absent,
+   * the user whose id is `default` is read.
    */
   workersOfTask(
     taskId: string,
     variables?: Pick<WorkersArgs, 'userId' | 'first'>,
   ): Promise<generated.WorkersOfTaskQuery['workers']['forTask']>;
   /**
-   * Deduplication counts of the last `windowSeconds` (default 300), and the deduplicator's settings. They concern
-   * ingestion, not execution.
+   * Returns the deduplication counts of the last `windowSeconds` (default 300), and the deduplicator's settings. They
+   * concern ingestion, not execution.
    */
   dedup(variables?: generated.DedupQueryVariables): Promise<generated.DedupQuery['dedup']>;
   streams(variables: generated.StreamsQueryVariables): Promise<generated.StreamsQuery['streams']>;
-  /** Payloads are redacted unless requested. The relay writes each request for payloads to its audit log. */
+  /**
+   * Returns retained messages. Payloads are redacted unless requested. The relay writes each request for payloads to
+   * its audit log.
+   */
   messages(variables: generated.MessagesQueryVariables): Promise<generated.MessagesQuery['messages']>;
   commandMessages(
     variables: generated.CommandMessagesQueryVariables,
   ): Promise<generated.CommandMessagesQuery['commandHistory']>;
   /**
-   * A bounded sample of stored messages. Rejects with `raw_history_disabled` when the relay does not allow raw history.
+   * Returns a bounded sample of stored messages. Rejects with `raw_history_disabled` when the relay does not allow raw
+   * history.
    */
   rawMessages(variables?: generated.RawMessagesQueryVariables): Promise<generated.RawMessagesQuery['rawMessages']>;
 }

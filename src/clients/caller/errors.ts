@@ -10,16 +10,17 @@ export type CallerErrorDetails = {
 };
 
 /**
- * Thrown when there is no Invocation. `code` is one of callboard's codes (`not_connected`, `policy_denied`, ...) when
- * the relay refused the request; a refused invocation leaves no record. Otherwise it is one of the caller's own codes:
+ * The error with which a Caller's methods reject when they give no Invocation or Receipt. `code` is one of callboard's
+ * codes (`not_connected`, `policy_denied`, ...) when the relay refused the request; a refused invocation leaves no
+ * record. Otherwise it is one of the caller's own codes:
  *
  * - `unreachable`: the relay could not be reached, or its answer did not arrive. The command may have been admitted:
- *   await `handle`.
+ * await `handle`.
  * - `bad_answer`: the response does not come from a relay.
  * - `overloaded`: too many waits are queued in this caller already; nothing was sent.
  * - `closed`: the caller was closed.
  *
- * A link that the relay closed permanently gives the name of its close code.
+ * If the relay closed the link permanently, `code` is the name of the close code.
  */
 export class CallerError extends Error {
   readonly code: string;
@@ -27,9 +28,12 @@ export class CallerError extends Error {
   readonly handle: Handle | null;
   /** The check that refused the invocation, if the relay names it: `policy`, `target`, `capacity`, ... */
   readonly by: string | null;
-  /** After how many milliseconds a retry may succeed; null when the relay gave no time. */
+  /** The time after which a retry may succeed, in milliseconds; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
-  /** The relay's share that is used up, for `share_exceeded` and `store_full`: `links`, `queued_bytes`, ... */
+  /**
+   * The name of the limit (the share) that is used up, for `share_exceeded` and `store_full`: `links`, `queued_bytes`,
+   * ...
+   */
   readonly share: string | null;
 
   constructor(code: string, message: string, details: CallerErrorDetails = {}) {

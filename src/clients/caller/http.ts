@@ -1,4 +1,4 @@
-/** A Caller over the relay's REST API: one HTTP request for each wait, and no WebSocket. */
+/** Implements a Caller over the relay's REST API: one HTTP request for each wait, and no WebSocket. */
 import { requestRelay, type RelayRequest, type HttpAnswer } from '../link/relay-request.ts';
 import { systemClock, type Clock } from '../link/clock.ts';
 import { timeOrderedId } from '../link/random.ts';
@@ -14,7 +14,10 @@ import type { AwaitOptions, Caller, Handle, Invocation, InvokeOptions, Receipt, 
 export type HttpCallerOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
   readonly url: string;
-  /** A function is called before each request, and once more when the relay answers 401. */
+  /**
+   * A token, or a function that returns one. The function is called before each request, and once more when the relay
+   * answers 401.
+   */
   readonly token: TokenSource;
   /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number;
@@ -22,7 +25,7 @@ export type HttpCallerOptions = {
   readonly tracing?: TraceApi;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
-  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
+  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
 

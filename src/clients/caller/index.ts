@@ -1,4 +1,4 @@
-/** `callboard/caller`: invokes, awaits and cancels commands, over HTTP or over one link. */
+/** Exports `callboard/caller`, which invokes, awaits and cancels commands, over HTTP or over one link. */
 export { createHttpCaller, type HttpCallerOptions } from './http.ts';
 export { createLinkCaller, type LinkCallerOptions } from './link.ts';
 export { CallerError, type CallerErrorDetails } from './errors.ts';

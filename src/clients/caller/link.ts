@@ -1,4 +1,4 @@
-/** A Caller over one WebSocket, which is shared by all requests and survives reconnects. */
+/** Implements a Caller over one WebSocket, which is shared by all requests and replaced when it breaks. */
 import { GRACE_MS } from '../link/relay-request.ts';
 import { systemClock, type Clock } from '../link/clock.ts';
 import { upFrame } from '../link/frame.ts';
@@ -40,16 +40,17 @@ export type LinkCallerOptions = {
   readonly onError?: ErrorSink;
   readonly WebSocket?: SocketConstructor;
   readonly clock?: Clock;
-  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
+  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
 
 /** The relay's limit of unanswered requests on one link. Further requests are queued here, up to QUEUED. */
 const UNANSWERED = 256;
-/** Requests that wait until the relay has answered earlier ones; beyond, a request fails. */
+/** The most requests that wait in this caller until the relay has answered earlier ones. A further request fails. */
 const QUEUED = 10_000;
 /**
- * A relay that ends waits early then closes the link. If the link is still open after this time, the answer is final.
+ * How long the caller holds an answer that ended a wait early, in milliseconds. A relay that ends waits early because
+ * it shuts down then closes the link. If the link is still open after this time, the answer is final.
  */
 const EARLY_MS = 1_000;
 
@@ -66,7 +67,7 @@ class LinkCaller implements Caller {
   readonly #options: LinkCallerOptions;
   readonly #clock: Clock;
   readonly #link: RelayLink;
-  /** Requests that were sent, or will be sent when the link is up, by ref. */
+  /** The requests that were sent, or will be sent when the link is up, by their `ref`. */
   readonly #sent = new Map<string, PendingRequest>();
   readonly #queue = new Map<string, PendingRequest>();
   #refs = 0;

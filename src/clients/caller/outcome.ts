@@ -9,7 +9,7 @@ export type RawOutcome<T> = {
   readonly error: Failure | null;
 };
 
-/** Null for an unknown outcome. */
+/** Reads an outcome; null if it is unknown. */
 export function readOutcome<T>({ outcome, result, error }: RawOutcome<T>): Outcome<T> | null {
   const failure = error ?? { code: outcome ?? 'internal', message: 'The relay gave no reason.' };
   switch (outcome) {
@@ -63,7 +63,7 @@ export type HttpRefusal = {
   readonly share: string | null;
 };
 
-/** Null: the response does not come from a relay. */
+/** Reads a refusal; null if the response does not come from a relay. */
 export function readHttpRefusal({ body }: HttpAnswer): HttpRefusal | null {
   const code = textOf(body['code']);
   if (code === null) return null;

@@ -1,4 +1,4 @@
-/** The requests that a caller sends over its link: their frames, and what the answers mean. Does no I/O. */
+/** Builds the requests that a caller sends over its link, and reads the answers. Does no I/O. */
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import { upFrame } from '../link/frame.ts';
 import { jsonOf } from '../link/raw.ts';
@@ -17,9 +17,12 @@ export type PendingRequest = {
   readonly handle: Handle;
   readonly endsAt: number;
   readonly waitFor: WireWaitStage;
-  /** The frame that sends the request. */
+  /** Returns the frame that sends the request. */
   frame(ref: string): string;
-  /** The frame that repeats the request on a new link after the relay confirmed that the command is admitted. */
+  /**
+   * Returns the frame that repeats the request on a new link, once the relay has confirmed that the command is
+   * admitted.
+   */
   again(ref: string, leftMs: number): string;
   /** Whether the relay confirmed that the command is admitted. */
   admitted: boolean;
@@ -39,7 +42,7 @@ export type PendingRequest = {
 
 export type Frames = Pick<PendingRequest, 'frame' | 'again'>;
 
-/** The relay's bound for an await. */
+/** The longest time that the relay lets an await wait, in milliseconds. */
 const LONGEST_WAIT_MS = 600_000;
 
 /** Whether the relay ended a wait that has reached neither its stage nor its time limit. */
@@ -93,8 +96,8 @@ export function invocationOf<T>(handle: Handle, frame: AnswerFrame): Invocation<
 }
 
 /**
- * The outcome of a command that the relay admitted but no longer knows after a broken link: the relay lost its data, so
- * the command may have run.
+ * Returns the outcome frame for a command that the relay admitted and, after a broken link, no longer knows. The relay
+ * lost its data, so the command may have run.
  */
 export function forgotten({ handle }: PendingRequest): OutcomeFrame {
   return {
@@ -115,7 +118,10 @@ export function refusalOf(handle: Handle, { code, message, by, retry_after_ms, s
   return new CallerError(code, message, { handle, by: by ?? null, retryAfterMs, share: share ?? null });
 }
 
-/** At least the first stage is requested: it confirms the admission, which decides what is sent after a lost link. */
+/**
+ * Returns the header member that asks for stages. The first stage is always asked for: it confirms the admission, which
+ * decides what is sent after a lost link.
+ */
 function stagesOf({ onStage }: { readonly onStage?: unknown }) {
   return { stages: onStage === undefined ? 'first' : 'all' } as const;
 }
@@ -128,7 +134,7 @@ function clamp(ms: number): number {
   return Math.max(0, Math.min(LONGEST_WAIT_MS, Math.floor(ms)));
 }
 
-/** The result has the type that the caller assumes; nothing checks it. */
+/** Parses the result. It has the type that the caller assumes; nothing checks it. */
 function parse<T>(handle: Handle, payload: string | null): T {
   try {
     return JSON.parse(payload ?? 'null');

@@ -1,4 +1,4 @@
-/** The spans of calls: one for each `invoke` and each `await`. */
+/** Records the spans of calls: one for each `invoke` and each `await`. */
 import { CLIENT, type TraceApi } from '../../protocol/trace-api.ts';
 import { endSpan, SCOPE, spanAttributes } from '../link/tracing.ts';
 import type { WireTrace } from '../link/trace-headers.ts';
@@ -7,7 +7,7 @@ import type { Handle, Invocation } from './types.ts';
 
 export type TracedCall<T> = {
   readonly handle: Handle;
-  /** Null: it awaits a command. */
+  /** The action to invoke. Null: the call awaits a command. */
   readonly action: string | null;
   /** Sends the request as part of this trace. */
   readonly run: (trace: WireTrace) => Promise<Invocation<T>>;

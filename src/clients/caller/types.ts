@@ -1,4 +1,4 @@
-/** The public interface of `callboard/caller`. Types only. */
+/** Defines the public interface of `callboard/caller`. Contains types only. */
 import type { WireWaitStage } from '../../protocol/fields.ts';
 
 export type Target = {
@@ -16,20 +16,23 @@ export type Target = {
 export type Handle = { readonly userId: string; readonly clientId: string; readonly commandId: string };
 
 export type InvokeOptions = {
-  /** Generated when absent. The same id with the same action and params never runs twice. */
+  /** The id of the command; generated when absent. The same id with the same action and params never runs twice. */
   readonly commandId?: string;
-  /** Default `completed`. */
+  /** The stage to wait for. Default `completed`. */
   readonly waitFor?: WireWaitStage;
   /** How long to wait for the client to connect, in milliseconds: 0 to 300000, default 0. */
   readonly connectWithinMs?: number;
-  /** Added to `connectWithinMs`, it gives the command's deadline. Milliseconds: 1000 to 300000, default 30000. */
+  /**
+   * How long the client has to respond, in milliseconds: 1000 to 300000, default 30000. The command's deadline is after
+   * `connectWithinMs` plus this time.
+   */
   readonly respondWithinMs?: number;
-  /** The trace that the call belongs to. A call that names one records no span of its own, also with `tracing`. */
+  /** The trace that the call belongs to. A call with a given trace records no span of its own, even with `tracing`. */
   readonly traceId?: string;
   readonly parentSpanId?: string;
   /** Receives `admitted`, `queued`, `dispatched` and `acknowledged` in order; some may be skipped. Only over a link. */
   readonly onStage?: (stage: string) => void;
-  /** Aborting ends the wait, never the command. The promise then rejects with the signal's reason. */
+  /** A signal that ends the wait, never the command. The promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 };
 

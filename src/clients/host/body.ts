@@ -6,14 +6,14 @@ import { ProblemError } from './problem.ts';
 
 export const MAX_BODY_BYTES = 1024 * 1024;
 
-/** Members that are sent on with their original text. */
+/** The members of a body that are sent on with their original text. */
 const PASSED_ON: ReadonlySet<string> = new Set(['data']);
-/** The most members of the object in a body. */
+/** The most members that the object in a body may have. */
 const MAX_MEMBERS = 100;
 
 /**
  * Reads a body as a JSON object; `{}` without a body. The member `data` becomes a RawJson. Checks the headers first.
- * `sendContinue` is called before the body is read. Throws Refusal and then leaves the rest of the body unread.
+ * `sendContinue` is called before the body is read. Throws ProblemError and then leaves the rest of the body unread.
  */
 export async function readObject(request: IncomingMessage, sendContinue: () => void): Promise<Record<string, unknown>> {
   const { headers } = request;
@@ -63,7 +63,7 @@ function parse(bytes: Uint8Array): Record<string, unknown> {
         [...members].map(([name, json]) => [name, PASSED_ON.has(name) ? new RawJson(json) : JSON.parse(json)]),
       );
   } catch {
-    // The Refusal below reports it.
+    // Not UTF-8 or not JSON: the ProblemError after this block reports both.
   }
   throw new ProblemError('invalid_argument', 'The body must be a JSON object.');
 }

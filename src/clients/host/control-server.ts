@@ -1,4 +1,4 @@
-/** The control server: HTTP on this machine only, through which local programs host cooperative sites. */
+/** Runs the control server: HTTP on this machine only, through which local programs host cooperative sites. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { guarded, type ErrorSink } from '../link/guard.ts';
 import { readObject } from './body.ts';
@@ -11,7 +11,7 @@ export type ControlServerOptions = ControlSitesOptions & {
   readonly token: string;
   /** The port to listen on; 0 takes a free one. */
   readonly port: number;
-  /** Default `127.0.0.1`. */
+  /** The address to listen on. Default `127.0.0.1`. */
   readonly host?: '127.0.0.1' | '::1';
   /** Receives unexpected errors; their requests are answered with `internal`. */
   readonly onError?: ErrorSink;
@@ -26,7 +26,10 @@ export interface ControlServer extends AsyncDisposable {
 }
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1']);
-/** Bounds in milliseconds against local programs that connect and send slowly or nothing. */
+/**
+ * The time limits of requests and connections, in milliseconds, against local programs that connect and send slowly or
+ * nothing.
+ */
 const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 };
 
 /**
@@ -68,7 +71,7 @@ type RequestContext = {
   readonly signal: AbortSignal;
 };
 
-/** Never rejects. */
+/** Returns the response to a request. Never rejects. */
 async function answerOf(
   request: IncomingMessage,
   { options, rules, sendContinue, signal }: RequestContext,

@@ -1,17 +1,17 @@
 /**
- * A request did not reach the relay, or the relay refused it. `code` is one of callboard's codes (`stale_instance`,
- * `forbidden`, ...), or:
+ * The error of a request that did not reach the relay, or that the relay refused. `code` is one of callboard's codes
+ * (`stale_instance`, `forbidden`, ...), or:
  *
  * - `runtime_disconnected`: the runtime has no link, so nothing was sent, or the relay did not answer a registration.
  * - `unreachable`: the relay could not be reached, or its answer did not arrive. The event may have been retained:
- *   publish it again with `messageId`, which the relay retains once.
+ * publish it again with the same `messageId`, so that the relay retains it only once.
  * - `bad_answer`: the response does not come from a relay.
  */
 export class HostError extends Error {
   readonly code: string;
   /** The event that the error concerns; null when it concerns none. */
   readonly messageId: string | null;
-  /** After how many milliseconds a retry may succeed; null when the relay gave no time. */
+  /** The time after which a retry may succeed, in milliseconds; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
 
   constructor(code: string, message: string, details: HostErrorDetails = {}) {

@@ -1,5 +1,6 @@
 /**
- * `callboard/host` (Node only): publishes events of a cooperative site, and lets local applications do so over HTTP.
+ * Exports `callboard/host` (Node only), which publishes events of a cooperative site, and lets local applications do so
+ * over HTTP.
  */
 export { createSiteEventPublisher } from './publisher.ts';
 export type { HostRuntime, NewSiteEvent, PublisherOptions, PublishReceipt, SiteEventPublisher } from './publisher.ts';

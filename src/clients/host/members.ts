@@ -17,7 +17,10 @@ const DEFINITION = { title: TEXT, event_names: NAMES, actions: NAMES, capability
 const PROFILE = { action_invocation: FLAG, sharing: FLAG };
 const EVENT = { name: TEXT, data: ANY, message_id: TEXT };
 
-/** Throws Refusal `invalid_argument`, naming every wrong member. The relay checks the syntax of the names. */
+/**
+ * Reads the definition of a site. Throws ProblemError `invalid_argument`, naming every wrong member. The relay checks
+ * the syntax of the names.
+ */
 export function readDefinition(siteId: string, body: Members): SiteDefinition {
   const wrong = faultsOf(DEFINITION, body);
   const profile = isRecord(body['capability_profile']) ? body['capability_profile'] : {};
@@ -33,7 +36,7 @@ export function readDefinition(siteId: string, body: Members): SiteDefinition {
   };
 }
 
-/** Throws Refusal `invalid_argument`, naming every wrong member. */
+/** Reads an event. Throws ProblemError `invalid_argument`, naming every wrong member. */
 export function readEvent(body: Members): NewSiteEvent {
   const { name, data, message_id: messageId } = body;
   const missing = name === undefined || name === null ? [{ parameter: 'name', detail: 'required' }] : [];
@@ -41,7 +44,7 @@ export function readEvent(body: Members): NewSiteEvent {
   return { name: String(name), data: data ?? null, ...(typeof messageId === 'string' && { messageId }) };
 }
 
-/** The faults of the given members. A member that is null counts as absent. */
+/** Returns the faults of the given members. A member that is null counts as absent. */
 function faultsOf(checks: Readonly<Record<string, Check>>, members: Members, prefix = ''): readonly Fault[] {
   return Object.entries(members).flatMap(([name, value]) => {
     const parameter = prefix + name;

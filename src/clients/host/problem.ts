@@ -1,4 +1,4 @@
-/** The error responses of the control server, as problem documents (RFC 9457). */
+/** Makes the error responses of the control server, as problem documents (RFC 9457). */
 import { isCode, statusOf, type Code } from '../../protocol/codes.ts';
 import { LinkClosedError } from '../link/status.ts';
 import { SiteRefusedError } from '../runtime/errors.ts';
@@ -6,7 +6,7 @@ import { HostError } from './errors.ts';
 
 export type HostResponse = {
   readonly status: number;
-  /** Absent for an answer without a body. */
+  /** The problem document or the answer, which is sent as JSON; absent for an answer without a body. */
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
 };
@@ -19,7 +19,7 @@ export type ProblemDetails = {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** Thrown to answer a request with a problem. */
+/** An error that is thrown to answer a request with a problem document. */
 export class ProblemError extends Error {
   readonly answer: Problem;
 
@@ -30,7 +30,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** A problem document (RFC 9457) of the same form as the relay's. */
+/** Creates a problem document (RFC 9457) of the same form as the relay's. */
 export function problem(code: Code, detail: string, details: ProblemDetails = {}): Problem {
   const { errors, messageId, retryAfterMs, headers } = details;
   const status = statusOf(code);
@@ -49,7 +49,7 @@ export function problem(code: Code, detail: string, details: ProblemDetails = {}
   };
 }
 
-/** The problem that the requester receives for an error. Null: the error is a fault of this server. */
+/** Returns the problem that the requester receives for an error. Null: the error is a fault of this server. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof ProblemError) return error.answer;
   if (error instanceof LinkClosedError) return problem('runtime_disconnected', error.message);
@@ -60,8 +60,8 @@ export function problemOf(error: unknown): Problem | null {
 }
 
 /**
- * A refusal of the relay, with the relay's code. `unauthenticated` becomes `runtime_disconnected`: it concerns the
- * runtime's token, not the requester's.
+ * Returns the problem for a refusal of the relay, with the relay's code. `unauthenticated` becomes
+ * `runtime_disconnected`, because it concerns the runtime's token, not the requester's.
  */
 function ofRelay(code: string, message: string, details: ProblemDetails = {}): Problem {
   if (isCode(code) && code !== 'unauthenticated' && statusOf(code) >= 400) return problem(code, message, details);

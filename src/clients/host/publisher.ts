@@ -7,7 +7,7 @@ import { checkId } from '../runtime/options.ts';
 import type { Runtime } from '../runtime/types.ts';
 import { HostError } from './errors.ts';
 
-/** The part of the runtime that the publisher needs. It is read again for each event. */
+/** The part of the runtime that the publisher needs. The publisher reads it again for each event. */
 export type HostRuntime = Pick<Runtime, 'url' | 'clientId' | 'instanceId' | 'status' | 'token'>;
 
 export type PublisherOptions = {
@@ -19,26 +19,38 @@ export type PublisherOptions = {
   readonly retries?: number;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
-  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
+  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
 
 export type NewSiteEvent = {
   readonly name: string;
-  /** Any JSON, or `rawJson(text)`. Default null. */
+  /** The data of the event: any JSON, or `rawJson(text)`. Default null. */
   readonly data?: unknown;
-  /** Generated when absent. The relay retains and publishes the same id once. */
+  /**
+   * The id of the event's message; generated when absent. The relay retains and publishes events with the same id only
+   * once.
+   */
   readonly messageId?: string;
 };
 
-/** A retained event is not necessarily published: `refusedBy` names the rule that kept it from viewers. */
+/**
+ * The relay's answer to an event that it has retained. Such an event is not necessarily published: `refusedBy` names
+ * the rule that kept it from viewers.
+ */
 export type PublishReceipt = {
   readonly messageId: string;
   readonly retained: boolean;
-  /** This id was retained before. `published` and `refusedBy` then do not repeat the earlier result. */
+  /**
+   * Whether a message with this id was retained before. `published` and `refusedBy` then do not repeat the earlier
+   * result.
+   */
   readonly duplicate: boolean;
   readonly published: boolean;
-  /** `stream`, `owner`, `name` or `allowlist`; null when the event was published or is a duplicate. */
+  /**
+   * The rule that kept the event from viewers: `stream`, `owner`, `name` or `allowlist`. Null when the event was
+   * published or is a duplicate.
+   */
   readonly refusedBy: string | null;
 };
 
@@ -54,7 +66,7 @@ export interface SiteEventPublisher {
 /** How long the relay may take to answer, on top of GRACE_MS. Milliseconds. */
 const BUDGET_MS = 5_000;
 
-/** Throws TypeError for an invalid site id. */
+/** Creates a publisher of one site's events. Throws TypeError for an invalid site id. */
 export function createSiteEventPublisher({ runtime, siteId, url, ...options }: PublisherOptions): SiteEventPublisher {
   checkId('siteId', siteId);
   const base = url ?? baseOf(runtime.url);
@@ -87,7 +99,7 @@ export function createSiteEventPublisher({ runtime, siteId, url, ...options }: P
   };
 }
 
-/** The relay's base address, derived from the URL of its `/connect`. */
+/** Returns the relay's base address, derived from the URL of its `/connect`. */
 function baseOf(linkUrl: string): string {
   const url = new URL(linkUrl);
   const scheme = url.protocol.replace(/^ws/, 'http');

@@ -35,7 +35,10 @@ function isLoopback(address: string | undefined): boolean {
   return address === '::1' || /^(::ffff:)?127(\.\d{1,3}){3}$/i.test(address ?? '');
 }
 
-/** Reads the raw headers, because `headers` contains only the first of several Host headers. */
+/**
+ * Whether the request has exactly one Host header, which names this machine and the server's port. Reads the raw
+ * headers, because `headers` contains only the first of several Host headers.
+ */
 function namesLoopback({ rawHeaders }: RequestHead, port: number): boolean {
   const hosts = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'host');
   const [host = ''] = hosts;
@@ -45,7 +48,7 @@ function namesLoopback({ rawHeaders }: RequestHead, port: number): boolean {
   return hosts.length === 1 && (known || plain);
 }
 
-/** Compares digests, which have equal lengths, in constant time. */
+/** Whether the request bears the token. Compares digests, which have equal lengths, in constant time. */
 function bears({ headers }: RequestHead, token: string): boolean {
   const [, given = ''] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
   return timingSafeEqual(digest(given), digest(token));

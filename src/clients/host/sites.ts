@@ -1,4 +1,4 @@
-/** The routes of the control server: define a site, remove it, publish an event. */
+/** Serves the routes of the control server: define a site, remove it, publish an event. */
 import { ID } from '../../protocol/fields.ts';
 import { systemClock } from '../link/clock.ts';
 import type { Runtime, SiteDefinition } from '../runtime/types.ts';
@@ -19,7 +19,7 @@ export type HostRoute = {
 const REGISTER_MS = 10_000;
 const KEPT = 'The change is kept and sent to the relay at the next connection.';
 
-/** The route of a request. Throws Refusal `not_found`, `method_not_allowed` or `invalid_argument`. */
+/** Finds the route of a request. Throws ProblemError `not_found`, `method_not_allowed` or `invalid_argument`. */
 export function findRoute(options: ControlSitesOptions, method: string, target: string): HostRoute {
   const [path = '', query] = target.split('?', 2);
   const [, encoded, events] = /^\/sites\/([^/]+)(\/events)?$/.exec(path) ?? [];
@@ -114,7 +114,7 @@ function descriptorOf({ clientId, status }: Runtime, definition: SiteDefinition)
   };
 }
 
-/** Null: invalid percent-encoding. */
+/** Decodes percent-encoded text; null if its encoding is invalid. */
 function decode(text: string): string | null {
   try {
     return decodeURIComponent(text);

@@ -1,21 +1,23 @@
-/** The delays between reconnects: exponential with jitter. */
+/** Computes the delays between reconnects: exponential with jitter. */
 
 export type BackoffOptions = {
-  /** Upper bound of the first wait, milliseconds. */
+  /** The upper bound of the first delay, in milliseconds. */
   readonly baseMs: number;
-  /** Upper bound of every wait, milliseconds. */
+  /** The upper bound of every delay, in milliseconds. */
   readonly capMs: number;
-  /** 0 (included) to 1 (excluded). */
+  /** A source of random numbers from 0 (included) to 1 (excluded). */
   readonly random: () => number;
 };
 
-/** The reconnect delays of PROTOCOL.md, section 9. Milliseconds. */
+/** The upper bound of the first reconnect delay, in milliseconds (PROTOCOL.md, section 9). */
 export const BACKOFF_BASE_MS = 500;
+/** The upper bound of every reconnect delay, in milliseconds (PROTOCOL.md, section 9). */
 export const BACKOFF_CAP_MS = 30_000;
 
 /**
- * Exponential backoff with full jitter: a random delay below a bound that doubles with each attempt (counted from 0) up
- * to the cap. The whole delay is random, so that the clients of a lost node do not reconnect at the same moment.
+ * Returns the delay before an attempt (counted from 0), in milliseconds. It is random, below a bound that doubles with
+ * each attempt up to the cap. The whole delay is random (full jitter), so that the clients of a lost node do not
+ * reconnect at the same moment.
  */
 export function backoffMs(attempt: number, { baseMs, capMs, random }: BackoffOptions): number {
   return Math.floor(random() * Math.min(capMs, baseMs * 2 ** Math.min(attempt, 30)));

@@ -1,8 +1,8 @@
-/** The clock that the client libraries take, and the default one. */
+/** Defines the clock that the client libraries use, so that tests can replace it, and the default one. */
 
 /**
- * `now` gives epoch milliseconds. `after` runs a function once; what it returns cancels the timer and may be called
- * twice.
+ * A source of time and timers. `now` returns epoch milliseconds. `after` runs a function once, `ms` milliseconds later,
+ * and returns a function that cancels this. Cancelling twice does nothing.
  */
 export interface Clock {
   now(): number;

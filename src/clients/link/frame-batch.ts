@@ -1,13 +1,13 @@
-/** Sends the frames of one turn in as few messages as the relay allows. It knows no sockets. */
+/** Sends the frames of one turn of the event loop in as few messages as the relay allows. It knows no sockets. */
 import { FRAME_SEPARATOR } from '../../protocol/frame.ts';
 import type { Welcome } from './status.ts';
 
-/** The most bytes of UTF-8 for one UTF-16 code unit. */
+/** The most bytes that one UTF-16 code unit takes in UTF-8. */
 const UNIT_BYTES = 3;
 
 /**
- * Joins frames into messages. Until `allow` is called, and for a relay that reads one frame from a message, each frame
- * is sent at once.
+ * Joins frames into messages. Each frame is sent at once until `allow` is called, and always to a relay that accepts
+ * only one frame in a message.
  */
 export class FrameBatch {
   readonly #write: (message: string) => boolean;
@@ -21,7 +21,7 @@ export class FrameBatch {
     this.#write = write;
   }
 
-  /** The length of the frames that wait for the end of the turn. */
+  /** The total length of the frames that are not sent yet, in UTF-16 code units. */
   get chars(): number {
     return this.#chars;
   }
@@ -32,7 +32,10 @@ export class FrameBatch {
     this.#mostChars = Math.floor(bytes / UNIT_BYTES);
   }
 
-  /** Returns false when the frame cannot be sent. Frames leave in the order of the calls. */
+  /**
+   * Sends a frame, or keeps it for the next message. Returns false when it cannot be sent. Frames are sent in the order
+   * of the calls.
+   */
   send(text: string): boolean {
     if (this.#mostFrames <= 1) return this.#write(text);
     if (this.#texts.length >= this.#mostFrames || this.#chars + text.length >= this.#mostChars) this.flush();
@@ -43,8 +46,9 @@ export class FrameBatch {
   }
 
   /**
-   * Flushes once a round of microtasks adds no frame, because what a turn sends comes from promises of different depths.
-   * `frames`: how many waited before the last round.
+   * Sends the waiting frames after the first round of microtasks that adds none. One round is not enough, because the
+   * frames of one turn come from chains of promises of different lengths. `frames`: how many frames waited before the
+   * last round.
    */
   #flushAfter(frames: number): void {
     queueMicrotask(() => {

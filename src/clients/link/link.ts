@@ -1,4 +1,7 @@
-/** A WebSocket link that reconnects and renews its token. It knows no commands; frames go to `onFrame`. */
+/**
+ * Keeps a WebSocket link to the relay: reconnects it and renews its token. It knows no commands; frames go to
+ * `onFrame`.
+ */
 import { CLOSE, closeReasonOf } from '../../protocol/close.ts';
 import { SUBPROTOCOL } from '../../protocol/frame.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
@@ -27,7 +30,7 @@ export type LinkOptions = {
 
 /** A link that was up for this long resets the backoff. */
 const STABLE_MS = 10_000;
-/** Upper bound of a delay that the relay asks for. */
+/** The longest delay before a reconnect that the relay may ask for, in milliseconds. */
 const LONGEST_AFTER_MS = 300_000;
 
 /**
@@ -68,7 +71,7 @@ export class RelayLink {
     if (this.#status.state === 'disconnected' && this.#status.retryInMs === null) void this.#open();
   }
 
-  /** Returns false when there is no link; the frame is then discarded. */
+  /** Sends a frame. Returns false when there is no link; the frame is then discarded. */
   send(header: UpHeader, payload: string | null = null): boolean {
     return this.sendText(upFrame(header, payload));
   }
@@ -77,12 +80,12 @@ export class RelayLink {
     return this.#session?.send(text) ?? false;
   }
 
-  /** Sends the frames of this turn at once. */
+  /** Sends the waiting frames at once. */
   flush(): void {
     this.#session?.flush();
   }
 
-  /** Bytes that wait in the socket's send buffer. */
+  /** Returns the number of bytes that wait in the socket's send buffer. */
   backlog(): number {
     return this.#session?.backlog() ?? 0;
   }
@@ -188,7 +191,10 @@ export class RelayLink {
   }
 }
 
-/** PROTOCOL.md, section 9: `bye` overrides the close code, except for `renew`, where another token may be accepted. */
+/**
+ * Returns whether to reconnect after a session has ended (`renew`: only with another token). As PROTOCOL.md says in
+ * section 9, a `bye` frame overrides the close code, unless the close code says `renew`.
+ */
 function verdictOf({ code, bye }: SessionEnd): 'yes' | 'renew' | 'no' {
   const reason = code === null ? undefined : closeReasonOf(code);
   const row = reason === undefined ? 'yes' : CLOSE[reason].reconnect;

@@ -1,13 +1,14 @@
-/** Ids that the client libraries make. They work in pages without a secure context too. */
+/** Makes the ids that the client libraries need. It also works in pages without a secure context. */
 
-/** The prefix and 128 random bits in hexadecimal: a valid callboard id. */
+/** Returns the prefix and 128 random bits in hexadecimal: a valid callboard id. */
 export function randomId(prefix: string): string {
   return prefix + randomDigits(16);
 }
 
 /**
- * Like `randomId`, but ids sort by the millisecond of their creation (`now`, epoch milliseconds): 48 bits of time, 80
- * random bits. The relay keeps commands in the order of their ids, and appending to that order costs least.
+ * Returns an id like `randomId`, but ids sort by the millisecond of their creation (`now`, epoch milliseconds). It has
+ * 48 bits of time and 80 random bits. The relay keeps commands in the order of their ids, and appending to that order
+ * costs least.
  */
 export function timeOrderedId(prefix: string, now: number): string {
   return prefix + Math.trunc(now).toString(16).padStart(12, '0') + randomDigits(10);

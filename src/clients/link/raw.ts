@@ -1,4 +1,4 @@
-/** JSON text that is sent and received unchanged, for numbers that a double cannot hold. */
+/** Wraps JSON text that is sent and received unchanged, for numbers that a double cannot hold. */
 import { trustJson } from '../../protocol/json.ts';
 import { RawJson } from '../../protocol/json-value.ts';
 
@@ -14,7 +14,9 @@ export function rawJson(text: string): RawJson {
   return new RawJson(trustJson(text));
 }
 
-/** The text of a RawJson; for any other value, the result of JSON.stringify. Throws what JSON.stringify throws. */
+/**
+ * Returns the text of a RawJson; for any other value, the result of JSON.stringify. Throws what JSON.stringify throws.
+ */
 export function jsonOf(value: unknown): string | undefined {
   return value instanceof RawJson ? value.text : JSON.stringify(value);
 }

@@ -1,4 +1,4 @@
-/** One HTTP request to the relay, with token, timeout and retries. Used by all client libraries. */
+/** Sends one HTTP request to the relay, with token, timeout and retries. All client libraries use it. */
 import { writeJson } from '../../protocol/json-value.ts';
 import { BACKOFF_CAP_MS, backoffMs } from './backoff.ts';
 import { sleep, systemClock, type Clock } from './clock.ts';
@@ -8,13 +8,16 @@ import { traceHeaders, type WireTrace } from './trace-headers.ts';
 export type RelayRequestOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
   readonly url: string;
-  /** A function is called before each request, and once more when the relay answers 401. */
+  /**
+   * A token, or a function that returns one. The function is called before each request, and once more when the relay
+   * answers 401.
+   */
   readonly token: TokenSource;
   /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly clock?: Clock | undefined;
-  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
+  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
 };
 
@@ -33,17 +36,18 @@ export type RelayRequest = {
   readonly fault: RequestFault;
 };
 
-/** A response. `body` is its JSON object; `{}` when it is not one. */
+/** A response. `body` is the JSON object that it contains; `{}` if it contains none. */
 export type HttpAnswer = {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
   readonly retryAfterMs: number | null;
 };
 
-/** The default of further attempts, and the basis of the exponential pauses before them. */
+/** The default number of retries. */
 const RETRIES = 3;
+/** The basis of the exponential pauses before retries, in milliseconds. */
 const RETRY_BASE_MS = 200;
-/** The time beyond its budget after which a request without an answer fails. Milliseconds. */
+/** How long a request without an answer may exceed its budget before it fails, in milliseconds. */
 export const GRACE_MS = 15_000;
 
 /**
@@ -76,24 +80,27 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
   }
 }
 
-/** The value if it is a string; otherwise null. */
+/** Returns the value if it is a string; otherwise null. */
 export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** `url` without trailing slashes. */
+/** Returns `url` without trailing slashes. */
 export function trimUrl(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
-/** A `Retry-After` in seconds, as milliseconds. Null: the header is absent or not a number of whole seconds. */
+/**
+ * Returns `Retry-After`, which is in seconds, as milliseconds. Null: the header is absent or not a number of whole
+ * seconds.
+ */
 export function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? '';
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : NaN;
   return Number.isSafeInteger(ms) ? ms : null;
 }
 
-/** The members of a JSON object; null for any other text. */
+/** Returns the members of a JSON object; null for any other text. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -136,7 +143,10 @@ function typeOf(body: object | undefined): Record<string, string> {
   return body ? { 'content-type': 'application/json' } : {};
 }
 
-/** Throws for a server error without a JSON object: it may come from a proxy, so the request is retried. */
+/**
+ * Reads a response. Throws for a server error without a JSON object: it may come from a proxy, so the request is
+ * retried.
+ */
 function read({ status, headers }: Response, text: string): HttpAnswer {
   const body = parseObject(text);
   if (body === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);

@@ -1,4 +1,4 @@
-/** One WebSocket from opening to end, without reconnecting; that is the job of link.ts. */
+/** Runs one WebSocket from its opening to its end. Reconnecting is the job of link.ts. */
 import { closeReasonOf } from '../../protocol/close.ts';
 import { FrameBatch } from './frame-batch.ts';
 import { isFault, parseDown, type DownFrame } from '../../protocol/frames.ts';
@@ -11,7 +11,7 @@ type Bye = Extract<DownFrame, { type: 'bye' }>;
 /** The frames that the session passes on; it handles the others itself. */
 export type LinkFrame = Exclude<DownFrame, { type: 'welcome' | 'ping' | 'bye' }>;
 
-/** Why a session ended. `code` is that of `bye`, otherwise the socket's close code, otherwise null. */
+/** The end of a session and its reason. `code` is that of `bye`, otherwise the socket's close code, otherwise null. */
 export type SessionEnd = { readonly code: number | null; readonly reason: string; readonly bye: Bye | null };
 
 export type SessionOptions = {
@@ -25,7 +25,7 @@ export type SessionOptions = {
   onEnd(end: SessionEnd): void;
 };
 
-/** Timeout from the start of a connection to its `welcome`. Milliseconds. */
+/** The time from the start of a connection within which `welcome` must arrive, in milliseconds. */
 const OPEN_MS = 15_000;
 
 /**
@@ -47,7 +47,7 @@ export class Session {
     this.#cancelWatch = clock.after(OPEN_MS, () => this.#watch());
     socket.addEventListener('open', () => void (this.#greeted = this.#write(options.hello())));
     socket.addEventListener('message', (event) => this.#received(event));
-    // `close` follows and ends the session. Without an error listener, some sockets throw.
+    // The event `close` follows and ends the session. Without an error listener, some sockets throw.
     socket.addEventListener('error', () => {});
     socket.addEventListener('close', (event) => this.#over(endOf(event)));
   }
@@ -58,14 +58,14 @@ export class Session {
   }
 
   /**
-   * Returns false before `welcome`, after the end, and when the socket throws. Where the relay takes several frames in
-   * one message, the frames of one turn leave together, after its microtasks.
+   * Sends a frame. Returns false before `welcome`, after the end, and when the socket throws. If the relay accepts
+   * several frames in one message, the frames of one event-loop turn are sent together, after its microtasks.
    */
   send(text: string): boolean {
     return this.#phase === 'welcome' && this.#batch.send(text);
   }
 
-  /** Sends the frames of this turn now. */
+  /** Sends the waiting frames at once. */
   flush(): void {
     this.#batch.flush();
   }

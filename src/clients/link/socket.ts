@@ -1,4 +1,4 @@
-/** The WebSocket that the client libraries use, and how one is opened. */
+/** Finds the WebSocket class that the client libraries use, and defines the part of it that they need. */
 
 /** The part of the standard WebSocket that the clients use. Browsers, Node and `ws` provide it. */
 export interface SocketLike {
@@ -17,7 +17,7 @@ export type SocketEvent = {
 
 export type SocketConstructor = new (url: string, protocols: string) => SocketLike;
 
-/** The given constructor, or the platform's. Throws TypeError when there is neither. */
+/** Returns the given constructor, or the platform's. Throws TypeError when there is neither. */
 export function socketConstructor(given: SocketConstructor | undefined): SocketConstructor {
   const found = given ?? globalThis.WebSocket;
   if (!found) throw new TypeError('This platform has no WebSocket: pass one as the option WebSocket.');

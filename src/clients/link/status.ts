@@ -1,15 +1,17 @@
-/** The states of a link, as its users see them. */
+/** Defines the states of a link, as users of the client libraries see them. */
 import type { DownFrame } from '../../protocol/frames.ts';
 
 export type Welcome = Extract<DownFrame, { type: 'welcome' }>;
 
 /**
+ * The state of a link:
+ *
  * - `connecting`: a socket is being opened. `attempt` counts the failures since the last stable link.
  * - `connected`: the relay sent `welcome`.
  * - `disconnected`: there is no link. The next attempt follows in `retryInMs` milliseconds; null before `connect` is
- *   called.
+ * called.
  * - `closed`: permanently, by `close()` (reason `client_closed`) or because the relay's close code says not to
- *   reconnect.
+ * reconnect.
  *
  * `reason` is the name of the close code if there was one, otherwise `connection_lost`, `connect_timeout`,
  * `connect_failed`, `heartbeat_lost`, `token_failed`, or `not_connected` before the first attempt.
@@ -20,7 +22,7 @@ export type LinkStatus =
   | { readonly state: 'disconnected'; readonly reason: string; readonly retryInMs: number | null }
   | { readonly state: 'closed'; readonly reason: string };
 
-/** `ready()` and every pending wait reject with this error when the link is closed permanently. */
+/** The error with which `ready()` and every pending wait reject when the link is closed permanently. */
 export class LinkClosedError extends Error {
   readonly reason: string;
 

@@ -1,4 +1,4 @@
-/** The trace context of a request, as members of a frame and as headers of HTTP. */
+/** Writes the trace context of a request as members of a frame and as HTTP headers. */
 
 /** A trace context as the members of a frame. Empty: the request belongs to no trace. */
 export type WireTrace = {
@@ -8,7 +8,7 @@ export type WireTrace = {
   readonly trace_state?: string | undefined;
 };
 
-/** The headers of W3C Trace Context. */
+/** Returns the headers of W3C Trace Context for a trace context. */
 export function traceHeaders({
   trace_id,
   parent_span_id,

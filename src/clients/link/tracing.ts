@@ -1,4 +1,7 @@
-/** What the spans of all client libraries share. They are recorded through the `trace` object that the program passes in. */
+/**
+ * Holds what the spans of all client libraries share. Spans are recorded through the `trace` object that the program
+ * passes in.
+ */
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace-api.ts';
 
 export type { TraceApi } from '../../protocol/trace-api.ts';
@@ -6,7 +9,7 @@ export type { TraceApi } from '../../protocol/trace-api.ts';
 /** The name of the tracer: the instrumentation scope of the spans. */
 export const SCOPE = 'callboard';
 
-/** The attributes of a span when it begins. */
+/** Returns the attributes of a span when it begins. */
 export function spanAttributes(commandId: string): SpanValues {
   return { 'rpc.system.name': SCOPE, 'callboard.command_id': commandId };
 }

@@ -15,7 +15,7 @@ export type CommandFrame = Extract<DownFrame, { type: 'command' }>;
 export type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' | 'clock' | 'tracing'> & {
   readonly registry: ActionRegistry;
   ack(commandId: string): void;
-  /** Sends the reports of this turn at once. */
+  /** Sends the waiting reports at once. */
   flush(): void;
   /** Returns false when the progress was dropped. */
   progress(commandId: string, json: string): boolean;
@@ -90,7 +90,7 @@ export class Commands {
     this.#shut = true;
   }
 
-  /** The checks that need no callback. */
+  /** Makes the checks that need no callback. Returns the action with its params, or the end of a refused command. */
   #admit(frame: CommandFrame): { readonly action: Registered; readonly parsed: ParsedParams } | EndReport {
     if (this.#shut) return failure('client_denied', 'The client is closing.');
     if (this.#all.size >= MAX_RUNNING) return failure('client_denied', 'Too many commands are running.');
@@ -115,7 +115,7 @@ export class Commands {
     return null;
   }
 
-  /** Never rejects. */
+  /** Runs a command to its end. Never rejects. */
   async #run(job: Job): Promise<EndReport> {
     const refused = await this.#judge(job);
     if (refused) return refused;
@@ -126,7 +126,8 @@ export class Commands {
     if (leased) this.#leases.add(action.name);
     running.started = true;
     this.#options.ack(request.commandId);
-    // The `ack` leaves before the handler starts, which may block the process, together with those of other commands.
+    // The `ack` is sent before the handler starts, because the handler may block the process. This pause lets the acks
+    // of other commands be sent with it.
     await null;
     this.#options.flush();
     const { timeoutMs } = action.spec;
@@ -163,7 +164,10 @@ function stop(running: Running, why: Stop, message: string): void {
   running.abort.abort(new DOMException(message, 'AbortError'));
 }
 
-/** A command that was cancelled before its handler ran ends as cancelled, not as refused. */
+/**
+ * Returns the end of a command that was refused or, before its handler ran, cancelled. A cancelled command ends as
+ * cancelled, not as refused.
+ */
 function refusedAs(code: 'client_denied' | 'approval_denied', message: string, { stop }: Running): EndReport {
   return stop === 'cancelled' ? { type: 'cancelled', payload: null } : failure(code, message);
 }

@@ -16,7 +16,7 @@ export const TEMPORARY_CODES: ReadonlySet<string> = new Set([
   'internal',
 ]);
 
-/** The error that `onError` receives for a refused frame. */
+/** Returns the error that `onError` receives for a refused frame. */
 export function refusalError({ code, message, share, frame = 'a frame' }: Refused): Error {
   const why = share === undefined ? code : `${code} (${share})`;
   return new Error(`The relay refused ${frame}: ${why}: ${message}`);

@@ -1,10 +1,10 @@
-/** The ends of commands: made from what a handler returned or threw, and written as frames. */
+/** Makes the ends of commands from what a handler returned or threw, and writes them as frames. */
 import { upFrame } from '../link/frame.ts';
 import { jsonOf } from '../link/raw.ts';
 import { ActionCancelled, ActionError, messageOf } from './errors.ts';
 import { fits } from './limits.ts';
 
-/** Why a command's signal was aborted. */
+/** The reason why a command's signal was aborted. */
 export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';
 
 /** The failures of handlers that stopped for a reason other than a cancel. */
@@ -30,7 +30,10 @@ export function returned(value: unknown): EndReport {
     : { type: 'result', payload };
 }
 
-/** The end of a command whose handler threw. `stop` is the reason why its signal was aborted; null if it was not. */
+/**
+ * Returns the end of a command whose handler threw. `stop` is the reason why its signal was aborted; null if it was
+ * not.
+ */
 export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): EndReport {
   const obeyed = stop !== null && (error === signal.reason || isAbort(error) || error instanceof ActionCancelled);
   if (obeyed) return stop === 'cancelled' ? { type: 'cancelled', payload: partialOf(error) } : STOPPED[stop];
@@ -39,8 +42,8 @@ export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): 
 }
 
 /**
- * The frame of an end, at most `maxBytes` bytes. A result that is too large becomes a failure; a partial result that is
- * too large is left out.
+ * Returns the frame of an end, at most `maxBytes` bytes. A result that is too large becomes a failure; a partial result
+ * that is too large is left out.
  */
 export function endFrame(commandId: string, end: EndReport, maxBytes: number): string {
   const text =
@@ -52,7 +55,7 @@ export function endFrame(commandId: string, end: EndReport, maxBytes: number): s
   return endFrame(commandId, failure('handler_failed', `The result is larger than ${maxBytes} bytes.`), maxBytes);
 }
 
-/** JSON text. Null for undefined; undefined for a value that cannot be written as JSON. */
+/** Returns a value as JSON text. Null for undefined; undefined for a value that cannot be written as JSON. */
 export function toJson(value: unknown): string | null | undefined {
   if (value === undefined) return null;
   try {

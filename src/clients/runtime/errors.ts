@@ -1,9 +1,9 @@
-/** The errors that handlers throw, and the errors of the runtime's methods. */
+/** Defines the errors that handlers throw, and the errors of the runtime's methods. */
 import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
 
 /**
- * `handler_failed`: the handler failed. `result_unavailable`: the command ran, but its result cannot be given.
- * `client_timeout`: the command took longer than the client allows.
+ * The code of a failure that a handler reports. `handler_failed`: the handler failed. `result_unavailable`: the command
+ * ran, but its result cannot be given. `client_timeout`: the command took longer than the client allows.
  */
 export type ActionErrorCode = 'handler_failed' | 'result_unavailable' | 'client_timeout';
 
@@ -46,13 +46,16 @@ export class SiteRefusedError extends Error {
   }
 }
 
-/** The first line of a message, truncated to 256 characters. A stack trace inside a message is thereby never sent. */
+/**
+ * Returns the first line of a message, truncated to 256 characters. A stack trace inside a message is thereby never
+ * sent.
+ */
 export function boundedMessage(text: string): string {
   const line = text.split('\n', 1)[0] ?? '';
   return line.length <= MAX_ERROR_MESSAGE ? line : `${line.slice(0, MAX_ERROR_MESSAGE - 1)}…`;
 }
 
-/** A bounded message for a thrown value; never throws. */
+/** Returns a bounded message for a thrown value; never throws. */
 export function messageOf(error: unknown): string {
   try {
     if (error instanceof Error) return boundedMessage(error.message || error.name);

@@ -1,4 +1,4 @@
-/** `callboard/runtime`: a client that advertises actions and runs commands, in Node and browsers. */
+/** Exports `callboard/runtime`, a client that advertises actions and runs commands, in Node and browsers. */
 export { createRuntime } from './runtime.ts';
 export { ActionCancelled, ActionError, SiteRefusedError, type ActionErrorCode } from './errors.ts';
 export { LinkClosedError, type LinkStatus, type Welcome } from '../link/status.ts';

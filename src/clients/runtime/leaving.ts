@@ -1,20 +1,21 @@
-/** The graceful shutdown of a runtime: announces `closing`, and waits for running commands and their ends. */
+/** Shuts a runtime down gracefully: announces `closing`, and waits for running commands and their ends. */
 
 export type LeavingOptions = {
   /** Sends `closing`. Does nothing while there is no link. */
   ask(): void;
   /** Whether the relay may count this client as connected: a hello was sent over a socket that is still open. */
   mayBeBound(): boolean;
-  /** The number of running commands plus the ends that the relay has not acknowledged. */
+  /** Returns the number of running commands plus the number of ends that the relay has not acknowledged. */
   owed(): number;
   /** Refuses all later commands. */
   shut(): void;
 };
 
 /**
- * The graceful shutdown of a runtime. It sends `closing`, so that the relay dispatches nothing more, runs the commands
- * that were dispatched before the relay's answer, and is done once nothing is owed. A relay that refuses `closing` is
- * an older one; commands that it still sends are refused.
+ * The graceful shutdown of a runtime. It sends `closing`, so that the relay dispatches nothing more. Commands that were
+ * dispatched before the relay's answer still run. The shutdown is complete when all commands have ended and the relay
+ * has acknowledged their ends. A relay that refuses `closing` is an older one; commands that it still sends are
+ * refused.
  */
 export class Leaving {
   readonly #options: LeavingOptions;
@@ -29,7 +30,7 @@ export class Leaving {
     return this.#state !== 'no';
   }
 
-  /** Resolves when nothing is owed and no further command can arrive, or when the link is closed. */
+  /** Begins the shutdown. Resolves when `owed` is 0 and no further command can arrive, or when the link is closed. */
   begin(): Promise<void> {
     this.#state = 'asking';
     this.#options.ask();
@@ -63,7 +64,10 @@ export class Leaving {
     this.#done.resolve();
   }
 
-  /** Must be called whenever `owed` may have decreased. */
+  /**
+   * Completes the shutdown if `owed` is 0 and no further command can arrive. Must be called whenever `owed` may have
+   * decreased.
+   */
   check(): void {
     const { mayBeBound, owed } = this.#options;
     const quiet = this.#state === 'answered' || (this.#state === 'asking' && !mayBeBound());

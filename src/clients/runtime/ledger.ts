@@ -1,7 +1,7 @@
-/** Remembers which commands ran, so that none runs twice. In memory only. */
+/** Remembers in memory which commands ran, so that none runs twice. */
 import { byteLength, LEDGER_BYTES, LEDGER_IDS } from './limits.ts';
 
-/** `ended` with `text` null: the command ran, and its end is no longer kept. */
+/** What is remembered of one command. `ended` with `text` null: the command ran, and its end is no longer kept. */
 export type LedgerEntry =
   { readonly state: 'running' } | { readonly state: 'ended'; readonly text: string | null; readonly bytes: number };
 
@@ -10,7 +10,10 @@ export type LedgerEntry =
  * by LEDGER_IDS ids and LEDGER_BYTES bytes of ends.
  */
 export class RunLedger {
-  /** Ended commands in the order of their ends. A running command keeps the place where it began. */
+  /**
+   * All remembered commands. Ended ones are in the order of their ends; a running one is where it was put when it
+   * began.
+   */
   readonly #entries = new Map<string, LedgerEntry>();
   #bytes = 0;
 

@@ -8,43 +8,47 @@ export const MAX_ACTION_BYTES = 64 * 1024;
 export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 export const MAX_METADATA_BYTES = 16 * 1024;
 export const MAX_FRAME_BYTES = 1024 * 1024;
-/** Cooperative sites of one client. Equals the relay's limit for one user. */
+/** The most cooperative sites of one client. Equals the relay's limit for one user. */
 export const MAX_SITES = 100;
-/** Ends that are kept until their `result_ack`: number and bytes. */
+/** The most ends that wait for their `result_ack`. */
 export const OUTBOX_ENDS = 256;
+/** The most bytes of all ends that wait for their `result_ack`. */
 export const OUTBOX_BYTES = 1024 * 1024;
-/**
- * The ledger: the number of remembered commands, so that none runs twice, and the bytes of ends that can be sent again.
- */
+/** The number of commands that the ledger remembers, so that none runs twice. */
 export const LEDGER_IDS = 1000;
+/** The most bytes of ends that the ledger keeps, to send them again. */
 export const LEDGER_BYTES = 1024 * 1024;
-/** Commands in progress at once. It is above the relay's window, because handlers may run on after their deadline. */
+/**
+ * The most commands in progress at once. It is above the relay's window, because handlers may run on after their
+ * deadline.
+ */
 export const MAX_RUNNING = 256;
-/** Progress is dropped while more bytes than this wait in the socket. */
+/** The number of unsent bytes in the socket above which progress is dropped. */
 export const PROGRESS_BACKLOG_BYTES = 1024 * 1024;
 /**
- * Progress frames per second. More are dropped, so that a handler in a tight loop does not cost the client its link.
+ * The most progress frames per second. Further ones are dropped, so that a handler in a tight loop does not cost the
+ * client its link.
  */
 export const PROGRESS_RATE = 50;
 /**
- * Kept ends that are sent again at once. They may be ends of commands that are not in flight on the new link, which the
- * relay limits to 100 frames a second and 200 at once.
+ * The number of kept ends that are sent again at once. They may be ends of commands that are not in flight on the new
+ * link. The relay limits such frames to 100 a second and 200 at once.
  */
 export const RESEND_AT_ONCE = 100;
 /**
- * Reports of contexts and windows per second, so that frequent changes do not cost the client its link. Further changes
- * wait for REPORT_WAIT_MS and are reported together.
+ * The most reports of contexts and windows per second, so that frequent changes do not cost the client its link.
+ * Further changes wait for REPORT_WAIT_MS and are reported together.
  */
 export const REPORT_RATE = 20;
 export const REPORT_WAIT_MS = 100;
-/** Default time that `close` waits for the relay's answer and for running commands. */
+/** The default time that `close` waits for the relay's answer and for running commands. */
 export const CLOSE_MS = 10_000;
-/** Delay before further kept ends are sent, and before an end that the relay refused temporarily is sent again. */
+/** The delay before further kept ends are sent, and before an end that the relay refused temporarily is sent again. */
 export const RESEND_MS = 1_000;
 
 const encoder = new TextEncoder();
 
-/** Whether the text has at most `bytes` bytes as UTF-8. Encodes it only when its length does not decide. */
+/** Returns whether the text has at most `bytes` bytes as UTF-8. Encodes it only if its length does not decide this. */
 export function fits(text: string, bytes: number): boolean {
   return text.length * 3 <= bytes || (text.length <= bytes && encoder.encode(text).length <= bytes);
 }

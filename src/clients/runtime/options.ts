@@ -11,7 +11,7 @@ export function checkId(option: string, id: string): string {
   return id;
 }
 
-/** The metadata as JSON text. Throws TypeError when it is not JSON or too large. */
+/** Returns the metadata as JSON text. Throws TypeError when it is not JSON or too large. */
 export function metadataJson({ metadata }: RuntimeOptions): string {
   const json = toJson(metadata ?? null);
   if (typeof json !== 'string' || !fits(json, MAX_METADATA_BYTES)) {
@@ -29,13 +29,13 @@ export type Hello = {
   readonly actions: string;
 };
 
-/** The first frame of a client's link. `metadata` and `actions` are JSON text. */
+/** Returns the first frame of a client's link. `metadata` and `actions` are JSON text. */
 export function helloFrame({ token, clientId, instanceId, clientType, metadata, actions }: Hello): string {
   const ids = { client_id: clientId, instance_id: instanceId, client_type: clientType };
   return upFrame({ type: 'hello', token, ...ids }, `{"metadata":${metadata},"actions":${actions}}`);
 }
 
-/** The payload of the `site` frame that registers a site. */
+/** Returns the payload of the `site` frame that registers a site. */
 export function siteJson({ title, eventNames, actions, capabilityProfile: profile }: SiteDefinition): string {
   return JSON.stringify({
     title: title ?? null,

@@ -1,3 +1,4 @@
+/** Keeps the ends of commands that the relay has not acknowledged, within a limit. */
 import { byteLength, OUTBOX_BYTES, OUTBOX_ENDS } from './limits.ts';
 
 /**
@@ -7,7 +8,7 @@ import { byteLength, OUTBOX_BYTES, OUTBOX_ENDS } from './limits.ts';
 export interface Outbox {
   readonly size: number;
   put(commandId: string, text: string): void;
-  /** Returns false when there is no end of this command. */
+  /** Removes the end of a command. Returns false when there is none. */
   remove(commandId: string): boolean;
   texts(): readonly string[];
   clear(): readonly string[];

@@ -6,8 +6,8 @@ const RESERVED = '__cooperative_site_';
 export type ParsedParams = { readonly params: Params; readonly site: SiteCall | null };
 
 /**
- * Null: the payload is not a JSON object. Reserved members, which only the relay may add, are moved from params to
- * `site`.
+ * Parses a payload; null if it is not a JSON object. Reserved members, which only the relay may add, are moved from
+ * params to `site`.
  */
 export function parseParams(payload: string | null): ParsedParams | null {
   const value = payload === null ? {} : parse(payload);

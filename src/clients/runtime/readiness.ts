@@ -1,4 +1,4 @@
-/** The promises of `ready()`: they wait until the link is up, or closed for good. */
+/** Holds the promises that `ready()` returns until the link is up, or closed permanently. */
 import { LinkClosedError, type LinkStatus, type Welcome } from '../link/status.ts';
 
 type Waiting = { resolve(welcome: Welcome): void; reject(error: LinkClosedError): void };

@@ -1,4 +1,4 @@
-/** The actions of one runtime, and their advertisement. */
+/** Keeps the actions of one runtime, and writes their advertisement. */
 import { NAME } from '../../protocol/fields.ts';
 import { messageOf } from './errors.ts';
 import { fits, MAX_ACTION_BYTES, MAX_ACTIONS, MAX_TIMEOUT_MS } from './limits.ts';
@@ -22,7 +22,7 @@ export interface ActionRegistry {
    */
   add(name: string, spec: ActionSpec, run: Handler): () => void;
   get(name: string): Registered | undefined;
-  /** A JSON array of all advertisements, in the order in which they were added. */
+  /** Returns a JSON array of all advertisements, in the order in which they were added. */
   json(): string;
 }
 
@@ -68,7 +68,9 @@ function advertise(name: string, spec: ActionSpec): string {
   return json;
 }
 
-/** Undefined: the action has no guard, and nothing is said about it. */
+/**
+ * Returns the guards to advertise. Undefined: the action defines none, so the advertisement says nothing about them.
+ */
 function guardsOf({ approval, lease }: ActionSpec): object | undefined {
   return approval === undefined && lease === undefined ? undefined : { approval, lease };
 }

@@ -9,7 +9,7 @@ type Piece = { readonly kind: ReportKind; readonly list: 'set' | 'removed'; read
 type Draft = { bytes: number; readonly pieces: Piece[]; readonly snapshots: ReadonlySet<ReportKind> };
 
 const KINDS: readonly ReportKind[] = ['contexts', 'windows'];
-/** Room for the header and for the JSON around the rows. */
+/** The number of bytes of a frame that are reserved for the header and for the JSON around the rows. */
 const AROUND_BYTES = 256;
 
 /**

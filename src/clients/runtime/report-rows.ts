@@ -20,17 +20,22 @@ type Camelized<T> = { readonly [K in keyof T as Camel<K & string>]: undefined ex
  * assigned now. `metadata`: any JSON of at most 16 KiB and 190 levels.
  */
 export type ReportedContext = Camelized<WireContext> & { readonly metadata?: unknown };
-/** A browser window. The relay shows its own three counts while the client reports no contexts. */
+/**
+ * A browser window. The relay shows the counts that it contains (workers, idle and busy ones) while the client reports
+ * no contexts.
+ */
 export type ReportedWindow = Camelized<WireWindow>;
 
 /** One row as JSON text for the relay. */
 export type ReportRow = { readonly id: string; readonly json: string };
 
-/** The relay accepts 200 levels. The report itself needs some of them. */
+/**
+ * The most levels of nesting in reported metadata. The relay accepts 200 levels in a report, which needs some itself.
+ */
 const DEPTH = 190;
 const STRINGS = /"(?:[^"\\]|\\.)*"/g;
 
-/** Throws TypeError, naming the wrong member: `contexts[3].title: ...`. */
+/** Returns a context as a row. Throws TypeError, naming the wrong member: `contexts[3].title: ...`. */
 export function contextRow(context: ReportedContext, where: string): ReportRow {
   const row = wireOf(CONTEXT, context, where);
   const json = metadataJson(context.metadata, `${where}.metadata`);
@@ -38,7 +43,7 @@ export function contextRow(context: ReportedContext, where: string): ReportRow {
   return { id: row.context_id, json: json === 'null' ? text : `${text.slice(0, -1)},"metadata":${json}}` };
 }
 
-/** Like `contextRow`. */
+/** Returns a window as a row. Throws like `contextRow`. */
 export function windowRow(window: ReportedWindow, where: string): ReportRow {
   const row = wireOf(WINDOW, window, where);
   return { id: row.window_id, json: JSON.stringify(row) };

@@ -2,14 +2,17 @@
 import { ID } from '../../protocol/fields.ts';
 import type { ReportRow } from './report-rows.ts';
 
-/** `set` adds or replaces rows and `removed` removes rows by id. All other rows stay. */
+/**
+ * A change of the reported rows of one kind. `set` adds or replaces rows and `removed` removes rows by id. All other
+ * rows stay.
+ */
 export type ReportChanges<T> = { readonly set?: readonly T[]; readonly removed?: readonly string[] };
 
 /** The part of a report about one kind of rows. `set` holds JSON texts. */
 export type Part = { readonly snapshot: boolean; readonly set: readonly string[]; readonly removed: readonly string[] };
 
 export type ReportStateOptions<T> = {
-  /** The name in error messages. */
+  /** The name of the rows in error messages. */
   readonly kind: string;
   readonly max: number;
   row(given: T, where: string): ReportRow;
@@ -45,7 +48,7 @@ export class ReportState<T> {
     this.#keep(rows, removed);
   }
 
-  /** The relay has no snapshot any more, so the next report is a snapshot. */
+  /** Makes the next report a snapshot, because the relay has none any more. */
   forget(): void {
     this.#hasSnapshot = false;
   }

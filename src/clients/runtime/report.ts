@@ -8,7 +8,7 @@ import { contextRow, windowRow, type ReportedContext, type ReportedWindow } from
 import { ReportState, type ReportChanges } from './report-state.ts';
 import { createThrottle } from './throttle.ts';
 
-/** A share of the relay is used up. The report may be accepted later. */
+/** The codes of refusals that say that a limit of the relay is used up. The relay may accept the report later. */
 const NO_ROOM: ReadonlySet<string> = new Set(['share_exceeded', 'store_full']);
 
 export type ReporterOptions = {
@@ -17,12 +17,12 @@ export type ReporterOptions = {
   send(payload: string): boolean;
 };
 
-/** All rows (a list), or only the changes. */
+/** Either all rows, as a list, or only the changes. */
 export type RowsUpdate<T> = readonly T[] | ReportChanges<T>;
 
 /**
- * Reports the current contexts and windows to the relay: a snapshot on each new link, then changes, with all changes of
- * one turn in one report. Above REPORT_RATE, changes are delayed and combined.
+ * Reports the current contexts and windows to the relay: a snapshot on each new link, then changes. All changes of one
+ * event-loop turn go into one report. Above REPORT_RATE, changes are delayed and combined.
  */
 export class Reporter {
   readonly #options: ReporterOptions;
@@ -37,13 +37,13 @@ export class Reporter {
     this.#mayReport = createThrottle(options.clock, REPORT_RATE);
   }
 
-  /** Throws TypeError, naming the wrong member, and then changes nothing. */
+  /** Sets or changes the contexts. Throws TypeError, naming the wrong member, and then changes nothing. */
   contexts(update: RowsUpdate<ReportedContext>): void {
     apply(this.#contexts, update);
     this.#schedule();
   }
 
-  /** Like `contexts`. */
+  /** Sets or changes the windows. Throws like `contexts`. */
   windows(update: RowsUpdate<ReportedWindow>): void {
     apply(this.#windows, update);
     this.#schedule();
@@ -56,7 +56,8 @@ export class Reporter {
   }
 
   /**
-   * A temporarily refused report is lost, and the relay does not say which one it was. So everything is reported again.
+   * Reports everything again after a temporary refusal: the refused report is lost, and the relay does not say which
+   * one it was.
    */
   refused({ frame, code, retry_after_ms }: Refused): void {
     if (frame !== 'report' || !(TEMPORARY_CODES.has(code) || NO_ROOM.has(code))) return;

@@ -1,3 +1,4 @@
+/** Creates the client of the relay that runs commands. It joins the link, the actions, the commands and the reports. */
 import { sleep, systemClock, type Clock } from '../link/clock.ts';
 import { upFrame } from '../link/frame.ts';
 import { guarded } from '../link/guard.ts';
@@ -22,9 +23,9 @@ import { createThrottle } from './throttle.ts';
 import type { ActionSpec, Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
 
 /**
- * Creates a client of the relay. It advertises actions, runs each command for them at most once, and keeps each end
- * until the relay acknowledges it. Throws TypeError for invalid options. Background work never throws and leaves no
- * promise rejection unhandled.
+ * Creates a client of the relay. It advertises actions, runs each command at most once, and keeps each end until the
+ * relay acknowledges it. Throws TypeError for invalid options. Background work never throws and leaves no promise
+ * rejection unhandled.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   return new LinkRuntime(options);
@@ -166,7 +167,7 @@ class LinkRuntime implements Runtime {
     this.#link.close();
   }
 
-  /** Sends a frame unless this client is leaving. False: the frame was not sent. */
+  /** Sends a frame unless this client is leaving. Returns false if the frame was not sent. */
   #send(header: UpHeader, payload: string | null): boolean {
     return !this.#leaving.begun && this.#link.send(header, payload);
   }
@@ -177,7 +178,7 @@ class LinkRuntime implements Runtime {
     return helloFrame({ token, clientId, instanceId, clientType: this.#options.clientType, ...advertised });
   }
 
-  /** Advertises once for all changes of one turn. Without a link, the next hello carries the advertisements. */
+  /** Advertises once for all changes of one event-loop turn. Without a link, the next hello does it. */
   #advertise(): void {
     if (this.#advertising) return;
     this.#advertising = true;
@@ -216,7 +217,6 @@ class LinkRuntime implements Runtime {
     else if (frame.type === 'refused') this.#refused(frame);
   }
 
-  /** The relay writes each command once. Even if it repeats one, the command runs at most once. */
   #command(frame: CommandFrame): void {
     const known = this.#ends.begin(frame.command_id);
     if (known === 'new') this.#commands.start(frame);

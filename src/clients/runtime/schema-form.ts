@@ -1,4 +1,7 @@
-/** The form of a JSON Schema 2020-12, itself as a JSON Schema: every keyword that the validator reads has a valid value. */
+/**
+ * Describes valid JSON Schemas (draft 2020-12) by a JSON Schema, in which every keyword that the validator reads has a
+ * valid value.
+ */
 
 const count = { type: 'integer', minimum: 0 };
 const number = { type: 'number' };
@@ -10,7 +13,7 @@ const schemas = { type: 'array', items: schema, minItems: 1 };
 const schemaMap = { type: 'object', additionalProperties: schema };
 const typeName = { enum: ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'] };
 
-/** Keywords with the same form of value. */
+/** The keywords of JSON Schema, grouped by the form that their values must have. */
 const FORMS: readonly (readonly [form: object | boolean, keywords: string])[] = [
   [text, '$id $anchor $ref $comment format title description'],
   [{ type: 'string', format: 'regex' }, 'pattern'],
@@ -27,11 +30,11 @@ const FORMS: readonly (readonly [form: object | boolean, keywords: string])[] = 
   [schemaMap, '$defs definitions properties dependentSchemas'],
   [{ ...schemaMap, propertyNames: { format: 'regex' } }, 'patternProperties'],
   [{ type: 'object', additionalProperties: names }, 'dependentRequired'],
-  // The validator ignores the first, and reads the others, which are of older drafts.
+  // Forbidden: the validator ignores `$dynamicRef`. It reads the other two, but they belong to older drafts.
   [false, '$dynamicRef $recursiveRef id'],
 ];
 
-/** Every schema that the validator can apply is valid against this one. */
+/** A JSON Schema against which every schema is valid that the validator can apply. */
 export const SCHEMA_FORM: Readonly<Record<string, unknown>> = {
   type: ['object', 'boolean'],
   properties: Object.fromEntries(FORMS.flatMap(([form, keywords]) => keywords.split(' ').map((name) => [name, form]))),

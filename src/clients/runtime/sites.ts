@@ -57,7 +57,7 @@ export class HostedSites {
     return promise;
   }
 
-  /** Called for each new link. */
+  /** Sends the definitions of all sites again. Called for each new link. */
   welcomed(): void {
     this.#sent.clear();
     for (const entry of this.#entries.values()) this.#send(entry);

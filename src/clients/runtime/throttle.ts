@@ -1,8 +1,9 @@
+/** Limits how often something happens. */
 import type { Clock } from '../link/clock.ts';
 
 /**
- * A token bucket of `perSecond` per second and `perSecond` at once. The function returns false when the bucket is
- * empty.
+ * Creates a token bucket that holds `perSecond` tokens at most and gains as many each second. The returned function
+ * takes a token; it returns false when there is none.
  */
 export function createThrottle(clock: Clock, perSecond: number): () => boolean {
   let tokens = perSecond;

@@ -1,11 +1,14 @@
-/** The spans of commands, from their arrival to their end at this client. */
+/** Records the spans of commands, from their arrival to their end at this client. */
 import { isTraceContext, NO_PARENT, SERVER, type ContextLike, type TraceApi } from '../../protocol/trace-api.ts';
 import { traceStateOf } from '../../protocol/trace-state.ts';
 import type { WireTrace } from '../link/trace-headers.ts';
 import { endSpan, SCOPE, spanAttributes } from '../link/tracing.ts';
 import type { EndReport } from './ends.ts';
 
-/** The method of a command for an action that this client does not have: callers may invent any number of them. */
+/**
+ * The name of the spans of all commands whose action this client does not have. Callers may invent any number of action
+ * names, so these do not become names of spans.
+ */
 const OTHER_METHOD = '_OTHER';
 const SAMPLED = '01';
 const NOT_SAMPLED = '00';

@@ -1,4 +1,4 @@
-/** The public interface of `callboard/runtime`. Types only. */
+/** Defines the public interface of `callboard/runtime`. Contains types only. */
 import type { WireClientType } from '../../protocol/fields.ts';
 import type { Clock } from '../link/clock.ts';
 import type { ErrorSink } from '../link/guard.ts';
@@ -15,7 +15,7 @@ export type Params = Readonly<Record<string, unknown>>;
 /** The cooperative site and session through which a command was invoked. */
 export type SiteCall = { readonly sessionId: string; readonly siteId: string };
 
-/** One run of a handler. */
+/** What a handler receives about the command that it runs. */
 export type Call = {
   readonly commandId: string;
   readonly action: string;
@@ -25,21 +25,24 @@ export type Call = {
    */
   readonly paramsText: string;
   /**
-   * Aborted when the command is cancelled, at its deadline, after its action's `timeoutMs`, or when the runtime closes.
+   * A signal that is aborted when the command is cancelled, at its deadline, after its action's `timeoutMs`, or when
+   * the runtime closes.
    */
   readonly signal: AbortSignal;
   /**
-   * Epoch milliseconds of the local clock: the arrival plus the remaining time that the relay gave, or the end of
-   * `timeoutMs` if that is earlier.
+   * The time at which the signal is aborted, in epoch milliseconds of the local clock. It is the arrival plus the
+   * remaining time that the relay gave, or the end of `timeoutMs` if that is earlier.
    */
   readonly deadline: number;
-  /** What the relay gave: its own span if it traces, else what the caller gave. */
+  /** The trace that the relay gave: that of its own span if the relay traces, otherwise the caller's. */
   readonly traceId: string | null;
+  /** The parent span that the relay gave: its own span if the relay traces, otherwise the caller's. */
   readonly parentSpanId: string | null;
-  /** Of W3C Trace Context: two hexadecimal digits, and the list of `tracestate`. */
+  /** The flags of W3C Trace Context, as two hexadecimal digits. */
   readonly traceFlags: string | null;
+  /** The list of the header `tracestate` of W3C Trace Context. */
   readonly traceState: string | null;
-  /** Null for an ordinary command. */
+  /** The cooperative site and session of the call; null for an ordinary command. */
   readonly site: SiteCall | null;
   remainingMs(): number;
   /**
@@ -62,13 +65,13 @@ export type ActionSpec = {
   readonly description?: string;
   readonly version?: string;
   /**
-   * JSON Schema 2020-12. Params that do not match are refused with `arguments_invalid`, before `authorize` and
-   * `approve` are called.
+   * The JSON Schema 2020-12 of the params. Params that do not match are refused with `arguments_invalid`, before
+   * `authorize` and `approve` are called.
    */
   readonly schema?: Readonly<Record<string, unknown>> | boolean;
-  /** Any JSON. */
+  /** Further facts about the action, as any JSON. */
   readonly metadata?: unknown;
-  /** Allows one command at a time: while it runs, others are refused (`lease_busy`). */
+  /** Whether only one command of the action may run at a time. While it runs, others are refused (`lease_busy`). */
   readonly lease?: boolean;
   /**
    * How long the handler may run, in milliseconds, besides the command's own deadline. Then its signal is aborted, and
@@ -76,7 +79,8 @@ export type ActionSpec = {
    */
   readonly timeoutMs?: number;
   /**
-   * Requires `approve` for each command. Without an `approve` callback, each command is refused (`approval_denied`).
+   * Whether each command requires `approve`. Without an `approve` callback, each command is refused
+   * (`approval_denied`).
    */
   readonly approval?: boolean;
   /**
@@ -111,20 +115,21 @@ export type RuntimeOptions = {
   /** The relay's `/connect`, `ws://` or `wss://`. */
   readonly url: string;
   /**
-   * A function is called before each connection and each renewal. A constant that the relay refuses closes the runtime.
+   * A token, or a function that returns one. The function is called before each connection and each renewal. A constant
+   * token that the relay refuses closes the runtime.
    */
   readonly token: TokenSource;
   readonly clientId: string;
   readonly clientType: WireClientType;
-  /** Identifies one run of this client. Generated when absent. Two runs must never use the same id. */
+  /** The id of one run of this client; generated when absent. Two runs must never use the same id. */
   readonly instanceId?: string;
   readonly metadata?: unknown;
   readonly actions?: readonly Action[];
   /** The local authorizer. A refusal ends the command with `client_denied`. */
   readonly authorize?: Judge;
   /**
-   * Called for actions with `approval`. A refusal ends the command with `approval_denied`. It may take until the
-   * deadline.
+   * Called for each command of an action with `approval`. A refusal ends the command with `approval_denied`. The
+   * callback may take until the deadline of the command.
    */
   readonly approve?: Judge;
   readonly onStatus?: (status: LinkStatus) => void;
@@ -138,7 +143,7 @@ export type RuntimeOptions = {
   readonly tracing?: TraceApi;
   readonly WebSocket?: SocketConstructor;
   readonly clock?: Clock;
-  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
+  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
 
@@ -161,7 +166,7 @@ export interface SiteRegistration {
    * this promise raises no error.
    */
   readonly registered: Promise<void>;
-  /** Same as `removeSite`. */
+  /** Removes the site, as `removeSite` does. */
   remove(): Promise<void>;
 }
 
@@ -208,7 +213,10 @@ export interface Runtime extends AsyncDisposable {
   reportContexts(contexts: readonly ReportedContext[] | ReportChanges<ReportedContext>): void;
   /** Like `reportContexts`, for browser windows: at most 100. */
   reportWindows(windows: readonly ReportedWindow[] | ReportChanges<ReportedWindow>): void;
-  /** A token for HTTP requests to the relay, from the link's token source. Rejects with what the source throws. */
+  /**
+   * Resolves with a token for HTTP requests to the relay, from the link's token source. Rejects with what the source
+   * throws.
+   */
   token(): Promise<string>;
   /**
    * Shuts down gracefully. The runtime asks the relay to dispatch nothing more, lets dispatched commands run, and

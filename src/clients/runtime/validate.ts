@@ -1,3 +1,4 @@
+/** Checks the params of commands against the JSON Schema of their action. */
 import { dereference, schemaArrayKeyword, schemaKeyword, schemaMapKeyword, validate } from '@cfworker/json-schema';
 import type { OutputUnit, Schema } from '@cfworker/json-schema';
 import { boundedMessage, messageOf } from './errors.ts';
@@ -7,21 +8,24 @@ import type { ActionSpec } from './types.ts';
 /** Returns null for valid params, otherwise the first fault, at most 256 characters. */
 export type Validate = (params: unknown) => string | null;
 
-/** Errors that only say that a nested error follows. */
+/** The keywords whose errors only say that a nested error follows. */
 const WRAPPERS: ReadonlySet<string> = new Set([
   ...['properties', 'patternProperties', 'additionalProperties', 'unevaluatedProperties', 'propertyNames'],
   ...['items', 'prefixItems', 'unevaluatedItems', '$ref', 'allOf', 'dependentSchemas', 'if'],
 ]);
 
-/** Its pattern takes exponential time for some texts, and callers choose the texts. JSON Schema has no such format. */
+/**
+ * A format that is not checked. The validator's pattern for it takes exponential time for some texts, and callers
+ * choose the texts. JSON Schema has no such format.
+ */
 const UNSAFE_FORMAT = 'url';
 
 const checkForm = interpreter(SCHEMA_FORM);
 
 /**
- * Prepares a JSON Schema 2020-12, whose formats are checked. Throws for a schema that is not one, refers to a schema
- * outside itself, or uses `$dynamicRef`. The schema is interpreted: no code is generated, so a page may forbid
- * `unsafe-eval`.
+ * Prepares a JSON Schema 2020-12, including its formats, for checking params. Throws if the schema is invalid, refers
+ * to a schema outside itself, or uses `$dynamicRef`. The schema is interpreted: no code is generated, so a page may
+ * forbid `unsafe-eval`.
  */
 export function compileSchema(schema: NonNullable<ActionSpec['schema']>): Validate {
   const fault = checkForm(schema);
@@ -30,7 +34,7 @@ export function compileSchema(schema: NonNullable<ActionSpec['schema']>): Valida
 }
 
 function interpreter(given: unknown): Validate {
-  // A copy, because the library writes to schemas.
+  // The schema is copied, because the library writes to schemas.
   const schema = copySchema(given);
   const lookup = dereference(schema);
   for (const part of partsOf(schema)) {
@@ -60,8 +64,8 @@ function isSchema(value: unknown): value is Schema | boolean {
 }
 
 /**
- * A copy of a JSON value without prototypes, because the library takes inherited members such as `constructor` for
- * given ones.
+ * Copies a JSON value into objects without prototypes, because the library takes inherited members such as
+ * `constructor` for given ones.
  */
 function bare(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
@@ -71,7 +75,7 @@ function bare(value: unknown): unknown {
   return copy;
 }
 
-/** The schema and all schemas in it. */
+/** Yields the schema and all schemas in it. */
 function* partsOf(schema: Schema | boolean): Generator<Schema> {
   if (typeof schema === 'boolean') return;
   yield schema;

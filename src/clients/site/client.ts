@@ -1,4 +1,4 @@
-/** The viewer's client of one site session: subscriptions and invocations, over fetch only. */
+/** Implements the viewer's client of one site session: subscriptions and invocations, over fetch only. */
 import { readHttpOutcome, readHttpRefusal } from '../caller/outcome.ts';
 import { requestRelay } from '../link/relay-request.ts';
 import { randomId } from '../link/random.ts';
@@ -68,8 +68,8 @@ export class CooperativeSiteBrowserClient {
 }
 
 /**
- * An iterator whose `return` ends it even while a `next` is pending. A plain generator would return only after the next
- * event.
+ * Returns an iterator whose `return` ends it even while a `next` is pending. A plain generator would return only after
+ * the next event.
  */
 function leavable(
   options: SiteClientOptions,

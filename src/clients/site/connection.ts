@@ -1,4 +1,4 @@
-/** One connection to a site's event stream, without reconnecting; that is the job of subscription.ts. */
+/** Reads a site's event stream over one connection. Reconnecting is the job of subscription.ts. */
 import { parseObject, retryAfterOf, textOf, trimUrl } from '../link/relay-request.ts';
 import type { Clock } from '../link/clock.ts';
 import { takeToken } from '../link/token.ts';
@@ -6,9 +6,9 @@ import { SiteError } from './errors.ts';
 import { createSseParser, type SseFrame } from './sse.ts';
 import type { SiteClientOptions, SubscribeOptions } from './types.ts';
 
-/** Three ping intervals of the relay. A connection that is silent for this long counts as dead. */
+/** The silence, in milliseconds, after which a connection counts as dead: three ping intervals of the relay. */
 const SILENCE_MS = 60_000;
-/** An event is at most 1 MiB of JSON; the rest is room for the SSE frame around it. */
+/** The most characters of one event. An event is at most 1 MiB of JSON; the rest is for the SSE fields around it. */
 const MAX_EVENT_CHARS = 2 * 1024 * 1024;
 
 /** The connection ended and may be opened again, not sooner than after `afterMs` milliseconds. */
@@ -89,7 +89,8 @@ async function ask(options: ConnectionOptions, signal: AbortSignal): Promise<Res
 }
 
 /**
- * SiteError for a permanent refusal; Interrupted for a status that may pass, whether from the relay or from a proxy.
+ * Returns SiteError for a permanent refusal, and Interrupted for a status that may pass, whether it comes from the
+ * relay or from a proxy.
  */
 async function refusalOf(response: Response): Promise<SiteError | Interrupted> {
   const { status, headers } = response;

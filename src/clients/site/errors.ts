@@ -1,5 +1,5 @@
 /**
- * Ends a subscription or rejects an invocation. `code` is one of callboard's codes (`session_inactive`,
+ * The error that ends a subscription or rejects an invocation. `code` is one of callboard's codes (`session_inactive`,
  * `unauthenticated`, `not_found`, `site_action_denied`, ...), or one of two others:
  *
  * - `unreachable`: no response from the relay. An action may have run: invoke it again with the same command id.
@@ -11,7 +11,7 @@ export class SiteError extends Error {
   readonly code: string;
   /** The invocation that the error concerns; null for a subscription. */
   readonly commandId: string | null;
-  /** After how many milliseconds a retry may succeed; null when the relay gave no time. */
+  /** The time after which a retry may succeed, in milliseconds; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
 
   constructor(code: string, message: string, details: SiteErrorDetails = {}) {

@@ -1,4 +1,4 @@
-/** `callboard/site`: a viewer of a cooperative site, in a browser. Needs only `fetch`. */
+/** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
 export { CooperativeSiteBrowserClient } from './client.ts';
 export { SiteError, type SiteErrorDetails } from './errors.ts';
 export type {

@@ -1,4 +1,4 @@
-/** A parser for Server-Sent Events. */
+/** Parses Server-Sent Events. */
 
 /** One event of a stream. `data` is its data lines, joined by LF. */
 export type SseFrame = { readonly event: string; readonly data: string };
@@ -65,7 +65,7 @@ export function createSseParser(maxChars: number): SseParser {
     push(bytes) {
       let text = decoder.decode(bytes, { stream: true });
       if (text === '') return [];
-      // The LF of a CRLF that was split between two chunks.
+      // Skips the LF of a CRLF that was split between two chunks.
       if (afterCr && text.startsWith('\n')) text = text.slice(1);
       afterCr = text === '' ? false : text.endsWith('\r');
       const frames: SseFrame[] = [];

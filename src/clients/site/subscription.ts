@@ -1,4 +1,4 @@
-/** A subscription to a site's events that reconnects and marks the gaps. */
+/** Subscribes to a site's events, reconnects, and yields a gap after each reconnect. */
 import { parseObject, textOf } from '../link/relay-request.ts';
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs } from '../link/backoff.ts';
 import { sleep, systemClock, type Clock } from '../link/clock.ts';
@@ -10,7 +10,7 @@ import type { SiteClientOptions, SiteEvent, SiteGap, SubscribeOptions } from './
 
 /** A connection that was live for this long resets the backoff. */
 const STABLE_MS = 10_000;
-/** Upper bound of a delay that the relay asks for. */
+/** The longest delay before a reconnect that the relay may ask for, in milliseconds. */
 const LONGEST_AFTER_MS = 300_000;
 /** Codes with which the relay ends a stream that may be opened again. */
 const TEMPORARY_CODES: ReadonlySet<string> = new Set([
@@ -27,9 +27,12 @@ const MESSAGES: Readonly<Record<string, string | undefined>> = {
 };
 
 type State = {
-  /** When the last live connection last received something; null when there was none. */
+  /** The time at which the last live connection last received something; null when there was none. */
   lastLive: number | null;
-  /** When the current connection became live, and when it last received something; null while it is not live. */
+  /**
+   * The time at which the current connection became live, and the time at which it last received something; null while
+   * it is not live.
+   */
   live: { readonly since: number; heardAt: number } | null;
   attempt: number;
   /** The last token that the relay refused. It is not tried again. */
@@ -129,7 +132,7 @@ function endOf({ data }: SseFrame): Error {
   return TEMPORARY_CODES.has(code) ? new Interrupted(message, 0) : new SiteError(code, message);
 }
 
-/** Null: the frame is not an event of a relay. */
+/** Reads an event; null if the frame is not an event of a relay. */
 function eventOf({ data }: SseFrame): SiteEvent | null {
   const members = parseObject(data);
   const name = textOf(members?.['name']);
@@ -146,7 +149,7 @@ function eventOf({ data }: SseFrame): SiteEvent | null {
   };
 }
 
-/** Epoch milliseconds from an RFC 3339 text or from epoch milliseconds. */
+/** Returns epoch milliseconds for an RFC 3339 text or for epoch milliseconds. */
 function timeOf(value: unknown): number {
   return typeof value === 'number' ? value : Date.parse(String(value));
 }

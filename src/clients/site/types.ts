@@ -1,4 +1,4 @@
-/** The public interface of `callboard/site`. Types only. */
+/** Defines the public interface of `callboard/site`. Contains types only. */
 import type { Outcome } from '../caller/types.ts';
 import type { Clock } from '../link/clock.ts';
 import type { TokenSource } from '../link/token.ts';
@@ -7,11 +7,11 @@ export type SiteClientOptions = {
   /** The relay's base address, such as `https://relay.example`. */
   readonly url: string;
   readonly sessionId: string;
-  /** The grant's token. A function is called before each request. */
+  /** The grant's token, or a function that returns it. The function is called before each request. */
   readonly token: TokenSource;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
-  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
+  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
 
@@ -19,11 +19,11 @@ export type SiteClientOptions = {
 export type SiteEvent = {
   readonly type: 'event';
   readonly name: string;
-  /** Any JSON. Nothing checks what a site publishes. */
+  /** The data of the event: any JSON. Nothing checks what a site publishes. */
   readonly data: unknown;
   /** The id of the message that the relay retained in history. */
   readonly messageId: string;
-  /** Epoch milliseconds, by the relay's clock. */
+  /** The time of publication in epoch milliseconds, by the relay's clock. */
   readonly publishedAt: number;
   /** The number of events before this one that were dropped because they were not read fast enough. */
   readonly missed: number;
@@ -35,27 +35,30 @@ export type SiteEvent = {
  */
 export type SiteGap = {
   readonly type: 'gap';
-  /** When the stream was last known to be live: epoch milliseconds of the local clock. */
+  /** The time at which the stream was last known to be live, in epoch milliseconds of the local clock. */
   readonly since: number;
 };
 
 export type StreamStatus = 'connecting' | 'live' | 'waiting';
 
 export type SubscribeOptions = {
-  /** Names of the events to receive. All that the session may read when absent. */
+  /** The names of the events to receive. Absent: all events that the session may read. */
   readonly names?: readonly string[];
-  /** Aborting ends the subscription without an error. */
+  /** A signal that ends the subscription without an error. */
   readonly signal?: AbortSignal;
-  /** `live`: events published from now on are received. The subscription throws what this callback throws. */
+  /**
+   * Receives the status of the stream. `live`: events published from now on are received. The subscription throws what
+   * this callback throws.
+   */
   readonly onStatus?: (status: StreamStatus) => void;
 };
 
 export type SiteInvokeOptions = {
   /** How long the action may take, in milliseconds: 1000 to 300000, default 30000. */
   readonly timeoutMs?: number;
-  /** Aborting ends the wait, never the action. The promise then rejects with the signal's reason. */
+  /** A signal that ends the wait, never the action. The promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Generated when absent. The same id with the same action and params never runs twice. */
+  /** The id of the command; generated when absent. The same id with the same action and params never runs twice. */
   readonly commandId?: string;
 };
 

@@ -12,7 +12,7 @@ export const liveState = signal<LiveState>('off');
 /** Whether the user has paused the tab. While true, the tab neither streams nor repeats requests. */
 export const paused = signal(false);
 
-/** When the stream broke, in epoch milliseconds; null while it is up. */
+/** The time at which the stream broke, in epoch milliseconds; null while it is up. */
 export const brokenSince = signal<number | null>(null);
 
 /** The number of events that were dropped since the page was opened, because the browser read too slowly. */

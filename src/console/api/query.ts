@@ -17,7 +17,7 @@ export type Query<Data> = {
   readonly text: string;
   /** The error of the latest request; null after an answer. */
   readonly error: RequestError | null;
-  /** When the latest answer arrived, in epoch milliseconds; null before the first one. */
+  /** The time at which the latest answer arrived, in epoch milliseconds; null before the first one. */
   readonly asOf: number | null;
   readonly loading: boolean;
   /** Sends the request again now. */
@@ -36,7 +36,7 @@ export type Asking = {
    * over time.
    */
   readonly everyMs?: number | undefined;
-  /** While true, no request is sent. */
+  /** Whether to send no request. */
   readonly skip?: boolean;
 };
 
@@ -120,8 +120,8 @@ export function useQuery<Data, Variables>(
 }
 
 /**
- * Clears the time of the latest answer when something other than the pause changed. It must run before the effect
- * above.
+ * Clears the time of the latest answer when one of the causes changed; a change of the pause is not among them. It must
+ * be called before the effect of `useQuery` that reads this time.
  */
 function useForget(latest: { current: number | null }, causes: readonly (string | number | null)[]): void {
   const seen = useRef(causes);

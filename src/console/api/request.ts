@@ -24,7 +24,7 @@ export async function send<Data, Variables>(
   return { data: readData<Data>(text, bearer, response), text };
 }
 
-/** Like `send`, for callers that need only the data. */
+/** Sends one operation, as `send` does, and resolves with the data only. */
 export async function request<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,

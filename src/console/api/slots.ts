@@ -34,8 +34,8 @@ function tryLock(locks: LockManager, name: string): Promise<Release | null> {
 }
 
 /**
- * Whether requests share one connection. An answer from the browser's cache does not tell the protocol, so all requests
- * of the page are examined.
+ * Whether all requests use one connection. An answer from the browser's cache does not show the protocol, so all
+ * requests of the page are examined.
  */
 function isMultiplexed(): boolean {
   const entries = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];

@@ -31,7 +31,8 @@ import type { CallDetails } from './types.ts';
 export function CallPage() {
   const { user = '', client = '', command = '' } = useRoute().params;
   const viewerId = viewer.value?.userId ?? 'admin';
-  // A key for each call and viewer, because the last known answer, an open dialog and its input belong to one of each.
+  // The key differs for each call and viewer, because the last known answer, an open dialog and its input belong to one
+  // call and one viewer.
   return (
     <OneCall key={`${viewerId} ${user}/${client}/${command}`} userId={user} clientId={client} commandId={command} />
   );

@@ -1,4 +1,4 @@
-/** The columns of tables of calls, on the calls page and on the page of a client. */
+/** Defines the columns of tables of calls, on the calls page and on the page of a client. */
 import type { CallRowFragment } from '../../generated/console.ts';
 import { now } from '../api/visible.ts';
 import { Nil } from '../ui/empty.tsx';

@@ -1,4 +1,4 @@
-/** The timeline of a call: which stages are proven, what else happened, and where each entry comes from. */
+/** Builds the timeline of a call: which stages are proven, what else happened, and where each entry comes from. */
 import { plural } from '../ui/format.ts';
 import type { ShapeName } from '../ui/shape.tsx';
 import { outcomeShape, outcomeWord } from '../ui/status.tsx';
@@ -6,21 +6,21 @@ import { reasonText } from '../ui/words.ts';
 import type { CallDetails } from './types.ts';
 
 export type TimelineEntry = {
-  /** When it happened; null if it is not known to have happened. */
+  /** The time at which it happened; null if it is not known to have happened. */
   readonly at: string | null;
   readonly title: string;
   readonly text: string;
-  /** Where the evidence comes from. */
+  /** The source of the evidence, as text. */
   readonly source: string;
   readonly shape: ShapeName;
   /**
-   * Classes of the entry, such as `open` (nothing after it is proven), `not`, `context`, `after`, `late`,
+   * The CSS classes of the entry, such as `open` (nothing after it is proven), `not`, `context`, `after`, `late`,
    * `end-unknown`.
    */
   readonly classes: readonly string[];
 };
 
-/** The entries in the order of their times. A stage that is not proven is placed where it would be. */
+/** Returns the entries in the order of their times. A stage that is not proven is placed where it would be. */
 export function timelineOf(call: CallDetails): readonly TimelineEntry[] {
   const { delivery } = call;
   if (!delivery) return [];
@@ -100,7 +100,7 @@ function endText(outcome: string, clientId: string): string {
   return outcome === 'EXPIRED' ? 'Nothing was written to the client.' : '';
 }
 
-/** What happened nearby at the time. It proves nothing about the command. */
+/** Returns entries about what else happened at that time. They prove nothing about the command. */
 function contextOf({ connection, clientId }: CallDetails, delivery: Delivery): readonly TimelineEntry[] {
   const entries: TimelineEntry[] = [];
   if (delivery.cancelRequestedAt !== null) {
@@ -123,7 +123,7 @@ function context(at: string, title: string, text: string, source: string): Timel
   return { at, title, text, source, shape: 'note', classes: ['context'] };
 }
 
-/** Ends that were reported after the call had ended. */
+/** Returns entries for ends that were reported after the call had ended. */
 function lateOf(call: CallDetails): readonly TimelineEntry[] {
   return call.history.nodes
     .filter(({ kind }) => kind === 'LATE_RESULT')
@@ -144,7 +144,7 @@ function callerText({ caller }: Delivery): string {
   return { ADMIN: 'administrator', USER: 'user', GRANT: 'grant' }[caller.kind] + ` ${caller.name}`;
 }
 
-/** Entries without a time keep their place. */
+/** Compares two entries by time. An entry without a time keeps its position. */
 function byTime(one: TimelineEntry, other: TimelineEntry): number {
   return one.at === null || other.at === null ? 0 : one.at.localeCompare(other.at);
 }

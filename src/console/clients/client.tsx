@@ -36,8 +36,8 @@ import type { ClientDetails } from './types.ts';
 export function ClientPage() {
   const { user = '', client = '' } = useRoute().params;
   const viewerId = viewer.value?.userId ?? 'admin';
-  // A key for each client and viewer, because the last known answer, an open dialog and its input belong to one of
-  // each.
+  // The key differs for each client and viewer, because the last known answer, an open dialog and its input belong to
+  // one client and one viewer.
   return <OneClient key={`${viewerId} ${user}/${client}`} userId={user} clientId={client} />;
 }
 

@@ -1,4 +1,4 @@
-/** The columns of tables of clients, on the clients page and on the page of a user. */
+/** Defines the columns of tables of clients, on the clients page and on the page of a user. */
 import type { ClientRowFragment } from '../../generated/console.ts';
 import { isSilent } from '../shell/facts.tsx';
 import { Count } from '../ui/empty.tsx';

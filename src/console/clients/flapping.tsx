@@ -1,4 +1,4 @@
-/** The clients that reconnected most in the last hour. */
+/** Shows the clients that reconnected most in the last hour. */
 import { useLayoutEffect, useState } from 'preact/hooks';
 import {
   ClientChangesDocument,

@@ -1,4 +1,7 @@
-/** The columns of links that opened and ended, on the page of a client and in the link history of a user. */
+/**
+ * Defines the columns of tables of links that opened and ended, on the page of a client and in the link history of a
+ * user.
+ */
 import type { LinkRowFragment } from '../../generated/console.ts';
 import { Nil } from '../ui/empty.tsx';
 import { duration } from '../ui/format.ts';

@@ -1,4 +1,4 @@
-/** The links of a client that opened and ended, out of the link history of its user. */
+/** Shows the links of a client that opened and ended. They come from the link history of its user. */
 import type { ClientLinksQuery } from '../../generated/console.ts';
 import type { Query } from '../api/query.ts';
 import { plural } from '../ui/format.ts';
@@ -9,10 +9,10 @@ import { Table } from '../ui/table.tsx';
 import { LINK_COLUMNS } from './link-columns.tsx';
 import type { ClientDetails } from './types.ts';
 
-/** Rows that are shown at once. */
+/** The number of rows that are shown at once. */
 const SHOWN = 20;
 
-/** The stream of the link history of a user. */
+/** Returns the name of the stream that holds the link history of a user. */
 export function linkStream(userId: string): string {
   return `${userId}/links`;
 }

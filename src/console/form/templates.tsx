@@ -1,4 +1,4 @@
-/** The layout of the form's fields, groups and lists. */
+/** Defines the layout of the form's fields, groups and lists. */
 import type {
   ArrayFieldItemTemplateProps,
   ArrayFieldTemplateProps,

@@ -1,6 +1,6 @@
 /**
- * The validator that the forms library requires. The form uses it only to choose among alternatives, and checks nothing
- * else.
+ * Implements the validator that the forms library requires. The form uses it only to choose among alternatives, and
+ * checks nothing else.
  */
 import type { RJSFSchema, ValidatorType } from '@rjsf/utils';
 import { checkValue } from '../invoke/check.ts';
@@ -8,7 +8,7 @@ import { checkValue } from '../invoke/check.ts';
 export const validator: ValidatorType<unknown, RJSFSchema> = {
   validateFormData: () => ({ errors: [], errorSchema: {} }),
   rawValidation: () => ({ errors: [] }),
-  /** `rootSchema` holds the definitions that `schema` may refer to. */
+  /** Returns whether the value is valid. `rootSchema` holds the definitions that `schema` may refer to. */
   isValid: (schema, formData, rootSchema) => {
     const { $defs, definitions } = rootSchema;
     return (

@@ -1,4 +1,4 @@
-/** The controls of the form, such as check boxes and choices. */
+/** Shows the controls of the form, such as check boxes and choices. */
 import { enumOptionsIndexForValue, enumOptionsValueForIndex, type WidgetProps } from '@rjsf/utils';
 
 function SelectWidget({ id, options, value, required, rawErrors = [], onChange }: WidgetProps) {

@@ -1,4 +1,4 @@
-/** The columns of tables of streams, on the history page and on the page of a user. */
+/** Defines the columns of tables of streams, on the history page and on the page of a user. */
 import type { StreamsQuery } from '../../generated/console.ts';
 import { Nil } from '../ui/empty.tsx';
 import { whole } from '../ui/format.ts';

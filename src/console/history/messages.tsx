@@ -1,4 +1,4 @@
-/** The retained messages of one stream, newest first. */
+/** Shows the retained messages of one stream, newest first. */
 import {
   MessagesDocument,
   type LinkRowFragment,
@@ -34,7 +34,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'to', label: 'To' },
 ];
 
-/** The link history of a user names the client of each link. */
+/** The columns of the link history of a user. They include the client of each link. */
 const COLUMNS: readonly Column<LinkRowFragment & { readonly userId: string }>[] = [
   ...LINK_COLUMNS.slice(0, 2),
   {
@@ -109,7 +109,7 @@ function NoMessages() {
   );
 }
 
-/** A time of the filter in the form that the relay reads; null if it is not a time. */
+/** Returns a time of the filter in the form that the relay reads; null if it is not a time. */
 function timeOf(text: string | undefined): string | null {
   const ms = text === undefined ? null : readTime(text, Date.now());
   return ms === null ? null : new Date(ms).toISOString();

@@ -1,4 +1,4 @@
-/** The types of the schema that the tables of messages use. */
+/** Defines the types of the rows in tables of retained messages. */
 import type { CallPageQuery, MessageKind, PayloadState } from '../../generated/console.ts';
 
 type Row = NonNullable<CallPageQuery['command']>['history']['nodes'][number];

@@ -1,4 +1,7 @@
-/** The types of what the invoke drawer knows of a call: what it starts with, and the target client with its actions. */
+/**
+ * Defines the types of what the invoke drawer knows of a call: what it starts with, and the target client with its
+ * actions.
+ */
 import type { InvokeTargetQuery } from '../../generated/console.ts';
 
 export type InvokeClient = NonNullable<InvokeTargetQuery['connection']>;

@@ -1,4 +1,4 @@
-/** The columns of tables of admission scopes, on the capacity page and on the overview. */
+/** Defines the columns of tables of admission scopes, on the capacity page and on the overview. */
 import { percent, whole } from '../ui/format.ts';
 import { Nil } from '../ui/empty.tsx';
 import type { Column } from '../ui/table.tsx';

@@ -1,4 +1,4 @@
-/** The plots of the overview that show how things stood: waits, queues and links at the end of each step. */
+/** Shows the plots of the overview whose values are read at the end of each step: waits, queues and links. */
 import { LinesPlot } from '../plot/lines.tsx';
 import type { PlotMark, PlotTime } from '../plot/plot.tsx';
 import { clock, duration, whole } from '../ui/format.ts';
@@ -69,7 +69,7 @@ function mostText(most: Most, points: Points, time: PlotTime): string {
   return `The most was ${whole(most.value)}, at ${timeText(most.at, time)}; the last was ${whole(lastOf(points) ?? 0)}.`;
 }
 
-/** A duration on the axis, without the zeros of a fraction. */
+/** Returns the text of a duration on the axis, without the zeros of a fraction. */
 function tickText(ms: number): string {
   return ms === 0 ? '0 s' : duration(ms).replace(/\.0+ s$/, ' s');
 }

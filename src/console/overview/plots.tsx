@@ -1,4 +1,4 @@
-/** The plots of the overview: small multiples on one time axis. */
+/** Shows the plots of the overview: small multiples on one time axis. */
 import type { OverviewSeriesQuery, Outcome } from '../../generated/console.ts';
 import { BarsPlot } from '../plot/bars.tsx';
 import { LinesPlot } from '../plot/lines.tsx';
@@ -152,7 +152,7 @@ function timeText(slot: number, time: PlotTime): string {
   return clock(new Date(time.from + slot * time.stepMs).toISOString());
 }
 
-/** The label of a power of ten of a millisecond: `10 ms`, `1 s`, `100 s`. */
+/** Returns the label of a power of ten of a millisecond: `10 ms`, `1 s`, `100 s`. */
 function tickOf(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
 }

@@ -11,7 +11,10 @@ export const SERIES_NAMES = [
   ...['oldest_wait_seconds', 'commands_queued', 'commands_in_flight', 'client_links'],
 ];
 
-/** The steps of each series that lie in the span, in part at least; none if the series have none of it. */
+/**
+ * Returns the part of each series that lies in the span. A step counts if any part of it does. Series without such a
+ * step are left out.
+ */
 export function within(items: readonly SeriesItem[], { from, to }: TimeSpan): readonly SeriesItem[] {
   return items.flatMap((item) => {
     const [start, stepMs] = [Date.parse(item.from), item.stepSeconds * 1000];
@@ -21,27 +24,30 @@ export function within(items: readonly SeriesItem[], { from, to }: TimeSpan): re
   });
 }
 
-/** The time that the series span; null if there is none. */
+/** Returns the time that the series span; null if there are no series. */
 export function timeOf(items: readonly SeriesItem[]): PlotTime | null {
   const [first] = items;
   if (!first) return null;
   return { from: Date.parse(first.from), stepMs: first.stepSeconds * 1000, slots: first.points.length };
 }
 
-/** The points of one series. All of them are null if there is no such series. */
+/** Returns the points of one series. All of them are null if there is no such series. */
 export function pointsOf(items: readonly SeriesItem[], name: string, label: string | null = null): Points {
   const found = items.find((item) => item.name === name && (label === null || item.label === label));
   return found?.points ?? items[0]?.points.map(() => null) ?? [];
 }
 
-/** The points of all labels of one series added up; zero where there is a value of any series but none of this one. */
+/**
+ * Returns the sums of the points of a series over all its labels. A sum is null where the series `commands_admitted`
+ * has no value.
+ */
 export function totalOf(items: readonly SeriesItem[], name: string): Points {
   const lines = items.filter((item) => item.name === name);
   const known = items.find((item) => item.name === 'commands_admitted')?.points ?? [];
   return known.map((value, i) => (value === null ? null : sumOf(lines.map(({ points }) => points[i] ?? 0))));
 }
 
-/** Counts a step as counts a minute. */
+/** Converts counts per step to counts per minute. */
 export function perMinute(points: Points, time: PlotTime): Points {
   return points.map((value) => (value === null ? null : (value * 60_000) / time.stepMs));
 }
@@ -50,14 +56,14 @@ export function sumOf(points: Points): number {
   return points.reduce((sum: number, value) => sum + (value ?? 0), 0);
 }
 
-/** The latest known value; null if none is known. */
+/** Returns the latest known value; null if none is known. */
 export function lastOf(points: Points): number | null {
   return points.findLast((value) => value !== null) ?? null;
 }
 
 export type Most = { readonly value: number; readonly at: number };
 
-/** The largest known value and its index; null if none is above 0. */
+/** Returns the largest known value and its index; null if none is above 0. */
 export function mostOf(points: Points): Most | null {
   let most: Most | null = null;
   points.forEach((value, at) => {

@@ -1,4 +1,4 @@
-/** The columns of the tables of execution contexts and of browser windows. */
+/** Defines the columns of the tables of execution contexts and of browser windows. */
 import type { ContextRowFragment, ContextStatus, WindowRowFragment, WindowStatus } from '../../generated/console.ts';
 import { Count, Nil } from '../ui/empty.tsx';
 import { ClientLink } from '../ui/links.tsx';

@@ -1,4 +1,4 @@
-/** A plot of lines: `strong` for the main one, `quiet` for its companion. */
+/** Shows a plot of lines: `strong` for the main one, `quiet` for its companion. */
 import { linearScale, linePath, logScale } from './scale.ts';
 import { Plot, type PlotColumn, type PlotMark, type PlotTime } from './plot.tsx';
 
@@ -53,7 +53,7 @@ export function LinesPlot({ lines, log = false, isWhole = false, area = false, .
   );
 }
 
-/** The area below a line. Each part of the line is closed at the bottom. */
+/** Returns the SVG path of the area below a line. Each part of the line is closed at the bottom. */
 function groundPath(line: string): string {
   return line
     .split('M')

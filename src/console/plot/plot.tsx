@@ -1,4 +1,4 @@
-/** One plot: its caption with a key, axes, marks, a crosshair, a sentence, and a table of the same values. */
+/** Shows one plot: its caption with a key, axes, marks, a crosshair, a sentence, and a table of the same values. */
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import { clock } from '../ui/format.ts';
@@ -19,23 +19,23 @@ type PlotProps = {
   readonly unit: string;
   readonly time: PlotTime;
   readonly scale: Scale;
-  /** The text of a value, on the axis, in the table and at the crosshair. */
+  /** Returns the text of a value, on the axis, in the table and at the crosshair. */
   readonly text: (value: number) => string;
-  /** The text of a round value on the axis, if it differs. */
+  /** Returns the text of a round value on the axis, if it differs from `text`. */
   readonly tickText?: ((value: number) => string) | undefined;
   /** The entries of the key, in the order of the columns. */
   readonly keys: readonly ComponentChildren[];
   readonly columns: readonly PlotColumn[];
   readonly marks?: readonly PlotMark[];
-  /** What the plot shows, in a sentence. */
+  /** A sentence that says what the plot shows. */
   readonly summary: string;
   /** The shapes of the plot, with coordinates in percent of its width and height. */
   readonly children: ComponentChildren;
 };
 
-/** How many rows the table shows; they are the latest ones. */
+/** The number of rows that the table shows: the latest ones. */
 const TABLE_ROWS = 12;
-/** The axis shows seconds below this length, in milliseconds. */
+/** The time span, in milliseconds, below which the axis shows seconds. */
 const SECONDS_BELOW_MS = 600_000;
 
 export function Plot(props: PlotProps) {
@@ -90,7 +90,7 @@ export function Plot(props: PlotProps) {
   );
 }
 
-/** The span that is being chosen by dragging. */
+/** Shows the span that is being chosen by dragging. */
 function Dragged({ time }: { readonly time: PlotTime }) {
   if (dragged.value === null) return null;
   const { from, to } = dragged.value;
@@ -115,7 +115,7 @@ function Grid({ y, label, isZero }: { readonly y: number; readonly label: string
   );
 }
 
-/** The time of day, with seconds where a plot spans little time. */
+/** Shows the time of day, with seconds where a plot spans little time. */
 function TimeAxis({ time }: { readonly time: PlotTime }) {
   const chars = time.slots * time.stepMs < SECONDS_BELOW_MS ? 8 : 5;
   return (

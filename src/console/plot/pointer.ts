@@ -15,7 +15,7 @@ export const crosshair = signal<number | null>(null);
  */
 export const dragged = signal<TimeSpan | null>(null);
 
-/** The least width of a drag, as a fraction of the plot's width. A shorter drag is a click. */
+/** The least width of a drag, as a fraction of the plot's width. A shorter movement is a click. */
 const LEAST_SHARE = 0.02;
 
 /** The time that a plot spans: its begin, the length of a step (both in milliseconds), and the number of steps. */

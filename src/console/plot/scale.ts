@@ -1,12 +1,15 @@
-/** Scales of plots: values to percent of the height, with round ticks. */
+/** Computes the vertical scales of plots: the height of each value in percent, and round ticks. */
 
 export type Scale = {
-  /** The position of a value in percent: 0 at the top, 100 at the bottom, as in SVG. */
+  /** Returns the position of a value in percent: 0 at the top, 100 at the bottom, as in SVG. */
   readonly y: (value: number) => number;
   readonly ticks: readonly number[];
 };
 
-/** From 0 to a round number that is at least `most`, in at most 5 steps. With `isWhole`, each step is a whole number. */
+/**
+ * Returns a scale from 0 to a round number that is at least `most`, in at most 5 steps. With `isWhole`, each step is a
+ * whole number.
+ */
 export function linearScale(most: number, isWhole = false): Scale {
   const rough = Math.max(most, 1e-9) / 4;
   const step = isWhole ? Math.ceil(roundStep(rough)) : roundStep(rough);
@@ -15,14 +18,16 @@ export function linearScale(most: number, isWhole = false): Scale {
   return { y: (value) => 100 - (value / top) * 100, ticks: Array.from({ length: steps + 1 }, (_, at) => at * step) };
 }
 
-/** The smallest of 1, 2, 2.5 and 5 times a power of ten that is not below `rough`. */
+/** Returns the smallest of 1, 2, 2.5 and 5 times a power of ten that is not below `rough`. */
 function roundStep(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(rough, Number.MIN_VALUE)));
   const factor = [1, 2, 2.5, 5, 10].find((candidate) => candidate * power >= rough - 1e-12) ?? 10;
   return factor * power;
 }
 
-/** Powers of ten from the one below `least` to the one above `most`. Both are above 0. */
+/**
+ * Returns a scale of powers of ten, from the one at or below `least` to the one at or above `most`. Both are above 0.
+ */
 export function logScale(least: number, most: number): Scale {
   const low = Math.floor(Math.log10(least));
   const high = Math.max(low + 1, Math.ceil(Math.log10(most) - 1e-9));
@@ -30,7 +35,9 @@ export function logScale(least: number, most: number): Scale {
   return { y: (value) => 100 - ((Math.log10(Math.max(value, 10 ** low)) - low) / (high - low)) * 100, ticks };
 }
 
-/** The path through the known points, with a gap where a point is unknown. `x` and `y` are in percent. */
+/**
+ * Returns the SVG path through the known points, with a gap where a point is unknown. Its coordinates are in percent.
+ */
 export function linePath(points: readonly (number | null)[], y: Scale['y']): string {
   let path = '';
   let previous: number | null = null;
@@ -46,7 +53,7 @@ export function linePath(points: readonly (number | null)[], y: Scale['y']): str
   return path;
 }
 
-/** The middle of slot `at` in percent of the width, from 0 to 100. */
+/** Returns the middle of slot `at` in percent of the width, from 0 to 100. */
 export function xOf(at: number, slots: number): number {
   return round(((at + 0.5) / Math.max(1, slots)) * 100);
 }

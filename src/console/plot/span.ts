@@ -29,7 +29,7 @@ export function readSpan(from: string, to: string, now: number): ReadSpan {
 export type SpanState = {
   /** The chosen span. Null: none is chosen, so the plots show a window up to now. */
   readonly span: TimeSpan | null;
-  /** Why the span in the URL is not shown; null if it is shown, or if there is none. */
+  /** The reason why the span in the URL is not shown; null if it is shown, or if there is none. */
   readonly fault: string | null;
   /** Shows this span, widened to the shortest one if needed, and adds an entry to the browser's history. */
   readonly choose: (span: TimeSpan) => void;

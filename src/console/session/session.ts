@@ -7,8 +7,8 @@ import { signal } from '@preact/signals';
 const KEY = 'callboard:token';
 
 /**
- * Why the tab is not signed in. `none`: it has no token yet. `expired`: the relay no longer accepts the token.
- * `refused`: the relay refused it.
+ * The reason why the tab is not signed in. `none`: it has no token yet. `expired`: the relay no longer accepts the
+ * token. `refused`: the relay refused it.
  */
 export type SignedOut = { readonly why: 'none' | 'expired' | 'refused'; readonly message: string | null };
 
@@ -17,7 +17,7 @@ const stored = read();
 /** The bearer token; null while there is none. */
 export const token = signal<string | null>(stored);
 
-/** Why the tab is signed out; null while it is signed in. */
+/** The reason why the tab is signed out; null while it is signed in. */
 export const signedOut = signal<SignedOut | null>(stored === null ? { why: 'none', message: null } : null);
 
 /** The number of sign-ins. Pages watch it to repeat requests that failed. */

@@ -27,6 +27,10 @@ export function Help() {
   const close = (): void => void (isOpen.value = false);
   return (
     <Dialog title="Keyboard" onClose={close}>
+      <label class="check">
+        <input type="checkbox" checked={keysOn.value} onChange={(event) => switchKeys(event.currentTarget.checked)} />
+        <span>Single keys are shortcuts. They are always off while you type.</span>
+      </label>
       <table class="tbl tbl-s keys">
         <tbody>
           {KEYS.map(([key, what]) => (
@@ -37,10 +41,6 @@ export function Help() {
           ))}
         </tbody>
       </table>
-      <label class="check">
-        <input type="checkbox" checked={keysOn.value} onChange={(event) => switchKeys(event.currentTarget.checked)} />
-        <span>Single keys are shortcuts. They are always off while you type.</span>
-      </label>
       <div class="dialog-acts">
         <button class="btn" type="button" onClick={close}>
           Close

@@ -36,11 +36,11 @@ const PREFIX = 'g';
 const PREFIX_MS = 1_200;
 let prefixAt = -Infinity;
 
-/** Handles these keys while the component is shown. The pair of `g` and `c` is written as one name: `'g c'`. */
+/** Handles these keys while the component is shown. The name of a pair has both keys, such as `'g c'`. */
 export function useKeys(map: KeyMap): void {
   const current = useRef(map);
   current.current = map;
-  // Before the browser paints, so that a key works as soon as the component is seen.
+  // A layout effect runs before the browser paints, so a key works as soon as the component is seen.
   useLayoutEffect(() => {
     const read = (): KeyMap => current.current;
     maps.add(read);

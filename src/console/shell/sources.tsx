@@ -10,8 +10,8 @@ import { silentNodes, type ShellNode } from './facts.tsx';
 type SourcesProps = {
   readonly completeness: CompletenessPartFragment | undefined;
   /**
-   * What the page still shows of a silent node, with its verb: `Callers that wait on it are shown`. Absent: the node's
-   * links.
+   * The words for what the page still shows of a silent node, with their verb: `Callers that wait on it are shown`.
+   * Absent: the node's links.
    */
   readonly held?: string | undefined;
 };

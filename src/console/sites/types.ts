@@ -1,4 +1,4 @@
-/** The types that the files of the site pages share. Types only. */
+/** Defines the types that several files of the site pages use. Contains types only. */
 import type { SitePageQuery } from '../../generated/console.ts';
 
 export type SiteDetails = NonNullable<SitePageQuery['site']>;

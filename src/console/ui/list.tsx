@@ -33,16 +33,19 @@ type ListProps = {
   readonly bare?: string;
   /** Leaves out the bar of filters, on a page that has one bar for several lists. */
   readonly ownFilters?: boolean;
-  /** What is shown between the filters and the table. */
+  /** The notices that are shown between the filters and the table. */
   readonly notices?: ComponentChildren;
   /** The table. */
   readonly children: ComponentChildren;
   /** The text of the line under the table. */
   readonly about: string;
-  /** What is shown in place of the table when no filter is set and there is no row. */
+  /** The content that is shown in place of the table when no filter is set and there is no row. */
   readonly empty: ComponentChildren;
   readonly size?: number;
-  /** What the list still shows of a silent node, with its verb. Absent: the rows do not depend on a single node. */
+  /**
+   * The words for what the list still shows of a silent node, with their verb. Absent: the rows do not depend on a
+   * single node.
+   */
   readonly held?: string;
 };
 

@@ -33,7 +33,7 @@ type LiveOptions<Row> = {
 
 type Changes<Row> = {
   readonly changed: ReadonlyMap<string, Row>;
-  /** The latest new rows, at most as many as the list shows. The keys are those of the rows. */
+  /** The latest new rows by their keys, at most as many as the list shows. */
   readonly latest: ReadonlyMap<string, Row>;
   readonly fresh: number;
 };
@@ -50,7 +50,7 @@ export function useLiveRows<Row>(
   const gathered = useRef(gathering<Row>());
   const known = useMemo(() => new Set(read.map(keyOf)), [read]);
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
-  // At once, so that no change that arrives after this answer is dropped.
+  // A layout effect runs at once, so that no change that arrives after this answer is dropped.
   useLayoutEffect(() => {
     gathered.current = gathering();
     setShown(nothing());
@@ -82,8 +82,7 @@ function nothing<Row>(): Changes<Row> {
 }
 
 /**
- * Creates the store of changes that arrived since the list was read. Its `keys` are the keys of new rows, for their
- * count.
+ * Creates the store of changes that arrived since the list was read. Its `keys` are those of new rows, to count them.
  */
 function gathering<Row>() {
   return { changed: new Map<string, Row>(), latest: new Map<string, Row>(), keys: new Set<string>() };

@@ -6,7 +6,7 @@ import { Icon } from './icon.tsx';
 
 type PageHeadProps = {
   readonly title: string;
-  /** What the page shows, as one sentence. */
+  /** A sentence that says what the page shows. */
   readonly children?: ComponentChildren;
   readonly acts?: ComponentChildren;
   readonly crumbs?: readonly { readonly href: string; readonly text: string }[];

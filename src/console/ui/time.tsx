@@ -24,7 +24,7 @@ export function Ago({ at }: At) {
   );
 }
 
-/** The text of an age, as a component of its own, so that only this text is rendered each second. */
+/** Shows an age as text. It is a component of its own, so that only this text is rendered each second. */
 function AgoText({ at }: At) {
   return <>{age(now.value - Date.parse(at))} ago</>;
 }

@@ -1,4 +1,4 @@
-/** The state of a page in the query of its URL. */
+/** Keeps the state of a page in the query of its URL. */
 import { useLocation, useRoute } from 'preact-iso';
 
 export type Changes = Readonly<Record<string, string | null>>;
@@ -7,17 +7,18 @@ export type UrlState = {
   /** The members of the query; absent and empty ones are undefined. */
   readonly values: Readonly<Record<string, string | undefined>>;
   /**
-   * This URL with members set, or removed by null. The position in a list is left out, because it belongs to one
-   * filter.
+   * Returns the URL of the page with these members set, or removed if null. It leaves out the position in a list, which
+   * belongs to one filter.
    */
   readonly hrefWith: (changes: Changes) => string;
-  /** Goes to that URL, with an entry in the browser's history. */
+  /** Goes to the URL of `hrefWith`, with an entry in the browser's history. */
   readonly change: (changes: Changes) => void;
 };
 
 export function useUrlState(): UrlState {
   const { route } = useLocation();
-  // Of the route, because the location is that of the next page while this one is still shown and the next one loads.
+  // The path and query come from the route. While the next page loads and this one is still shown, the location is
+  // already that of the next page.
   const { path, query } = useRoute();
   const hrefWith = (changes: Changes): string => {
     const members = new URLSearchParams(query);
@@ -32,12 +33,12 @@ export function useUrlState(): UrlState {
   return { values: query, hrefWith, change: (changes) => route(hrefWith(changes)) };
 }
 
-/** preact-iso drops the slash at the end of a path, but the path of the console ends with one. */
+/** Adds the slash at the end of the console's own path, which preact-iso drops. */
 function withSlash(path: string): string {
   return path.endsWith('/console') ? `${path}/` : path;
 }
 
-/** The value if it is one of the choices. */
+/** Returns the value if it is one of the choices; otherwise null. */
 export function oneOf<Choice extends string>(value: string | undefined, choices: readonly Choice[]): Choice | null {
   return choices.find((choice) => choice === value) ?? null;
 }

@@ -1,4 +1,4 @@
-/** Words for the enums of the schema that are not states of commands. */
+/** Holds the words for enums of the schema that are not states of commands. */
 import type { DisconnectCause, ExecutionEvidence, HeartbeatIndicator, WaitStage } from '../../generated/console.ts';
 
 export const CAUSE: Readonly<Record<DisconnectCause, string>> = {
@@ -56,27 +56,27 @@ const REASONS: Readonly<Record<string, string>> = {
   unknown_action: 'The client does not know the action',
 };
 
-/** What the relay writes as the reason of a cancellation: `cancelled by user:alice`. */
+/** Matches the reason that the relay writes for a cancellation: `cancelled by user:alice`. */
 const CANCELLED_BY = /^cancelled by (user|admin):(.+)$/;
 
-/** A sentence for a reason; the text itself for one that the console does not know. */
+/** Returns a sentence for a reason; the text itself for a reason that the console does not know. */
 export function reasonText(code: string): string {
   const [, kind, name] = CANCELLED_BY.exec(code) ?? [];
   if (name !== undefined) return `Cancelled by ${kind === 'user' ? 'user' : 'administrator'} ${name}`;
   return REASONS[code.toLowerCase()] ?? code;
 }
 
-/** `OUTCOME_UNKNOWN` as `outcome unknown`. */
+/** Writes `OUTCOME_UNKNOWN` as `outcome unknown`. */
 export function plainWord(name: string): string {
   return name.toLowerCase().replaceAll('_', ' ');
 }
 
-/** `USER_OWNED` as `User owned`. */
+/** Writes `USER_OWNED` as `User owned`. */
 export function capitalWord(name: string): string {
   return sentenceCase(plainWord(name));
 }
 
-/** The text with a capital at its beginning. */
+/** Returns the text with a capital at its beginning. */
 export function sentenceCase(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

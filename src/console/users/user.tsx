@@ -23,7 +23,7 @@ import type { UserDetails } from './types.ts';
 export function UserPage() {
   const { user: userId = '' } = useRoute().params;
   const query = useQuery(UserPageDocument, { userId });
-  // Of what the summary shows, only connections have events.
+  // Among the parts of the summary, only connections have events.
   useLive(
     ClientChangesDocument,
     { userId },

@@ -1,4 +1,4 @@
-/** The columns of tables of waiting callers. */
+/** Defines the columns of tables of waiting callers. */
 import type { WaitRowFragment } from '../../generated/console.ts';
 import { now } from '../api/visible.ts';
 import { age } from '../ui/format.ts';

@@ -1,3 +1,4 @@
+/** Samples the actions that live clients advertise. */
 import { ANY_CONNECTION } from '../connections/filter.ts';
 import { requireAdmin } from '../auth/principal.ts';
 import { advertisedBytes, isLive, type Connection } from '../connections/connection.ts';
@@ -10,7 +11,7 @@ import { thenDo } from '../maybe-promise.ts';
 import { SCAN_BUDGET, type ObservedSource, type Position } from '../page.ts';
 import { silentSources } from '../silence.ts';
 
-/** The actions that live clients advertise. They describe capabilities and are never an authorization. */
+/** Creates the API of advertised actions. They describe capabilities and are never an authorization. */
 export function createActions(deps: Deps): Actions {
   return {
     async sample(requester, name) {
@@ -28,7 +29,7 @@ export function createActions(deps: Deps): Actions {
   };
 }
 
-/** The sample so far. `cut`: the source of which something was left out; null: nothing was. */
+/** The sample so far. `cut`: the source from which something was left out; null: nothing was. */
 type Taken = {
   readonly items: AdvertisedAction[];
   connections: number;
@@ -58,7 +59,7 @@ async function fill(deps: Deps, taken: Taken, name: string | null): Promise<read
   return gaps;
 }
 
-/** A connection that advertises no matching action takes no place in the sample. */
+/** Adds the matching actions of a connection to the sample. A connection without a matching action does not count. */
 function take(taken: Taken, { userId, clientId, instanceId, actions }: Connection, name: string | null): void {
   const offered = actions.filter((action) => name === null || action.name === name);
   const room = ACTION_SAMPLE - taken.items.length;

@@ -21,7 +21,7 @@ export type AuditQuery = {
   readonly userId?: string | null | undefined;
   readonly who?: string | null | undefined;
   readonly action?: OperatorAction | null | undefined;
-  /** Bounds of the time of an act, both exclusive; epoch milliseconds. */
+  /** The bounds of the time of an act, both exclusive; epoch milliseconds. */
   readonly afterTime?: number | null | undefined;
   readonly beforeTime?: number | null | undefined;
 };
@@ -35,10 +35,10 @@ export type AuditChain = {
 
 export interface Audits {
   /**
-   * Acts, newest first: all of them for an administrator, and for a user those that concern this user. Throws
+   * Lists acts, newest first: all of them for an administrator, and for a user those that concern this user. Throws
    * `not_found` for another user.
    */
   events(requester: Requester, query: AuditQuery, page: PageArgs): Promise<Page<AuditEvent>>;
-  /** For administrators only. At most `first` rows (1 to 1000) after the row with this number. */
+  /** Reads at most `first` rows (1 to 1000) after the row with this number. For administrators only. */
   chain(requester: Requester, afterSeq: number, first: number): Promise<AuditChain>;
 }

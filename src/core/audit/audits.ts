@@ -66,7 +66,10 @@ function matches({ who, action, afterTime, beforeTime }: Filter, event: AuditEve
   );
 }
 
-/** Null: the stored row is damaged. The verification of the chain finds such rows. */
+/**
+ * Reads an act and its outcome from their stored rows. Null if a row is damaged; the verification of the chain finds
+ * such rows.
+ */
 function eventOf({ act, outcome }: ListedAct): AuditEvent | null {
   const row = openRow(act)?.row;
   if (row?.kind !== 'act') return null;

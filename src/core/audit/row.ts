@@ -1,4 +1,4 @@
-/** The rows of the audit, and how each row is chained to the previous one. */
+/** The form of audit rows, and how each row is chained to the previous one by its MAC. */
 import { toJson } from '../json.ts';
 
 /**
@@ -51,7 +51,7 @@ export type AuditRow = AuditEntry & {
 /** A row as it is stored. `line` is a JSON object whose last member `mac` authenticates all others. */
 export type SealedRow = { readonly row: AuditRow; readonly mac: string; readonly line: string };
 
-/** HMAC-SHA-256 under the key of the audit, base64url. */
+/** Signs a text: HMAC-SHA-256 under the key of the audit, base64url. */
 export type AuditSign = (text: string) => string;
 
 const SEALED = /^(\{.*),"mac":"([A-Za-z0-9_-]{43})"\}$/s;

@@ -5,7 +5,10 @@ import type { SealedRow } from './row.ts';
 /** The newest row of the chain. `seq` 0 and an empty MAC: the chain has no rows. */
 export type AuditHead = { readonly seq: number; readonly mac: string };
 
-/** The kept rows: `count` of them, of which the oldest has this number and time; both are null if there are none. */
+/**
+ * The extent of the chain that is kept: `count` rows, of which the oldest has this number and time; both are null if
+ * there are none.
+ */
 export type AuditExtent = {
   readonly count: number;
   readonly firstSeq: number | null;
@@ -14,11 +17,14 @@ export type AuditExtent = {
 
 export type AuditAppend = {
   readonly sealed: SealedRow;
-  /** Removes every row up to this number in the same act; null: none. */
+  /**
+   * The last row number to remove when the new row is appended: that row and all before it are removed in the same act.
+   * Null: none is removed.
+   */
   readonly dropThrough: number | null;
   /**
-   * Refuses the row of an act if its `who` already has this many rows of the same action within the time; null: no
-   * limit.
+   * A limit on acts: the row of an act is refused if its `who` already has this many rows of the same action within the
+   * time. Null: no limit.
    */
   readonly rate: AuditRate | null;
 };
@@ -44,14 +50,14 @@ export interface AuditStore {
   /** Appends a row if its `prev` and `seq` follow the newest row. It is durable when this resolves. */
   append(append: AuditAppend): MaybePromise<AppendResult>;
   /**
-   * At most `first` rows of acts, newest first, with numbers below `before` (null: from the newest on). `userId`: only
-   * acts that concern this user; null: all.
+   * Lists at most `first` rows of acts, newest first, with numbers below `before` (null: from the newest on). `userId`:
+   * only acts that concern this user; null: all.
    */
   list(
     userId: string | null,
     page: { readonly before: number | null; readonly first: number },
   ): MaybePromise<readonly ListedAct[]>;
-  /** The stored lines of rows after this number, in order, at most `first`. */
+  /** Returns the stored lines of at most `first` rows after this number, in order. */
   lines(after: number, first: number): MaybePromise<readonly string[]>;
   close?(): MaybePromise<void>;
 }

@@ -50,11 +50,14 @@ export type AuditTrailParts = AuditBounds & {
   readonly sign: AuditSign;
 };
 
-/** How many times a row is signed again because another relay appended first. One of them always succeeds. */
+/**
+ * The most attempts to append one row. If another relay appends first, the row is signed again for the new end of the
+ * chain. Each time, one of the competing relays succeeds.
+ */
 const ATTEMPTS = 100;
 /**
- * Rows are removed in parts: at least this share of the bound, so that not every new row removes one, and at most
- * TRIM_ROWS.
+ * The part of `maxRows` by which the chain must exceed that bound before rows are removed, so that not every new row
+ * removes one. TRIM_ROWS bounds this excess, and how many rows are removed at once.
  */
 const TRIM_SHARE = 0.1;
 const TRIM_ROWS = 1000;
@@ -64,7 +67,7 @@ const TRIM_AGE_MS = 3600_000;
 export function createAuditTrail(parts: AuditTrailParts): AuditTrail {
   const chain = new Chain(parts);
   const { log, metrics, store } = parts;
-  // The first row of this process. If it cannot be written, the next act reports the failure.
+  // Records that the store removed an unfinished row. If this row cannot be written, the next act reports the failure.
   if (store.torn) chain.append({ kind: 'torn', ...store.torn }).catch(() => {});
   return {
     async record(requester, { action, subject, reason = null, requestId = null, rate }) {
@@ -94,7 +97,10 @@ function refuse({ log, metrics }: Pick<AuditTrailParts, 'log' | 'metrics'>, erro
   throw new CallboardError('audit_unavailable', 'The audit cannot be written, so this was not done.', { cause: error });
 }
 
-/** The end of the chain as this process knows it. It writes its rows one after another. */
+/**
+ * Appends the rows of this process to the chain, one after another. Remembers the newest row of the chain, as far as
+ * this process knows it.
+ */
 class Chain {
   readonly #parts: AuditTrailParts;
   #head: AuditHead | null = null;
@@ -138,7 +144,7 @@ class Chain {
     throw new Error(`other relays were faster ${ATTEMPTS} times`);
   }
 
-  /** Removes rows beyond the bounds. Another row, the anchor, records which ones. */
+  /** Removes rows beyond the bounds, and appends a row of kind `trim` that records which ones. */
   async #trim(seq: number, extent: AuditExtent): Promise<void> {
     const through = await this.#trimThrough(seq, extent);
     const [line] = through === null ? [] : await this.#parts.store.lines(through - 1, 1);

@@ -17,7 +17,10 @@ export type ChainReport = {
   readonly fault: ChainFault | null;
 };
 
-/** Rows that are missing. `prev`: the MAC of the last missing one, as the row after the gap names it. */
+/**
+ * A gap of missing rows, up to the row `seq - 1`. `prev`: the MAC of the last missing row, as the row after the gap
+ * names it.
+ */
 type Gap = { readonly from: number; readonly seq: number; readonly prev: string };
 
 /**
@@ -33,7 +36,7 @@ export class ChainVerifier {
   #last: { readonly seq: number; readonly mac: string } = { seq: 0, mac: '' };
   #fault: ChainFault | null = null;
 
-  /** `keys`: the present key, and earlier ones. */
+  /** `keys`: the present key, and earlier ones with which old rows may have been signed. */
   constructor(keys: readonly AuditSign[]) {
     this.#keys = keys;
   }

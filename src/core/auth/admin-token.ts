@@ -7,7 +7,10 @@ export type AdminToken = { readonly name: string | null; readonly token: string 
 
 /** The minimum length of a named token, in characters, without its name. */
 export const NAMED_TOKEN_MIN = 16;
-/** The token must hold more than `=`, so that a bare token with base64 padding is not read as a name. */
+/**
+ * Matches `name=token`. The token must hold more than `=`, so that a bare token with base64 padding is not read as a
+ * name.
+ */
 const NAMED = /^([A-Za-z][A-Za-z0-9_-]{0,63})=(?=.*[^=])(.+)$/s;
 
 /**

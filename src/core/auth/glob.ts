@@ -1,4 +1,4 @@
-/** Patterns with `*`, as policies use them. */
+/** Compiles patterns with `*`, as policies use them. */
 
 /**
  * Whether the text matches the pattern. `*` matches any run of characters, also an empty one; every other character

@@ -16,14 +16,19 @@ export type AdmissionScope = { readonly id: string; readonly limit: number };
 /** The deployment's policy. Pure: the same arguments give the same result for as long as the node runs. */
 export interface Policy {
   decide(requester: CallingPrincipal, target: InvocationTarget): PolicyDecision;
-  /** The admission scope of a user; each user has exactly one. */
+  /** Returns the admission scope of a user; each user has exactly one. */
   scopeOf(userId: string): AdmissionScope;
 }
 
-/** The prefix of a user's own scope id, if a scope of the policy already has the user's id. */
+/**
+ * The prefix of the id of a user's own scope. Used only if a scope of the policy already has the user's id as its own.
+ */
 const OWN_SCOPE = 'user/';
 
-/** The id of a user's own scope. `isTaken`: the policy has a scope of that name, in which the user must not be counted. */
+/**
+ * Returns the id of a user's own scope. `isTaken`: the policy has a scope of that name, in which the user must not be
+ * counted.
+ */
 export function ownScopeId(userId: string, isTaken: boolean): string {
   // Neither users nor the ids of a policy's scopes hold a "/".
   return isTaken ? OWN_SCOPE + userId : userId;

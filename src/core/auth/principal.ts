@@ -1,10 +1,10 @@
-/** The principal of a request, and the checks of what it may see and do. */
+/** The types of principals (who sends a request), and the checks of what a principal may see and do. */
 import { fail, notFound } from '../errors.ts';
 import { canonicalUser } from '../ids.ts';
 
 export type Scope = 'connect' | 'invoke' | 'host';
 
-/** Neither user ids nor the scope ids of a policy contain a "/". */
+/** The principal of a request; null if it has none. */
 export type Requester = Principal | null;
 
 /**
@@ -38,13 +38,13 @@ export type GrantPrincipal = {
  */
 export interface Authenticator {
   /**
-   * `address`: the peer that sent the token. Failures are counted by address and limited (`rate_limited`); without one
-   * they are not.
+   * Authenticates a token. `address` is the peer that sent it: failures are counted by address and limited
+   * (`rate_limited`), and not counted if no address is given.
    */
   authenticate(token: string | null, address?: string): Promise<Principal | null>;
 }
 
-/** A text that identifies the requester: in cursors, logs and counts of open streams. */
+/** Returns a text that identifies the requester: in cursors, logs and counts of open streams. */
 export function subjectOf(principal: Principal): string {
   if (principal.kind === 'grant') return `grant:${principal.grantId}`;
   return principal.kind === 'admin' ? `admin:${principal.name}` : `user:${principal.userId}`;
@@ -82,8 +82,9 @@ function refuseGrant(): never {
 }
 
 /**
- * The user whose objects a requester with scope `invoke` may list. An administrator may name any user, or none (null:
- * all users). A user gets itself; naming another user throws `not_found`, as an absent object does.
+ * Returns the user whose objects a requester with scope `invoke` may list. An administrator may name any user, or none
+ * (null: all users). For a user, that is always the user itself; naming another one throws `not_found`, as for an
+ * absent object.
  */
 export function readScope(principal: Principal | null, userId: string | null | undefined): string | null {
   const requester = requireScope(principal, 'invoke');
@@ -92,14 +93,14 @@ export function readScope(principal: Principal | null, userId: string | null | u
   return named === null || named === requester.userId ? requester.userId : notFound();
 }
 
-/** Like `readScope`, for listings that require a user. */
+/** Does the same as `readScope`, for listings that require a user. */
 export function readUser(principal: Principal | null, userId: string): string {
   return readScope(principal, userId) ?? notFound();
 }
 
 /**
- * Like `readUser`, but null instead of an error if the requester is not that user, so that a foreign object looks like
- * an absent one.
+ * Does the same as `readUser`, but returns null instead of an error if the requester is not that user, so that a
+ * foreign object looks like an absent one.
  */
 export function knownUser(principal: Principal | null, userId: string): string | null {
   const requester = requireScope(principal, 'invoke');

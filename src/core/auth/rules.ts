@@ -1,4 +1,4 @@
-/** A policy made of rules, as an operator writes them in the policy file. Reads no file. */
+/** Compiles a policy from the rules that an operator writes in the policy file. Reads no file. */
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import { compileGlob, type Glob } from './glob.ts';
 import { defaultPolicy, ownScopeId, type AdmissionScope, type InvocationTarget, type Policy } from './policy.ts';
@@ -28,9 +28,9 @@ export type PolicyFile = {
 };
 
 /**
- * The first matching rule decides; without one, the default policy does. A file can only restrict the default policy:
- * it never gives a user access to another user's clients. A user belongs to the first scope with a matching member,
- * otherwise to a scope of its own.
+ * Compiles the rules to a policy. The first matching rule decides; without one, the default policy does. A file can
+ * only restrict the default policy: it never gives a user access to another user's clients. A user belongs to the first
+ * scope with a matching member, otherwise to a scope of its own.
  */
 export function compilePolicy(file: PolicyFile): Policy {
   const rules = file.rules.map(compileRule);
@@ -75,7 +75,10 @@ function anyOf(patterns: readonly string[] | undefined): Glob {
   return (text) => globs.some((matches) => matches(text));
 }
 
-/** A caller without scopes is matched as the empty text, so that a rule without `callers` applies to it too. */
+/**
+ * Returns the texts that the `callers` of a rule are compared with. A caller without scopes gets the empty text, so
+ * that a rule without `callers` applies to it too.
+ */
 function scopesOf(requester: CallingPrincipal): readonly string[] {
   if (requester.kind === 'admin') return ['admin'];
   return requester.scopes.size > 0 ? [...requester.scopes] : [''];

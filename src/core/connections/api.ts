@@ -1,4 +1,4 @@
-/** What a requester may ask about connections. */
+/** The interface for reading connections. Types only. */
 import type { Requester } from '../auth/principal.ts';
 import type { ConnectionEvent } from '../bus.ts';
 import type { PageArgs } from '../cursor.ts';
@@ -12,26 +12,26 @@ import type { FlappingSample } from './reconnects.ts';
 
 export interface Connections {
   list(requester: Requester, query: ConnectionQuery, page: PageArgs): Promise<Page<Connection>>;
-  /** Null if there is no such connection, or if it belongs to another user. */
+  /** Returns a connection. Null if there is no such connection, or if it belongs to another user. */
   get(requester: Requester, key: ClientKey): Promise<Connection | null>;
   /**
-   * For nested fields, after the parent was authorized. One answer per key, in order; null where there is no row. One
-   * round trip.
+   * Returns one connection per key, in order; null where there is no row. One round trip. For nested fields, after the
+   * parent was authorized.
    */
   many(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
   /**
-   * For nested fields, after the parent was authorized: for each user the page that `list` gives for `{ userId }`.
-   * `requester` only binds the cursors.
+   * Returns for each user the page that `list` gives for `{ userId }`. For nested fields, after the parent was
+   * authorized. `requester` only binds the cursors.
    */
   ofUsers(
     requester: Requester,
     userIds: readonly string[],
     first: number,
   ): MaybePromise<readonly Summary<Connection>[]>;
-  /** For nested fields: how often each client reconnected in the last hour. One round trip. */
+  /** Returns how often each client reconnected in the last hour. One round trip. For nested fields. */
   reconnects(keys: readonly ClientKey[]): MaybePromise<readonly number[]>;
-  /** Admin only. The clients that reconnected most in the last hour. */
+  /** Lists the clients that reconnected most in the last hour. Admin only. */
   flapping(requester: Requester, first: number): Promise<FlappingSample>;
-  /** Live changes from now on, of one user or (`userId` null, admin) of all users. */
+  /** Subscribes to the changes from now on, of one user or (`userId` null, admin) of all users. */
   events(requester: Requester, userId: string | null): Subscription<ConnectionEvent>;
 }

@@ -45,7 +45,7 @@ export type ActionAdvertisement = {
   readonly checksArguments: boolean | null;
   readonly schema: JsonText | null;
   readonly metadata: JsonText | null;
-  /** Absent: the client sent none. */
+  /** The client's description of what happens before the handler runs. Absent: the client sent none. */
   readonly guards?: ActionGuards;
   readonly effects?: ActionEffects;
 };
@@ -68,7 +68,10 @@ export type Predecessor = {
 export type Connection = ClientKey & {
   readonly instanceId: string;
   readonly nodeId: string;
-  /** Grows with every connection of this client and is never reused. It fences the late close of an old socket. */
+  /**
+   * The number of the link. It grows with every connection of this client and is never reused. With it, the registry
+   * refuses the late close of an old socket.
+   */
   readonly epoch: number;
   readonly clientType: ClientType;
   /** Whether the link's token has the scope `host`. Only then is it the connector of the sites that name its client. */
@@ -77,10 +80,10 @@ export type Connection = ClientKey & {
   readonly actions: readonly ActionAdvertisement[];
   readonly connectedAt: number;
   readonly lastSeenAt: number;
-  /** Null while the link is up. Epoch milliseconds. */
+  /** When the link was lost, in epoch milliseconds; null while it is up. */
   readonly disconnectedAt: number | null;
   readonly disconnectCause: DisconnectCause | null;
-  /** The instance that this one replaced, and when; both null if there was none. */
+  /** The instance that this one replaced, and when (epoch milliseconds). Both are null if there was none. */
   readonly replacedInstanceId: string | null;
   readonly replacedAt: number | null;
   /** The previous instances, latest first, at most PREDECESSORS. They are forgotten with the row. */
@@ -90,8 +93,8 @@ export type Connection = ClientKey & {
 const NO_PREDECESSORS: readonly Predecessor[] = [];
 
 /**
- * The predecessors of a new link of `instanceId`, derived from the client's present row (`previous`; null: the client
- * has none).
+ * Returns the predecessors of a new link of `instanceId`, derived from the client's present row (`previous`; null: the
+ * client has none).
  */
 export function succession(
   previous: Connection | null,
@@ -110,7 +113,7 @@ export function succession(
   };
 }
 
-/** Why a client's previous link has ended when a newer one is bound now: `replaced` if it was still up. */
+/** Returns why a client's previous link has ended when a newer one is bound now: `replaced` if it was still up. */
 export function endCauseAt({ disconnectCause, lastSeenAt }: Connection, now: number): DisconnectCause {
   return disconnectCause ?? (now - lastSeenAt >= DEAD_MS ? 'heartbeat_lost' : 'replaced');
 }
@@ -129,7 +132,9 @@ export function isLive(connection: Connection | null, now: number): connection i
   return connection !== null && connectionStatus(connection, now) !== 'disconnected';
 }
 
-/** `late` after 1.25 ping intervals without a sign of life, `missed` while the status is not `connected`. */
+/**
+ * Returns `late` after 1.25 ping intervals without a sign of life, and `missed` while the status is not `connected`.
+ */
 export function heartbeat(connection: Connection, now: number): HeartbeatIndicator {
   if (connectionStatus(connection, now) !== 'connected') return 'missed';
   return now - connection.lastSeenAt > PING_MS * 1.25 ? 'late' : 'ok';
@@ -140,8 +145,8 @@ export function recentlyReplaced(connection: Connection, now: number): boolean {
 }
 
 /**
- * The earliest time after `now` (epoch milliseconds) at which any derived value above may change; Infinity if none
- * will.
+ * Returns the earliest time after `now` (epoch milliseconds) at which the status, the heartbeat or another derived
+ * value may change; Infinity if none will.
  */
 export function derivedChangeAt({ lastSeenAt, replacedAt }: Connection, now: number): number {
   const moments = [lastSeenAt + PING_MS * 1.25 + 1, lastSeenAt + STALE_MS, lastSeenAt + DEAD_MS];
@@ -150,7 +155,8 @@ export function derivedChangeAt({ lastSeenAt, replacedAt }: Connection, now: num
 }
 
 /**
- * The approximate size of an advertisement as JSON, in bytes: the lengths of its texts, and 128 for the member names.
+ * Returns the approximate size of an advertisement as JSON, in bytes: the lengths of its texts, and 128 for the member
+ * names.
  */
 export function advertisedBytes(action: ActionAdvertisement): number {
   const { name, summary, description, version, schema, metadata } = action;

@@ -1,3 +1,4 @@
+/** Reads the connections that a requester may see. */
 import { knownUser, readScope, requirePrincipal, subjectOf } from '../auth/principal.ts';
 import type { ConnectionEvent } from '../bus.ts';
 import type { Connections, Summary, Requester } from '../core.ts';
@@ -13,7 +14,7 @@ import type { Connection } from './connection.ts';
 import { flapping } from './flapping.ts';
 import { checkFilter, cursorFilter, cursorFilterOfUser } from './filter.ts';
 
-/** The connections that a requester may see. */
+/** Creates the API of connections. */
 export function createConnections(deps: Deps): Connections {
   const { backend, clock, cursors, readTurns } = deps;
   const store = backend.connections;

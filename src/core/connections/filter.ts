@@ -1,4 +1,4 @@
-/** Which connections a listing includes: the checks of a filter, and its rule. */
+/** Checks the filters of connection listings, and decides which connections match. */
 import { readScope, type Principal } from '../auth/principal.ts';
 import { invalid } from '../errors.ts';
 import { hasAtMost, id, name } from '../ids.ts';
@@ -14,7 +14,7 @@ export type ConnectionFilter = {
   readonly clientType: ClientType | null;
   /** The name of an action that the client advertises. */
   readonly action: string | null;
-  /** A part, in lower case, of the user’s id, the client’s id, or the value of a label. */
+  /** A text in lower case that must be part of the user's id, the client's id, or the value of a label. */
   readonly text: string | null;
   readonly labels: readonly Label[] | null;
 };
@@ -48,14 +48,17 @@ function mentions(connection: Connection, text: string): boolean {
   return userId.toLowerCase().includes(text) || clientId.toLowerCase().includes(text) || hasLabelWith(connection, text);
 }
 
-/** Members that are absent or null match every connection. `labels`: each as `key=value`. */
+/**
+ * A filter of connections as a request gives it. Members that are absent or null match every connection. `labels`: each
+ * as `key=value`.
+ */
 export type ConnectionQuery = {
   readonly [Name in Exclude<keyof ConnectionFilter, 'labels'>]?: ConnectionFilter[Name] | undefined;
 } & { readonly labels?: readonly string[] | null | undefined };
 
 /**
- * The filter of a query, for what the requester may see. Throws `invalid_argument` if a member is not valid, and as
- * `readScope` does.
+ * Returns the filter of a query, for what the requester may see. Throws `invalid_argument` if a member is not valid,
+ * and as `readScope` does.
  */
 export function checkFilter(requester: Principal | null, query: ConnectionQuery): ConnectionFilter {
   const { nodeId, status, clientType, action, text, labels } = query;
@@ -76,14 +79,14 @@ function checkText(text: string): string {
 }
 
 /**
- * What a cursor is bound to. Members that are not given add nothing, so that cursors of versions that did not know them
- * stay valid.
+ * Returns the part of a filter that cursors are bound to. Members that are not given add nothing, so that cursors from
+ * older versions, which did not have these members, stay valid.
  */
 export function cursorFilter({ userId, nodeId, status, ...later }: ConnectionFilter): object {
   return { userId, nodeId, status, ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)) };
 }
 
-/** `cursorFilter` of the filter that only names a user. */
+/** Returns `cursorFilter` for a filter that names only a user. */
 export function cursorFilterOfUser(userId: string): object {
   return { userId, nodeId: null, status: null };
 }

@@ -1,4 +1,4 @@
-/** Which clients reconnect most. */
+/** Lists the clients that reconnect most, and notes each link that opens. */
 import { requireAdmin, type Principal } from '../auth/principal.ts';
 import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
@@ -8,7 +8,7 @@ import { FLAPPING_MAX, RECONNECT_CLIENTS } from '../limits.ts';
 import { silentSources } from '../silence.ts';
 import type { FlappingSample } from './reconnects.ts';
 
-/** Administrators only. `first`: 1 to FLAPPING_MAX. */
+/** Lists the clients that reconnected most in the last hour. Administrators only. `first`: 1 to FLAPPING_MAX. */
 export async function flapping(deps: Deps, requester: Principal | null, first: number): Promise<FlappingSample> {
   requireAdmin(requester);
   if (!Number.isInteger(first) || first < 1 || first > FLAPPING_MAX) invalid('first', `expected 1 to ${FLAPPING_MAX}`);
@@ -23,7 +23,7 @@ export async function flapping(deps: Deps, requester: Principal | null, first: n
   return { items: rows, complete, completeness: completenessOf([{ ...own, asOf: deps.clock.now() }, ...silent]) };
 }
 
-/** Notes that a link opened. The count is not worth failing a link, so an error is only logged. */
+/** Notes that a link opened. An error is only logged, because a link must not fail for the sake of a count. */
 export function noteOpened({ backend, log }: Deps, client: ClientKey, again: boolean): void {
   const noted = backend.reconnects.note(client, again);
   if (noted instanceof Promise)

@@ -24,15 +24,18 @@ export function checkLabels(parameter: string, texts: readonly string[] | null |
   });
 }
 
-/** The labels of connections that a filter has asked for. Connections are immutable, so their labels stay the same. */
+/**
+ * The labels of connections, computed when a filter first needs them. Connections are immutable, so their labels stay
+ * the same.
+ */
 const LABEL_CACHE = new WeakMap<Labelled, ReadonlyMap<string, string>>();
 
 type Labelled = Pick<Connection, 'metadata'>;
 
 /**
- * The labels of a connection: the top-level members of its metadata that are texts, numbers or booleans, and those of
- * its member `labels`, if that is an object. A member of `labels` takes precedence over one of the same name. At most
- * LABELS_PER_CLIENT, and none that is longer than a filter could be.
+ * Returns the labels of a connection: the top-level members of its metadata that are texts, numbers or booleans, and
+ * those of its member `labels`, if that is an object. A member of `labels` takes precedence over one of the same name.
+ * At most LABELS_PER_CLIENT labels are returned, and none that is longer than a filter could be.
  */
 export function labelsOf(connection: Labelled): ReadonlyMap<string, string> {
   const known = LABEL_CACHE.get(connection);

@@ -7,19 +7,19 @@ import type { Completeness } from '../page.ts';
 export type Reconnects = ClientKey & { readonly reconnects: number };
 
 /**
- * Counts of reconnects over the last hour, in slots of RECONNECT_SLOT_MS: a count covers between 55 and 60 minutes.
- * Counts outlive the connection's row. Each slot counts at most RECONNECT_CLIENTS clients of a partition.
+ * Counts reconnects over the last hour, in slots of RECONNECT_SLOT_MS: a count covers between 55 and 60 minutes. Counts
+ * outlive the connection's row. Each slot counts at most RECONNECT_CLIENTS clients of a partition.
  */
 export interface ReconnectStore {
   /**
-   * Notes that a client's link opened. It counts as a reconnect if `again`, or if the client's link is known to have
-   * opened within the last hour.
+   * Notes that a client's link opened. It counts as a reconnect if `again` is true, or if the client's link is known to
+   * have opened within the last hour.
    */
   note(client: ClientKey, again: boolean): MaybePromise<void>;
-  /** One answer per client, in the order of the clients. */
+  /** Returns one count per client, in the order of the clients. */
   counts(clients: readonly ClientKey[]): MaybePromise<readonly number[]>;
   /**
-   * The clients with the most reconnects, most first, then in order of user and client; at most `first`.
+   * Returns the clients with the most reconnects, most first, then in order of user and client; at most `first`.
    * `complete`: whether every client that reconnected was looked at.
    */
   top(first: number): MaybePromise<{ readonly rows: readonly Reconnects[]; readonly complete: boolean }>;
@@ -32,7 +32,7 @@ export type FlappingSample = {
   readonly completeness: Completeness;
 };
 
-/** Most reconnects first, then in order of user and client. */
+/** Compares clients for sorting: most reconnects first, then in order of user and client. */
 export function compareReconnects(a: Reconnects, b: Reconnects): number {
   if (a.reconnects !== b.reconnects) return b.reconnects - a.reconnects;
   const [left, right] = a.userId === b.userId ? [a.clientId, b.clientId] : [a.userId, b.userId];

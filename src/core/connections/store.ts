@@ -17,8 +17,8 @@ export type ConnectRequest = ClientKey & {
 };
 
 /**
- * `resumed`: the same instance reconnected (or opened a second socket). `replaced`: another instance was live or
- * remembered.
+ * How a client connected. `resumed`: the same instance reconnected (or opened a second socket). `replaced`: another
+ * instance was live or remembered.
  */
 export type ConnectResult = {
   readonly kind: 'connected' | 'resumed' | 'replaced';
@@ -39,28 +39,29 @@ export interface ConnectionStore {
   connect(request: ConnectRequest): MaybePromise<ConnectResult>;
   /** Atomic. Records a sign of life. Null if the epoch is not the current one or the link is down. */
   touch(key: ClientKey, epoch: number): MaybePromise<Connection | null>;
-  /** Atomic. Replaces the advertisements; null as for `touch`. */
+  /** Atomic. Replaces the advertisements. Null if the epoch is not the current one or the link is down. */
   advertise(key: ClientKey, epoch: number, actions: readonly ActionAdvertisement[]): MaybePromise<Connection | null>;
   /**
    * Atomic. Marks the link as down if the epoch is still the current one, so the close of an old socket never affects a
-   * newer link. Idempotent. Null if the epoch is not current, and also if other nodes had declared the link's node dead
-   * and marked the link: then the node that marked it gets `linksLost`.
+   * newer link. Idempotent. Returns null if the epoch is not current. Also returns null if another node had already
+   * declared the link's node dead and marked the link; that node then gets `linksLost`.
    */
   disconnect(key: ClientKey, epoch: number, cause: DisconnectCause): MaybePromise<Connection | null>;
-  /** One answer per key, in the order of the keys; null where there is no row. One round trip. */
+  /** Returns one connection per key, in the order of the keys; null where there is no row. One round trip. */
   get(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
   /**
-   * A live connection as this process last saw it, without asking the store; null if it knows none. It may be out of
-   * date, so an admission that rests on it names it (`AdmitRequest.seen`). Absent: `get` answers in the same tick.
+   * Returns a live connection as this process last saw it, without asking the store; null if it knows none. It may be
+   * out of date, so an admission that relies on it passes it as `AdmitRequest.seen` and the store checks it. A store
+   * whose `get` answers in the same tick does not have this method.
    */
   lastSeen?(key: ClientKey): Connection | null;
-  /** In order of (user, client). A page is cut after SCAN_BUDGET rows that do not match. */
+  /** Lists connections in order of user and client. A page is cut after SCAN_BUDGET rows that do not match. */
   list(filter: ConnectionFilter, page: PageRequest): MaybePromise<Scan<Connection>>;
-  /** For each user, in the order given: the first connections in order, and the total number. One round trip. */
+  /** Returns for each user, in the order given, the first connections in order and the total number. One round trip. */
   ofUsers(
     userIds: readonly string[],
     first: number,
   ): MaybePromise<readonly { readonly total: number; readonly rows: readonly Connection[] }[]>;
-  /** The users that have a row, with the number of their rows, in order of user. */
+  /** Lists the users that have a row, with the number of their rows, in order of user. */
   users(page: PageRequest): MaybePromise<Scan<UserRow>>;
 }

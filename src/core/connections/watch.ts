@@ -9,20 +9,21 @@ import type { Connection } from './connection.ts';
 import { ANY_CONNECTION } from './filter.ts';
 
 /**
- * How often a page of at most SCAN_BUDGET rows is checked, in milliseconds. So 50,000 connections are checked within the
- * 15 s in which a stale connection is not yet dead.
+ * The interval at which a page of at most SCAN_BUDGET rows is checked, in milliseconds. At this rate 50,000 connections
+ * are checked within the 15 s in which a stale connection is not yet dead.
  */
 const TURN_MS = 2_500;
 
 export interface StaleWatch {
-  /** Runs one turn every TURN_MS until it is cancelled. */
+  /** Checks one page of connections every TURN_MS until it is cancelled. */
   start(): Cancel;
 }
 
 /**
  * Publishes `stale` when a link of this node has been silent for STALE_MS, once for each silence. Other nodes watch
- * their own links; the code that closes a link publishes `disconnected`. Each turn reads one page of the registry and
- * the next turn continues after it. Only the silences of the previous and of the current round are remembered.
+ * their own links; the code that closes a link publishes `disconnected`. Every TURN_MS it reads one page of the
+ * registry, and continues after that page the next time. Only the silences of the previous and of the current round are
+ * remembered.
  */
 export function createStaleWatch({ backend, clock, nodeId, log }: Deps): StaleWatch {
   let published = new Set<string>();

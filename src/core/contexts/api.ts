@@ -10,8 +10,8 @@ import type { ContextKey, CountedWindow, WindowKey } from './store.ts';
 type Requester = Principal | null;
 
 /**
- * An absent member does not filter; the others must all match. Without `userId`, a user gets its own contexts and an
- * administrator those of all users.
+ * A filter of contexts. A context must match every member that is present. Without `userId`, a user gets its own
+ * contexts and an administrator those of all users.
  */
 export type ContextQuery = {
   readonly userId?: string | null | undefined;
@@ -54,7 +54,7 @@ export type RegistryCount = { readonly count: number; readonly completeness: Com
  */
 export interface Contexts {
   list(requester: Requester, query: ContextQuery, page: PageArgs): Promise<Page<ExecutionContext>>;
-  /** For nested fields: for each query the first page that `list` gives. One round trip. */
+  /** Returns for each query the first page that `list` gives. One round trip. For nested fields. */
   lists(
     requester: Requester,
     queries: readonly ContextQuery[],
@@ -62,22 +62,22 @@ export interface Contexts {
   ): MaybePromise<readonly Page<ExecutionContext>[]>;
   count(requester: Requester, query: ContextQuery): Promise<RegistryCount>;
   windows(requester: Requester, query: WindowQuery, page: PageArgs): Promise<Page<CountedWindow>>;
-  /** Like `lists`, for windows. */
+  /** Does the same as `lists`, for windows. */
   windowLists(
     requester: Requester,
     queries: readonly WindowQuery[],
     first: number,
   ): MaybePromise<readonly Page<CountedWindow>[]>;
   windowCount(requester: Requester, query: WindowQuery): Promise<RegistryCount>;
-  /** Null if there is no such window, or if it belongs to another user. */
+  /** Returns a window. Null if there is no such window, or if it belongs to another user. */
   window(requester: Requester, userId: string, windowId: string): Promise<CountedWindow | null>;
-  /** For rows that the requester may read. One answer per key, in order; null where there is no row. */
+  /** Returns contexts that the requester may read: one answer per key, in order; null where there is no row. */
   many(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
-  /** Like `many`, for windows. */
+  /** Does the same as `many`, for windows. */
   manyWindows(keys: readonly WindowKey[]): MaybePromise<readonly (CountedWindow | null)[]>;
   /**
-   * For each query at most `first` workers (1 to WORKER_LIST), in order of client and context. One round trip, unless a
-   * query has to scan so many rows that it needs more.
+   * Returns for each query at most `first` workers (1 to WORKER_LIST), in order of client and context. One round trip,
+   * unless a query has to scan so many rows that it needs more.
    */
   workers(requester: Requester, queries: readonly WorkerQuery[], first: number): Promise<readonly WorkerList[]>;
 }

@@ -19,7 +19,7 @@ export type ReportedContext = {
   readonly metadata: JsonText | null;
 };
 
-/** Which instance of which client last reported a row, and when (epoch milliseconds). */
+/** Names the instance of the client that last reported a row, and when it did (epoch milliseconds). */
 export type Reported = ClientKey & {
   readonly clientType: ClientType;
   readonly instanceId: string;
@@ -54,7 +54,10 @@ export type ReportedWindow = {
 
 export type BrowserWindow = Reported & ReportedWindow;
 
-/** Counts of a window's worker contexts that are not closed: those without a task are idle, the others busy. */
+/**
+ * The numbers of a window's worker contexts that are not closed: in all, without a task (`idle`), and with one
+ * (`busy`).
+ */
 export type WindowCounts = { readonly workers: number; readonly idle: number; readonly busy: number };
 
 export function contextStatus({ status, linkLost }: ExecutionContext): ContextStatus {

@@ -15,7 +15,7 @@ import { createWorkers } from './workers.ts';
 
 type Requester = Principal | null;
 
-/** The contexts, windows and workers that a requester may see. */
+/** Creates the API of contexts, windows and workers. */
 export function createContexts(deps: Deps): Contexts {
   const { clock, cursors } = deps;
   const store = deps.backend.contexts;

@@ -15,8 +15,8 @@ import type {
 } from './context.ts';
 
 /**
- * With `snapshot`, `set` replaces all of the client's rows of this kind, and `removed` is empty. Without it, the named
- * rows are set or removed and the others stay. No id occurs twice.
+ * The rows of one kind in a report. With `snapshot`, `set` replaces all of the client's rows of this kind, and
+ * `removed` is empty. Without it, the named rows are set or removed and the others stay. No id occurs twice.
  */
 export type ReportPart<T> = {
   readonly snapshot: boolean;
@@ -24,19 +24,19 @@ export type ReportPart<T> = {
   readonly removed: readonly string[];
 };
 
-/** A kind that is null is not reported and stays as it is. */
+/** What one client reports of its contexts and windows. A kind that is null is not reported and stays as it is. */
 export type ContextReport = {
   readonly contexts: ReportPart<ReportedContext> | null;
   readonly windows: ReportPart<ReportedWindow> | null;
 };
 
 /**
- * `full`: the client would hold more than CLIENT_CONTEXTS contexts or CLIENT_WINDOWS windows. `fenced`: the link is
- * down, or another link is bound. In both cases nothing of the report is stored.
+ * What became of a report. `full`: the client would hold more than CLIENT_CONTEXTS contexts or CLIENT_WINDOWS windows.
+ * `fenced`: the link is down, or another link is bound. In both cases nothing of the report is stored.
  */
 export type ReportOutcome = 'taken' | 'full' | 'fenced';
 
-/** A member that is null does not filter; the others must all match. */
+/** Which contexts a listing includes. A member that is null matches every context; a context must match all others. */
 export type ContextFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
@@ -59,39 +59,42 @@ export type WindowFilter = {
 };
 
 /**
- * A window with the counts of its contexts (`live`); null if its client reports no contexts, and then the window's own
- * counts are shown.
+ * A window, and in `live` the counts of its contexts. `live` is null if the client reports no contexts; then the
+ * window's own counts are shown.
  */
 export type CountedWindow = { readonly window: BrowserWindow; readonly live: WindowCounts | null };
 
 export type ContextKey = ClientKey & { readonly contextId: string };
 export type WindowKey = ClientKey & { readonly windowId: string };
 
-/** `complete` is false if the count stopped after COUNT_SCAN rows. */
+/** A number of rows. `complete` is false if the count stopped after COUNT_SCAN rows. */
 export type RowCount = { readonly count: number; readonly complete: boolean };
 
 /**
- * Current registry state, not history. A client's reports live as long as its row in the ConnectionStore: they are
- * shown while the row is, with `linkLost` while its status is not `connected`, and they are deleted when the row is
- * forgotten or another instance takes it over. The backend sets the times, and takes instance and client type from the
- * connection's row.
+ * Stores the current contexts and windows, not their history. A client's reports are kept as long as its row in the
+ * ConnectionStore: they are shown while the row is, with `linkLost` while its status is not `connected`, and they are
+ * deleted when the row is forgotten or another instance takes it over. The backend sets the times, and takes instance
+ * and client type from the connection's row.
  */
 export interface ContextStore {
   /** Atomic: stores the whole report or nothing, and only while the link of this epoch is up. */
   report(key: ClientKey, epoch: number, report: ContextReport): MaybePromise<ReportOutcome>;
-  /** In order of (user, client, context). */
+  /** Lists contexts in order of user, client and context. */
   list(filter: ContextFilter, page: PageRequest): MaybePromise<Scan<ExecutionContext>>;
-  /** For each filter, the first page that `list` gives. One round trip. */
+  /** Returns for each filter the first page that `list` gives. One round trip. */
   lists(filters: readonly ContextFilter[], first: number): MaybePromise<readonly Scan<ExecutionContext>[]>;
   count(filter: ContextFilter): MaybePromise<RowCount>;
-  /** In order of (user, client, window). */
+  /** Lists windows in order of user, client and window. */
   windows(filter: WindowFilter, page: PageRequest): MaybePromise<Scan<CountedWindow>>;
-  /** For each filter, the first page that `windows` gives. One round trip. */
+  /** Returns for each filter the first page that `windows` gives. One round trip. */
   windowLists(filters: readonly WindowFilter[], first: number): MaybePromise<readonly Scan<CountedWindow>[]>;
   windowCount(filter: WindowFilter): MaybePromise<RowCount>;
-  /** A user's window by its id; the first in order if several clients have one with this id. Null: there is none. */
+  /**
+   * Returns a user's window by its id; the first in order if several clients have one with this id. Null: there is
+   * none.
+   */
   window(userId: string, windowId: string): MaybePromise<CountedWindow | null>;
-  /** One answer per key, in the order of the keys; null where there is no row. */
+  /** Returns one context per key, in the order of the keys; null where there is no row. */
   getContexts(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
   getWindows(keys: readonly WindowKey[]): MaybePromise<readonly (CountedWindow | null)[]>;
 }

@@ -40,7 +40,7 @@ const NOTHING: Scan<ExecutionContext> = { rows: [], next: null, gaps: [] };
 
 type Begun = { readonly first: number; readonly scan: Scan<ExecutionContext> };
 
-/** Continues a scan that ended early because few of many rows matched. */
+/** Reads further pages after a scan that ended early because few of many rows matched. */
 async function readOn(
   store: ContextStore,
   filter: ContextFilter,

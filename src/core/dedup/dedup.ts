@@ -1,17 +1,17 @@
-/** The operator's view of deduplication. */
+/** Shows administrators the counters and the state of deduplication. */
 import { requireAdmin, type Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { DEDUP_WINDOW_SECONDS } from '../limits.ts';
 import { within } from '../range.ts';
 import type { DedupBackend, DedupStats } from './store.ts';
 
-/** The view of deduplication for administrators only. */
+/** Shows the state of deduplication, to administrators only. */
 export interface Dedup {
   /**
    * Throws unless the requester is an administrator. For a parent field whose nested fields read the parts one by one.
    */
   allow(requester: Principal | null): void;
-  /** `windowSeconds` is 10 to 3600; null: 300. */
+  /** Reads the counters of the last `windowSeconds` (10 to 3600; null: 300). */
   stats(requester: Principal | null, windowSeconds: number | null): Promise<DedupStats>;
   backend(requester: Principal | null): Promise<DedupBackend>;
 }

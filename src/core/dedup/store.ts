@@ -8,12 +8,12 @@ export type DedupStats = {
   readonly unique: number;
   readonly duplicates: number;
   /**
-   * True if the three counters are exact at `grainSeconds`; false if marks were evicted early or the counters are
-   * estimated from live keys.
+   * True if the three counters are exact at `grainSeconds`. False if marks of messages were evicted early, or if the
+   * backend estimates the counters.
    */
   readonly exact: boolean;
   readonly grainSeconds: number;
-  /** Marks that have not expired; null where the backend cannot tell cheaply. */
+  /** The number of remembered message ids that have not expired; null where the backend cannot tell cheaply. */
   readonly liveKeys: number | null;
 };
 
@@ -25,12 +25,14 @@ export type DedupBackend = {
 };
 
 /**
- * Reads the state of the deduplicator. `HistoryStore.ingest` and `CommandStore.finish` set its marks, in the same
- * atomic act that retains the message. Reading sets, renews and removes no mark.
+ * Reads the state of the deduplicator. Its marks are the remembered ids of messages. `HistoryStore.ingest` and
+ * `CommandStore.finish` set them, in the same atomic act that retains the message. Reading sets, renews and removes no
+ * mark.
  */
 export interface DedupStore {
   /**
-   * Counters of the last `windowSeconds` (10 to 3600), in whole buckets of `grainSeconds`, the current bucket included.
+   * Reads the counters of the last `windowSeconds` (10 to 3600), in whole buckets of `grainSeconds`, the current bucket
+   * included.
    */
   stats(windowSeconds: number): MaybePromise<DedupStats>;
   backend(): MaybePromise<DedupBackend>;

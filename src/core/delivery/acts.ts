@@ -1,3 +1,7 @@
+/**
+ * Records what happens to commands: reports, ends and deadlines, with the payloads, hints and counters that belong to
+ * each.
+ */
 import type { Deps } from '../deps.ts';
 import { commandKeyText, type CommandKey } from '../ids.ts';
 import type { PayloadStorage } from '../history/payload-storage.ts';
@@ -9,8 +13,8 @@ import { recordLateResult } from './link-spans.ts';
 import { createStoredReports } from './stored-reports.ts';
 
 /**
- * The acts on commands. Each stores a large payload before the row that refers to it, then publishes a hint to the
- * watchers of the command and updates the counters.
+ * Records what happens to commands. Each method stores a large payload before the row that refers to it, then publishes
+ * a hint to the watchers of the command and updates the counters.
  */
 export type DeliveryActs = {
   report(key: CommandKey, report: Omit<Report, 'kept'>): MaybePromise<ReportResult>;

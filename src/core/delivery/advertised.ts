@@ -1,4 +1,4 @@
-/** Counts what each connected client advertises and reports against its user's share. */
+/** Counts the bytes that each connected client advertises and reports, and refuses more than its user may hold. */
 import type { Clock } from '../clock.ts';
 import type { ActionAdvertisement } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
@@ -14,11 +14,11 @@ type Parts = { readonly shares: Shares; readonly clock: Clock };
 /** What the relay holds for one client besides its link. */
 type Advertiser = {
   readonly holdings: Holdings;
-  /** Bytes of the metadata and the actions that the client last sent. */
+  /** The number of bytes of the metadata and the actions that the client last sent. */
   metadata: number;
   actions: number;
   readonly rows: ReportedRows;
-  /** Open links on this node. There are two for a moment when one replaces the other. */
+  /** The number of open links on this node. It is two for a moment when one link replaces the other. */
   links: number;
   closedAt: number;
 };
@@ -32,7 +32,7 @@ type Advertiser = {
 export class Advertised {
   readonly #parts: Parts;
   readonly #advertisers = new Map<string, Advertiser>();
-  /** Advertisers without a link, in the order in which they lost it. */
+  /** The clients without a link, in the order in which they lost it. */
   readonly #closed = new Map<string, Advertiser>();
 
   constructor(parts: Parts) {

@@ -1,11 +1,17 @@
-/** What happened to a command, for live feeds. Types. */
+/** The events of commands that live feeds carry. Types only. */
 import type { ClientType } from '../connections/connection.ts';
 import type { Command, Outcome } from './command.ts';
 
-/** `late`: an end that was reported after the command had ended, or by an instance other than the bound one. */
+/**
+ * What happened to a command. `late`: an end was reported after the command had ended, or by an instance other than the
+ * bound one.
+ */
 export type CommandEventStage = 'admitted' | 'dispatched' | 'acknowledged' | 'ended' | 'late';
 
-/** `command`: its record after the event. `missed`: how many events of the filter were left out since the previous one. */
+/**
+ * An event of a command. `command`: its record after the event. `missed`: how many events of the filter were left out
+ * since the previous one.
+ */
 export type CommandEvent = {
   readonly stage: CommandEventStage;
   readonly command: Command;
@@ -19,7 +25,9 @@ export type CommandEventFilter = {
   readonly clientId: string | null;
   readonly action: string | null;
   readonly clientType: ClientType | null;
-  /** Selects only events `ended` and `late` of commands with one of these outcomes. */
+  /**
+   * The outcomes to select: only `ended` and `late` events of commands with one of them match. Null: no matter which.
+   */
   readonly outcomes: readonly Outcome[] | null;
 };
 

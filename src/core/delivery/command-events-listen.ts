@@ -1,4 +1,4 @@
-/** Who may listen to the events of commands, and to which. */
+/** Decides who may listen to the events of commands, and to which of them. */
 import { readScope, type Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
@@ -7,15 +7,16 @@ import type { Lifetime, SharedSubscription } from '../live.ts';
 import type { Outcome } from './command.ts';
 import type { CommandEvent, CommandEventFilter } from './command-event.ts';
 
-/** Members that are absent or null match every event. */
+/** A filter of events as a request gives it. Members that are absent or null match every event. */
 export type CommandEventQuery = { readonly [Name in keyof CommandEventFilter]?: CommandEventFilter[Name] | undefined };
 
 /** The transport ends the streams of an expired token; nothing else ends this permission. */
 const AS_LONG_AS_TOKEN: Lifetime = { endWith() {}, close() {} };
 
 /**
- * Events of commands that match a query: of all users for an administrator, of its own clients for a user. Throws
- * `invalid_argument` for an invalid member, `not_found` for a foreign user, and on `listen` as `CommandEvents.listen`.
+ * Returns the feed of events of commands that match a query: of all users for an administrator, of its own clients for
+ * a user. Throws `invalid_argument` for an invalid member, `not_found` for a foreign user, and on `listen` as
+ * `CommandEvents.listen`.
  */
 export function commandEvents(
   { events }: Deps,
@@ -33,7 +34,7 @@ export function commandEvents(
   return { key: events.keyOf(filter), listen: (push) => events.listen(filter, push), lifetime: AS_LONG_AS_TOKEN };
 }
 
-/** Each outcome once and in a fixed order, so that equal filters share one feed. */
+/** Returns each outcome once and in a fixed order, so that equal filters share one feed. */
 function checkOutcomes(outcomes: readonly Outcome[]): readonly Outcome[] {
   return outcomes.length === 0 ? invalid('outcomes', 'expected at least one') : [...new Set(outcomes)].sort();
 }

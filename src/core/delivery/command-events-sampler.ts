@@ -3,15 +3,15 @@ import { COMMAND_EVENTS_PER_SECOND } from '../limits.ts';
 
 const SECOND_MS = 1000;
 
-/** Lets the first COMMAND_EVENTS_PER_SECOND events of each second pass. */
+/** Lets the first COMMAND_EVENTS_PER_SECOND events of each second pass, and counts the others. */
 export class EventSampler {
   #since = -Infinity;
   #passed = 0;
   #missed = 0;
 
   /**
-   * Null: the event is left out. Otherwise the number of events that were left out before it: here, and before it
-   * arrived (`missed`).
+   * Decides whether an event passes. Returns null if it is left out; otherwise the number of events that were left out
+   * since the last one that passed. `missed` of them were left out before they came here.
    */
   take(now: number, missed = 0): number | null {
     if (now >= this.#since + SECOND_MS || now < this.#since) {

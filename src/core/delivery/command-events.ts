@@ -20,7 +20,10 @@ export interface CommandEventSink {
   emit(stage: CommandEventStage, command: Command): void;
 }
 
-/** A filter that has listeners here, on other nodes, or both. For other nodes: until when they want its events. */
+/**
+ * A filter that has listeners on this node, on other nodes, or both. For each other node it holds the time until which
+ * that node wants the events.
+ */
 type Feed = {
   readonly key: string;
   readonly filter: CommandEventFilter;
@@ -62,7 +65,7 @@ export class CommandEvents implements CommandEventSink {
     }
   }
 
-  /** One text for each filter: listeners with the same key receive the same events. */
+  /** Returns the key of a filter. Listeners with the same key receive the same events. */
   keyOf(filter: CommandEventFilter): string {
     return this.#parts.crypto.sha256(canonicalJson(filter));
   }

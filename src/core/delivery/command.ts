@@ -8,7 +8,9 @@ import { END_MESSAGES } from './end-messages.ts';
 
 export type Stage = 'admitted' | 'queued' | 'dispatched' | 'acknowledged' | 'terminal';
 export type ProvenStage = Exclude<Stage, 'terminal'>;
-/** `outcome_unknown`: the command may have run and nothing more is known; see `lastProvenStage`. */
+/**
+ * How a command ended. `outcome_unknown`: the command may have run and nothing more is known; see `lastProvenStage`.
+ */
 export type Outcome = 'completed' | 'failed' | 'cancelled' | 'expired' | 'outcome_unknown';
 /** What is proven about execution in the client. It proves nothing about effects outside the client. */
 export type ExecutionEvidence = 'not_written' | 'refused_by_client' | 'may_have_run' | 'reported_by_client';
@@ -50,7 +52,7 @@ export type Command = CommandKey & {
   readonly error: TerminalError | null;
   /** Why the command ended in this way, for the operator: the code of the error, or who cancelled it. */
   readonly reason: string | null;
-  /** Dispatches that were begun. At most one, because no command is written twice. */
+  /** The number of dispatches that were begun: 0 or 1, because no command is written twice. */
   readonly attempts: number;
   /** The instance that the caller named; null for any. */
   readonly namedInstanceId: string | null;
@@ -72,8 +74,8 @@ export type Command = CommandKey & {
   /** The `tracestate` of W3C Trace Context, at most 512 characters; null if the caller gave none. */
   readonly traceState: string | null;
   /**
-   * The span of the call that admitted the command, as the text of a `traceparent`, or DECLINED if a sampler declined it;
-   * null if the node that admitted it does not trace. Later spans of the command are its children, on any node.
+   * The span of the call that admitted the command, as the text of a `traceparent`, or DECLINED if a sampler declined
+   * it. Null if the node that admitted it does not trace. Later spans of the command are its children, on any node.
    */
   readonly callSpan: string | null;
   readonly admittedAt: number;
@@ -90,8 +92,8 @@ export type Command = CommandKey & {
   /** Whether the command ended with a result that is no longer retained. */
   readonly resultExpired: boolean;
   /**
-   * How many times each end that a client reported was received (for example a result that is sent again after a
-   * reconnect). At most SIGHTINGS_PER_COMMAND entries.
+   * The ends that a client reported, each with how many times it was received. An end is received again, for example,
+   * when a client sends its result again after a reconnect. At most SIGHTINGS_PER_COMMAND entries.
    */
   readonly sightings: readonly Sighting[];
 };
@@ -125,12 +127,12 @@ export type CommandMark = {
   readonly resultExpired: boolean;
 };
 
-/** The error that a mark names. The message is the standard message of its code. */
+/** Returns the error that a mark names. The message is the standard message of its code. */
 export function errorOfMark({ errorCode }: CommandMark): TerminalError | null {
   return errorCode === null ? null : { code: errorCode, message: END_MESSAGES[errorCode] ?? errorCode };
 }
 
-/** The last known state of a command, ended as its mark says. */
+/** Returns the last known state of a command, with the end that its mark records. */
 export function endedByMark(command: Command, mark: CommandMark): Command {
   const { outcome, execution, errorCode, endedAt, resultExpired } = mark;
   const end = { outcome, execution, resultExpired, error: errorOfMark(mark), reason: errorCode, terminalAt: endedAt };
@@ -141,7 +143,7 @@ export function isTerminal(command: Command): boolean {
   return command.stage === 'terminal';
 }
 
-/** How long an ended command took from admission to its end, in milliseconds; null while it is live. */
+/** Returns how long an ended command took from admission to its end, in milliseconds; null while it is live. */
 export function durationOf({ admittedAt, terminalAt }: Pick<Command, 'admittedAt' | 'terminalAt'>): number | null {
   return terminalAt === null ? null : Math.max(0, terminalAt - admittedAt);
 }

@@ -15,7 +15,7 @@ export type AdmitQuestion = CommandKey & {
   readonly chosenId: boolean;
   readonly digest: string;
   readonly scopeId: string;
-  /** Reservations that the scope may hold at once. */
+  /** The most reservations that the scope may hold at once. */
   readonly scopeLimit: number;
   readonly namedInstanceId: string | null;
   readonly params: JsonText | null;
@@ -38,18 +38,18 @@ export type AdmitRequest = AdmitQuestion & {
   readonly respondWithinMs: number;
   readonly waiter: NewWaiter;
   /**
-   * The connection that the caller's checks rest on, if it was not read from the store (`ConnectionStore.lastSeen`). If
-   * the client is bound to another link now, or advertises other actions, the answer is `outdated`.
+   * The connection that the caller's checks relied on, if it was not read from the store (`ConnectionStore.lastSeen`).
+   * If the client is bound to another link now, or advertises other actions, the answer is `outdated`.
    */
   readonly seen?: Connection | null;
   /**
    * A link of the caller's node that has room for the command. If the client is bound to this link and none of its
-   * commands waits to be dispatched, the store may set the mark of `dispatch` in the same act, for this attempt.
+   * commands waits to be dispatched, the store may record the dispatch in the same act, for this attempt.
    */
   readonly claim?: DispatchClaim | null;
 };
 
-/** `attempt`: as for `CommandStore.dispatch`. */
+/** A request to record the dispatch together with the admission. `attempt`: as for `CommandStore.dispatch`. */
 export type DispatchClaim = { readonly binding: Binding; readonly attempt: string };
 
 /** A wait to register. `withinMs`: how long from now; null: for as long as the command may live. */
@@ -65,18 +65,19 @@ export type AdmitRefusal =
   | ShareRefusal;
 
 /**
- * `admitted`: a new command, queued if its client is live, else parked. `attached`: the id was known with the same
- * digest; the waiter waits on that command, or is not registered if the record already satisfies it. `ended`: the id
- * was known with the same digest, and only its mark is left. `refused` and `outdated`: nothing was written.
+ * The result of an admission. `admitted`: a new command, queued if its client is live, else parked. `attached`: the id
+ * was known with the same digest; the waiter waits on that command, or is not registered if the record already
+ * satisfies it. `ended`: the id was known with the same digest, and only its mark is left. `refused` and `outdated`:
+ * nothing was written.
  */
 export type AdmitResult =
-  /** `dispatch`: the mark was set for the request's claim; `command` is the command before that. */
+  /** `dispatch`: the dispatch that was recorded for the request's claim. `command` is the command before it. */
   | { readonly kind: 'admitted'; readonly command: Command; readonly dispatch?: MarkedDispatch }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
-  /** `share`: the share that is used up; absent for `marks`; null if the store itself has no room. */
+  /** `share`: the bounded resource that is used up; absent for `marks`; null if the store itself has no room. */
   | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName | null }
-  /** `seen` is not the connection that the client has now. */
+  /** The connection in `seen` is not the one that the client has now. */
   | { readonly kind: 'outdated' };
 
 /** What an admission would answer now, and the state that it depends on. */
@@ -86,19 +87,19 @@ export type AdmitPreview = {
   readonly known: boolean;
   /** The instance that the client is bound to; null: it is not connected. */
   readonly boundInstanceId: string | null;
-  /** Reservations that the scope holds. */
+  /** The number of reservations that the scope holds. */
   readonly reserved: number;
-  /** Commands of the client that were not dispatched. */
+  /** The number of the client's commands that were not dispatched. */
   readonly queued: number;
 };
 
-/** Live commands: `inFlight` were dispatched, `queued` were not, whether their client is connected or not. */
+/** The number of live commands: `inFlight` were dispatched; `queued` were not, and their client may be offline. */
 export type CommandLoad = { readonly inFlight: number; readonly queued: number };
 
 /** The link that a client is bound to. */
 export type Binding = { readonly nodeId: string; readonly instanceId: string; readonly epoch: number };
 
-/** A dispatch whose mark is set: the command may be written to its link. */
+/** A recorded dispatch: the command may be written to its link. */
 export type MarkedDispatch = {
   readonly kind: 'dispatch';
   readonly command: Command;
@@ -136,7 +137,7 @@ export type End = {
 };
 
 /**
- * The id of the message that carries an end; an end that is sent again has the same id. Built with `join`, because the
+ * Builds the id of the message that carries an end; an end that is sent again has the same id. Uses `join`, because the
  * id is kept: a template literal's string would keep each of its parts in memory.
  */
 export function endMessageId(commandId: string, { kind, instanceId }: Pick<End, 'kind' | 'instanceId'>): string {
@@ -157,7 +158,7 @@ export type FinishResult =
   | { readonly kind: 'unknown' };
 
 export type Settlement =
-  /** Before dispatch the command ends `cancelled`. After dispatch only the request is recorded. */
+  /** Requests a cancel. It ends a command that was not dispatched; for a dispatched one it is only recorded. */
   | { readonly kind: 'cancel'; readonly reason: string | null; readonly by: string }
   /** Ends the command if it is due: `expired` if it was never dispatched, else `outcome_unknown`. */
   | { readonly kind: 'expire' }
@@ -178,11 +179,11 @@ export type SettleResult =
   | { readonly kind: 'unknown' };
 
 export type RebindResult = {
-  /** Commands queued again, because the link that they were queued for was lost before they were dispatched. */
+  /** The number of commands that were queued again, because their link was lost before they were dispatched. */
   readonly requeued: number;
-  /** Commands that were dispatched to this same instance and have not ended. They fill the instance's window. */
+  /** The commands that were dispatched to this same instance and have not ended. They fill the instance's window. */
   readonly unfinished: readonly Command[];
-  /** Commands that were dispatched to another instance. They are given up after the grace period. */
+  /** The commands that were dispatched to another instance. They are given up after the grace period. */
   readonly orphaned: readonly Command[];
 };
 
@@ -193,9 +194,10 @@ export type RebindResult = {
 export type LinkMove = 'up' | 'again' | 'down';
 
 /**
- * Every atomic act on a command. An act includes all that belongs to it: the reservation, the history rows, the waiters
- * and their replies, and the mailbox rows of the nodes concerned. Each act is all or nothing, and idempotent. Only the
- * act that ends a command frees its reservation, and that happens once. The times are those of the backend's clock.
+ * Stores commands. Each method is one atomic act on a command. An act includes all that belongs to it: the reservation,
+ * the history rows, the waiters and their replies, and the mailbox rows of the nodes concerned. Each act is all or
+ * nothing, and idempotent. Only the act that ends a command frees its reservation, and that happens once. The times are
+ * those of the backend's clock.
  */
 export interface CommandStore {
   /** How long after its end a command's id is known, in milliseconds. Within this window no id runs twice. */
@@ -204,9 +206,9 @@ export interface CommandStore {
   /** Returns what `admit` would answer now, by the same rules. Writes and reserves nothing. */
   preview(question: AdmitQuestion): MaybePromise<AdmitPreview>;
   /**
-   * Marks the command as dispatched, before the write to the socket begins and at most once per command. A node that got no answer
-   * asks again with the same `attempt`, a text that is unique among the attempts of the binding's link. While the mark
-   * is of that attempt, the answer is the same.
+   * Records the dispatch of a command, at most once per command and before the write to the socket begins. A node that
+   * got no answer asks again with the same `attempt`, a text that is unique among the attempts of the binding's link.
+   * It then gets the same answer, as long as the recorded dispatch is that of this attempt.
    */
   dispatch(key: CommandKey, binding: Binding, attempt?: string): MaybePromise<DispatchResult>;
   /**
@@ -216,8 +218,8 @@ export interface CommandStore {
   report(key: CommandKey, report: Report): MaybePromise<ReportResult>;
   /**
    * Records an end that a client reported. Replies to the waiters never precede the record. In the same act the
-   * deduplicator counts the end under `endMessageId`. Its verdict changes only the counters, because a record outlives
-   * a deduplication mark.
+   * deduplicator counts the end under `endMessageId`. What the deduplicator finds changes only its counters: whether an
+   * end is a repeated one is decided by the record, which is kept longer.
    */
   finish(key: CommandKey, end: End): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): MaybePromise<SettleResult>;
@@ -228,19 +230,20 @@ export interface CommandStore {
    * command that names another instance stays parked, or ends `expired` (`instance_replaced`) if it had been queued.
    */
   rebind(client: ClientKey, binding: Binding, link: LinkMove): MaybePromise<RebindResult>;
-  /** Keys of a client's commands that have not ended, in no particular order. */
+  /** Returns the keys of a client's commands that have not ended, in no particular order. */
   live(client: ClientKey): MaybePromise<readonly CommandKey[]>;
-  /** How many commands of each client have not ended: one answer per client, in the order of the clients. */
+  /** Counts the commands of each client that have not ended: one answer per client, in the order of the clients. */
   loads(clients: readonly ClientKey[]): MaybePromise<readonly CommandLoad[]>;
-  /** One answer per key, in the order of the keys. One round trip. */
+  /** Returns one record per key, in the order of the keys. One round trip. */
   get(keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]>;
   /**
-   * The mark of an ended command whose record is no longer kept; null if there is a record, or if the id is unknown.
+   * Returns the mark of an ended command whose record is no longer kept; null if there is a record, or if the id is
+   * unknown.
    */
   mark(key: CommandKey): MaybePromise<CommandMark | null>;
   /**
-   * The payload of the recorded result; null if there is none, or if it is no longer retained (`resultExpired`). Stored
-   * apart, so that no record can hold a payload.
+   * Returns the payload of the recorded result; null if there is none, or if it is no longer retained
+   * (`resultExpired`). Payloads are stored apart from records, so that no record can hold one.
    */
   result(key: CommandKey): MaybePromise<JsonText | null>;
 }

@@ -12,10 +12,10 @@ import { createOperatorActions } from './operator-actions.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { createInspection } from './inspection.ts';
 
-/** A hint may be lost in shared mode, so a watched command is read again at this interval. */
+/** The interval at which a watched command is read again, in milliseconds, because hints may be lost in shared mode. */
 const REREAD_MS = 1_000;
 
-/** Inspection of commands, operator actions, and live updates of a command. */
+/** Creates the operator API of delivery: inspection, actions on links and nodes, and live updates of one command. */
 export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries {
   const { commands } = deps.backend;
   const command = async (requester: Requester, key: CommandKey): Promise<Command | null> => {
@@ -38,7 +38,7 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries
   };
 }
 
-/** The key with its user in canonical form; null if the requester may not know of the command. */
+/** Returns the key with its user in canonical form; null if the requester may not know of the command. */
 export function ownKey(requester: Requester, key: CommandKey): CommandKey | null {
   try {
     const userId = readUser(requester, key.userId);
@@ -49,7 +49,10 @@ export function ownKey(requester: Requester, key: CommandKey): CommandKey | null
   }
 }
 
-/** Subscribes before it reads, so that no change is missed. Emits each version once, and progress as it arrives. */
+/**
+ * Watches a command. Subscribes before it reads, so that no change is missed. Emits each version once, and progress as
+ * it arrives.
+ */
 function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
   const { backend, clock } = deps;
   let version = 0;

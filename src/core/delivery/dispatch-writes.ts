@@ -7,7 +7,7 @@ import { noteDispatched } from './dispatched.ts';
 import { wakeWaits, type Held, type LinkQueue } from './link-queues.ts';
 import { beginDispatchSpan } from './link-spans.ts';
 
-/** Writes the command, or frees its place in the window if it must not be written. */
+/** Writes the command, or removes it from the window of its link if it must not be written. */
 export function writeDispatch(deps: Deps, linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
   if (result.kind === 'skip') {
     linkQueue.window.delete(key.commandId);
@@ -17,8 +17,8 @@ export function writeDispatch(deps: Deps, linkQueue: LinkQueue, key: CommandKey,
   noteDispatched(deps, command);
   const trace = beginDispatchSpan(deps, linkQueue, command);
   linkQueue.link.sendCommand(command, params, remainingMs, trace);
-  // The cancel was requested between the mark and its answer. A cancel that was sent then named a command that the
-  // client did not know, so it is sent again.
+  // The cancel was requested after the store recorded the dispatch, and before its answer arrived. The client did not
+  // know the command then, so the cancel is sent again.
   if (command.cancelRequestedAt !== null) linkQueue.link.sendCancel(command.commandId, null);
 }
 

@@ -1,9 +1,9 @@
-/** What this node counts, measures and publishes when it writes a command to a client's socket. */
+/** Counts, measures and publishes that this node wrote a command to its client's socket. */
 import type { Deps } from '../deps.ts';
 import { commandKeyText } from '../ids.ts';
 import type { Command } from './command.ts';
 
-/** Call once for each command that is written. */
+/** Counts, measures and publishes the dispatch of a command. Call it once for each command that is written. */
 export function noteDispatched({ metrics, backend: { bus }, events }: Deps, command: Command): void {
   const { userId, clientId, commandId, queuedAt, dispatchedAt } = command;
   metrics.count('commands_dispatched');

@@ -1,3 +1,4 @@
+/** Dispatches queued commands on the client links of this node. */
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
@@ -49,8 +50,8 @@ export class Dispatcher {
   }
 
   /**
-   * The client leaves: no further dispatch begins on this link, and it is no longer the client's bound link. Resolves
-   * once the store has answered each dispatch that was begun.
+   * Handles a client that leaves: no further dispatch begins on this link, and it is no longer the client's bound link.
+   * Resolves once the store has answered each dispatch that was begun.
    */
   async retire(linkQueue: LinkQueue): Promise<void> {
     linkQueue.quiet = true;
@@ -69,12 +70,12 @@ export class Dispatcher {
     return this.#linkQueues.leaving(key).some(({ window }) => window.has(key.commandId));
   }
 
-  /** The bound link of this client. */
+  /** Returns the bound link of this client. */
   find(client: ClientKey): LinkQueue | undefined {
     return this.#linkQueues.find(client);
   }
 
-  /** All links of clients, bound and leaving. */
+  /** Returns all links of clients, bound and leaving. */
   linkQueues(): Iterable<LinkQueue> {
     return this.#linkQueues.values();
   }
@@ -87,7 +88,7 @@ export class Dispatcher {
   enqueue(key: CommandKey): void {
     const linkQueue = this.find(key);
     if (!linkQueue) return;
-    // The store posts no row for a command that its admission marked.
+    // If the admission of a command recorded its dispatch too, the store posts no row for it.
     const claim = linkQueue.claims?.get(key.commandId);
     if (claim) this.settle(claim, { kind: 'skip' });
     // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
@@ -98,15 +99,15 @@ export class Dispatcher {
     this.pump(linkQueue);
   }
 
-  /** Takes a place in the window of this node's link for a command that is about to be admitted; `settle` follows. */
+  /** Reserves room on this node's link for a command that is about to be admitted. Call `settle` afterwards. */
   claim(key: CommandKey): Claim | null {
     const linkQueue = this.find(key);
     return linkQueue ? takeClaim(linkQueue, key, String(++this.#attempts)) : null;
   }
 
   /**
-   * Writes the command if its admission marked it, else frees its place. `unanswered`: the store did not answer the
-   * admission, so it is asked for the mark. Does nothing if the place was freed before.
+   * Writes the command if its admission recorded the dispatch; else frees its room. `unanswered`: the store did not
+   * answer the admission, so it is asked to record the dispatch. Does nothing if the room was freed before.
    */
   settle(claim: Claim, answer: DispatchResult | 'unanswered'): void {
     if (!endClaim(claim)) return;
@@ -117,7 +118,7 @@ export class Dispatcher {
     this.#dispatchAnswered(linkQueue);
   }
 
-  /** Frees the place in the window of a command that ended. `command`: its record, if it is at hand. */
+  /** Removes an ended command from its link's window. `command`: its record, if it is at hand. */
   free(key: CommandKey, command: Command | null = null): void {
     const linkQueue = this.find(key);
     if (linkQueue) this.#freeOn(linkQueue, key, command);
@@ -149,23 +150,24 @@ export class Dispatcher {
     else linkQueue?.link.sendCancel(key.commandId, reason);
   }
 
-  /** Number of client links. */
+  /** The number of client links. */
   get links(): number {
     return this.#linkQueues.size;
   }
 
-  /** The commands of this node's links. */
+  /** The numbers of queued commands and of commands in flight on this node's links. */
   get load(): LinkQueues['load'] {
     return this.#linkQueues.load;
   }
 
-  /** Links with commands queued. */
+  /** The number of links with queued commands. */
   get draining(): number {
     return [...this.#linkQueues.values()].filter(({ queue }) => queue.size > 0).length;
   }
 
   /**
-   * Resolves once the link has nothing left to do (a quiet link: nothing in flight), or no longer belongs to this node.
+   * Resolves once the link has no more commands to finish, or no longer belongs to this node. A quiet link has none
+   * once nothing is in flight on it.
    */
   async idle(linkQueue: LinkQueue): Promise<void> {
     if (this.has(linkQueue)) await waitFor(linkQueue, (now) => !isBusy(now));
@@ -202,9 +204,7 @@ export class Dispatcher {
     }
   }
 
-  /**
-   * It is unknown whether the mark was set, so nothing was written. Repeats the same attempt until the store answers.
-   */
+  /** Repeats an attempt to record a dispatch until the store answers. Nothing is written before that. */
   #retryDispatch(linkQueue: LinkQueue, key: CommandKey, dispatch: () => MaybePromise<DispatchResult>): void {
     const current = () => linkQueue.open && this.has(linkQueue);
     const run = async (): Promise<DispatchResult> => (current() ? dispatch() : { kind: 'skip' });
@@ -227,8 +227,8 @@ export class Dispatcher {
   }
 
   /**
-   * Many dispatches may have been requested before the socket had back-pressure. Those that do not fit are held, at
-   * most a window of them.
+   * Writes the command, or holds it while the socket has back-pressure: many dispatches may have been requested before
+   * that began. At most one window of commands is held.
    */
   #writeOrHold(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
     // The command ended before the answer arrived, so it is not written.
@@ -240,7 +240,7 @@ export class Dispatcher {
     linkQueue.held.set(key.commandId, { key, result: answer, at: this.#deps.clock.now(), cancel: null });
   }
 
-  /** Nothing is written. Reconciliation ends the command at its deadline. */
+  /** Gives up a dispatch that failed. Nothing is written, and reconciliation ends the command at its deadline. */
   #dropDispatch(linkQueue: LinkQueue, key: CommandKey, error: unknown): void {
     this.#deps.log.error({ err: error, command: commandKeyText(key) }, 'dispatch failed');
     linkQueue.window.delete(key.commandId);

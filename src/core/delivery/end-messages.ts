@@ -1,9 +1,7 @@
+/** The error messages of commands that ended without a report of their client. */
 import type { Code } from '../errors.ts';
 
-/**
- * Messages for ends that no client reported, the same in every backend. For a code without a message, the code itself
- * is used.
- */
+/** The messages by error code, the same in every backend. For a code without a message, the code itself is used. */
 export const END_MESSAGES: Partial<Record<Code, string>> = {
   connect_timeout: 'The client did not connect in time; nothing was written to it.',
   queue_timeout: 'The command was not dispatched before its deadline; nothing was written to the client.',

@@ -14,7 +14,7 @@ import type { DispatcherNode } from './nodes.ts';
 import type { DeliveryObservation, DeliveryQuery, NodeView, ScopeView } from './observation.ts';
 import { reservationsView } from './reservations.ts';
 
-/** The operator's view of delivery. */
+/** Creates the operator's view of delivery. */
 export function createInspection(deps: Deps): DeliveryObservation {
   const { backend, clock, cursors } = deps;
   const { inspector, nodes, commands } = backend;
@@ -75,7 +75,8 @@ export function createInspection(deps: Deps): DeliveryObservation {
 }
 
 /**
- * The liveness that a node reported holds for LOOP_ALIVE_MS. An older report does not prove that its loops still run.
+ * Builds the operator's view of a node. What the node reported of its loops counts for LOOP_ALIVE_MS, because an older
+ * report does not prove that they still run.
  */
 export function nodeView(node: DispatcherNode, now: number): NodeView {
   const age = now - node.updatedAt;
@@ -88,7 +89,9 @@ export function nodeView(node: DispatcherNode, now: number): NodeView {
   };
 }
 
-/** Any user who holds a reservation in a scope belongs to it, so the policy gives the scope's limit by that user. */
+/**
+ * Adds the limit of a scope. The policy is asked by user: a user who holds a reservation in the scope belongs to it.
+ */
 function scopeView({ policy }: Deps, scope: CapacityScope): ScopeView {
   const own = ({ id: scopeId }: AdmissionScope): boolean => scopeId === scope.scopeId;
   const limit = scope.holders.map(({ userId }) => policy.scopeOf(userId)).find(own)?.limit ?? null;
@@ -121,8 +124,8 @@ function orderOf(given: CommandOrder | null | undefined): CommandOrder {
 }
 
 /**
- * What a cursor is bound to. Members that are not given add nothing, so that cursors of versions that did not know them
- * stay valid.
+ * Returns the part of a filter that cursors are bound to. Members that are not given add nothing, so that cursors from
+ * older versions, which did not have these members, stay valid.
  */
 function boundTo(filter: DeliveryFilter, order: CommandOrder): object {
   const { action, code, clientType, labels, admittedBefore, ...always } = filter;

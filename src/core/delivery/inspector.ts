@@ -6,16 +6,19 @@ import type { ClientType } from '../connections/connection.ts';
 import type { Label } from '../connections/labels.ts';
 import type { Command, Outcome, Stage } from './command.ts';
 
-/** Bounded aggregates. The oldest values are those of a sample, not exact global extremes. */
+/** Bounded statistics of delivery. The oldest values are those of a sample, not exact global extremes. */
 export type DeliverySummary = {
-  /** Commands with a record: live commands, and ended ones within retention. */
+  /** The number of commands with a record: live commands, and ended ones within retention. */
   readonly trackedCommands: number;
-  /** Live commands past their connect deadline or deadline that are not settled yet. */
+  /** The number of live commands that are past their connect deadline or deadline and not settled yet. */
   readonly dueCommands: number;
   readonly sampledOldestDeadline: number | null;
   readonly sampledOldestQueuedAgeMs: number | null;
   readonly sampleSize: number;
-  /** Found by migration checks; null if there is nothing to migrate from (direct mode). */
+  /**
+   * The length of the command stream that an earlier system left in the same Redis, and the number of its pending
+   * commands. Null where there is none to read, as in direct mode.
+   */
   readonly legacyCommandStreamDepth: number | null;
   readonly pendingCommandDepth: number | null;
 };
@@ -29,7 +32,10 @@ export type CapacityScope = {
   readonly holders: readonly (CommandKey & { readonly deadline: number })[];
 };
 
-/** A scope and the number of its reservations. `userId`: the user of one of them; the policy knows the scope by it. */
+/**
+ * A scope and the number of its reservations. `userId`: the user of one of them, by whom the policy can be asked for
+ * the scope.
+ */
 export type ReservedScope = Pick<CapacityScope, 'scopeId' | 'reservedCommands'> & { readonly userId: string };
 
 export type DeliveryFilter = {
@@ -39,12 +45,12 @@ export type DeliveryFilter = {
   readonly outcome: Outcome | null;
   readonly nodeId: string | null;
   readonly action: string | null;
-  /** The code of the error that the command ended with. */
+  /** The code of the error that the command ended with; null: no matter which. */
   readonly code: string | null;
   readonly clientType: ClientType | null;
-  /** Labels that the target's connection has now, all of them; null: no matter which. */
+  /** The labels that the target's connection must have now, all of them; null: no matter which. */
   readonly labels: readonly Label[] | null;
-  /** Bounds of the time of admission, both exclusive; epoch milliseconds. */
+  /** The bounds of the time of admission, both exclusive; epoch milliseconds. */
   readonly admittedAfter: number | null;
   readonly admittedBefore: number | null;
 };
@@ -82,7 +88,10 @@ export function matchesRecord(filter: DeliveryFilter, command: Command): boolean
   );
 }
 
-/** `key`: by user, client and command. `newest`: latest admission first; commands of one millisecond in a fixed order. */
+/**
+ * The orders of command listings. `key`: by user, client and command. `newest`: latest admission first; commands of one
+ * millisecond in a fixed order.
+ */
 export const COMMAND_ORDERS = ['key', 'newest'] as const;
 export type CommandOrder = (typeof COMMAND_ORDERS)[number];
 
@@ -95,15 +104,15 @@ export type CommandPage = PageRequest & { readonly order?: CommandOrder | undefi
  */
 export interface DeliveryInspector {
   summary(): MaybePromise<DeliverySummary>;
-  /** Scopes with reservations, ordered by scope. */
+  /** Lists the scopes that have reservations, ordered by scope. */
   scopes(page: PageRequest): MaybePromise<Scan<CapacityScope>>;
-  /** One answer per id, in the order of the ids; null for a scope without reservations. */
+  /** Returns one scope per id, in the order of the ids; null for a scope without reservations. */
   getScopes(scopeIds: readonly string[]): MaybePromise<readonly (CapacityScope | null)[]>;
-  /** Scopes with reservations, in no particular order: all of them, or as many as SCAN_BUDGET. */
+  /** Returns the scopes that have reservations, in no particular order: all of them, or as many as SCAN_BUDGET. */
   reservedScopes(): MaybePromise<readonly ReservedScope[]>;
   /**
-   * Tracked commands. In the order `newest`, commands admitted after the first page appear on no later page. A page is
-   * cut after SCAN_BUDGET rows that do not match.
+   * Lists tracked commands. In the order `newest`, commands admitted after the first page appear on no later page. A
+   * page is cut after SCAN_BUDGET rows that do not match.
    */
   list(filter: DeliveryFilter, page: CommandPage): MaybePromise<Scan<Command>>;
 }

@@ -1,4 +1,4 @@
-/** The queue of commands for each link of this node, in memory. Writes nothing to sockets. */
+/** Keeps the queue of commands of each link of this node, in memory. Writes nothing to sockets. */
 import { ByClient } from '../by-client.ts';
 import type { CommandLoad } from './commands.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
@@ -20,10 +20,10 @@ export type Held = {
 /** The span of a command that is written. `progressed`: its first progress was noted. */
 export type OpenSpan = { readonly span: Span; progressed: boolean };
 
-/** A place in the window that is taken for a command before it is admitted. It counts as a pending dispatch. */
+/** A command that is in the window of its link before it is admitted. It counts as a pending dispatch. */
 export type Claim = DispatchClaim & { readonly linkQueue: LinkQueue; readonly key: CommandKey };
 
-/** `wake` is called as soon as `over` returns true. */
+/** Code that waits for a change of a link's queue. `wake` is called as soon as `over` returns true. */
 export type LinkQueueWait = { readonly over: (linkQueue: LinkQueue) => boolean; readonly wake: () => void };
 
 /** The queue and the window of one link on this node. */
@@ -31,26 +31,26 @@ export type LinkQueue = {
   readonly client: ClientKey;
   readonly binding: Binding;
   readonly link: ClientLink;
-  /** Queued commands by id, in the order of admission. A Map, so that a row that arrives twice is queued once. */
+  /** The queued commands by id, in the order of admission. A Map, so that a row that arrives twice is queued once. */
   readonly queue: LazyMap<string, CommandKey>;
-  /** Ids of commands that are dispatched, or being dispatched, and have not ended. */
+  /** The ids of commands that are dispatched, or being dispatched, and have not ended. */
   readonly window: LazySet<string>;
-  /** By id, the commands in the window whose admission is not answered yet; created with the first one. */
+  /** The commands in the window whose admission is not answered yet, by id; created with the first one. */
   claims: Map<string, Claim> | null;
-  /** False until the client is welcomed. */
+  /** Whether commands may be dispatched on the link. False until the client is welcomed. */
   open: boolean;
-  /** True: nothing more is dispatched on this link, and queued commands wait for the client's next link. */
+  /** Whether dispatching has ended for good on this link. Queued commands then wait for the client's next link. */
   quiet: boolean;
   /**
    * Commands that are dispatched but not written yet, because the socket had back-pressure when the store answered. In
    * the order of dispatch; created with the first one.
    */
   held: Map<string, Held> | null;
-  /** Dispatches that the store has not answered yet. */
+  /** The number of dispatches that the store has not answered yet. */
   pendingDispatches: number;
   /**
-   * How many of those are retried because the store was unavailable. No other dispatch begins until it has answered, so
-   * that the order holds.
+   * The number of dispatches that are retried because the store was unavailable. No other dispatch begins until the
+   * store has answered these, so that the order holds.
    */
   retriedDispatches: number;
   readonly waits: LinkQueueWait[];
@@ -84,7 +84,10 @@ export function isHolding({ held }: LinkQueue): boolean {
   return held !== null && held.size > 0;
 }
 
-/** Whether one more dispatch may begin on this link now. Asks for the backlog last, because the link notes that. */
+/**
+ * Whether one more dispatch may begin on this link now. Calls `backlog` last, because that call tells the link that a
+ * dispatch waits for it.
+ */
 export function mayDispatch(linkQueue: LinkQueue): boolean {
   const { open, quiet, retriedDispatches, window, link } = linkQueue;
   if (!open || quiet || retriedDispatches > 0 || window.size >= IN_FLIGHT || isHolding(linkQueue)) return false;
@@ -154,7 +157,7 @@ export class LinkQueues {
     else this.#leaving.delete(client);
   }
 
-  /** The bound link of this client. */
+  /** Returns the bound link of this client. */
   find(client: ClientKey): LinkQueue | undefined {
     return this.#bound.get(client);
   }
@@ -163,7 +166,7 @@ export class LinkQueues {
     return this.#leaving.size === 0 ? NONE : (this.#leaving.get(client) ?? NONE);
   }
 
-  /** The link that this command was dispatched on, or is being dispatched on. */
+  /** Returns the link that this command was dispatched on, or is being dispatched on. */
   runningOn(key: CommandKey): LinkQueue | undefined {
     const runsIt = ({ window }: LinkQueue): boolean => window.has(key.commandId);
     const bound = this.find(key);
@@ -181,7 +184,7 @@ export class LinkQueues {
     return this.#bound.size + leaving;
   }
 
-  /** The commands of all links. */
+  /** The numbers of queued commands and of commands in flight on all links. */
   get load(): CommandLoad {
     let inFlight = 0;
     let queued = 0;
@@ -192,7 +195,7 @@ export class LinkQueues {
     return { inFlight, queued };
   }
 
-  /** All links, bound and leaving. */
+  /** Yields all links, bound and leaving. */
   *values(): Generator<LinkQueue> {
     yield* this.#bound.values();
     for (const linkQueues of this.#leaving.values()) yield* linkQueues;

@@ -1,15 +1,18 @@
-/** The rows of a user's link history: one for each client link that opened, and one for each that ended. */
+/** Builds the rows of a user's link history: one for each client link that opened, and one for each that ended. */
 import { endCauseAt, type Connection, type DisconnectCause } from '../connections/connection.ts';
 import { LINK_STREAM, NO_PAYLOAD, type LinkMessageKind, type NewMessage } from '../history/message.ts';
 import type { LinkDetails } from '../link-details.ts';
 
-/** The row of a link that opened. `previous`: the client's earlier row, live or remembered; null if there is none. */
+/**
+ * Returns the row of a link that opened. `previous`: the client's earlier row, live or remembered; null if there is
+ * none.
+ */
 export function openedRow(connection: Connection, previous: Connection | null): NewMessage {
   const cause = previous && endCauseAt(previous, connection.connectedAt);
   return rowOf(connection, 'link_opened', { cause, openMs: null, previousInstanceId: previous?.instanceId ?? null });
 }
 
-/** The row of a link that ended at `endedAt` (epoch milliseconds). */
+/** Returns the row of a link that ended at `endedAt` (epoch milliseconds). */
 export function endedRow(connection: Connection, cause: DisconnectCause, endedAt: number): NewMessage {
   const openMs = Math.max(0, endedAt - connection.connectedAt);
   const kind = cause === 'replaced' ? 'link_replaced' : 'link_closed';

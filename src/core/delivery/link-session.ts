@@ -1,4 +1,4 @@
-/** The session of one link: what its client reports, and how it ends. */
+/** Handles what the client of one link reports, and the end of the link. */
 import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
@@ -34,7 +34,10 @@ type Opened = {
   readonly unfinished: readonly Command[];
 };
 
-/** A class rather than closures: ten thousand idle clients then hold one object each. */
+/**
+ * The session of one client link. It is a class and not a set of closures, so that each of ten thousand idle clients
+ * holds one object.
+ */
 export class ClientSession implements LinkSession {
   readonly result: ConnectResult;
   readonly unfinished: readonly Command[];
@@ -132,8 +135,8 @@ export class ClientSession implements LinkSession {
   }
 
   /**
-   * Unbinds once the store has answered every dispatch: after a lost answer only the bound link can learn whether the
-   * mark was set.
+   * Unbinds once the store has answered every dispatch: if an answer was lost, only the bound link can learn whether
+   * the dispatch was recorded.
    */
   async #leave(): Promise<void> {
     const { dispatcher } = this.#parts;
@@ -179,8 +182,8 @@ export class ClientSession implements LinkSession {
 type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => MaybePromise<FinishResult> };
 
 /**
- * Answers in the same tick if the store does and nothing waits in the retry queue; otherwise the end goes through the
- * retry queue.
+ * Runs an act and answers in the same tick if the store does and nothing waits in the retry queue; otherwise the act
+ * goes through the retry queue.
  */
 function orRetry(
   retryQueue: StoreRetryQueue,

@@ -1,4 +1,4 @@
-/** The spans of the commands that are written to one link and have not ended. */
+/** Starts and ends the tracing spans of the commands that are written to one link. */
 import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
 import { promised } from '../maybe-promise.ts';
@@ -18,7 +18,7 @@ import {
 
 type Parts = Pick<Deps, 'tracing' | 'nodeId'>;
 
-/** The span of the call that admitted the command; null if it was not traced. */
+/** Returns the span of the call that admitted the command; null if it was not traced. */
 export function callSpanOf({ callSpan, traceState }: Pick<Command, 'callSpan' | 'traceState'>): TraceContext | null {
   return callSpan === null || callSpan === DECLINED ? null : readTraceparent(callSpan, traceState);
 }
@@ -80,7 +80,7 @@ export function endDispatchSpan(deps: Deps, linkQueue: LinkQueue, key: CommandKe
   );
 }
 
-/** `command` null: its record is no longer kept, or cannot be read. */
+/** Ends the span of a command. `command` null: its record is no longer kept, or cannot be read. */
 function endWith(parts: Parts, linkQueue: LinkQueue, commandId: string, command: Command | null): void {
   const open = linkQueue.spans?.get(commandId);
   if (!open || parts.tracing === null) return;

@@ -15,12 +15,12 @@ import type { FinishResult, ReportResult } from './commands.ts';
  */
 export interface ClientLink {
   /**
-   * Writes the command. Called at most once per command, and only after its dispatch is recorded. `trace`: what the
-   * client's own spans belong to; null: what the caller gave.
+   * Writes the command. Called at most once per command, and only after its dispatch is recorded. `trace`: the trace
+   * that the client's own spans belong to; null: the one that the caller gave.
    */
   sendCommand(command: Command, params: JsonText | null, remainingMs: number, trace: TraceFields | null): void;
   sendCancel(commandId: string, reason: string | null): void;
-  /** Bytes that the socket has not accepted yet. */
+  /** Returns the number of bytes that the socket has not accepted yet. */
   backlog(): number;
   /**
    * Sends the cause and closes. `instanceId`: the successor of a replaced instance. As with any close,
@@ -42,7 +42,10 @@ export interface LinkSession {
    * this, nothing is sent over the link.
    */
   begin(): void;
-  /** `ack` and the two methods after it answer in the same tick if the store does, and then also throw in that tick. */
+  /**
+   * Records an acknowledgement. This method and the two after it answer in the same tick if the store does, and then
+   * also throw in that tick.
+   */
   ack(commandId: string): MaybePromise<ReportResult>;
   progress(commandId: string, payload: JsonText | null): MaybePromise<ReportResult>;
   end(
@@ -55,7 +58,7 @@ export interface LinkSession {
     },
   ): MaybePromise<FinishResult>;
   advertise(actions: readonly ActionAdvertisement[]): Promise<Connection | null>;
-  /** A report of the client's contexts and windows: all of it is accepted, or nothing. */
+  /** Stores what the client reports of its contexts and windows: all of it is accepted, or nothing. */
   report(report: ContextReport): Promise<ReportOutcome>;
   /**
    * Records a sign of life. False: this link is no longer the bound one and its client is not leaving, so the gateway
@@ -63,14 +66,14 @@ export interface LinkSession {
    */
   alive(): Promise<boolean>;
   /**
-   * The client leaves. Nothing is targeted at this link any more: its connection counts as disconnected
+   * Handles that the client leaves. Nothing is targeted at this link any more: its connection counts as disconnected
    * (`client_closed`), no further dispatch begins on it, and undispatched commands wait for the client's next link.
    * Resolves, once nothing more will be written to the link, with the ids of the commands that were dispatched on it
    * and have not ended; their reports are still accepted. May be called again.
    */
   leave(): Promise<readonly string[]>;
-  /** The socket accepted its backlog: dispatching continues. */
+  /** Called when the socket has accepted its backlog: dispatching continues. */
   drained(): void;
-  /** The socket closed. Idempotent. */
+  /** Called when the socket has closed. Idempotent. */
   closed(cause: DisconnectCause): Promise<void>;
 }

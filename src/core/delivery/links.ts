@@ -11,7 +11,7 @@ import { ClientSession, type LinkParts, type SessionParts } from './link-session
 import { beginResumeSpans } from './link-spans.ts';
 import { giveUpLater, kickElsewhere } from './replaced.ts';
 
-/** Binds clients to links. At most one link of a client is bound at a time: the newest. */
+/** Creates the object that binds clients to links. At most one link of a client is bound at a time: the newest. */
 export function createLinks(given: LinkParts): Links {
   const { deps } = given;
   const { connections } = deps.backend;

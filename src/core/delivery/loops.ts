@@ -64,7 +64,7 @@ export async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>
   }
 }
 
-/** No node closed these links, so none has published their disconnects. */
+/** Publishes the disconnects of links that no node closed. */
 function publishDisconnects({ backend, clock }: Deps, connections: readonly Connection[]): void {
   const change = 'disconnected';
   for (const connection of connections)

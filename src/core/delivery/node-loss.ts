@@ -1,4 +1,4 @@
-/** What this node does when it loses its epoch: closes its links and registers its waits again. */
+/** Handles the loss of this node's epoch: closes its links and registers its waits again. */
 import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
 import type { DeliveryActs } from './acts.ts';
@@ -43,8 +43,8 @@ async function giveUp(parts: NodeLossParts, linkQueue: LinkQueue): Promise<void>
 }
 
 /**
- * The commands that this node knows and those that the store holds as unended. The store may have forgotten an end that
- * it confirmed to this node.
+ * Returns the commands that this node knows as unended, and those that the store does. The store may have forgotten an
+ * end that it confirmed to this node.
  */
 async function doubtful(
   { deps, dispatcher }: NodeLossParts,

@@ -11,9 +11,9 @@ export type MailboxRow =
   | { readonly kind: 'command'; readonly key: CommandKey }
   /** The client is to be asked to stop this command. */
   | { readonly kind: 'cancel'; readonly key: CommandKey; readonly reason: string | null }
-  /** The command ended without a report of its client, so its place in the window is free. */
+  /** The command ended without a report of its client, so it no longer counts in the window of its link. */
   | { readonly kind: 'ended'; readonly key: CommandKey }
-  /** This link is to be closed, unless a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
+  /** Asks to close this link, unless a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
   | {
       readonly kind: 'kick';
       readonly client: ClientKey;
@@ -42,13 +42,13 @@ export type NodeReport = {
   readonly listenerAlive: boolean;
   /** Whether a reconciliation pass finished within LOOP_ALIVE_MS. */
   readonly reconciliationAlive: boolean;
-  /** Links with commands queued. */
+  /** The number of links with queued commands. */
   readonly activeDrainers: number;
-  /** How many callers wait on this node. */
+  /** The number of callers that wait on this node. */
   readonly connectionWaiters: number;
-  /** How many links of clients this node has. */
+  /** The number of client links of this node. */
   readonly links: number;
-  /** How many commands are queued or in flight on its links. */
+  /** The number of commands that are queued or in flight on its links. */
   readonly unfinishedCommands: number;
   readonly draining: boolean;
   readonly counters: ReadonlyMap<string, number>;
@@ -60,19 +60,19 @@ export type DispatcherNode = NodeReport & { readonly nodeId: string; readonly up
 export interface NodeListener {
   deliver(row: MailboxRow): void;
   /**
-   * `fenced`: the other nodes counted this node as dead and took over what it held. `store_lost`: the store forgot
-   * something that it had confirmed. No row is delivered until this resolves; the node then holds its id again. A store
-   * that cannot lose a node never calls it.
+   * Called when this node lost its id. `fenced`: the other nodes counted this node as dead and took over what it held.
+   * `store_lost`: the store forgot something that it had confirmed. No row is delivered until this resolves; the node
+   * then holds its id again. A store that cannot lose a node never calls it.
    */
   lost(cause: 'fenced' | 'store_lost'): Promise<void>;
   /**
-   * This node cleaned up after a node that is gone (which may be itself before it was fenced) and marked these of its
-   * links as lost. Each link is reported to one node of the deployment, once.
+   * Called when this node cleaned up after a node that is gone (which may be itself before it was fenced) and marked
+   * these of its links as lost. Each link is reported to one node of the deployment, once.
    */
   linksLost(connections: readonly Connection[]): void;
   /**
-   * This node's lease ran out, or may have, and is now valid again. In between, its links counted as gone and the
-   * commands for their clients were parked.
+   * Called when this node's lease is valid again after it ran out, or may have. In between, its links counted as gone
+   * and the commands for their clients were parked.
    */
   revived(): void;
 }
@@ -87,19 +87,19 @@ export interface NodeStore {
   beat(nodeId: string, report: NodeReport): MaybePromise<void>;
   /** Posts a row to a node. False: there is no such live node. */
   post(nodeId: string, row: MailboxRow): MaybePromise<boolean>;
-  /** Commands past their connect deadline or deadline, oldest first. Reads only. */
+  /** Returns commands past their connect deadline or deadline, oldest first. Reads only. */
   due(limit: number): MaybePromise<readonly CommandKey[]>;
   /**
-   * Nodes that have reported, ordered by id. A node that died without releasing its id stays listed, as it last
-   * reported, for NODE_GONE_MS after it was cleaned up.
+   * Lists the nodes that have reported, ordered by id. A node that died without releasing its id stays listed, as it
+   * last reported, for NODE_GONE_MS after it was cleaned up.
    */
   list(page: PageRequest): MaybePromise<Scan<DispatcherNode>>;
   /**
-   * Ids, in order, of the nodes whose last heartbeat is at least NODE_SILENT_MS old. Since that heartbeat nothing is
-   * known of their links and waits. A node that died is included for as long as `list` shows it; a node that released
-   * its id is not.
+   * Returns the ids, in order, of the nodes whose last heartbeat is at least NODE_SILENT_MS old. Since that heartbeat
+   * nothing is known of their links and waits. A node that died is included for as long as `list` shows it; a node that
+   * released its id is not.
    */
   silent(): MaybePromise<readonly string[]>;
-  /** Null if no such node has reported. */
+  /** Returns the last report of a node. Null if no such node has reported. */
   get(nodeId: string): MaybePromise<DispatcherNode | null>;
 }

@@ -1,4 +1,4 @@
-/** What an operator sees of nodes and of actions on links. Types, and their derivation from rows. */
+/** The interfaces of operators: what they see of delivery, and what they can do to nodes and links. Types only. */
 import type { Principal } from '../auth/principal.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { PageArgs } from '../cursor.ts';
@@ -17,8 +17,8 @@ export type DeliverySummaryView = DeliverySummary & { readonly completeness: Com
 export type NodeView = DispatcherNode & { readonly stale: boolean };
 
 /**
- * `limit`: how many commands the scope may hold at once under this node's policy; null if that policy has no such
- * scope.
+ * A capacity scope with its limit. `limit`: how many commands the scope may hold at once under this node's policy; null
+ * if that policy has no such scope.
  */
 export type ScopeView = CapacityScope & { readonly limit: number | null };
 
@@ -33,11 +33,11 @@ export type ReservationsView = {
   readonly fullest: number;
 };
 
-/** Filters for listing tracked commands. An omitted filter matches all. */
+/** The filters of a list of tracked commands. An omitted filter matches every command. */
 export type DeliveryQuery = {
   readonly [Name in Exclude<keyof DeliveryFilter, 'labels'>]?: DeliveryFilter[Name] | undefined;
 } & {
-  /** Labels of the target's connection, each as `key=value`. */
+  /** The labels that the target's connection must have, each as `key=value`. */
   readonly labels?: readonly string[] | null | undefined;
 };
 
@@ -50,24 +50,24 @@ export type CommandPageArgs = PageArgs & { readonly order?: CommandOrder | null 
  */
 export type Disconnection = { readonly state: 'closed' | 'requested'; readonly connection: Connection };
 
-/** Observation of delivery, for administrators only. It changes nothing and shows no payload. */
+/** Shows the state of delivery, to administrators only. It changes nothing and shows no payload. */
 export interface DeliveryObservation {
   summary(requester: Principal | null): Promise<DeliverySummaryView>;
-  /** Nodes that have reported, ordered by id. */
+  /** Lists the nodes that have reported, ordered by id. */
   nodes(requester: Principal | null, page: PageArgs): Promise<Page<NodeView>>;
-  /** Admission scopes that hold reservations, ordered by scope. */
+  /** Lists the admission scopes that hold reservations, ordered by scope. */
   tenants(requester: Principal | null, page: PageArgs): Promise<Page<ScopeView>>;
   reservations(requester: Principal | null): Promise<ReservationsView>;
-  /** Nodes by their ids, in order; null for one that has not reported. */
+  /** Returns nodes by their ids, in order; null for one that has not reported. */
   nodesById(requester: Principal | null, nodeIds: readonly string[]): Promise<readonly (NodeView | null)[]>;
-  /** Scopes by their ids, in order; null for one without reservations. */
+  /** Returns scopes by their ids, in order; null for one without reservations. */
   tenantsById(requester: Principal | null, scopeIds: readonly string[]): Promise<readonly (ScopeView | null)[]>;
   /**
-   * The record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key is not
-   * valid.
+   * Returns the record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key is
+   * not valid.
    */
   status(requester: Principal | null, key: CommandKey): Promise<Command | null>;
-  /** Tracked commands, in the requested order. Throws `invalid_argument` if a filter is not valid. */
+  /** Lists tracked commands in the requested order. Throws `invalid_argument` if a filter is not valid. */
   commands(requester: Principal | null, query: DeliveryQuery, page: CommandPageArgs): Promise<Page<Command>>;
 }
 

@@ -1,4 +1,4 @@
-/** What an operator can do: disconnect a client, drain a node. */
+/** Carries out what an operator can request: to disconnect a client, and to drain a node. */
 import { requireAdmin } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
@@ -10,7 +10,7 @@ import { within } from '../range.ts';
 import { nodeView } from './inspection.ts';
 import type { OperatorActions } from './observation.ts';
 
-/** Reads until `done` holds, for at most OPERATOR_CONFIRM_MS, because nodes process their mailboxes asynchronously. */
+/** Creates the actions by which an operator disconnects a client and drains a node. */
 export function createOperatorActions(deps: Deps): OperatorActions {
   const { backend, clock, audit } = deps;
   const { connections, nodes } = backend;
@@ -61,7 +61,7 @@ function notConnected(): never {
   fail('not_connected', 'The client is not connected.');
 }
 
-/** Nodes process their mailboxes asynchronously: reads until `done` holds, for at most OPERATOR_CONFIRM_MS. */
+/** Reads until `done` holds, for at most OPERATOR_CONFIRM_MS, because nodes process their mailboxes asynchronously. */
 async function pollUntil<T>({ clock }: Deps, read: () => MaybePromise<T>, done: (seen: T) => boolean): Promise<T> {
   const end = clock.now() + OPERATOR_CONFIRM_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-/** What the relay does when a new link replaces the earlier link of a client. */
+/** Handles the earlier link of a client, and the commands on it, when a new link replaces it. */
 import type { ConnectResult } from '../connections/store.ts';
 import type { Deps } from '../deps.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';

@@ -1,4 +1,4 @@
-/** The report that a node sends with each heartbeat. */
+/** Builds the report that a node sends with each heartbeat. */
 import type { Deps } from '../deps.ts';
 import { LOOP_ALIVE_MS } from '../limits.ts';
 import type { CounterName } from '../metrics.ts';
@@ -33,12 +33,15 @@ const COUNTED: readonly CounterName[] = [
   'fenced_results',
   'replies_dropped',
 ];
-/** Delivery counters are shown from the start: an event that never happened counts 0 instead of being absent. */
+/**
+ * The delivery counters with the value 0. They are shown from the start, so an event that never happened counts 0
+ * instead of being absent.
+ */
 const ZEROS: ReadonlyMap<string, number> = new Map(
   [...COUNTED, ...Object.keys(OUTCOMES).map((outcome) => `commands_ended:${outcome}`)].map((name) => [name, 0]),
 );
 
-/** This node's current report. */
+/** Returns this node's current report. */
 export function reportOf({ deps, dispatcher, waiters, isDraining }: ReportParts, times: LoopTimes): NodeReport {
   const now = deps.clock.now();
   const { inFlight, queued } = dispatcher.load;

@@ -20,7 +20,10 @@ export function reservationsView(policy: Policy, scopes: readonly ReservedScope[
   };
 }
 
-/** Null: another node reserved under another policy. */
+/**
+ * Returns the limit of a scope under this node's policy; null if that policy has no such scope for the user, because
+ * another node reserved under another policy.
+ */
 function limitOf(policy: Policy, { scopeId, userId }: ReservedScope): number | null {
   const scope = policy.scopeOf(userId);
   return scope.id === scopeId ? scope.limit : null;

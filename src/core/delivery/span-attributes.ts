@@ -28,7 +28,7 @@ export const SPAN_ATTRIBUTE = {
 /** The method of a call whose action its client is not known to have: callers may invent any number of actions. */
 export const OTHER_METHOD = '_OTHER';
 
-/** Spans of work for a command whose names are not those of actions. */
+/** The names of spans that are not named after an action. */
 export const SPAN_NAME = {
   await: 'callboard.await',
   dispatch: 'callboard.dispatch',
@@ -36,7 +36,7 @@ export const SPAN_NAME = {
   late: 'callboard.late_result',
 } as const;
 
-/** The node, the command, and who it concerns if spans may name that. */
+/** Returns the attributes of the node and the command, and of the user and the client if spans may name them. */
 export function subjectAttributes(
   { namesUsers }: Tracing,
   nodeId: string,
@@ -49,13 +49,13 @@ export function subjectAttributes(
   return attributes;
 }
 
-/** The action, if the client is known to have it. */
+/** Returns the attribute that names the action, if the client is known to have it. */
 export function methodAttributes(action: string, isKnown: boolean): SpanAttributes {
   if (isKnown) return { [SPAN_ATTRIBUTE.method]: action };
   return { [SPAN_ATTRIBUTE.method]: OTHER_METHOD, [SPAN_ATTRIBUTE.methodOriginal]: action };
 }
 
-/** What the record says of its command. */
+/** Returns the attributes that the record of a command gives. */
 export function recordAttributes(command: Command): SpanAttributes {
   const { lastProvenStage, execution, attempts, clientType } = command;
   const attributes: SpanAttributes = {
@@ -72,7 +72,7 @@ export function hasKnownAction({ clientType, acknowledgedAt }: Command): boolean
   return clientType !== null || acknowledgedAt !== null;
 }
 
-/** The status of a command, `pending` while it is live, and the type of its error. */
+/** Returns how the span of a command ends: with its status, `pending` while it is live, and the type of its error. */
 export function outcomeEnd(outcome: Outcome | null, errorCode: string | null): SpanEnd {
   const failed = outcome === 'failed' || outcome === 'expired' || outcome === 'outcome_unknown';
   const attributes: SpanAttributes = { [SPAN_ATTRIBUTE.status]: outcome ?? 'pending' };

@@ -1,4 +1,4 @@
-/** Keeps acts while the store is unavailable, and repeats them in order. In memory only. */
+/** Keeps calls of the store that failed because it was unavailable, and repeats them in order. In memory only. */
 import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';
@@ -8,14 +8,14 @@ import { RETRY_QUEUE_BYTES, RETRY_QUEUE_ENTRIES, RETRY_QUEUE_LANES, RETRY_QUEUE_
 export const ENTRY_BYTES = 512;
 
 export type RetryEntry<T> = {
-  /** Entries of one lane never run at the same time. */
+  /** The name of the entry's lane. Entries of one lane never run at the same time. */
   readonly lane: string;
   readonly bytes: number;
-  /** May run several times until the store answers, so it must be idempotent. */
+  /** Calls the store. May be called several times until the store answers, so it must be idempotent. */
   readonly run: () => Promise<T>;
 };
 
-/** Retry queue for acts that a store did not answer because it was unavailable. */
+/** A queue of calls that the store did not answer because it was unavailable. */
 export interface StoreRetryQueue {
   /**
    * Runs the entry, after those that already wait. While the store does not answer, the entry is kept and retried in
@@ -23,7 +23,7 @@ export interface StoreRetryQueue {
    * other error of `run`.
    */
   take<T>(entry: RetryEntry<T>): Promise<T>;
-  /** Number of waiting entries. */
+  /** The number of waiting entries. */
   readonly size: number;
   /** Rejects all waiting entries. Nothing is retried afterwards. */
   stop(): void;
@@ -100,7 +100,7 @@ export function createStoreRetryQueue({ clock, log }: Pick<Deps, 'clock' | 'log'
   };
 }
 
-/** The oldest entries, at most one of each lane, up to the first entry whose lane repeats. */
+/** Returns the oldest entries, at most one of each lane, up to the first entry whose lane repeats. */
 function firstOfLanes(waiting: readonly Waiting[]): readonly Waiting[] {
   const lanes = new Set<string>();
   for (const { lane } of waiting) {

@@ -1,3 +1,4 @@
+/** Brings the reports of clients into the form that history keeps. */
 import type { Deps } from '../deps.ts';
 import { isLarge, type PayloadStorage } from '../history/payload-storage.ts';
 import type { StoredPayload } from '../history/message.ts';
@@ -9,12 +10,12 @@ import { isTerminal, type Command } from './command.ts';
 import { endMessageId, type End, type Report } from './commands.ts';
 
 /**
- * The reports of clients in the form that history keeps. A large payload is stored only if a row will refer to it;
- * otherwise a client could fill the store with unrequested payloads.
+ * Brings the reports of clients into the form that history keeps. A large payload is stored only if a row will refer to
+ * it; otherwise a client could fill the store with unrequested payloads.
  */
 export type StoredReports = {
   ofEnd(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<StoredPayload>;
-  /** Null: the report makes no row. */
+  /** Prepares the payload of a report. Null: the report makes no row. */
   ofReport(key: CommandKey, report: Omit<Report, 'kept'>): MaybePromise<StoredPayload | null>;
   /** Drops what is remembered of a command that ended. */
   forget(key: CommandKey): void;
@@ -55,7 +56,8 @@ export function createStoredReports({ backend, clock }: Deps, keeper: PayloadSto
 }
 
 /**
- * Predicts what FINISH does: a repeated end is counted and makes no row, and of late ends only the first few make one.
+ * Predicts whether `CommandStore.finish` will write a row: a repeated end is counted and makes no row, and of late ends
+ * only the first few make one.
  */
 function makesRow({ sightings, commandId }: Command, end: Omit<End, 'kept'>): boolean {
   const messageId = endMessageId(commandId, end);

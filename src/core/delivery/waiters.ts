@@ -1,4 +1,4 @@
-/** The port of waiters. */
+/** The port of waiters: the callers that wait for commands. */
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -27,7 +27,7 @@ export type AttachResult =
   | { readonly kind: 'full' }
   | { readonly kind: 'unknown' };
 
-/** `complete` is false if the count stopped at COUNT_SCAN rows. */
+/** A number of waits. `complete` is false if the count stopped at COUNT_SCAN rows. */
 export type Counted = { readonly count: number; readonly complete: boolean };
 
 export type CountedScan = { readonly total: number; readonly scan: Scan<PendingWait> };
@@ -41,16 +41,16 @@ export type CountedScan = { readonly total: number; readonly scan: Scan<PendingW
 export interface WaiterStore {
   /** Atomic: reads the record and registers the waiter in one act, so that no end is missed in between. */
   attach(key: CommandKey, waiter: NewWaiter): MaybePromise<AttachResult>;
-  /** The caller's wait ended, or the caller hung up. The command is not touched. Idempotent. */
+  /** Removes a wait, because it ended or because the caller hung up. The command is not touched. Idempotent. */
   remove(key: CommandKey, rpcId: string): MaybePromise<void>;
-  /** In the order in which they were registered. Observation only: resolves, renews and removes nothing. */
+  /** Lists waits in the order in which they were registered. Observation only: resolves, renews and removes nothing. */
   list(filter: WaiterFilter, page: PageRequest): MaybePromise<Scan<PendingWait>>;
   count(filter: WaiterFilter): MaybePromise<Counted>;
-  /** Counts by the node of the target's connection; the key is null for commands that wait for their client. */
+  /** Counts waits by the node of the target's connection; the key is null for commands that wait for their client. */
   countByNode(
     filter: WaiterFilter,
   ): MaybePromise<{ readonly counts: ReadonlyMap<string | null, number>; readonly complete: boolean }>;
-  /** For each user: the first page that `list` gives for that user alone, and the total. One round trip. */
+  /** Returns for each user the first page that `list` gives for that user alone, and the total. One round trip. */
   ofUsers(userIds: readonly string[], first: number): MaybePromise<readonly CountedScan[]>;
   ofClients(keys: readonly ClientKey[], first: number): MaybePromise<readonly CountedScan[]>;
   ofCommands(keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingWait[])[]>;

@@ -19,28 +19,31 @@ export type MessageQuery = {
 
 export interface Histories {
   streams(requester: Requester, userId: string, prefix: string | null, page: PageArgs): Promise<Page<StreamSummary>>;
-  /** For nested fields: for each user the page that `streams` gives without a prefix. One round trip. */
+  /** Returns for each user the page that `streams` gives without a prefix. One round trip. For nested fields. */
   ofUsers(
     requester: Requester,
     userIds: readonly string[],
     first: number,
   ): MaybePromise<readonly Summary<StreamSummary>[]>;
-  /** Null if there is no such stream, or if it belongs to another user. */
+  /** Lists the messages of a stream. Null if there is no such stream, or if it belongs to another user. */
   messages(requester: Requester, query: MessageQuery, page: MessagePageArgs): Promise<Page<Message> | null>;
   ofCommand(requester: Requester, userId: string, commandId: string, page: MessagePageArgs): Promise<Page<Message>>;
-  /** For streams that the requester may read. One answer per key, in order; null where there is no such stream. */
+  /** Returns streams that the requester may read: one answer per key, in order; null where there is no such stream. */
   manyStreams(keys: readonly StreamKey[]): Promise<readonly (StreamSummary | null)[]>;
   /**
-   * For messages that the requester may read. One answer per key, in order; null for a message that is no longer
+   * Returns messages that the requester may read: one answer per key, in order; null for a message that is no longer
    * retained.
    */
   manyMessages(requester: Requester, keys: readonly MessageKey[]): Promise<readonly (Message | null)[]>;
   /**
-   * For nested fields, after the messages were authorized and their payloads were requested: one answer per message, in
-   * order. Large payloads are fetched from the spill store.
+   * Returns the payloads of messages, in order. Large payloads are fetched from the spill store. For nested fields,
+   * after the messages were authorized and their payloads were requested.
    */
   payloads(requester: Requester, messages: readonly Message[]): Promise<readonly ShownPayload[]>;
-  /** Admin only. Throws `raw_history_disabled` if the deployment does not allow it. Null: no such stream. */
+  /**
+   * Returns a raw sample. Admin only. Throws `raw_history_disabled` if the deployment does not allow it. Null: no such
+   * stream.
+   */
   raw(requester: Requester, query: RawQuery): Promise<RawMessages | null>;
   /**
    * Removes the expired objects of a managed spill store and returns their number. An unmanaged store is not touched

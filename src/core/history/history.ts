@@ -1,3 +1,4 @@
+/** Lists and reads the history that a requester may see. */
 import { knownUser, readUser, requirePrincipal, subjectOf } from '../auth/principal.ts';
 import type { Histories, MessageQuery, Summary, Requester } from '../core.ts';
 import type { Listing } from '../cursor.ts';
@@ -22,8 +23,8 @@ import {
 } from './store.ts';
 
 /**
- * The history that a requester may see. Messages are returned with their payloads; the layer that shows them redacts
- * the payloads.
+ * Creates the API of history. Messages are returned with their payloads; the layer that shows them redacts the
+ * payloads.
  */
 export function createHistories(deps: Deps): Histories {
   const { backend, clock, cursors, readTurns } = deps;
@@ -84,14 +85,17 @@ export function createHistories(deps: Deps): Histories {
   };
 }
 
-/** The first stream whose suffix begins with this one is the stream itself, if it exists. */
+/**
+ * Returns a stream; null if there is none. Reads the first stream whose suffix begins with the given one: if the stream
+ * exists, it is that one.
+ */
 async function streamAt(store: HistoryStore, { userId, suffix }: StreamKey): Promise<StreamSummary | null> {
   const { rows } = await store.streams(userId, suffix, { first: 1, after: null });
   const row = rows[0]?.row;
   return row?.suffix === suffix ? row : null;
 }
 
-/** The retained message with this key; null if it is no longer retained. */
+/** Returns the retained message with this key; null if it is no longer retained. */
 export async function messageAt(store: HistoryStore, { userId, suffix, seq, at }: MessageKey): Promise<Message | null> {
   const filter = { afterTime: at - 1, beforeTime: at + 1, kinds: null };
   const after = seq === 0 ? null : [sortable(seq - 1), sortable(at)];
@@ -129,8 +133,8 @@ function checkOrder(order: MessageOrder | null | undefined): MessageOrder {
 }
 
 /**
- * Binds a cursor to the order. The default order adds nothing, so that cursors of versions that knew one order only
- * stay valid.
+ * Returns the part of a cursor's filter that binds it to the order. The default order adds nothing, so that cursors of
+ * older versions, which had only that order, stay valid.
  */
 function bound(order: MessageOrder): { readonly order?: MessageOrder } {
   return order === 'oldest_first' ? {} : { order };

@@ -1,11 +1,14 @@
-/** A retained message. */
+/** The type of a retained message, its kinds, and the ways in which its payload is kept and shown. */
 import { isId, suffixSegments } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import type { LinkDetails } from '../link-details.ts';
 import type { SpillRef } from './spill.ts';
 
-/** Of a client link, one row says that it opened, and one that it ended: `link_replaced` if a newer link took over. */
+/**
+ * The kinds of rows of a link history. One row says that a client link opened, and one that it ended: `link_replaced`
+ * if a newer link took over, else `link_closed`.
+ */
 export const LINK_KINDS = ['link_opened', 'link_closed', 'link_replaced'] as const;
 export type LinkMessageKind = (typeof LINK_KINDS)[number];
 
@@ -48,7 +51,10 @@ export type NewMessage = StoredPayload & {
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
   readonly error: TerminalError | null;
-  /** Only of the kinds `LINK_KINDS`; absent in all others. Such a message has no payload. */
+  /**
+   * The details of a link, in messages of the kinds LINK_KINDS; absent in all others. A message with these details has
+   * no payload.
+   */
   readonly link?: LinkDetails;
 };
 
@@ -82,7 +88,10 @@ export function clientStream(clientId: string): string {
   return `clients/${clientId}`;
 }
 
-/** Splits at the first `/`, since a user holds none. Null if there is no `/` or a part is empty. */
+/**
+ * Splits the full key of a stream at the first `/`, since a user holds none. Null if there is no `/` or a part is
+ * empty.
+ */
 export function splitStreamKey(key: string): { readonly userId: string; readonly suffix: string } | null {
   const cut = key.indexOf('/');
   return cut <= 0 || cut === key.length - 1 ? null : { userId: key.slice(0, cut), suffix: key.slice(cut + 1) };

@@ -26,17 +26,18 @@ export type PayloadStorageParts = {
  */
 export interface PayloadStorage {
   /**
-   * Answers in the same tick if the payload is small. Throws `share_exceeded` or `store_full` (share `spilled_bytes`).
+   * Prepares a payload for history, in the same tick if it is small. Throws `share_exceeded` or `store_full` (share
+   * `spilled_bytes`).
    */
   keep(text: JsonText | null, userId: string): MaybePromise<StoredPayload>;
   /**
-   * Like `keep`, for an event that has happened already and must be recorded: if storing fails, only size and digest
-   * are kept. Never throws.
+   * Does the same as `keep`, for an event that has happened already and must be recorded: if storing fails, only size
+   * and digest are kept. Never throws.
    */
   keepAnyway(text: JsonText | null, userId: string): MaybePromise<StoredPayload>;
   /**
-   * The error that `keep` would throw now; null if it would throw none. `unknown`: the store cannot tell without
-   * writing. Writes nothing.
+   * Returns the error that `keep` would throw now; null if it would throw none. `unknown`: the store cannot tell
+   * without writing. Writes nothing.
    */
   preview(text: JsonText | null, userId: string): MaybePromise<CallboardError | 'unknown' | null>;
   /** Keeps a small payload whole, and only size and digest of a large one. Writes nothing to the spill store. */
@@ -103,7 +104,7 @@ function unstored({ clock, crypto, retentionMs }: PayloadStorageParts, text: Jso
   return { name: null, bytes: utf8Length(text), sha256: crypto.sha256(text), expiresAt: clock.now() + retentionMs };
 }
 
-/** An operator's own store may throw any error. */
+/** Converts the error of a spill store; an operator's own store may throw any error. */
 function storeFailed(cause: unknown): CallboardError {
   return new CallboardError('store_full', 'The payload could not be stored.', { cause, share: 'spilled_bytes' });
 }

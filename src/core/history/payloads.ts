@@ -18,9 +18,9 @@ const SHOWN: Readonly<Record<SpillRead['state'], ShownPayload['state']>> = {
 };
 
 /**
- * One answer per message, in the order given. A large payload is read from the spill store, and is `expired` once its
- * time is over. All reads together take one turn of the requester: if requests took turns within one answer, each would
- * hold its part in memory until its next turn.
+ * Returns one payload per message, in the order given. A large payload is read from the spill store, and is `expired`
+ * once its time is over. In `ReadTurns` all reads of one answer count as one: if each waited for its own turn, an
+ * answer would hold its first payloads in memory until the last turn.
  */
 export async function readPayloads(
   deps: Deps,
@@ -61,7 +61,10 @@ async function readOne(deps: Deps, { payload, spill }: Message): Promise<ShownPa
   return { state: SHOWN[read.state], text: read.state === 'present' ? read.text : null };
 }
 
-/** An operator's own store may throw, or return a text other than the one that was stored. */
+/**
+ * Reads an object from a store that may fail: an operator's own store may throw, or return another text than the stored
+ * one.
+ */
 async function readSafely({ spill, log, crypto }: Deps, ref: Parameters<typeof spill.read>[0]): Promise<SpillRead> {
   try {
     const read = await spill.read(ref);

@@ -17,7 +17,7 @@ export type RawQuery = {
   readonly stream?: string | null | undefined;
   /** Returns only payloads, and skips messages without one. */
   readonly valuesOnly?: boolean | null | undefined;
-  /** 1 to 100; null: 100. */
+  /** The most items, 1 to 100; null: 100. */
   readonly limit?: number | null | undefined;
 };
 

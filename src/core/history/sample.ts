@@ -1,3 +1,4 @@
+/** Collects a bounded sample of stored messages. */
 import { utf8Length, type JsonText } from '../json.ts';
 import { SCAN_BUDGET } from '../page.ts';
 import type { Message } from './message.ts';

@@ -9,15 +9,16 @@ import type { MaybePromise } from '../maybe-promise.ts';
  */
 export type SpillRef = {
   readonly name: string;
-  /** Length of the text as UTF-8. */
+  /** The length of the text as UTF-8, in bytes. */
   readonly bytes: number;
-  /** SHA-256 of the text, base64url. */
+  /** The SHA-256 of the text, base64url. */
   readonly sha256: string;
   readonly expiresAt: number;
 };
 
 /**
- * `expired`: the object has expired, even if it still exists. `unavailable`: the object is lost, damaged or unreadable.
+ * The result of reading an object. `expired`: the object has expired, even if it still exists. `unavailable`: the
+ * object is lost, damaged or unreadable.
  */
 export type SpillRead =
   | { readonly state: 'present'; readonly text: JsonText }
@@ -31,7 +32,7 @@ export type SpillRead =
 export interface SpillStore {
   /** Describes the store, without secrets. */
   readonly kind: string;
-  /** False for a store of the operator's own, from which the relay never removes anything. */
+  /** Whether the relay removes objects from the store. It never does from a store of the operator's own. */
   readonly managed: boolean;
   /**
    * Stores an object and counts its bytes for this user, in the share `spilled_bytes`. `expiresAt` is in epoch
@@ -40,8 +41,8 @@ export interface SpillStore {
    */
   put(text: JsonText, expiresAt: number, userId: string): Promise<SpillRef>;
   /**
-   * The error that `put` would throw now for an object of this size; null if it would throw none. `unknown`: the store
-   * learns that only when it writes. Writes and counts nothing. A store without this method cannot tell.
+   * Returns the error that `put` would throw now for an object of this size; null if it would throw none. `unknown`:
+   * the store learns that only when it writes. Writes and counts nothing. A store without this method cannot tell.
    */
   preview?(bytes: number, userId: string): MaybePromise<CallboardError | 'unknown' | null>;
   /**

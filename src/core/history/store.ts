@@ -17,14 +17,14 @@ export type StreamSummary = {
 };
 
 export type StreamKey = Pick<StreamSummary, 'userId' | 'suffix'>;
-/** Names one retained message. */
+/** The key of one retained message. */
 export type MessageKey = StreamKey & Pick<Message, 'seq' | 'at'>;
 
 export type MessageFilter = {
-  /** Bounds of the time of retention, both exclusive; epoch milliseconds. */
+  /** The bounds of the time of retention, both exclusive; epoch milliseconds. */
   readonly afterTime: number | null;
   readonly beforeTime: number | null;
-  /** Null: every kind. */
+  /** The kinds to match; null: every kind. */
   readonly kinds: readonly MessageKind[] | null;
 };
 
@@ -53,7 +53,10 @@ export type IngestResult =
 export type SampleBounds = { readonly messages: number; readonly bytes: number; readonly of: 'stored' | 'payloads' };
 
 export type RawSample = {
-  /** `stored`: a JSON object with the message and everything that this backend stores with it. */
+  /**
+   * The messages of the sample. `stored`: a JSON object with the message and everything that this backend stores with
+   * it.
+   */
   readonly rows: readonly { readonly message: Message; readonly stored: JsonText }[];
   /** Whether a bound excluded messages. */
   readonly cut: boolean;
@@ -69,18 +72,18 @@ export interface HistoryStore {
   /** The maximum time that a message is retained, in milliseconds. The objects that it refers to expire with it. */
   readonly retentionMs: number;
   /**
-   * Atomic for each message: it is retained whole or not at all, and ordered within its stream. The backend sets `at`
-   * and `seq`.
+   * Retains a message. Atomic: the message is retained whole or not at all, and ordered within its stream. The backend
+   * sets `at` and `seq`.
    */
   retain(message: NewMessage): MaybePromise<Message>;
   /**
-   * Like `retain`, for a message that may be sent again. One atomic act sets its deduplication mark (user, client, id),
-   * changes the counters and retains the message. A duplicate is counted and changes nothing else.
+   * Does the same as `retain`, for a message that may be sent again. One atomic act sets its deduplication mark (user,
+   * client, id), changes the counters and retains the message. A duplicate is counted and changes nothing else.
    */
   ingest(message: IngestedMessage): MaybePromise<IngestResult>;
-  /** One user's streams in order of suffix. `prefix` selects the suffixes that begin with it; null: all. */
+  /** Lists one user's streams in order of suffix. `prefix` selects the suffixes that begin with it; null: all. */
   streams(userId: string, prefix: string | null, page: PageRequest): MaybePromise<Scan<StreamSummary>>;
-  /** For each user, in the order given: the first streams, and the total number. One round trip. */
+  /** Returns for each user, in the order given, the first streams and the total number. One round trip. */
   ofUsers(
     userIds: readonly string[],
     first: number,
@@ -92,7 +95,7 @@ export interface HistoryStore {
     }[]
   >;
   /**
-   * One stream's messages in order of `seq`, or in reverse order. Null if there is no such stream. Rows that are
+   * Lists one stream's messages in order of `seq`, or in reverse order. Null if there is no such stream. Rows that are
    * appended or dropped between two pages neither repeat nor hide other rows. In the order `newest_first`, messages
    * appended after the first page appear on no later page. A page may end early, with its position, after
    * PAGE_READ_BYTES of payloads.
@@ -104,18 +107,18 @@ export interface HistoryStore {
     page: MessagePage,
   ): MaybePromise<Scan<Message> | null>;
   /**
-   * The messages of a command in all retained streams of the user, in order of (time, stream, seq) or in reverse order.
-   * May scan a bounded number of rows.
+   * Lists the messages of a command in all retained streams of the user, in order of (time, stream, seq) or in reverse
+   * order. May scan a bounded number of rows.
    */
   ofCommand(userId: string, commandId: string, page: MessagePage): MaybePromise<Scan<Message>>;
   /**
-   * The newest messages of one stream, or of all (`stream` null), newest first, as this backend stores them. Null: no
-   * such stream.
+   * Returns the newest messages of one stream, or of all (`stream` null), newest first, as this backend stores them.
+   * Null: no such stream.
    */
   sample(
     stream: { readonly userId: string; readonly suffix: string } | null,
     bounds: SampleBounds,
   ): MaybePromise<RawSample | null>;
-  /** The users that have a stream, with the number of their streams, in order of user. */
+  /** Lists the users that have a stream, with the number of their streams, in order of user. */
   users(page: PageRequest): MaybePromise<Scan<{ readonly userId: string; readonly count: number }>>;
 }

@@ -6,9 +6,12 @@ import type { ProjectionRefusal } from '../sites/projector.ts';
 
 /** A message as its sender gives it. Its user is the authenticated user. */
 export type IngestMessage = {
-  /** Makes the message safe to send again: a repeated id is a duplicate. If absent, the relay generates one. */
+  /**
+   * The id of the message, which makes it safe to send again: a repeated id is a duplicate. If absent, the relay
+   * generates one.
+   */
   readonly messageId?: string | null | undefined;
-  /** Only `event`: nothing else can be ingested. */
+  /** The kind of the message. Only `event` can be ingested. */
   readonly kind: string;
   /**
    * The part of the stream's key after the user: 1 to 8 ids joined by `/`, none of them `.` or `..`, not under
@@ -55,6 +58,6 @@ export interface Ingest {
    * affect the others. Throws only if the requester is not authorized, or if there are not 1 to 100 messages.
    */
   ingest(requester: Principal | null, messages: readonly IngestMessage[]): Promise<readonly IngestVerdict[]>;
-  /** Like `ingest`, for one message. A fault of the message does not reject: the verdict reports it. */
+  /** Does the same as `ingest`, for one message. A fault of the message does not reject: the verdict reports it. */
   ingestCooperativeSiteMessage(requester: Principal | null, message: IngestMessage): Promise<IngestVerdict>;
 }

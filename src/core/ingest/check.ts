@@ -15,11 +15,14 @@ export type CheckedMessage = Omit<IngestedMessage, 'payload' | 'spill' | 'instan
   readonly text: JsonText | null;
 };
 
-/** Streams at and below these segments are reserved: only the messages of links, and their history, are retained there. */
+/** The first segments of reserved streams: only the messages of links, and their history, are retained there. */
 const RESERVED = ['clients', LINK_STREAM];
 const SUFFIX_FORM = `expected 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/", none of them "." or ".."`;
 
-/** Throws one `invalid_argument` that names every invalid member, or `reserved_stream`, or `payload_too_large`. */
+/**
+ * Checks a message. Throws one `invalid_argument` that names every invalid member, or `reserved_stream`, or
+ * `payload_too_large`.
+ */
 export function checkMessage(crypto: Crypto, userId: string, message: IngestMessage): CheckedMessage {
   const { check, throwIfAny } = collectInputErrors();
   const messageId = check(() => optional(message.messageId, (text) => id('message_id', text)));

@@ -14,7 +14,7 @@ import type { Ingest, IngestMessage, IngestVerdict } from './api.ts';
 
 export type IngestParts = { readonly deps: Deps; readonly keeper: PayloadStorage; readonly projector: Projector };
 
-/** The only way to ingest events. Results are not ingested here: commands are resolved over links only. */
+/** Creates the API of ingestion. Results of commands are not ingested here: they come over links only. */
 export function createIngest(parts: IngestParts): Ingest {
   const { metrics } = parts.deps;
   const ingest: Ingest['ingest'] = async (requester, messages) => {
@@ -67,7 +67,7 @@ function checkOne({ deps }: IngestParts, userId: string, message: IngestMessage)
   }
 }
 
-/** The live connections of the messages' clients, by client id. One round trip. */
+/** Returns the live connections of the messages' clients, by client id. One round trip. */
 async function liveOf(
   { deps }: IngestParts,
   messages: readonly CheckedMessage[],
@@ -112,7 +112,7 @@ async function retainOne(parts: IngestParts, { message, kept }: Kept): Promise<I
   return { ...NOTHING, messageId: result.message.id, stream, retained: true, ...projection };
 }
 
-/** A failed projection does not affect the retained message. */
+/** Projects a retained message. A failure does not affect the message. */
 async function projectOne({ deps, projector }: IngestParts, message: Message, text: Kept['message']['text']) {
   try {
     return await projector.project(message, text);
@@ -146,7 +146,10 @@ function refusalOf(userId: string, message: IngestMessage | undefined, error: Ca
   };
 }
 
-/** Unexpected errors are logged, and the requester gets `internal` and the id of the log entry. */
+/**
+ * Returns the error that the requester gets. An unexpected error is logged, and shown as `internal` with the id of the
+ * log entry.
+ */
 function failureOf({ log, crypto }: Deps, error: unknown): CallboardError {
   if (error instanceof CallboardError && error.code !== 'internal') {
     if (error.status >= 500) log.warn({ err: error }, 'a message was not ingested');

@@ -10,7 +10,7 @@ export const SHOWN_BOUNDS_MS: readonly number[] = [
   ...[1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000],
 ];
 
-/** The number of buckets for each doubling of the value is 2 to this power. */
+/** The binary logarithm of the number of buckets for each doubling of the value. */
 const LOG_PARTS = 3;
 const PARTS = 2 ** LOG_PARTS;
 /**
@@ -49,14 +49,17 @@ const SHOWN_INDEX = Uint8Array.from(BOUNDS_MS, (upper) => {
   return found < 0 ? SHOWN_BOUNDS_MS.length : found;
 });
 
-/** The index of the lowest shown bound that the duration does not exceed; the number of bounds if it exceeds all. */
+/**
+ * Returns the index of the lowest shown bound that the duration does not exceed; the number of bounds if it exceeds
+ * all.
+ */
 export function shownIndexOf(ms: number): number {
   return SHOWN_INDEX[bucketOf(ms)] ?? SHOWN_BOUNDS_MS.length;
 }
 
 /**
- * The bucket of a duration in milliseconds. A duration of 1 ms or less, or a value that is not a number, belongs to the
- * first bucket.
+ * Returns the bucket of a duration in milliseconds. A duration of 1 ms or less, or a value that is not a number,
+ * belongs to the first bucket.
  */
 export function bucketOf(ms: number): number {
   const parts = Math.ceil(ms * PARTS) - 1;
@@ -68,7 +71,8 @@ export function bucketOf(ms: number): number {
 }
 
 /**
- * The duration in milliseconds that represents a bucket: no duration in the bucket differs from it by more than 6 %.
+ * Returns the duration in milliseconds that represents a bucket: no duration in the bucket differs from it by more than
+ * 6 %.
  */
 export function durationOf(bucket: number): number {
   const upper = BOUNDS_MS[bucket] ?? LONGEST_MS;
@@ -77,8 +81,8 @@ export function durationOf(bucket: number): number {
 }
 
 /**
- * The smallest duration in milliseconds that is not exceeded by the fraction `quantile` of all counted durations.
- * `counts`: the number of durations in each bucket. Null if there are none.
+ * Returns the smallest duration in milliseconds that is not exceeded by the fraction `quantile` of all counted
+ * durations. `counts`: the number of durations in each bucket. Null if there are none.
  */
 export function quantileOf(counts: ArrayLike<number>, quantile: number): number | null {
   let total = 0;

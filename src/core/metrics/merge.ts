@@ -1,6 +1,6 @@
 /**
- * Makes series of what the nodes recorded: counts are added up, gauges are combined as SAMPLED_GAUGES says, and
- * quantiles are taken of the added histograms.
+ * Makes series from what the nodes recorded. Counts are added up, gauges are combined as SAMPLED_GAUGES says, and
+ * quantiles are computed from the added histograms.
  */
 import { LABELS, SAMPLED_GAUGES } from '../metrics.ts';
 import { BUCKETS, quantileOf } from './buckets.ts';
@@ -8,9 +8,10 @@ import type { SeriesSource } from './names.ts';
 import type { NodeReading } from './reading.ts';
 
 /**
- * One line of a plot. `points`: for a counter how often it was counted in each step, for a gauge its value, for a
- * quantile, and for a gauge of time, the duration in seconds. Null: no node recorded this step, or nothing was measured in it. `label` null: the metric has no label, or
- * for a quantile, all labels together.
+ * One line of a plot. `points` has one number per step: for a counter, how often it was counted; for a gauge, its
+ * value; for a quantile and for a gauge of time, the duration in seconds. A point is null if no node recorded the step,
+ * or if nothing was measured in it. `label` is null if the metric has no label, and for a quantile over all labels
+ * together.
  */
 export type SeriesLine = {
   readonly name: string;
@@ -19,13 +20,13 @@ export type SeriesLine = {
 };
 
 const MS_PER_SECOND = 1000;
-/** Ends the names of metrics whose values are seconds; nodes report them in milliseconds. */
+/** Matches the end of the names of metrics whose values are seconds; nodes report those values in milliseconds. */
 const UNIT = /_seconds$/;
 
 /** The counts of each point of one label: one number for a counter, one for each bucket for a histogram. */
 type Counts = Map<number, Float64Array>;
 
-/** The lines of one series, in order of label. Lines with labels of which nothing was recorded are left out. */
+/** Returns the lines of one series, in order of label. Lines with labels of which nothing was recorded are left out. */
 export function linesOf(name: string, source: SeriesSource, readings: readonly NodeReading[]): readonly SeriesLine[] {
   const { metric, quantile } = source;
   const known = knownIn(readings);

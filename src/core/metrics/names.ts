@@ -1,4 +1,7 @@
-/** The names of series: those of counters, of sampled gauges, and of quantiles of histograms such as `command_p99`. */
+/**
+ * Finds the metric that a series shows, and the series that show a metric. A series shows a counter, a sampled gauge,
+ * or a quantile of a histogram, such as `command_p99`.
+ */
 import {
   COUNTER_NAMES,
   HISTOGRAM_NAMES,
@@ -9,7 +12,10 @@ import {
   type SampledGaugeName,
 } from '../metrics.ts';
 
-/** `quantile`: of a histogram, such as 0.99; null of a counter and of a gauge. */
+/**
+ * Where the values of a series come from. `quantile`: which quantile of a histogram, such as 0.99; null for a counter
+ * and for a gauge.
+ */
 export type SeriesSource =
   | { readonly kind: 'counter'; readonly metric: CounterName; readonly quantile: null }
   | { readonly kind: 'gauge'; readonly metric: SampledGaugeName; readonly quantile: null }
@@ -29,12 +35,12 @@ const SOURCES: ReadonlyMap<string, SeriesSource> = new Map<string, SeriesSource>
   ),
 ]);
 
-/** The counter or quantile that a series shows; undefined if there is no series of this name. */
+/** Returns the counter or quantile that a series shows; undefined if there is no series of this name. */
 export function sourceOf(series: string): SeriesSource | undefined {
   return SOURCES.get(series);
 }
 
-/** The names of all series that show this metric. */
+/** Returns the names of all series that show this metric. */
 export function seriesOf(name: MetricName): readonly string[] {
   return [...SOURCES].flatMap(([series, { metric }]) => (metric === name ? [series] : []));
 }

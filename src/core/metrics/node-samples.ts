@@ -1,4 +1,6 @@
-/** Registers the gauges of a node that are recorded by time and that core knows. */
+/**
+ * Tells the metrics how to read the sampled gauges of a node that core knows, such as its live commands and its waits.
+ */
 import type { CommandLoad } from '../delivery/commands.ts';
 import type { Deps } from '../deps.ts';
 

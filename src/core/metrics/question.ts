@@ -22,7 +22,7 @@ export function readQuestion(text: string): ReadingQuery {
   return { names: names.filter(isKnown), from, slotMs, stepMs, points };
 }
 
-/** The text of a reading; if it would be longer than SERIES_ANSWER_CHARS, a text that says so. */
+/** Writes a reading as text. If that would be longer than SERIES_ANSWER_CHARS, writes a text that says so. */
 export function writeAnswer(reading: NodeReading): string {
   const text = JSON.stringify({ buckets: BUCKETS, gauges: true, ...reading });
   return text.length > SERIES_ANSWER_CHARS ? '{"tooLong":true}' : text;

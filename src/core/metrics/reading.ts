@@ -1,4 +1,4 @@
-/** What one node recorded in a window of time, as nodes send it to each other. */
+/** The form in which nodes send each other what they recorded in a window of time. */
 import type { COARSE, FINE } from './slots.ts';
 
 /**
@@ -15,10 +15,10 @@ export type ReadingQuery = {
 };
 
 /**
- * One counter, gauge or histogram with one value of its label. `label` null: it has none. `counts` lists what is not
- * zero. For a counter, in turn: the index of the point, and the count. For a gauge: the index of the point, and its
- * value, a whole number; durations are in milliseconds. For a histogram: the index of the point, the bucket, and the
- * count.
+ * One counter, gauge or histogram with one value of its label. `label` null: it has none. `counts` is a flat list of
+ * what is not zero. For a counter it repeats two numbers: the index of the point, and the count. For a gauge: the index
+ * of the point, and its value, a whole number; durations are in milliseconds. For a histogram it repeats three numbers:
+ * the index of the point, the bucket, and the count.
  */
 export type ReadingRow = {
   readonly name: string;
@@ -26,7 +26,10 @@ export type ReadingRow = {
   readonly counts: readonly number[];
 };
 
-/** `known`: for each point `1` if the node recorded any part of it, else `0`. A row without counts may be left out. */
+/**
+ * What one node recorded. `known`: for each point `1` if the node recorded any part of it, else `0`. A row without
+ * counts may be left out.
+ */
 export type NodeReading = {
   readonly known: string;
   readonly rows: readonly ReadingRow[];

@@ -18,7 +18,7 @@ import { FINE } from './slots.ts';
 import { windowOf } from './window.ts';
 
 export type SeriesQuery = {
-  /** Names of counters, of sampled gauges, and of quantiles of histograms: see `names.ts`. At most SERIES_LINES. */
+  /** The names of counters, of sampled gauges, and of quantiles of histograms: see `names.ts`. At most SERIES_LINES. */
   readonly names: readonly string[];
   readonly windowSeconds: number;
   readonly stepSeconds?: number | null | undefined;
@@ -26,25 +26,29 @@ export type SeriesQuery = {
   readonly nodeId?: string | null | undefined;
 };
 
-/** `from`: when the first step begins, in epoch milliseconds. `nodeId` null: all nodes together. */
+/**
+ * One series as it is shown. `from`: when the first step begins, in epoch milliseconds. `nodeId` null: all nodes
+ * together.
+ */
 export type SeriesView = SeriesLine & {
   readonly nodeId: string | null;
   readonly from: number;
   readonly stepSeconds: number;
 };
 
-/** At most SERIES_LINES items, of at most SERIES_POINTS points each. */
+/** The requested series: at most SERIES_LINES, of at most SERIES_POINTS points each. */
 export type SeriesAnswer = { readonly items: readonly SeriesView[]; readonly completeness: Completeness };
 
 export interface SeriesApi {
   /**
-   * Admin only. How counters, gauges and quantiles changed in the time window that ends now. Completeness names each node, and
-   * as `node_silent` those that did not answer. Throws `invalid_argument` for an unknown name and a window out of range.
+   * Shows how counters, gauges and quantiles changed in the time window that ends now. Admin only. Completeness names
+   * each node, and as `node_silent` those that did not answer. Throws `invalid_argument` for an unknown name and a
+   * window out of range.
    */
   read(requester: Requester, query: SeriesQuery): Promise<SeriesAnswer>;
 }
 
-/** `start` begins the recording of this node. The returned function ends it. */
+/** The API of series. `start` begins the recording of this node. The returned function ends it. */
 export type Series = SeriesApi & { start(): Cancel };
 
 export function createSeries(deps: Deps, questions: NodeQuestions): Series {

@@ -8,9 +8,9 @@ import { COARSE, FINE } from './slots.ts';
 export type SeriesWindow = Omit<ReadingQuery, 'names'>;
 
 /**
- * The window that ends now. Its last step contains what was counted so far in the open slot. The step is rounded up to
- * whole slots, and so that there are at most SERIES_POINTS points. Throws `invalid_argument` for a window out of range,
- * and for a step that is not above zero.
+ * Returns the window that ends now. Its last step contains what was counted so far in the open slot. The step is
+ * rounded up to whole slots, and further until there are at most SERIES_POINTS points. Throws `invalid_argument` for a
+ * window out of range, and for a step that is not above zero.
  */
 export function windowOf(windowSeconds: number, stepSeconds: number | null, now: number): SeriesWindow {
   const windowMs = within('window_seconds', windowSeconds, SERIES_WINDOW_SECONDS) * 1000;

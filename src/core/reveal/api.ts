@@ -22,14 +22,14 @@ export type RevealTarget =
 
 export type RevealRequest = {
   readonly target: RevealTarget;
-  /** At least REVEAL_REASON_MIN and at most MAX_REASON characters. */
+  /** Why the payload is revealed: REVEAL_REASON_MIN to MAX_REASON characters. */
   readonly reason: string;
   readonly requestId?: string | null | undefined;
 };
 
 /**
- * `digest`: SHA-256 of the value's JSON text, base64url. `expiresAt`: the latest time until which it is retained, in
- * epoch milliseconds.
+ * A payload that was revealed. `digest`: SHA-256 of the value's JSON text, base64url. `expiresAt`: the latest time
+ * until which it is retained, in epoch milliseconds.
  */
 export type RevealedPayload = { readonly value: JsonText; readonly digest: string; readonly expiresAt: number };
 

@@ -50,7 +50,7 @@ function checkReason(reason: string): void {
   invalid('reason', `expected ${REVEAL_REASON_MIN} to ${MAX_REASON} characters`);
 }
 
-/** The target with its user in canonical form. Throws `not_found` for another user. */
+/** Returns the target with its user in canonical form. Throws `not_found` for another user. */
 function checkTarget(requester: Requester, target: RevealTarget): RevealTarget {
   const given = 'key' in target ? target.key.userId : target.userId;
   const userId = knownUser(requester, given) ?? notFound();
@@ -60,7 +60,7 @@ function checkTarget(requester: Requester, target: RevealTarget): RevealTarget {
   return { ...target, userId };
 }
 
-/** Where a payload is stored. Nothing of it has been shown yet. */
+/** A payload that was found but not yet read, so nothing of it has been shown. */
 type Found =
   | { readonly subject: AuditSubject; readonly message: Message }
   | { readonly subject: AuditSubject; readonly result: CommandKey };

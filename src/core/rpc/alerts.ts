@@ -1,4 +1,4 @@
-/** A live alert while callers wait for longer than a bound. */
+/** Emits live alerts while callers wait for longer than a bound. */
 import { readScope } from '../auth/principal.ts';
 import type { PendingRpc, PendingRpcAlert, Rpc, Requester } from '../core.ts';
 import type { Deps } from '../deps.ts';

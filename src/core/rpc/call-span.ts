@@ -21,7 +21,7 @@ import { endOf } from './ended.ts';
 import type { TracedRequest } from './call.ts';
 
 type Parts = Pick<Deps, 'tracing' | 'nodeId'>;
-/** The request as far as its span names it. `action` null: it awaits a command of an earlier call. */
+/** The part of a request that its span names. `action` null: the request awaits a command of an earlier call. */
 type Asked = TracedRequest & {
   readonly userId?: string;
   readonly clientId?: string;
@@ -29,9 +29,9 @@ type Asked = TracedRequest & {
   readonly action: string | null;
 };
 
-/** What the parts of an invocation need of its span. */
+/** The span of an invocation, for the code that carries the invocation out. */
 export interface CallSpan {
-  /** As the record of the command holds it. */
+  /** The span as the command's record holds it. */
   readonly callSpan: string | null;
   /** The id of the trace if it is recorded. */
   readonly traceId: string | null;
@@ -39,7 +39,7 @@ export interface CallSpan {
   target(live: Connection | null, action: string): void;
 }
 
-/** A call that a sampler declined: one object for all. */
+/** The span of every call that a sampler declined. */
 const DECLINED_CALL: CallSpan = { callSpan: DECLINED, traceId: null, target() {} };
 
 /** The recorded span of one request. */
@@ -132,7 +132,10 @@ function refusalEnd(code: string, by: string | null = null): SpanEnd {
   return { failed: true, attributes };
 }
 
-/** The ids that the request names, or else those of its headers. Other texts than W3C ids begin a new trace. */
+/**
+ * Returns the trace context that the request's span belongs to: the ids that the request names, or else those of its
+ * headers. If the ids are not those of W3C Trace Context, a new trace begins.
+ */
 function parentOf(asked: Asked): TraceContext | null {
   const named = fieldsOf(asked);
   return named.traceId === null && named.parentSpanId === null ? (asked.trace ?? null) : traceContextIn(named);

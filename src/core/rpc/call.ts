@@ -11,7 +11,7 @@ import type { TraceContext } from '../trace-context.ts';
 export type TracedRequest = {
   readonly traceId?: string | null | undefined;
   readonly parentSpanId?: string | null | undefined;
-  /** Two hexadecimal digits. */
+  /** The trace flags of W3C Trace Context, two hexadecimal digits. */
   readonly traceFlags?: string | null | undefined;
   readonly traceState?: string | null | undefined;
   /** The trace context of the request that carries this one. Used if neither of the two ids above is given. */
@@ -23,14 +23,14 @@ export type TracedRequest = {
 export type InvokeRequest = ClientKey &
   TracedRequest & {
     readonly action: string;
-    /** Forwarded without change. Must be JSON; anything but an object is refused. */
+    /** The params as a JSON text, which is forwarded without change. Anything but an object is refused. */
     readonly params: JsonText | null;
     readonly commandId?: string | null | undefined;
     readonly instanceId?: string | null | undefined;
     readonly waitFor?: WaitFor | null | undefined;
     readonly connectWithinMs?: number | null | undefined;
     readonly respondWithinMs?: number | null | undefined;
-    /** Aborts when the caller hangs up: ends the waiter, never the command. */
+    /** Tells when the caller hangs up. That ends the waiter, never the command. */
     readonly signal?: HangUp | undefined;
     readonly onAdmitted?: OnStage | undefined;
     readonly onStage?: OnStage | undefined;
@@ -44,9 +44,9 @@ export interface HangUp {
 }
 
 /**
- * As `onAdmitted`: called once, with the command as it is when the wait begins. As `onStage`: called with the command
- * as it is when the wait begins, then whenever its stage changes, as long as the wait lasts and the command has not
- * ended. Stages may be skipped; none is reported twice. Must not throw.
+ * Receives the states of a command. A function passed as `onAdmitted` is called once, with the command as it is when
+ * the wait begins. A function passed as `onStage` is called then too, and again whenever the stage changes, until the
+ * wait or the command ends. Stages may be skipped; none is reported twice. Must not throw.
  */
 export type OnStage = (command: Command) => void;
 
@@ -94,15 +94,15 @@ export type AwaitRequest = CommandKey &
   };
 
 /**
- * `cancelled`: the command had not been written, and now never will be. `requested`: its client was asked to stop it.
- * `too_late`: it had ended.
+ * The result of a cancel. `cancelled`: the command had not been written, and now never will be. `requested`: its client
+ * was asked to stop it. `too_late`: it had ended.
  */
 export type CancelReceipt = {
   readonly state: 'cancelled' | 'requested' | 'too_late';
   readonly commandId: string;
-  /** Null while the command is live. */
+  /** How the command ended; null while it is live. */
   readonly outcome: Outcome | null;
-  /** Null if only a mark of the ended command is retained. */
+  /** The record of the command; null if only a mark of the ended command is retained. */
   readonly command: Command | null;
 };
 
@@ -120,7 +120,7 @@ export type PendingQuery = {
 
 export type InstanceMismatch = {
   readonly expectedInstanceId: string;
-  /** Null: the client is not connected. */
+  /** The instance that the client runs now; null: the client is not connected. */
   readonly observedInstanceId: string | null;
   readonly observedAt: number;
 };

@@ -20,9 +20,9 @@ export type KnownWait = {
 /** A wait for a reply. */
 export interface Waiting {
   readonly rpcId: string;
-  /** The holdings of the waiting requester. */
+  /** The amounts of bounded resources that the waiting requester holds. */
   readonly holdings: Holdings;
-  /** Null until the waiter is registered in the store. */
+  /** The wait as it is registered in the store; null until it is registered. */
   readonly known: KnownWait | null;
   /** Called at most once. The reply may come before the store has answered that the waiter is registered. */
   resolve(reply: Reply): void;
@@ -39,20 +39,21 @@ export class Correlator {
   }
 
   /**
-   * Registers a wait, before the store is asked, so that no reply can arrive too early. Takes one of the share `waits`
-   * until it is resolved or forgotten. The caller of this method must have checked that there is room.
+   * Registers a wait, before the store is asked, so that no reply can arrive too early. Until it is resolved or
+   * forgotten, it counts as one of the user's `waits` (see `shares/bounds.ts`). The caller of this method must have
+   * checked that there is room.
    */
   add(waiting: Waiting): void {
     waiting.holdings.take('waits', 1);
     this.#waiting.set(waiting.rpcId, waiting);
   }
 
-  /** The waits that are, or were, registered in the store. */
+  /** Returns the waits that are, or were, registered in the store. */
   known(): readonly KnownWait[] {
     return [...this.#waiting.values()].flatMap(({ known }) => known ?? []);
   }
 
-  /** Idempotent. */
+  /** Removes a wait. Idempotent. */
   forget(rpcId: string): void {
     this.#take(rpcId);
   }
@@ -71,7 +72,7 @@ export class Correlator {
     return waiting;
   }
 
-  /** After this call no caller waits on this node. Final. */
+  /** Marks the node as closing: after this call no caller waits on it. Cannot be undone. */
   release(): void {
     this.#released = true;
   }

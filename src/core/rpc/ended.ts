@@ -1,4 +1,4 @@
-/** The part of an ended command that its caller receives. */
+/** Builds the part of an ended command that its caller receives. */
 import type { Invocation } from '../core.ts';
 import { errorOfMark, type Command, type CommandMark } from '../delivery/command.ts';
 import type { CommandKey } from '../ids.ts';
@@ -6,17 +6,20 @@ import type { CommandKey } from '../ids.ts';
 /** The part of a record that an answer to a caller contains. */
 export type CommandEnd = Pick<Command, 'commandId' | 'stage' | 'outcome' | 'execution' | 'error'>;
 
-/** This code is answered with status 200, because the command ended as its outcome says. */
+/**
+ * The error of a result that is no longer retained. It is answered with status 200, because the command ended as its
+ * outcome says.
+ */
 const RESULT_EXPIRED = { code: 'result_expired', message: 'The result is no longer retained.' } as const;
 
-/** The answer if only a mark is left of the command. */
+/** Returns the answer if only a mark is left of the command. */
 export function endedInvocation(key: CommandKey, mark: CommandMark): Invocation {
   return { kind: 'ended', key, mark, rpcId: null, result: null };
 }
 
 /**
- * The command's end as an invocation that was not refused answers it. `error` is `result_expired` if the result is no
- * longer retained.
+ * Returns the end of a command, as the answer to an invocation that was not refused shows it. `error` is
+ * `result_expired` if the result is no longer retained.
  */
 export function endOf(invocation: Exclude<Invocation, { kind: 'refused' }>): CommandEnd {
   if (invocation.kind === 'ended') return endOfMark(invocation.key, invocation.mark);

@@ -67,7 +67,7 @@ async function waitAgain(
   return attached.kind === 'satisfied' ? invocation(attached.command, null, attached.result) : null;
 }
 
-/** Null: the command is absent or belongs to another user. */
+/** Cancels a command. Null: the command is absent or belongs to another user. */
 export async function cancelCommand(
   parts: WaitParts,
   request: { requester: Requester; key: CommandKey; reason: string | null; requestId: string | null },

@@ -43,7 +43,7 @@ export type CheckedCall = {
   readonly wait: CallerSide;
 };
 
-/** Like `invoke`, after ownership and input have been checked. */
+/** Does the same as `invoke`, after ownership and input have been checked. */
 export function invokeChecked(
   parts: InvokeParts,
   { caller, recordedAs = callerOf(caller), userId, checked, wait }: CheckedCall,
@@ -64,8 +64,9 @@ export function invokeChecked(
 }
 
 /**
- * The connection that this process last saw does not decide the invocation: a check refused it, or the client has
- * another one now. Nothing was admitted or counted.
+ * The answer if the invocation must be checked again with the connection in the store. The connection that this process
+ * last saw cannot decide it: a check refused the invocation, or the client has another connection now. Nothing was
+ * admitted or counted.
  */
 type Outdated = { readonly kind: 'outdated' };
 const OUTDATED: Outdated = { kind: 'outdated' };
@@ -91,7 +92,7 @@ function passLayers(parts: InvokeParts, admission: Admission, from: number): May
   return admit(parts, admission);
 }
 
-/** A check that rested on a connection that may be out of date decides nothing. */
+/** Refuses the invocation. If the check relied on a connection that may be out of date, returns OUTDATED instead. */
 function refuseLayer(parts: InvokeParts, admission: Admission, refusal: InvokeRefusal): InvokeRefusal | Outdated {
   return admission.seen ? OUTDATED : refuse(parts, admission, refusal);
 }
@@ -104,7 +105,7 @@ function refuse({ deps }: InvokeParts, { checked }: Admission, refusal: InvokeRe
 type Admission = PreparedCall & {
   readonly recordedAs: CommandCaller;
   readonly wait: CallerSide;
-  /** `live`, if it was not read from the store. */
+  /** The target's connection, if it was not read from the store and may be out of date; null otherwise. */
   readonly seen: Connection | null;
 };
 
@@ -141,7 +142,10 @@ function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invoc
 
 const SKIP = { kind: 'skip' } as const;
 
-/** Every member is named, because spreading objects costs more than the rest of an admission. */
+/**
+ * Builds the request of an admission. Every member is named, because spreading objects costs more than the rest of an
+ * admission.
+ */
 function admitRequest(
   { policy, nodeId }: Deps,
   { admission, kept, wait }: Admitting,
@@ -207,7 +211,7 @@ function answer(
   return invocation(command, wait.rpcId, result.kind === 'attached' ? result.result : null);
 }
 
-/** Runs before admission, so that no command is admitted whose params history could not keep. */
+/** Stores large params before the admission, so that no command is admitted whose params history could not keep. */
 function keepParams(parts: InvokeParts, admission: Admission, wait: Wait): MaybePromise<StoredPayload | InvokeRefusal> {
   const { key, checked } = admission;
   return orElse(
@@ -223,7 +227,9 @@ function keepParams(parts: InvokeParts, admission: Admission, wait: Wait): Maybe
 
 const CALLERS = new WeakMap<CallingPrincipal, CommandCaller>();
 
-/** One object for each principal, since ended commands keep it. */
+/**
+ * Returns the caller for a command's record: always the same object for one principal, since ended commands keep it.
+ */
 function callerOf(caller: CallingPrincipal): CommandCaller {
   const known = CALLERS.get(caller);
   if (known) return known;

@@ -1,4 +1,6 @@
-/** The checks that an invocation passes before it reaches the store, in order. Invocations and preflights both run them. */
+/**
+ * The checks that an invocation passes before it reaches the store, in order. Both invocations and preflights run them.
+ */
 import type { CallingPrincipal } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { AdmitQuestion } from '../delivery/commands.ts';
@@ -56,14 +58,14 @@ export const CALL_LAYERS: readonly CallLayer[] = [
   { layer: 'waits', check: (_, { holdings }) => checkWaits(holdings) },
 ];
 
-/** The user whose client is called. Throws `not_found` if it is another user than the caller. */
+/** Returns the user whose client is called. Throws `not_found` if it is another user than the caller. */
 export function ownUser(caller: CallingPrincipal, given: string): string {
   const userId = canonicalUser(given);
   if (caller.kind === 'user' && caller.userId !== userId) notFound();
   return userId;
 }
 
-/** The target as this process last saw it; null if that is not known, or it was not connected. */
+/** Returns the target as this process last saw it; null if that is not known, or it was not connected. */
 export function lastSeenConnection({ deps }: InvokeParts, key: CommandKey): Connection | null {
   const seen = deps.backend.connections.lastSeen?.(key) ?? null;
   return isLive(seen, deps.clock.now()) ? seen : null;
@@ -97,7 +99,7 @@ function checkAction({ checked, live }: PreparedCall): LayerAnswer {
   return refused('action_not_advertised', 'target', 'The client does not advertise this action.');
 }
 
-/** A known command id is not refused, because its outcome is replayed. */
+/** Drops a refusal if the command id is known, because the outcome of a known command is replayed. */
 function unlessKnown(
   { deps }: InvokeParts,
   { key, checked }: PreparedCall,
@@ -115,13 +117,13 @@ function checkWaits(holdings: Holdings): InvokeRefusal | null {
   return shortage && refusedShare(shortage, 'waits');
 }
 
-/** The refusal of an invocation whose params history cannot keep. Rethrows every other error. */
+/** Returns the refusal of an invocation whose params history cannot keep. Rethrows every other error. */
 export function refusedParams(error: unknown): InvokeRefusal {
   if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
   return refused(error.code, 'capacity', error.message, { retryAfterMs: 1000, share: 'spilled_bytes' });
 }
 
-/** The part of an admission that decides whether the store refuses it. */
+/** Returns the part of an admission that decides whether the store refuses it. */
 export function admitQuestion({ deps }: InvokeParts, { key, checked }: PreparedCall): AdmitQuestion {
   const { id: scopeId, limit: scopeLimit } = deps.policy.scopeOf(key.userId);
   const { commandId, digest, namedInstanceId, params, connectWithinMs, waitFor } = checked;

@@ -14,7 +14,7 @@ import type { Waits } from './waits.ts';
 
 type PendingRooms = Pick<Rpc, 'pending' | 'count' | 'countByNode' | 'ofUsers' | 'ofClients' | 'ofCommands'>;
 
-/** Observation of callers that still wait. It changes no waiter. */
+/** Creates the API for observing callers that still wait. It changes no waiter. */
 export function createPending(deps: Deps, waits: Waits): PendingRooms {
   return {
     async pending(requester, query, args) {
@@ -97,7 +97,10 @@ type Beside = {
   readonly now: number;
 };
 
-/** Also null if the client is not connected: then no differing instance was observed. */
+/**
+ * Returns how the instance that the target runs differs from the expected one; null if it does not, or if the client is
+ * not connected.
+ */
 function mismatch({ wait, connection, checkInstance, now }: Beside): InstanceMismatch | null {
   const { boundInstanceId, expectedInstanceId } = wait.command;
   const expected = boundInstanceId ?? expectedInstanceId;

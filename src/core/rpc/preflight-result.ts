@@ -15,8 +15,8 @@ export const PREFLIGHT_LAYERS = [
 export type PreflightLayerName = (typeof PREFLIGHT_LAYERS)[number];
 
 /**
- * `unknown`: the relay cannot tell without doing it. `skipped`: the layer was not asked, because an earlier one refuses
- * or because it does not apply.
+ * What one layer would answer. `unknown`: the relay cannot tell without doing it. `skipped`: the layer was not asked,
+ * because an earlier one refuses or because it does not apply.
  */
 export type PreflightVerdict = 'pass' | 'refuse' | 'unknown' | 'skipped';
 
@@ -38,9 +38,9 @@ export type PreflightLayer = {
 export type Preflight = {
   /** Whether the relay would admit the command. The client's layers are not included. */
   readonly wouldAdmit: Exclude<PreflightVerdict, 'skipped'>;
-  /** The layer with whose code the invocation would be refused; null if none refuses. */
+  /** The first layer that refuses; the invocation would be refused with its code. Null if no layer refuses. */
   readonly firstRefusal: PreflightLayer | null;
-  /** Every layer, in the order of PREFLIGHT_LAYERS. */
+  /** The results of all layers, in the order of PREFLIGHT_LAYERS. */
   readonly layers: readonly PreflightLayer[];
   /** The command that the invocation would attach to or replay; null if there is none, or only its mark is left. */
   readonly command: Command | null;

@@ -78,7 +78,10 @@ const CALL_EVIDENCE: Readonly<Record<CallLayer['layer'], (call: PreparedCall) =>
   waits: ({ holdings }) => ({ waits: holdings.held('waits') }),
 };
 
-/** Small params are stored with their message, so only large ones need room in the spill store. */
+/**
+ * Predicts whether the params can be stored. Small params are stored with their message, so only large ones need room
+ * in the spill store.
+ */
 async function askStorage({ keeper }: InvokeParts, findings: Findings, { key, checked }: PreparedCall): Promise<void> {
   const error = await Promise.resolve(keeper.preview(checked.params, key.userId)).catch((thrown: unknown) => thrown);
   if (error === null) findings.pass('storage', 'The params can be stored.');
@@ -107,7 +110,7 @@ async function askStore({ deps }: InvokeParts, findings: Findings, question: Adm
   return answer.kind === 'attached' ? answer.command : null;
 }
 
-/** The store does not look at the target of a known command. */
+/** Returns why the store does not check a layer, or null. It does not look at the target of a known command. */
 function skippedByStore(layer: StoreLayer, { known }: AdmitPreview): SkippedLayer | null {
   return layer === 'target' && known ? ID_IS_KNOWN : null;
 }

@@ -40,8 +40,8 @@ async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<v
 }
 
 /**
- * The end of a command that the store forgot. It is unknown how far the command came after it was last seen, and
- * whether it ran.
+ * Returns the end of a command that the store forgot. It is unknown how far the command came after it was last seen,
+ * and whether it ran.
  */
 function forgotten(command: Command, now: number): Command {
   return {

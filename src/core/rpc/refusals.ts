@@ -40,20 +40,20 @@ export function refused(
   return { kind: 'refused', code, by, message, retryAfterMs: null, commandId: null, ...more };
 }
 
-/** A refusal because one user holds too much of a share, or because the whole share is used up. */
+/** Refuses because one user holds too much of a bounded resource, or because its total is used up. */
 export function refusedShare(code: ShareRefusal, share: ShareName | null): InvokeRefusal {
   const named = share === null ? {} : { share };
   return refused(code, 'capacity', SHARE_MESSAGE[code], { retryAfterMs: 1000, ...named });
 }
 
-/** The refusal of the store, without the command's id. */
+/** Returns the answer to a refusal of the store, without the command's id. */
 export function refusedAdmission({ code, share = 'marks' }: RefusedAdmission): InvokeRefusal {
   if (isShareRefusal(code)) return refusedShare(code, share);
   const { by, message, retryAfterMs } = ADMISSION[code];
   return refused(code, by, message, { retryAfterMs: retryAfterMs ?? null });
 }
 
-/** A store without any room refuses the act itself. Rethrows every other error. */
+/** Returns the refusal for the error of a store that has no room for the act itself. Rethrows every other error. */
 export function refusedStore(error: unknown): RefusedAdmission {
   if (!(error instanceof CallboardError) || error.code !== 'store_full') throw error;
   return { kind: 'refused', code: error.code, share: null };

@@ -29,13 +29,13 @@ export type CheckedInvoke = {
   readonly traceState: string | null;
   /** The span of the call; null where the relay does not trace. */
   readonly span: CallSpan | null;
-  /** NO_DIGEST for an invocation without a command id. */
+  /** The digest of what the invocation asks for; NO_DIGEST for an invocation without a command id. */
   readonly digest: string;
 };
 
 /**
- * Parameters of a caller whose names begin with this, in any letter case, are refused: the relay adds its own under
- * this prefix.
+ * The reserved prefix of parameter names, in any letter case. The relay adds its own parameters under it, so callers
+ * may not use it.
  */
 const RESERVED = '__cooperative_site_';
 
@@ -74,8 +74,8 @@ export function checkInvoke(
 const NO_TRACE = { traceId: null, parentSpanId: null, traceFlags: null, traceState: null };
 
 /**
- * The ids that the invocation names, or else the whole trace context of its request: the two are never mixed. An
- * invocation without any belongs to the trace that the relay records for it.
+ * Returns the ids that the invocation names, or else the whole trace context of its request; the two are never mixed.
+ * An invocation without either belongs to the trace that the relay records for it.
  */
 function traceOf(request: InvokeRequest, span: CallSpan | null): TraceFields {
   const { traceId = null, parentSpanId = null, traceFlags = null, traceState = null, trace: context } = request;
@@ -120,8 +120,8 @@ function throwInputErrors({ params, ...request }: InvokeRequest): void {
 }
 
 /**
- * The text whose digest decides whether two invocations of one id are the same: action, params, the named instance, and
- * for a call through a site its session and grant. Params of up to DIGEST_BYTES are compared by meaning
+ * Returns the text whose digest decides whether two invocations of one id are the same: action, params, the named
+ * instance, and for a call through a site its session and grant. Params of up to DIGEST_BYTES are compared by meaning
  * (`canonicalText`), larger ones by their exact text, because sorting them would take long.
  */
 function digestedText(
@@ -134,8 +134,8 @@ function digestedText(
 }
 
 /**
- * Scans the names only if the text contains `__` or a `\u` escape: every spelling of a reserved name contains one of
- * them.
+ * Whether the params hold a reserved name. Scans the names only if the text contains `__` or a `\u` escape, because
+ * every spelling of a reserved name contains one of them.
  */
 function holdsReserved(params: JsonText): boolean {
   if (!params.includes('__') && !params.includes('\\u')) return false;
@@ -146,7 +146,7 @@ function holdsReserved(params: JsonText): boolean {
   return found;
 }
 
-/** Checks the prefix before the costlier comparison without case. */
+/** Whether a name is reserved. Checks the prefix before the costlier comparison without case. */
 function isReserved(key: string): boolean {
   return key.startsWith('__') && key.toLowerCase().startsWith(RESERVED);
 }

@@ -11,7 +11,7 @@ import { createPending } from './pending.ts';
 import { preflight } from './preflight.ts';
 import { createWaits } from './waits.ts';
 
-/** The API of calls: invoke, await, cancel, and observation of pending waits. */
+/** Creates the API of calls: invoke, await, cancel, and observation of pending waits. */
 export function createRpc(parts: InvokeParts, questions: NodeQuestions): Rpc {
   const pending = createPending(parts.deps, createWaits(parts.deps, questions));
   return {

@@ -37,8 +37,8 @@ const ONCE = { once: true } as const;
 
 /**
  * One caller's wait: for the reply, the end of the caller's own budget, the caller's hanging up, or the command's
- * deadline, whichever comes first. Each of these removes the waiter; only the deadline touches the command. One object
- * from before the store is asked to the answer.
+ * deadline, whichever comes first. Each of these removes the waiter; only the deadline touches the command. The object
+ * exists from before the store is asked until the caller is answered.
  */
 export class Wait implements Waiting {
   readonly rpcId: string;
@@ -47,9 +47,9 @@ export class Wait implements Waiting {
   readonly holdings: Holdings;
   readonly #parts: WaitParts;
   readonly #caller: CallerSide;
-  /** Null until `begin`. */
+  /** The command that is waited for; null until `begin`. */
   #command: Command | null = null;
-  /** When it began; also kept after a wait that is registered again. */
+  /** When the wait began, in epoch milliseconds. It stays the same if the wait is registered again. */
   #since = 0;
   #until: number | null = null;
   #reply: Reply | null = null;
@@ -60,7 +60,7 @@ export class Wait implements Waiting {
   #cancelBudget: Cancel | null = null;
   #stopStages: Cancel | null = null;
 
-  /** Registers the wait, so that no reply can come too early. The caller of this must have checked that there is room. */
+  /** Registers the wait, so that no reply can come too early. The caller must have checked that there is room. */
   constructor(parts: WaitParts, { waitFor, withinMs, holdings, caller }: NewWait) {
     this.rpcId = parts.deps.crypto.randomId();
     this.waitFor = waitFor;
@@ -81,7 +81,7 @@ export class Wait implements Waiting {
     this.#parts.correlator.forget(this.rpcId);
   }
 
-  /** Waits; the waiter is registered in the store. Call it once. */
+  /** Begins to wait; the waiter is registered in the store. Call it once. */
   begin(command: Command): Promise<Invocation> {
     this.#command = command;
     if (this.#parts.correlator.released) return this.#giveUp(command);

@@ -1,4 +1,4 @@
-/** The shares of a relay: what users share, and how much of it each and all may hold. */
+/** Lists the resources that the users of a relay share, and bounds how much of each one user and all users may hold. */
 import { CallboardError, type InputError } from '../errors.ts';
 
 /**
@@ -6,32 +6,33 @@ import { CallboardError, type InputError } from '../errors.ts';
  * leave the others their guarantee. Amounts are bytes if the name says so, else counts.
  */
 export const SHARE_NAMES = [
-  /** Open links of clients and callers. */
+  /** The number of open links of clients and callers. */
   'links',
-  /** Bytes of advertised actions, their metadata, and reported contexts and windows. */
+  /** The bytes of advertised actions, their metadata, and reported contexts and windows. */
   'advertised_bytes',
-  /** Bytes of the params, as far as they are in memory, of commands that wait for their client or for dispatch. */
+  /** The bytes of params in memory, for commands that wait for their client or for dispatch. */
   'queued_bytes',
-  /** Bytes of results of ended commands. */
+  /** The bytes of results of ended commands. */
   'result_bytes',
-  /** Ended commands with a whole record; beyond, only their marks are kept. Direct mode only. */
+  /** The number of ended commands with a whole record. Beyond it, only their marks are kept. Direct mode only. */
   'ended_records',
-  /** Bytes of retained history. */
+  /** The bytes of retained history. */
   'history_bytes',
-  /** Bytes in the spill store. */
+  /** The bytes in the spill store. */
   'spilled_bytes',
-  /** Waits of callers for a command. */
+  /** The number of callers' waits for a command. */
   'waits',
-  /** Bytes of answers that their readers have not read yet. */
+  /** The bytes of answers that their readers have not read yet. */
   'unread_bytes',
   /**
-   * Command ids within their idempotency window: of live commands, of ended ones with a record, and marks. For each id
-   * that a caller chooses, room for its mark is reserved, so that the id runs at most once.
+   * The number of command ids within their idempotency window: of live commands, of ended ones with a record, and of
+   * those with only a mark. For each id that a caller chooses, room for its mark is reserved, so that the id runs at
+   * most once.
    */
   'marks',
   /**
-   * Marks of ingested messages and reported ends, by which repeated ones are recognised. When the share is used up,
-   * marks are dropped early, and the counters of deduplication are no longer exact. Direct mode only.
+   * The number of remembered ids of ingested messages and reported ends, by which repeated ones are recognised. When it
+   * is used up, ids are forgotten early, and the counters of deduplication are no longer exact. Direct mode only.
    */
   'dedup_marks',
 ] as const;
@@ -39,21 +40,21 @@ export const SHARE_NAMES = [
 export type ShareName = (typeof SHARE_NAMES)[number];
 
 /**
- * `guarantee`: the amount that one user may hold as long as the total is not used up. `total`: the bound of all users
- * together; null: only the guarantee bounds each user.
+ * The bounds of one resource. `guarantee`: the amount that one user may hold as long as the total is not used up.
+ * `total`: the bound of all users together; null: only the guarantee bounds each user.
  */
 export type ShareBound = { readonly guarantee: number; readonly total: number | null };
 export type ShareBounds = Readonly<Record<ShareName, ShareBound>>;
 
-/** Configured bounds; an absent one has its default. */
+/** The configured bounds; an absent one has its default. */
 export type GivenBounds = { readonly [Name in ShareName]?: Partial<ShareBound> };
 
 const MIB = 1024 * 1024;
 
 /**
- * The defaults: a process of 512 MiB survives all of them used up at once. A mark takes about 50 bytes; 2 million marks
- * are nearly twice what 300 calls per second need in an hour.
- * A deduplication mark takes about 200 bytes, most of which its message shares.
+ * The defaults: a process of 512 MiB survives all of them used up at once. A mark of a command takes about 50 bytes; 2
+ * million are nearly twice what 300 calls per second need in an hour. A mark of a message takes about 200 bytes, most
+ * of which it shares with its message.
  */
 export const SHARE_BOUNDS: ShareBounds = {
   links: { guarantee: 1_000, total: 20_000 },
@@ -70,8 +71,8 @@ export const SHARE_BOUNDS: ShareBounds = {
 };
 
 /**
- * Up to this part of a total no user is refused, however much they hold. Above it, only users over their guarantee are
- * refused, until the total is used up.
+ * The part of a total up to which no user is refused, however much they hold. Above it, only users over their guarantee
+ * are refused, until the total is used up.
  */
 export const BORROWED_PART = 3 / 4;
 

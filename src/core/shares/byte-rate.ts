@@ -1,3 +1,4 @@
+/** Limits the bytes per second that each user may send. */
 import type { Clock } from '../clock.ts';
 
 /**
@@ -12,7 +13,7 @@ export class ByteRate {
   #balance: number;
   #refilledAt: number;
 
-  /** `perSecond`: bytes, at least 1. */
+  /** `perSecond`: the bytes that may be sent per second, at least 1. */
   constructor(clock: Clock, perSecond: number) {
     this.#clock = clock;
     this.#perSecond = perSecond;
@@ -59,11 +60,11 @@ export class ByteRate {
 /** The rate of one user, held while a link lives. */
 export type HeldRate = {
   readonly rate: ByteRate;
-  /** Call it once, when the link has ended. */
+  /** Releases the rate. Call it once, when the link has ended. */
   release(): void;
 };
 
-/** Rates that are kept before idle ones are swept. */
+/** The number of rates from which on idle ones are dropped. */
 const KEPT = 1_000;
 
 /**
@@ -81,12 +82,12 @@ export class ByteRates {
     this.#perSecond = perSecond;
   }
 
-  /** The user's rate, for one immediate use. Do not keep it: see `hold`. */
+  /** Returns the user's rate, for one immediate use. Do not keep it: see `hold`. */
   of(userId: string): ByteRate {
     return this.#entry(userId).rate;
   }
 
-  /** The user's rate, for a link: it stays valid until it is released, so that no frame has to look it up. */
+  /** Returns the user's rate, for a link: it stays valid until it is released, so that no frame has to look it up. */
   hold(userId: string): HeldRate {
     const entry = this.#entry(userId);
     entry.links++;

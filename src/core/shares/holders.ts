@@ -1,14 +1,14 @@
-/** Decides against whose shares a requester's use is counted. */
+/** Names the holder to whom a requester's use of bounded resources is counted. */
 import type { Principal } from '../auth/principal.ts';
 
-/** User ids hold no "/", so these names cannot collide with a user. */
+/** The holder of all requesters without a token. User ids hold no "/", so this name cannot collide with a user. */
 const UNAUTHENTICATED = '/unauthenticated';
 const GRANTS = '/grants';
 
 /**
- * The holder whose shares count a requester's use: the user itself, or a holder for each administrator's name. All
- * requesters without a token have one holder together, and so have all holders of site grants: a user can make any
- * number of grants, and each would have a guarantee.
+ * Returns the holder to whom a requester's use is counted: the user itself, or a holder for each administrator's name.
+ * All requesters without a token have one holder together. So have all holders of site grants, because a user can make
+ * any number of grants, and each would otherwise have a guarantee.
  */
 export function holderOf(principal: Principal | null): string {
   if (principal === null) return UNAUTHENTICATED;

@@ -2,13 +2,13 @@
 import type { MaybePromise } from '../maybe-promise.ts';
 
 export type ReadTurnsOptions = {
-  /** The most reads of all holders that may be in progress at the same time. */
+  /** The most reads of all holders together that may be in progress at the same time. */
   readonly atOnce: number;
-  /** The most of these reads that one holder may have. */
+  /** The most reads of one holder that may be in progress at the same time. */
   readonly perHolder: number;
 };
 
-/** The reads of one holder. The entry is removed when it has none. */
+/** The reads of one holder, in progress and waiting. The entry is removed when the holder has none. */
 type Line = { running: number; readonly waiting: (() => void)[] };
 
 /**
@@ -18,7 +18,7 @@ type Line = { running: number; readonly waiting: (() => void)[] };
  */
 export class ReadTurns {
   readonly #options: ReadTurnsOptions;
-  /** In the order in which holders are served next. */
+  /** The reads of each holder, in the order in which holders are served next. */
   readonly #lines = new Map<string, Line>();
   #running = 0;
 
@@ -26,7 +26,7 @@ export class ReadTurns {
     this.#options = options;
   }
 
-  /** Reads that wait for their turn. */
+  /** The number of reads that wait. */
   get waiting(): number {
     return this.#lines.values().reduce((sum, line) => sum + line.waiting.length, 0);
   }

@@ -8,7 +8,7 @@ import { SHARE_MESSAGE, type Shares } from './shares.ts';
  * history), or they are free again within moments.
  */
 const NEEDED: readonly ShareName[] = ['links', 'advertised_bytes', 'queued_bytes', 'spilled_bytes', 'marks'];
-/** Less than this part of a total in bytes counts as no room, since the next payload may be larger. */
+/** The smallest part of a total in bytes that counts as room: less than that may not hold the next payload. */
 const SMALL_PART = 1 / 64;
 
 /** Throws `store_full`, naming the share, if a share that new links and commands need has no room left in its total. */

@@ -3,8 +3,8 @@ import { fail, type Code } from '../errors.ts';
 import { BORROWED_PART, SHARE_BOUNDS, SHARE_NAMES, type ShareBounds, type ShareName } from './bounds.ts';
 
 /**
- * `share_exceeded`: the user would hold more than their guarantee while room is short. `store_full`: the total is used
- * up.
+ * Why a user may not hold more. `share_exceeded`: the user would hold more than their guarantee while room is short.
+ * `store_full`: the total is used up.
  */
 export type ShareRefusal = 'share_exceeded' | 'store_full';
 
@@ -26,7 +26,7 @@ export const SHARE_MESSAGE: Readonly<Record<ShareRefusal, string>> = {
 export interface Holdings {
   readonly userId: string;
   held(share: ShareName): number;
-  /** Why `amount` more may not be taken; null: it may. Changes nothing. */
+  /** Returns why `amount` more may not be taken; null: it may. Changes nothing. */
   refusal(share: ShareName, amount: number): ShareRefusal | null;
   /**
    * Takes the amount if there is room; otherwise throws `share_exceeded` or `store_full` with the member `share` and
@@ -38,18 +38,21 @@ export interface Holdings {
   release(share: ShareName, amount: number): void;
 }
 
-/** The holdings of each user of this process, and the totals. */
+/** Keeps the holdings of each user of this process, and the totals. */
 export interface Shares {
   readonly bounds: ShareBounds;
-  /** The holdings of a user. Keep the reference as long as the link, queue or stream lives. */
+  /** Returns the holdings of a user. Keep the reference as long as the link, queue or stream lives. */
   of(userId: string): Holdings;
-  /** The amount that all users hold together. */
+  /** Returns the amount that all users hold together. */
   used(share: ShareName): number;
   /** Whether the total is reached, so that the next `claim` of any user is refused. */
   full(share: ShareName): boolean;
-  /** The users over their guarantee, in no particular order; few, since their guarantees fit into the total. */
+  /**
+   * Returns the users over their guarantee, in no particular order. They are few, since the guarantees fit into the
+   * total.
+   */
   over(share: ShareName): Iterable<Holdings>;
-  /** The user who exceeds their guarantee the most; null if none does. Eviction takes from this user first. */
+  /** Returns the user who exceeds their guarantee the most; null if none does. Eviction takes from this user first. */
   mostOver(share: ShareName): Holdings | null;
 }
 
@@ -134,8 +137,8 @@ class UserHoldings implements Holdings {
   readonly #table: ShareTable;
   readonly #held = SHARE_NAMES.map(() => 0);
   /**
-   * Number of shares of which something is held. At 0 the table drops this object. Another object may then be made and
-   * registered for the user; `#current` returns that one.
+   * The number of resources of which the user holds something. At 0 the table drops this object. Another object may
+   * then be made and registered for the user; `#current` returns that one.
    */
   #kinds = 0;
 
@@ -178,7 +181,10 @@ class UserHoldings implements Holdings {
     if (--this.#kinds === 0) this.#table.leave(this);
   }
 
-  /** The user's registered object, or this one if none is registered. An object that holds something is registered. */
+  /**
+   * Returns the user's registered object, or this one if none is registered. An object that holds something is
+   * registered.
+   */
   #current(): UserHoldings {
     if (this.#kinds > 0) return this;
     return this.#table.find(this.userId) ?? this;

@@ -38,7 +38,7 @@ export type SessionView = {
   readonly grant: Grant | null;
   /** All grants of the session, for the owner and administrators; null for the holder of a grant. */
   readonly grants: readonly Grant[] | null;
-  /** Live subscriptions on this node; null for the holder of a grant. */
+  /** The number of live subscriptions on this node; null for the holder of a grant. */
   readonly subscribers: number | null;
 };
 
@@ -71,11 +71,14 @@ export interface SiteRegistry {
     requester: Principal | null,
     siteId: string,
   ): Promise<{ readonly siteId: string; readonly closedSessions: number } | null>;
-  /** `owner` null: the requester's own sites; for an administrator, those of all users. */
+  /** Lists sites: of this owner, or (`owner` null) the requester's own; for an administrator, those of all users. */
   list(requester: Principal | null, owner: string | null, page: PageArgs): Promise<Page<SiteView>>;
-  /** `owner` null: the requester's own site. Returns null if the site is absent or belongs to another user. */
+  /**
+   * Returns a site of this owner, or (`owner` null) of the requester. Null if the site is absent or belongs to another
+   * user.
+   */
   get(requester: Principal | null, owner: string | null, siteId: string): Promise<SiteView | null>;
-  /** The sessions of one site, oldest first, once access to the site is authorised. */
+  /** Lists the sessions of one site, oldest first. Checks the access to the site first. */
   sessions(requester: Principal | null, key: SiteKey, page: PageArgs): Promise<Page<SessionView>>;
 }
 
@@ -97,7 +100,7 @@ export type RedeemedTicket = {
 export interface SiteSessions {
   /** Opens a session. Needs the scope `host`. Null: no such site. */
   open(requester: Principal | null, siteId: string, request: GrantRequest): Promise<OpenedSession | null>;
-  /** Null: the session does not exist or belongs to another user. An administrator reads any session. */
+  /** Returns a session. Null: it does not exist or belongs to another user. An administrator reads any session. */
   session(requester: Principal | null, sessionId: string): Promise<SessionView | null>;
   /**
    * Closes a session, for its owner with the scope `host`. Its streams end within a second. Null: the session does not
@@ -124,12 +127,12 @@ export interface SiteSessions {
    * of its taker are valid. Throws `unauthenticated` if the ticket is unknown, too old, or of another session.
    */
   redeem(sessionId: string, ticket: string): Promise<RedeemedTicket>;
-  /** The principal that a grant's token represents. Throws `unauthenticated`. */
+  /** Returns the principal that a grant's token represents. Throws `unauthenticated`. */
   holder(token: string): Promise<GrantPrincipal>;
   /**
-   * Like `subscribe`, in a form that many requesters can share: the events are the same for all that have the same key,
-   * and the lifetime is the requester's own. The end of the lifetime gives the reason; see `subscribe`. Null: the
-   * session does not exist or belongs to another user.
+   * Does the same as `subscribe`, in a form that many requesters can share. The events are the same for all requesters
+   * with the same key, and the lifetime is the requester's own. The end of the lifetime gives the reason; see
+   * `subscribe`. Null: the session does not exist or belongs to another user.
    */
   listen(
     requester: Principal | null,
@@ -137,9 +140,10 @@ export interface SiteSessions {
     names: readonly string[] | null,
   ): Promise<SharedSubscription<SiteEvent> | null>;
   /**
-   * Live events, without replay, of a session that is not over. `names` selects some (null: all that the requester may
-   * see). Ends with an error: `session_inactive` if the session is closed, expires or loses its site; `unauthenticated`
-   * if the grant or the token is no longer valid. Null: the session does not exist or belongs to another user.
+   * Subscribes to the live events, without replay, of a session that is not over. `names` selects some (null: all that
+   * the requester may see). Ends with an error: `session_inactive` if the session is closed, expires or loses its site;
+   * `unauthenticated` if the grant or the token is no longer valid. Null: the session does not exist or belongs to
+   * another user.
    */
   subscribe(
     requester: Principal | null,

@@ -6,7 +6,7 @@ import type { GrantRequest, SiteDefinition } from './api.ts';
 import { COOPERATIVE } from './site.ts';
 import type { NewSite } from './store.ts';
 
-/** Event names that have a meaning of their own for an `EventSource`. */
+/** The event names that have a meaning of their own for an `EventSource`. */
 export const RESERVED_EVENTS: ReadonlySet<string> = new Set(['error', 'open', 'message']);
 export const RESERVED_PREFIX = 'callboard.';
 
@@ -15,14 +15,17 @@ export function isEventName(text: unknown): text is string {
   return typeof text === 'string' && isName(text) && !RESERVED_EVENTS.has(text) && !text.startsWith(RESERVED_PREFIX);
 }
 
-/** A valid site id. Throws `invalid_argument`: `.` and `..` cannot be segments of a stream name. */
+/**
+ * Returns the site id if it is valid. Throws `invalid_argument` otherwise, also for `.` and `..`, which cannot be
+ * segments of a stream name.
+ */
 export function siteIdOf(text: string): string {
   return text === '.' || text === '..'
     ? invalid('site_id', 'expected an id other than "." and ".."')
     : id('site_id', text);
 }
 
-/** Throws one `invalid_argument` that names every wrong member. */
+/** Checks the definition of a site. Throws one `invalid_argument` that names every wrong member. */
 export function checkDefinition(userId: string, definition: SiteDefinition): NewSite {
   const faults: InputError[] = [];
   const { title, capabilityProfile: profile } = definition;
@@ -49,7 +52,7 @@ export type CheckedGrant = {
   readonly ttlMs: number | null;
 };
 
-/** Throws one `invalid_argument` that names every wrong member. */
+/** Checks the request for a grant. Throws one `invalid_argument` that names every wrong member. */
 export function checkGrant({ events, actions, ttlSeconds }: GrantRequest): CheckedGrant {
   const faults: InputError[] = [];
   const { min, max } = SESSION_TTL_SECONDS;
@@ -65,7 +68,7 @@ export function checkGrant({ events, actions, ttlSeconds }: GrantRequest): Check
   return checked;
 }
 
-/** The names that a subscription asks for, without duplicates. Throws `invalid_argument`. */
+/** Returns the names that a subscription asks for, without duplicates. Throws `invalid_argument`. */
 export function checkNames(names: readonly string[] | null): readonly string[] | null {
   const faults: InputError[] = [];
   const checked = namesOf('names', names, { faults, isGood: isEventName });
@@ -74,7 +77,7 @@ export function checkNames(names: readonly string[] | null): readonly string[] |
   return checked;
 }
 
-/** Each name once, in the order given. Null: the parameter was omitted. */
+/** Returns each name once, in the order given. Null: the parameter was omitted. */
 function namesOf(
   parameter: string,
   names: readonly string[] | null | undefined,

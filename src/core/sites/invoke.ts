@@ -16,7 +16,10 @@ type SiteInvocationParts = {
   readonly request: SiteInvokeRequest;
 };
 
-/** See `Sites.invoke`. From admission on, the command is like any other command of the owner's host client. */
+/**
+ * Invokes an action of a site: see `Sites.invoke`. From admission on, the command is like any other command of the
+ * owner's host client.
+ */
 export async function invokeSite(parts: InvokeParts, given: SiteInvocationParts): Promise<Invocation | null> {
   return withCallSpan<Invocation | null>(parts.deps, given.request, (span) => invokeTraced(parts, given, span));
 }
@@ -37,8 +40,8 @@ async function invokeTraced(
   const checked = checkInvoke(deps.crypto, { ...request, ...target }, { site: through, span });
   const refusal = siteRefusal(deps, access, checked);
   if (refusal) return refusal;
-  // The command is bound to the connector's instance: if another instance takes over before the command is written, it
-  // is not meant for that one.
+  // The command is bound to the connector's instance: if another instance takes over before the command is written, the
+  // command is not written to that one.
   const bound = { ...checked, namedInstanceId: checked.namedInstanceId ?? connector?.instanceId ?? null };
   const recordedAs = { kind: 'grant', name: grant.grantId } as const;
   const wait = { signal: request.signal };
@@ -60,8 +63,8 @@ function siteRefusal(
 }
 
 /**
- * The principal that the policy is evaluated for: the owner, on whose behalf the viewer acts. Rules for the owner's own
- * calls therefore hold for the site's calls too.
+ * Returns the principal that the policy is evaluated for: the owner, on whose behalf the viewer acts. Rules for the
+ * owner's own calls therefore hold for the site's calls too.
  */
 function ownerOf(userId: string): UserPrincipal {
   return { kind: 'user', userId, scopes: new Set(['invoke']), expiresAt: null };

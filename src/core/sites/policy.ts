@@ -49,8 +49,8 @@ export const sessionPolicy = {
 };
 
 /**
- * The names among `asked` (null: all) that the grant and the descriptor allow, sorted. Null: all that the descriptor
- * allows.
+ * Returns the names among `asked` (null: all) that the grant and the descriptor allow, sorted. Null: all that the
+ * descriptor allows.
  */
 export function effectiveEvents(
   grant: Pick<Grant, 'events'>,
@@ -118,7 +118,10 @@ function subscribeDenied(grant: Grant, site: HostedSite, names: readonly string[
   return effective?.length === 0 ? refuse('forbidden', 'None of these events is granted.') : null;
 }
 
-/** Invoking needs the connected host; subscribing and sharing only need a session that is not over. */
+/**
+ * Refuses what the state of the session does not permit. Invoking needs the connected host; subscribing and sharing
+ * only need a session that is not over.
+ */
 function stateRefusal({ session, operation, now }: SessionPolicyInput, site: HostedSite): SessionDecision | null {
   const state = sessionState(session, site.hostConnected, now);
   if (state === 'active' || (state === 'suspended' && operation.kind !== 'invoke')) return null;

@@ -9,7 +9,10 @@ import { siteKeyText, siteStream, type Site, type SiteEvent } from './site.ts';
 /** The first rule of projection that a retained message did not meet, in the order in which the rules are checked. */
 export type ProjectionRefusal = 'stream' | 'owner' | 'name' | 'allowlist';
 
-/** `refusedBy` is null if the message was published, and if its stream is not under `sites/` at all. */
+/**
+ * The result of a projection. `refusedBy` is null if the message was published, and if its stream is not under `sites/`
+ * at all.
+ */
 export type Projection = { readonly published: boolean; readonly refusedBy: ProjectionRefusal | null };
 
 /**
@@ -38,7 +41,7 @@ export type ProjectionVerdict =
   | { readonly refusedBy: ProjectionRefusal }
   | { readonly refusedBy: null; readonly event: Pick<SiteEvent, 'name' | 'data'> };
 
-/** The four rules, in the documented order: each is only checked if those before it hold. Pure. */
+/** Checks the four rules in the documented order; each is only checked if those before it hold. Pure. */
 export function projectSiteEvent({ message, payload, site }: ProjectionFacts): ProjectionVerdict {
   const siteId = siteOfStream(message.suffix);
   if (siteId === null || message.kind !== 'event') return { refusedBy: 'stream' };
@@ -50,7 +53,10 @@ export function projectSiteEvent({ message, payload, site }: ProjectionFacts): P
   return { refusedBy: null, event: { name, data: (members && memberOf(members, 'data')) ?? null } };
 }
 
-/** Each site has one stream, which belongs to its owner. Only events of that stream are published. */
+/**
+ * Creates the projector. Each site has one stream, which belongs to its owner, and only events of that stream are
+ * published.
+ */
 export function createProjector({ backend }: Pick<Deps, 'backend'>): Projector {
   return {
     project(message, text) {
@@ -71,13 +77,16 @@ export function createProjector({ backend }: Pick<Deps, 'backend'>): Projector {
   };
 }
 
-/** The site whose canonical stream this suffix names; null if there is none. */
+/** Returns the site whose canonical stream this suffix names; null if there is none. */
 function siteOfStream(suffix: string): string | null {
   const [, siteId = ''] = suffix.split('/');
   return siteId !== '' && suffix === siteStream(siteId) ? siteId : null;
 }
 
-/** A text longer than NAME_TEXT cannot be a name and is not parsed. */
+/**
+ * Returns the event name in a payload; null if there is none. A text longer than NAME_TEXT cannot be a name and is not
+ * parsed.
+ */
 function nameIn(payload: JsonText): unknown {
   const name = memberOf(payload, 'name') ?? null;
   return name !== null && name.length <= NAME_TEXT ? fromJson(name) : null;

@@ -31,7 +31,7 @@ export type Registry = SiteRegistry & {
   ): Promise<readonly Summary<SiteView>[]>;
 };
 
-/** Definitions of sites, as each requester may see them. */
+/** Creates the API of site definitions, as each requester may see them. */
 export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
   const { backend, clock, cursors } = deps;
   const views = async (page: Page<Site>): Promise<Page<SiteView>> => {
@@ -118,7 +118,7 @@ async function viewOf(deps: Deps, site: Site): Promise<SiteView> {
   return wholeSite(view ?? { ...site, hostConnected: false });
 }
 
-/** The owner to use if a requester names none. An administrator must name one. */
+/** Returns the owner to use if a requester names none. An administrator must name one. */
 function selfOf(requester: Principal | null): string {
   const principal = requirePrincipal(requester);
   if (principal.kind === 'admin') fail('invalid_argument', 'owner: required for an administrator', OWNER_FAULT);

@@ -11,8 +11,8 @@ import type { Site } from './site.ts';
 import type { SessionWatch } from './watch.ts';
 
 /**
- * What a requester has in a session: the question for `sessionPolicy` without its `operation`. `connector`: the host's live
- * link.
+ * What a requester has in a session: the question for `sessionPolicy` without its `operation`. `connector`: the live
+ * link of the site's host.
  */
 export type SessionAccess = {
   readonly grant: Grant;
@@ -21,22 +21,24 @@ export type SessionAccess = {
   readonly connector: Connection | null;
 };
 
-/** The sites, each with whether its host is connected now. One round trip. */
+/** Adds to each site whether its host is connected now. One round trip. */
 export async function hosted({ backend, clock }: Deps, sites: readonly Site[]): Promise<readonly HostedSite[]> {
   const connections = await backend.connections.get(sites);
   const now = clock.now();
   return sites.map((site, i) => ({ ...site, hostConnected: isConnector(connections[i] ?? null, now) }));
 }
 
-/** Only a link whose token had the scope `host` carries a site's commands. */
+/**
+ * Whether the connection carries the site's commands: it must be live, and its token must have had the scope `host`.
+ */
 function isConnector(connection: Connection | null, now: number): connection is Connection {
   return isLive(connection, now) && connection.host;
 }
 
 /**
- * What the requester holds in this session. The owner needs `scope`; a grant is valid for its own session only. Null:
- * the session is absent or belongs to another user. Throws `forbidden` for an administrator, who cannot take part in
- * sessions.
+ * Returns what the requester holds in this session. The owner needs `scope`; a grant is valid for its own session only.
+ * Null: the session is absent or belongs to another user. Throws `forbidden` for an administrator, who cannot take part
+ * in sessions.
  */
 export async function sessionAccessOf(
   deps: Deps,
@@ -70,30 +72,32 @@ function grantIn(session: SiteSession, requester: Principal): Grant | null {
   return requester.kind === 'user' && requester.userId === session.userId ? ownerGrant(session) : null;
 }
 
-/** A grant that is missing had ended: only such grants are dropped to make room. */
+/**
+ * Returns the grant of its holder. If it is missing it had ended, because only ended grants are dropped to make room.
+ */
 function heldBy({ grants }: SiteSession, { grantId }: GrantPrincipal): Grant {
   const grant = grants.find((one) => one.grantId === grantId);
   return grant ?? fail('unauthenticated', 'The grant is over.');
 }
 
-/** Throws the code of the rule that refuses. */
+/** Checks an operation in a session. Throws the code of the rule that refuses it. */
 export function requireAllowed(deps: Deps, { grant, session, site }: SessionAccess, operation: SessionOperation): void {
   const verdict = sessionPolicy.allows({ grant, session, site, operation, now: deps.clock.now() });
   if (!verdict.allowed) fail(verdict.code, verdict.message);
 }
 
-/** The site as its owner and administrators see it. */
+/** Returns the site as its owner and administrators see it. */
 export function wholeSite(site: HostedSite): SiteView {
   return { ...site, seen: 'whole' };
 }
 
-/** The site as a grant's holder may see it: only the names that the grant may use. */
+/** Returns the site as a grant's holder may see it: only the names that the grant may use. */
 function grantedSite(site: HostedSite, grant: Grant, { sessionId }: SiteSession): SiteView {
   const eventNames = effectiveEvents(grant, site, null) ?? site.eventNames;
   return { ...site, eventNames, actions: effectiveActions(grant, site), seen: 'granted', sessionId };
 }
 
-/** `whole`: the view of the owner and of administrators. */
+/** Returns a session as one requester may see it. `whole`: the view of the owner and of administrators. */
 export function sessionView(
   { clock }: Deps,
   watch: SessionWatch,

@@ -1,7 +1,9 @@
 /** A session of a site, its grants, and when they are live. */
 import type { SiteKey } from './site.ts';
 
-/** `suspended`: the host is not connected, so nothing can be invoked; viewers keep listening. */
+/**
+ * The state of a session. `suspended`: the host is not connected, so nothing can be invoked; viewers keep listening.
+ */
 export type SessionState = 'active' | 'suspended' | 'closed' | 'expired';
 
 /**
@@ -10,11 +12,14 @@ export type SessionState = 'active' | 'suspended' | 'closed' | 'expired';
  */
 export type Grant = {
   readonly grantId: string;
-  /** Null: the session's first grant, or another grant that the owner gave directly. */
+  /**
+   * The grant that this one derives from. Null for the session's first grant, and for a grant that the owner gave
+   * directly.
+   */
   readonly parentId: string | null;
-  /** Null: all events that the descriptor allows. */
+  /** The names of the events that the holder may receive; null: all that the descriptor allows. */
   readonly events: readonly string[] | null;
-  /** Null, for the owner only: all actions that the descriptor allows. */
+  /** The actions that the holder may invoke; null, for the owner only: all that the descriptor allows. */
   readonly actions: readonly string[] | null;
   /** Whether its holder may share the session with others. */
   readonly share: boolean;
@@ -29,14 +34,14 @@ export type SiteSession = SiteKey & {
   readonly openedAt: number;
   readonly expiresAt: number;
   readonly closedAt: number | null;
-  /** In the order in which they were given. */
+  /** The grants of the session, in the order in which they were given. */
   readonly grants: readonly Grant[];
 };
 
 /** The grant id that represents the owner; no real grant has it. */
 export const OWNER_GRANT = 'owner';
 
-/** The owner's unlimited grant, which lasts as long as the session. */
+/** Returns the owner's unlimited grant, which lasts as long as the session. */
 export function ownerGrant({ openedAt, expiresAt }: SiteSession): Grant {
   const all = { events: null, actions: null, share: true } as const;
   return { grantId: OWNER_GRANT, parentId: null, ...all, grantedAt: openedAt, expiresAt, revokedAt: null };
@@ -48,7 +53,7 @@ export function sessionState(session: SiteSession, hostConnected: boolean, now: 
   return hostConnected ? 'active' : 'suspended';
 }
 
-/** Neither closed nor expired. */
+/** Whether the session is neither closed nor expired. */
 export function isOpen(session: SiteSession, now: number): boolean {
   return session.closedAt === null && now < session.expiresAt;
 }

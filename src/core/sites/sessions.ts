@@ -16,7 +16,7 @@ import type { SessionWatch } from './watch.ts';
 
 type Rooms = Pick<SiteSessions, 'open' | 'session' | 'close' | 'share' | 'revoke'>;
 
-/** Opening, reading, sharing, revoking and closing sessions. */
+/** Creates the API for opening, reading, sharing, revoking and closing sessions. */
 export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
   const { backend } = deps;
   const hint = (sessionId: string): void => backend.bus.publish(`session:${sessionId}`, null);
@@ -87,8 +87,8 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
 }
 
 /**
- * The first grant obeys the same rules as grants that the owner gives later, except that opening a session does not
- * need permission to share.
+ * Makes the first grant of a session. It obeys the same rules as grants that the owner gives later, except that opening
+ * a session does not need permission to share.
  */
 function firstGrant(
   site: HostedSite,
@@ -121,13 +121,18 @@ async function adminView(
   return sessionView(deps, watch, { access, whole: true });
 }
 
-/** A grant's holder may revoke its own grant and those derived from it. For that holder no other grant exists. */
+/**
+ * Whether the grant may be revoked. The owner may revoke any; a grant's holder may revoke that grant and those derived
+ * from it, and for that holder no other grant exists.
+ */
 function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session: SiteSession }, grantId: string) {
   return grant.grantId === OWNER_GRANT || descendsFrom(session.grants, grantId, grant.grantId);
 }
 
 /**
- * The site, session or parent grant has disappeared since it was read: null as if it never existed, or the given code.
+ * Answers a request to create a session or grant that the store refused. If the site, session or parent grant has
+ * disappeared since it was read, returns null as if it had never existed, or throws the code that `gone` names. Throws
+ * `capacity_exceeded` if there are too many.
  */
 function refusedCreation({ kind }: CreateRefusal, full: string, gone?: 'session_inactive'): null {
   if (kind === 'full') fail('capacity_exceeded', full);

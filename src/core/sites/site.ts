@@ -15,7 +15,10 @@ export const COOPERATIVE = 'cooperative';
  * derived when read.
  */
 export type Site = SiteKey & {
-  /** COOPERATIVE, or another text that some other writer put into the store; then nothing is invoked or published. */
+  /**
+   * The mode of the site: COOPERATIVE, or another text that some other writer put into the store. Then nothing is
+   * invoked or published.
+   */
   readonly mode: string;
   readonly title: string | null;
   /** The event names that may be published; empty: any valid name. */

@@ -1,3 +1,4 @@
+/** Puts together the API of cooperative sites. */
 import type { Sites } from '../core.ts';
 import type { InvokeParts } from '../rpc/layers.ts';
 import { invokeSite } from './invoke.ts';
@@ -7,7 +8,7 @@ import { listen, subscribe } from './subscribe.ts';
 import { createTokens } from './tokens.ts';
 import { createSessionWatch } from './watch.ts';
 
-/** The API of cooperative sites: definitions, sessions with their grants, live events, and actions. */
+/** Creates the API of cooperative sites: definitions, sessions with their grants, live events, and actions. */
 export function createSites(parts: InvokeParts): Sites {
   const { deps } = parts;
   const watch = createSessionWatch(deps);

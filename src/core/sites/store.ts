@@ -19,11 +19,11 @@ export interface SiteStore {
    * no such site. Idempotent.
    */
   remove(key: SiteKey): MaybePromise<{ readonly site: Site; readonly closed: readonly string[] } | null>;
-  /** One answer per key, in the order of the keys. One round trip. */
+  /** Returns one site per key, in the order of the keys. One round trip. */
   get(keys: readonly SiteKey[]): MaybePromise<readonly (Site | null)[]>;
-  /** The sites of one owner or of all, ordered by (owner, site). */
+  /** Lists the sites of one owner or of all, ordered by (owner, site). */
   list(userId: string | null, page: PageRequest): MaybePromise<Scan<Site>>;
-  /** For each user: the first sites in order, and the total. One round trip. */
+  /** Returns for each user the first sites in order, and the total. One round trip. */
   ofUsers(
     userIds: readonly string[],
     first: number,
@@ -34,7 +34,7 @@ export interface SiteStore {
 export type NewGrant = Pick<Grant, 'grantId' | 'parentId' | 'events' | 'actions' | 'share'> & {
   /** How long the grant lasts, in milliseconds; null: as long as its parent. */
   readonly ttlMs: number | null;
-  /** SHA-256 of its token, preceded by `prefixOf` its owner. */
+  /** The SHA-256 of the grant's token, preceded by `prefixOf` its owner. */
   readonly tokenHash: string;
 };
 
@@ -45,13 +45,12 @@ export type NewSession = SiteKey & {
 };
 
 /**
- * `gone`: the site, session or parent does not exist or is over. `full`: the limit is reached. In both cases nothing
- * was written.
+ * Why nothing was created. `gone`: the site, session or parent does not exist or is over. `full`: the limit is reached.
  */
 export type CreateRefusal = { readonly kind: 'gone' | 'full' };
 
 /**
- * The stored form of a ticket, which one `EventSource` uses instead of a token, also for reconnects: who took it.
+ * A ticket as it is stored: who took it. An `EventSource` uses a ticket instead of a token, also for reconnects.
  * `holderExpiresAt`: when the stream that it opens ends, in epoch milliseconds; null: the holder's token does not
  * expire.
  */
@@ -64,25 +63,25 @@ export type Ticket = {
 
 /**
  * Stores sessions with their grants and tickets. The backend's own clock gives the times. A session that is over is
- * still answered for SESSION_KEPT_MS, so that its viewers can be told (less under pressure: at most SESSIONS_PER_SITE
- * such sessions a site). A grant that is over is kept as long as its session, or until its place is needed. Tokens and
+ * still returned for SESSION_KEPT_MS, so that its viewers can be told. At most SESSIONS_PER_SITE such sessions of a
+ * site are kept. A grant that is over is kept as long as its session, or until another grant needs the room. Tokens and
  * tickets are stored as digests only.
  */
 export interface SessionStore {
   /**
-   * The prefix of the ids of this owner's sessions, tokens and tickets, with which a backend finds each by its id
-   * alone. Pure; may be empty.
+   * Returns the prefix of the ids of this owner's sessions, tokens and tickets, with which a backend finds each by its
+   * id alone. Pure; may be empty.
    */
   prefixOf(userId: string): string;
   /** Atomic: stores the session with its first grant. At most SESSIONS_PER_SITE sessions of a site are not over. */
   open(session: NewSession): MaybePromise<{ readonly kind: 'opened'; readonly session: SiteSession } | CreateRefusal>;
-  /** One answer per id, in the order of the ids, each with all its grants. One round trip. */
+  /** Returns one session per id, in the order of the ids, each with all its grants. One round trip. */
   get(sessionIds: readonly string[]): MaybePromise<readonly (SiteSession | null)[]>;
-  /** Idempotent: the time of the first close stays. Null: there is no such session. */
+  /** Closes a session. Idempotent: the time of the first close stays. Null: there is no such session. */
   close(sessionId: string): MaybePromise<SiteSession | null>;
   /**
-   * Atomic. `gone` if the parent is revoked or over by then. At most GRANTS_PER_SESSION grants of a session are not
-   * over.
+   * Atomic: adds a grant. `gone` if the parent is revoked or over by then. At most GRANTS_PER_SESSION grants of a
+   * session are not over.
    */
   addGrant(
     sessionId: string,
@@ -93,7 +92,7 @@ export interface SessionStore {
    * revoked before). Null: there is no such grant.
    */
   revokeGrant(sessionId: string, grantId: string): MaybePromise<readonly string[] | null>;
-  /** The grant of a token, whether over or not, with its session. */
+  /** Returns the grant of a token, whether over or not, with its session. */
   findByToken(tokenHash: string): MaybePromise<{ readonly session: SiteSession; readonly grant: Grant } | null>;
   /**
    * Stores a ticket, which must be redeemed within `ttlMs` milliseconds. `full`: SESSION_TICKETS tickets of the session
@@ -104,11 +103,11 @@ export interface SessionStore {
     ticket: Ticket & { readonly ttlMs: number },
   ): MaybePromise<{ readonly kind: 'put'; readonly expiresAt: number } | CreateRefusal>;
   /**
-   * Atomic. The first redemption must be within the ticket's `ttlMs`; after it the ticket may be redeemed again for as
-   * long as its session is answered. At most SESSION_TICKETS_REDEEMED tickets of a session stay redeemable like this;
-   * the one redeemed longest ago is dropped first. Null: unknown, or too late.
+   * Atomic: redeems a ticket. The first redemption must be within the ticket's `ttlMs`; after it the ticket may be
+   * redeemed again for as long as its session is returned. At most SESSION_TICKETS_REDEEMED tickets of a session stay
+   * redeemable like this; the one redeemed longest ago is dropped first. Null: unknown, or too late.
    */
   redeemTicket(ticketHash: string): MaybePromise<Ticket | null>;
-  /** The sessions of one site, oldest first. */
+  /** Lists the sessions of one site, oldest first. */
   list(key: SiteKey, page: PageRequest): MaybePromise<Scan<SiteSession>>;
 }

@@ -46,8 +46,8 @@ export async function subscribe(
 }
 
 /**
- * Events of a site by name (null: all). They are the same for every requester that may receive these names, through
- * whichever session.
+ * Returns the events of a site by name (null: all). They are the same for every requester that may receive these names,
+ * through whichever session.
  */
 function eventsOf(
   { backend: { bus } }: Deps,
@@ -75,7 +75,8 @@ type Held = {
 type Parts = { readonly watch: SessionWatch; readonly clock: Clock };
 
 /**
- * Lasts as long as the session, the grant and the token. A class, because there is one for each viewer of each site.
+ * The lifetime of one viewer's stream: it lasts as long as the session, the grant and the token. A class, because there
+ * is one for each viewer of each site.
  */
 class ViewerLifetime implements Lifetime, SessionReader {
   readonly #sessionId: string;
@@ -111,7 +112,7 @@ class ViewerLifetime implements Lifetime, SessionReader {
     target.fail(this.#ended);
   }
 
-  /** Why the lifetime is over; null while it is not. */
+  /** Returns why the lifetime is over; null while it is not. */
   #endOf(session: SiteSession | null, now: number): CallboardError | null {
     if (!session || !isOpen(session, now)) return new CallboardError('session_inactive', 'The session is over.');
     const grant = session.grants.find((one) => one.grantId === this.#grantId);

@@ -1,4 +1,4 @@
-/** Grant tokens and tickets. Stores keep only their digests. */
+/** Issues grant tokens and tickets, and finds out who holds them. Stores keep only their digests. */
 import type { Scope } from '../auth/principal.ts';
 import type { Bus } from '../bus.ts';
 import type { Deps } from '../deps.ts';
@@ -10,7 +10,7 @@ import { findSession, requireAllowed, sessionAccessOf } from './session-access.t
 
 const GRANT = 'cbg_';
 const TICKET = 'cbt_';
-/** Length in characters of the random part at the end of a token. */
+/** The length of the random part at the end of a token, in characters. */
 const SECRET_CHARS = 43;
 const SECRET = /^cb[gt]_[A-Za-z0-9_-]{43,80}$/;
 
@@ -21,7 +21,7 @@ export function isGrantToken(token: string): boolean {
 
 type TokenDeps = Pick<Deps, 'backend' | 'crypto'>;
 
-/** A new grant's token, which is shown once, and the digest of it that is stored. */
+/** Makes the token of a new grant, which is shown once, and the digest of it that is stored. */
 export function newGrantToken(deps: TokenDeps, userId: string): { readonly token: string; readonly tokenHash: string } {
   return newToken(deps, GRANT, userId);
 }
@@ -31,7 +31,7 @@ function newToken({ backend, crypto }: TokenDeps, form: string, userId: string) 
   return { token, tokenHash: digestOf(crypto, token) };
 }
 
-/** The stored form of a token: its SHA-256, preceded by the prefix that locates it in the store. */
+/** Returns the stored form of a token: its SHA-256, preceded by the prefix that locates it in the store. */
 function digestOf(crypto: TokenDeps['crypto'], token: string): string {
   return token.slice(GRANT.length, -SECRET_CHARS) + crypto.sha256(token);
 }
@@ -83,7 +83,10 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
   };
 }
 
-/** If two streams of a ticket are opened at once on different nodes, the one that is later in the order stays. */
+/**
+ * Creates the `occupy` of a ticket. If two streams of a ticket are opened at once on different nodes, the one with the
+ * later order stays open.
+ */
 function occupierOf(bus: Bus, ticketHash: string, nextOrder: () => string): RedeemedTicket['occupy'] {
   return (onReplaced) => {
     const topic = `ticket:${ticketHash}` as const;

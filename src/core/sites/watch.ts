@@ -17,13 +17,13 @@ export interface SessionWatch {
    * every SESSION_WATCH_MS, because hints may be lost.
    */
   watch(sessionId: string, reader: SessionReader): void;
-  /** Idempotent. */
+  /** Stops watching. Idempotent. */
   unwatch(sessionId: string, reader: SessionReader): void;
-  /** Number of watchers of a session on this node. */
+  /** Returns the number of watchers of a session on this node. */
   count(sessionId: string): number;
 }
 
-/** Watchers of one session, so that a hint costs only as much as that session has watchers. */
+/** The watchers of one session, so that a hint costs only as much as that session has watchers. */
 type Watched = { readonly readers: Set<SessionReader>; readonly stopHints: Cancel };
 
 export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch {

@@ -12,13 +12,13 @@ export type UserView = {
 };
 
 export interface Users {
-  /** Admin only. The users that have a connection or a stream, in order of user id. */
+  /** Lists the users that have a connection or a stream, in order of user id. Admin only. */
   list(requester: Requester, page: PageArgs): Promise<Page<UserView>>;
   /**
-   * For an administrator or the user itself. Null for an administrator if nothing is known of the user; null also for a
-   * foreign user.
+   * Returns the summary of a user, for an administrator or the user itself. Null for an administrator if nothing is
+   * known of the user; null also for a foreign user.
    */
   get(requester: Requester, userId: string): MaybePromise<UserView | null>;
-  /** Like `get`, for several users, in order. One round trip. */
+  /** Does the same as `get`, for several users, in order. One round trip. */
   many(requester: Requester, userIds: readonly string[]): MaybePromise<readonly (UserView | null)[]>;
 }

@@ -8,7 +8,7 @@ import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { comparePositions, type ObservedSource, type PageRequest, type Position, type Scan } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 
-/** The users that have a connection or a stream. */
+/** Creates the API of users: those that have a connection or a stream. */
 export function createUsers(deps: Deps): Users {
   const { backend, clock, cursors } = deps;
   const { connections, history } = backend;
@@ -107,8 +107,8 @@ function totals(users: readonly UserView[]): Counts {
 }
 
 /**
- * One source for connections and one for streams. The stores count all rows, so a count is incomplete only if its
- * source has a gap. Each silent node is one more source.
+ * Returns one source for connections and one for streams. The stores count all rows, so a count is incomplete only if
+ * its source has a gap. Each silent node is one more source.
  */
 function sourcesOf(counts: Counts, gaps: readonly ObservedSource[], asOf: number): ObservedSource[] {
   const own = (['connections', 'streams'] as const).map((source) => {

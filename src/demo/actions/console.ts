@@ -1,15 +1,15 @@
-/** The actions of the console client of the demo. */
+/** Defines the actions of the demo's client `ops-console`, which an operator would run on a server. */
 import { readdir, stat } from 'node:fs/promises';
 import { freemem, loadavg, totalmem, uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Action, ActionRequest, Params, Verdict } from '../../clients/runtime/index.ts';
 
 const MIB = 1024 * 1024;
-/** The most files of one answer. */
+/** The most files that one answer lists. */
 const FILES_MAX = 200;
 const SERVICES = ['web', 'mail', 'database'];
 
-/** The actions of the client `console` of alice. */
+/** The actions of alice's client `ops-console`. */
 export const CONSOLE_ACTIONS: readonly Action[] = [
   {
     name: 'echo',
@@ -44,7 +44,7 @@ export const CONSOLE_ACTIONS: readonly Action[] = [
   },
 ];
 
-/** The client's own policy, in addition to the relay's. */
+/** Decides by the client's own policy, which applies in addition to the relay's. */
 export function authorizeConsole({ action, params }: ActionRequest): Verdict {
   if (action !== 'service.restart' || params['service'] !== 'database') return true;
   return { allow: false, message: 'This console may not restart the database.' };
@@ -74,7 +74,10 @@ async function listFiles({ folder }: Params) {
   return { files: await Promise.all(rows), all: names.length <= FILES_MAX };
 }
 
-/** Ignores its signal, as many real actions do, so its answer after the deadline is a late result. */
+/**
+ * Takes as long as the params say. It ignores its signal, as many real actions do, so its answer after the deadline is
+ * a late result.
+ */
 async function restart({ service, seconds }: Params) {
   const began = Date.now();
   await sleep(typeof seconds === 'number' ? seconds * 1000 : 500);

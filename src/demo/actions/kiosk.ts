@@ -1,20 +1,21 @@
-/** The actions of the demo's kiosk: notes and reports. */
+/** Defines the actions of the demo's kiosk: notes and reports. */
 import { ActionCancelled, type Action, type Call, type Params } from '../../clients/runtime/index.ts';
 import { roughly, type Pause } from '../pause.ts';
 import type { WorkerPool } from '../worker-pool.ts';
 
 type Note = { readonly number: number; readonly text: string; readonly at: string };
 
-/** The kiosk keeps at most this many notes; beyond, the oldest is dropped. */
+/** The most notes that the kiosk keeps. A further note removes the oldest one. */
 const NOTES_MAX = 100;
 const CHAPTERS = ['visitors', 'opening hours', 'coffee sold', 'complaints', 'lost umbrellas', 'outlook'];
-/** About how long the reading of one chapter takes. */
+/** The approximate time to build one chapter of a report, in milliseconds. */
 const CHAPTER_MS = 500;
-/** The visitor table covers these minutes of the day: 9:00 to 18:00. */
+/** The minute of the day at which the visitor table begins: 9:00. */
 const OPEN_FROM = 9 * 60;
+/** The minute of the day at which the visitor table ends: 18:00. */
 const OPEN_UNTIL = 18 * 60;
 
-/** The actions of bob's kiosk. Notes are kept in memory. The workers of the pool build the reports. */
+/** Returns the actions of bob's kiosk. Notes are kept in memory. The workers of the pool build the reports. */
 export function kioskActions(pause: Pause, pool: WorkerPool): readonly Action[] {
   return [...noteActions(), reportAction(pause, pool)];
 }
@@ -94,7 +95,9 @@ async function buildReport(day: string, call: Call, pause: Pause) {
   return { day, chapters };
 }
 
-/** One row for each minute: too large for a history row, so it is stored as a large payload. */
+/**
+ * Returns a table with one row for each minute. It is too large for a history row, so it is stored as a large payload.
+ */
 function visitorTable() {
   const minutes = Array.from({ length: OPEN_UNTIL - OPEN_FROM }, (_, i) => OPEN_FROM + i);
   return minutes.map((minute) => ({ at: clockTime(minute), visitors: few(), coffees: few(), questions: few() }));

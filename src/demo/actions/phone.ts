@@ -1,4 +1,4 @@
-/** The demo's phone: its actions. */
+/** Defines the actions of the demo's phone, and the decisions of the person who holds it. */
 import type { Action, ActionRequest, Params, Verdict } from '../../clients/runtime/index.ts';
 import { roughly, type Pause } from '../pause.ts';
 
@@ -31,7 +31,9 @@ export const PHONE_ACTIONS: readonly Action[] = [
   },
 ];
 
-/** The person who holds the phone. It takes a moment to decide, and refuses every third photo. */
+/**
+ * Returns a function that decides like the person who holds the phone: after a moment, and against every third photo.
+ */
 export function createHolder(pause: Pause): (request: ActionRequest) => Promise<Verdict> {
   let requests = 0;
   return async ({ signal }) => {
@@ -41,7 +43,7 @@ export function createHolder(pause: Pause): (request: ActionRequest) => Promise<
   };
 }
 
-/** A position in a park that moves slowly with time. */
+/** Returns a position in a park that moves slowly with time. */
 function position(digits: number) {
   const round = (degrees: number): number => Number(degrees.toFixed(digits));
   const turn = Date.now() / 600_000;

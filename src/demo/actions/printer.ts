@@ -1,12 +1,16 @@
-/** The actions of the demo's printer, which runs out of paper. */
+/** Defines the actions of the demo's printer, which runs out of paper. */
 import { ActionError, type Action } from '../../clients/runtime/index.ts';
 import { roughly, type Pause } from '../pause.ts';
 
-/** The pages in a full tray, and about how long one page takes to print. */
+/** The number of pages in a full tray. */
 const PAGES_IN_TRAY = 6;
+/** The approximate time to print one page, in milliseconds. */
 const PAGE_MS = 700;
 
-/** The actions of bob's printer. It prints one page at a time. An empty tray fails one command and is then refilled. */
+/**
+ * Returns the actions of bob's printer. It prints one page at a time. An empty tray fails one command and is then
+ * refilled.
+ */
 export function printerActions(pause: Pause): readonly Action[] {
   let tray = PAGES_IN_TRAY;
   return [

@@ -1,5 +1,5 @@
 /**
- * The task board: an application in a process of its own. It knows callboard only as the HTTP API of the control
+ * Runs the task board, an application in its own process. It reaches callboard only through the HTTP API of the control
  * server.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,9 @@ import { readMessageToBoard, type Open, type MessageFromBoard, type Viewers } fr
 import { startBoardServer } from './server.ts';
 import { createTasks } from './tasks.ts';
 
-/** How often the page's server tries to define its site, until the relay accepts it. */
+/**
+ * The pause between two attempts of this program to define its site, in milliseconds. It tries until the relay accepts.
+ */
 const RETRY_MS = 500;
 
 const tasks = createTasks();

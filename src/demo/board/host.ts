@@ -13,10 +13,7 @@ export type BoardHost = AsyncDisposable & {
 
 export type BoardHostOptions = {
   readonly relay: Pick<Relay, 'url' | 'token'>;
-  /**
-   * Connects the application with the relay: opens a link to the relay, and a control server that the application
-   * calls.
-   */
+  /** The base address of the application. */
   readonly appUrl: string;
   readonly apiToken: string;
 };
@@ -45,7 +42,7 @@ export async function startBoardHost({ relay, appUrl, apiToken }: BoardHostOptio
       return answer;
     },
   );
-  // Advertised, but not among the site's actions, so no viewer may invoke it.
+  // This action is advertised, but is not among the site's actions, so no viewer may invoke it.
   runtime.handle('task.clear', { summary: 'Empties the board.' }, () => {
     throw new ActionError('The board may not be emptied.');
   });

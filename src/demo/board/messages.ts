@@ -1,9 +1,12 @@
-/** The messages between the demo and the process of the task board, and their checks. */
+/** Defines and checks the messages between the demo and the process of its task board. */
 import { z } from 'zod';
 
 const VIEWER = z.object({ name: z.string(), may: z.string(), sessionId: z.string(), token: z.string() });
 
-/** Messages to the board's process. `open`: the control server. `viewers`: the viewers and their relay. */
+/**
+ * The messages to the board's process. `open` contains the address of the control server. `viewers` contains the
+ * viewers and the address of their relay.
+ */
 const TO_BOARD = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('open'),
@@ -17,7 +20,10 @@ const TO_BOARD = z.discriminatedUnion('type', [
   z.object({ type: z.literal('stop') }),
 ]);
 
-/** Messages from the board's process: its page is served, its site is defined, its viewers are admitted. */
+/**
+ * The messages from the board's process. `listening`: its page is served. `defined`: its site is defined. `showing`: it
+ * shows the pages of its viewers.
+ */
 const FROM_BOARD = z.discriminatedUnion('type', [
   z.object({ type: z.literal('listening'), port: z.number(), key: z.string() }),
   z.object({ type: z.literal('defined') }),
@@ -30,12 +36,12 @@ export type MessageFromBoard = z.infer<typeof FROM_BOARD>;
 export type Open = Extract<MessageToBoard, { type: 'open' }>;
 export type Viewers = Extract<MessageToBoard, { type: 'viewers' }>;
 
-/** The message, checked; null if it is unknown. */
+/** Checks a message and returns it; null if it is unknown. */
 export function readMessageToBoard(message: unknown): MessageToBoard | null {
   return TO_BOARD.safeParse(message).data ?? null;
 }
 
-/** The message, checked; null if it is unknown. */
+/** Checks a message and returns it; null if it is unknown. */
 export function readMessageFromBoard(message: unknown): MessageFromBoard | null {
   return FROM_BOARD.safeParse(message).data ?? null;
 }

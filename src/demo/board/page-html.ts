@@ -1,6 +1,10 @@
+/** Writes the web pages of the task board as HTML. */
 import type { Viewer } from './messages.ts';
 
-/** A viewer's page of the board: an ordinary page of the application that receives change events through the relay. */
+/**
+ * Returns a viewer's page of the board: an ordinary page of the application that receives change events through the
+ * relay.
+ */
 export function boardHtml(relayUrl: string, { name, may, sessionId, token }: Viewer): string {
   const settings = JSON.stringify({ url: relayUrl, sessionId, token }).replaceAll('<', '\\u003c');
   return `<!doctype html>
@@ -26,7 +30,7 @@ show(new CooperativeSiteBrowserClient(${settings}));
 `;
 }
 
-/** A page that shows all viewers' pages side by side in frames. */
+/** Returns a page that shows all viewers' pages side by side in frames. */
 export function allHtml(viewers: readonly Viewer[]): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Task board</title>

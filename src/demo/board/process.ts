@@ -10,11 +10,11 @@ export type AppProcess = AsyncDisposable & {
   firstMessage<T extends MessageFromBoard['type']>(type: T): Promise<Extract<MessageFromBoard, { type: T }>>;
 };
 
-/** The program has the extension of this file: `.ts` in a checkout, `.js` in the package. */
+/** The program of the process. It has the extension of this file: `.ts` in a checkout, `.js` in the package. */
 const PROGRAM = new URL(`./app${extname(import.meta.filename)}`, import.meta.url);
-/** How long the process may take to end before it is killed. */
+/** How long the process may take to end before it is killed, in milliseconds. */
 const EXIT_MS = 3_000;
-/** The characters of its standard error that the error of an ended process shows. */
+/** The number of characters of a process's standard error that are shown when the process has ended by itself. */
 const STDERR_CHARS = 4_000;
 
 /** Starts the board's application in a separate process. */

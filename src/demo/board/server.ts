@@ -1,4 +1,4 @@
-/** The task board's own HTTP server. It does not use callboard. */
+/** Runs the task board's own HTTP server. It does not use callboard. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Viewers } from './messages.ts';
@@ -14,14 +14,14 @@ export type BoardServer = {
 
 export type BoardServerOptions = {
   readonly tasks: Tasks;
-  /** The viewers; null until there are any. */
+  /** Returns the viewers; null until there are any. */
   viewers(): Viewers | null;
-  /** The bearer token required for changing tasks; null while they cannot be changed. */
+  /** Returns the bearer token required for changing tasks; null while they cannot be changed. */
   apiToken(): string | null;
   changed(reason: string, id: string): void;
 };
 
-/** The application's own HTTP server: pages and tasks for viewers, and an authenticated API to change tasks. */
+/** Starts the application's own HTTP server: pages and tasks for viewers, and an authenticated API to change tasks. */
 export function startBoardServer(options: BoardServerOptions): Promise<BoardServer> {
   const key = randomBytes(12).toString('base64url');
   const server = createServer((request, response) => answer(request, response, { ...options, key }));

@@ -29,7 +29,7 @@ export interface Board extends AsyncDisposable {
   join(relay: Pick<Relay, 'url' | 'token'>): Promise<readonly BoardPage[]>;
 }
 
-/** One day, the longest lifetime of a session. */
+/** The lifetime of a session, in seconds: a day, the longest that the relay allows. */
 const SESSION_SECONDS = 24 * 3600;
 const VIEWERS = [
   { name: 'editor', may: 'may finish tasks', actions: ['task.finish'] },

@@ -1,4 +1,4 @@
-/** The tasks of the demo's board, in memory. */
+/** Keeps the tasks of the demo's board in memory. */
 
 export type Task = { readonly id: string; readonly title: string; readonly done: boolean };
 
@@ -12,8 +12,9 @@ const TITLES = [
   'Feed the cat',
   'Find the other glove',
 ];
-/** The most open tasks; the most tasks in all, beyond which the finished ones are removed. */
+/** The most open tasks. */
 const OPEN_MAX = 6;
+/** The number of tasks above which finished ones are removed. */
 const KEPT_MAX = 12;
 
 /** The tasks of the board. Only the application has them. */

@@ -1,9 +1,9 @@
-/** The scenes in which alice calls: one scene is a short story of invocations. */
+/** Defines the scenes in which alice calls. A scene is a short story of invocations. */
 import { pick, target, type Program, type Scene } from './scene.ts';
 
 const ops = (action: string) => target('alice', 'ops-console', action);
 const phone = (action: string) => target('alice', 'phone', action);
-/** Longer than the phone's longest sleep. */
+/** How long a call waits for the phone, in milliseconds: longer than the phone's longest sleep. */
 const UNTIL_AWAKE_MS = 30_000;
 
 const echo: Scene = ({ caller, id }) =>
@@ -17,23 +17,26 @@ const load: Scene = ({ caller }) => caller('alice').invoke(ops('host.load'));
 
 const files: Scene = ({ caller }) => caller('alice').invoke(ops('files.list'), { folder: pick('actions', 'scenes') });
 
-/** Fails: the handler throws. */
+/** Calls an action that fails, because its handler throws. */
 const noFolder: Scene = ({ caller }) => caller('alice').invoke(ops('files.list'), { folder: 'attic' });
 
 const restart: Scene = ({ caller }) =>
   caller('alice').invoke(ops('service.restart'), { service: pick('web', 'mail'), seconds: 0.4 });
 
-/** Fails: the console's own policy refuses it. */
+/** Calls an action that fails, because the console's own policy refuses it. */
 const denied: Scene = ({ caller }) => caller('alice').invoke(ops('service.restart'), { service: 'database' });
 
-/** Ends as `outcome_unknown` at the deadline. The late result arrives shortly after and is retained as evidence. */
+/**
+ * Makes a call that ends as `outcome_unknown` at its deadline. The late result arrives shortly after and is retained as
+ * evidence.
+ */
 const late: Scene = ({ caller }) =>
   caller('alice').invoke(ops('service.restart'), { service: 'web', seconds: 1.6 }, { respondWithinMs: 1000 });
 
-/** Refused: the client does not advertise the action. */
+/** Makes a call that is refused, because the client does not advertise the action. */
 const noSuchAction: Scene = ({ caller }) => caller('alice').invoke(ops('coffee.make'), { strong: true });
 
-/** Waits for the phone while it sleeps. */
+/** Makes a call that waits for the phone while it sleeps. */
 const locate: Scene = ({ caller, signal }) =>
   caller('alice').invoke(
     phone('location.read'),
@@ -41,13 +44,13 @@ const locate: Scene = ({ caller, signal }) =>
     { connectWithinMs: UNTIL_AWAKE_MS, signal },
   );
 
-/** Refused while the phone sleeps, because the call has no connect budget. */
+/** Makes a call that is refused while the phone sleeps, because the call has no connect budget. */
 const locateNow: Scene = ({ caller }) => caller('alice').invoke(phone('location.read'));
 
-/** Expires while the phone sleeps. */
+/** Makes a call that expires while the phone sleeps. */
 const locateSoon: Scene = ({ caller }) => caller('alice').invoke(phone('location.read'), {}, { connectWithinMs: 1000 });
 
-/** Needs an approval, which is sometimes refused. */
+/** Makes a call that needs an approval, which is sometimes refused. */
 const photo: Scene = ({ caller, signal }) =>
   caller('alice').invoke(
     phone('photo.take'),
@@ -55,7 +58,7 @@ const photo: Scene = ({ caller, signal }) =>
     { connectWithinMs: UNTIL_AWAKE_MS, signal },
   );
 
-/** Parked while the phone sleeps, and cancelled before it wakes. */
+/** Makes a call that is parked while the phone sleeps, and cancels it before the phone wakes. */
 const changeOfMind: Scene = async ({ caller, pause, signal }) => {
   const parked = await caller('alice').invoke(
     phone('photo.take'),

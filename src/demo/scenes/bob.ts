@@ -1,10 +1,16 @@
-/** The scenes in which bob calls, and the events that are ingested for him. */
+/**
+ * Defines the scenes in which bob calls, and the events that are ingested for him. A scene is a short story of
+ * invocations.
+ */
 import type { DemoEvent } from '../ingest.ts';
 import { pick, target, type Program, type Scene } from './scene.ts';
 
 const kiosk = (action: string) => target('bob', 'kiosk', action);
 const printer = (action: string) => target('bob', 'printer', action);
-/** The longest time that the kiosk takes to reconnect and the printer to restart. */
+/**
+ * How long a call waits for its client, in milliseconds: longer than the kiosk takes to reconnect and the printer to
+ * restart.
+ */
 const RECONNECT_MS = 5_000;
 
 const today = (): string => new Date().toISOString().slice(0, 10);
@@ -15,10 +21,13 @@ const addNote: Scene = ({ caller }) =>
 
 const listNotes: Scene = ({ caller }) => caller('bob').invoke(kiosk('notes.list'), { limit: 5 });
 
-/** Fails: the kiosk checks the params against the schema that it advertises. */
+/** Makes a call that fails, because the kiosk checks the params against the schema that it advertises. */
 const wrongNote: Scene = ({ caller }) => caller('bob').invoke(kiosk('notes.add'), { txt: 'Misspelt.' });
 
-/** The same command id runs once: the second call gets the first one's result. With other params it is a conflict. */
+/**
+ * Calls three times with one command id. It runs once: the second call gets the first one's result, and the third is a
+ * conflict, because its params differ.
+ */
 const again: Scene = async ({ caller, id }) => {
   const commandId = id('note');
   const text = note();
@@ -31,7 +40,7 @@ const again: Scene = async ({ caller, id }) => {
 const report: Scene = ({ caller, signal }) =>
   caller('bob').invoke(kiosk('report.build'), { day: today() }, { connectWithinMs: RECONNECT_MS, signal });
 
-/** The result is large, so history spills it. */
+/** Makes a call with a large result, which history spills. */
 const fullReport: Scene = ({ caller, signal }) =>
   caller('bob').invoke(kiosk('report.build'), { day: today(), table: true }, { connectWithinMs: RECONNECT_MS, signal });
 
@@ -41,7 +50,7 @@ const cancelledReport: Scene = async ({ caller, pause, signal }) => {
   return caller('bob').cancel(begun.handle, 'The report is no longer needed.');
 };
 
-/** The caller aborts its wait, which does not end the command, and later awaits the command by its id. */
+/** Aborts the wait of a call, which does not end the command, and later awaits the command by its id. */
 const hungUp: Scene = async ({ caller, id, pause, signal }) => {
   const handle = { userId: 'bob', clientId: 'kiosk', commandId: id('report') };
   const phone = new AbortController();
@@ -55,7 +64,7 @@ const hungUp: Scene = async ({ caller, id, pause, signal }) => {
 const print: Scene = ({ caller }) =>
   caller('bob').invoke(printer('print.page'), { text: note() }, { connectWithinMs: RECONNECT_MS });
 
-/** One of the two fails, because the printer prints one page at a time. */
+/** Makes two calls at once. One of them fails, because the printer prints one page at a time. */
 const printTwo: Scene = ({ caller }) =>
   Promise.allSettled([
     caller('bob').invoke(printer('print.page'), { text: 'Page one.' }),
@@ -64,7 +73,7 @@ const printTwo: Scene = ({ caller }) =>
 
 const paper: Scene = ({ caller }) => caller('bob').invoke(printer('printer.status'));
 
-/** Events of the turnstile at the door. It is not a client: it only sends events. */
+/** Returns events of the turnstile at the door. It is not a client: it only sends events. */
 function passages(id: (kind: string) => string): readonly DemoEvent[] {
   const pass = (): DemoEvent => ({
     messageId: id('passage'),

@@ -1,4 +1,4 @@
-/** The scenes in which carol calls. */
+/** Defines the scenes in which carol calls. A scene is a short story of invocations. */
 import { pick, target, type Program, type Scene } from './scene.ts';
 
 const page = (action: string) => target('carol', 'page', action);

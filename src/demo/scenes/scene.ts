@@ -1,17 +1,17 @@
-/** What a scene of the demo is, and what it may use. */
+/** Defines what a scene of the demo is, and what it may use. */
 import type { Caller, Target } from '../../clients/caller/index.ts';
 import type { DemoEvent } from '../ingest.ts';
 import type { Pause } from '../pause.ts';
 
 /** What a scene may use. Everything ends when `signal` is aborted. */
 export type SceneContext = {
-  /** The user's caller, over HTTP or over a link. */
+  /** Returns the user's caller, over HTTP or over a link. */
   caller(userId: string): Caller;
   /** Sends events of this user. Rejects unless each was retained, now or earlier. */
   ingest(userId: string, events: readonly DemoEvent[]): Promise<void>;
   readonly pause: Pause;
   readonly signal: AbortSignal;
-  /** A new unique id that begins with `kind`. */
+  /** Returns a new unique id that begins with `kind`. */
   id(kind: string): string;
 };
 

@@ -15,7 +15,7 @@ import { coerceVariables } from '../variables/coerce-variables.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
 
-/** The costs of at most this many documents are remembered; beyond, all are forgotten and computed again. */
+/** The most documents whose costs are remembered. Beyond that, all are forgotten and computed again. */
 const REMEMBERED = 100;
 
 /**
@@ -60,8 +60,8 @@ function argumentVariables(document: DocumentNode): readonly string[] {
 }
 
 /**
- * The variables of the JSON scalar: their contents never determine a size. An object for any other scalar is coerced,
- * and refused there.
+ * Returns the names of the variables of the scalar JSON, whose contents never determine a size. An object given for
+ * another scalar is refused when it is coerced.
  */
 function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadonlySet<string> {
   const leaves = new Set<string>();
@@ -74,8 +74,8 @@ function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode
 }
 
 /**
- * The cache key of a cost. The cost depends on sizes, so of a text only its presence counts. Null when a variable is an
- * input object or a list, whose contents may matter.
+ * Returns the cache key of a cost. The cost depends on sizes, so for a text it only matters whether it is present. Null
+ * when a variable is an input object or a list, whose contents may matter.
  */
 function keyOf(names: readonly string[], leaves: ReadonlySet<string>, variables: Variables): string | null {
   let key = '';

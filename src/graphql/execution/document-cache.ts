@@ -1,5 +1,5 @@
 /**
- * A cache of at most `most` values that keeps at least the half that was used last. Keys longer than `longest`
+ * Creates a cache of at most `most` values that keeps at least the half that was used last. Keys longer than `longest`
  * characters are not stored.
  */
 export function createDocumentCache<T>({ most, longest }: { most: number; longest: number }) {

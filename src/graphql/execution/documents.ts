@@ -21,7 +21,7 @@ import { shortened, toGraphQLError } from './mask.ts';
 export type Documents = {
   /** Returns the document of a text. Throws the fault of its syntax, or the limit that it exceeds. */
   parse(text: string): DocumentNode;
-  /** The faults of a document that `parse` returned; empty if it is valid. */
+  /** Returns the faults of a document that `parse` returned; empty if it is valid. */
   faults(document: DocumentNode): readonly GraphQLError[];
   /** Returns the valid document of a text, or all its faults. */
   read(text: string): DocumentNode | readonly GraphQLError[];

@@ -33,7 +33,7 @@ export type MakeContext = (of: {
   readonly core: Core;
   readonly requester: Principal | null;
   readonly log: Log;
-  /** Aborted when the requester hangs up. */
+  /** The signal that is aborted when the requester hangs up. */
   readonly signal?: HangUp | undefined;
   /** The names of the fields that the operation may select; absent: not known. */
   readonly asks?: ReadonlySet<string> | undefined;
@@ -67,13 +67,13 @@ export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefine
  * nothing here throws or rejects: failures are in `errors`.
  */
 export type Executor = {
-  /** The kind of the operation; null when the document does not determine which operation to run. */
+  /** Returns the kind of the operation; null when the document does not determine which operation to run. */
   kindOf(operation: Pick<Operation, 'document' | 'operationName'>): Plan['operation'] | null;
   /** Executes a query or a mutation. */
   execute(operation: Operation): Promise<ExecutionResult>;
   /**
-   * Like `execute`, but returns the data as JSON text if the result has no errors and a writer can write it. `inserts`:
-   * the text may refer to bytes.
+   * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
+   * it. `inserts`: the text may refer to bytes.
    */
   answer(operation: Operation, inserts?: boolean): MaybePromise<ExecutionResult | WrittenData>;
   /**
@@ -191,7 +191,7 @@ type ResultsOptions = {
   readonly args: ValidatedSubscriptionArgs;
   readonly masked: (result: ExecutionResult) => ExecutionResult;
   readonly mask: Mask;
-  /** Data loaders cache what they load, so each event needs a context of its own. */
+  /** Creates a context for one event. Data loaders cache what they load, so each event needs a context of its own. */
   readonly freshContext: () => object;
 };
 

@@ -2,8 +2,8 @@
 import { Kind, type DocumentNode, type FieldNode, type FragmentDefinitionNode, type SelectionSetNode } from 'graphql';
 
 /**
- * Deeper than any document that passes the depth limit. Introspection is exempt from that limit; graphql-js has its own
- * depth rule for it.
+ * The depth beyond which nothing is counted. No document that passes the depth limit is as deep. Introspection is
+ * exempt from that limit; graphql-js has its own depth rule for it.
  */
 const DEPTH = 32;
 

@@ -13,8 +13,8 @@ import {
 import { mergeSteps } from './limits-merge.ts';
 
 /**
- * The bounds that a document exceeds, each as a `too_complex` error. Fragments count wherever they are spread. The
- * check is cheap and runs before validation, because some validation rules are quadratic.
+ * Returns the bounds that a document exceeds, each as a `too_complex` error. Fragments count wherever they are spread.
+ * The check is cheap and runs before validation, because some validation rules are quadratic.
  */
 export function shapeFaults(document: DocumentNode): readonly CallboardError[] {
   const measure = createMeasure(document);

@@ -17,8 +17,8 @@ export type Admission = {
 };
 
 /**
- * The reason why this requester may not run this operation, checked before anything of it runs. Null when the requester
- * may.
+ * Returns the reason why this requester may not run this operation, checked before anything of it runs. Null when the
+ * requester may.
  */
 export function refusalOf(plan: Plan, { requester, bound, introspection }: Admission): CallboardError | null {
   if (!requester && !plan.onlyMeta) return new CallboardError('unauthenticated', 'A bearer token is needed.');

@@ -33,7 +33,7 @@ export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): M
   return mask;
 }
 
-/** The CallboardError from which a GraphQL error was created, or null. */
+/** Returns the CallboardError from which a GraphQL error was created, or null. */
 export function callboardErrorOf(error: unknown): CallboardError | null {
   const origin = originOf(error);
   return origin instanceof CallboardError ? origin : null;
@@ -60,8 +60,9 @@ export function toGraphQLError(error: CallboardError, at: GraphQLError | null = 
 }
 
 /**
- * `spec`: a status of 400 applies to application/graphql-response+json only; application/json requires 200 for it.
- * Other statuses, such as 401 and 403, apply to both media types.
+ * Returns the part of an error's extensions that sets status and headers. `spec`: a status of 400 applies to
+ * application/graphql-response+json only; application/json requires 200 for it. Other statuses, such as 401 and 403,
+ * apply to both media types.
  */
 function httpOf({ status, details: { retryAfterMs } }: CallboardError): object {
   const headers = {
@@ -101,13 +102,16 @@ function coded(error: GraphQLError): GraphQLError {
   return new GraphQLError(shortened(message), { ...place(error), extensions: { ...extensions, code } });
 }
 
-/** A mutation by GET is the only request of a wrong method that reaches Yoga. */
+/**
+ * Returns the code of a request that Yoga refused. A mutation by GET is the only request of a wrong method that reaches
+ * Yoga.
+ */
 function codeOfRequest(http: unknown): Code {
   const status = isObject(http) && 'status' in http ? http.status : undefined;
   return status === 405 ? 'method_not_allowed' : 'invalid_argument';
 }
 
-/** A message of graphql-js, shortened so that it can be shown. */
+/** Shortens a message of graphql-js so that it can be shown. */
 export function shortened(message: string): string {
   return message.length <= MESSAGE_CHARS ? message : `${message.slice(0, MESSAGE_CHARS).toWellFormed()}...`;
 }

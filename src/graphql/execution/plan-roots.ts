@@ -1,7 +1,9 @@
 /** Finds the root fields of an operation. */
 import { Kind, type DocumentNode, type SelectionSetNode } from 'graphql';
 
-/** The names of an operation's root fields, including those of its fragments. The document need not be valid. */
+/**
+ * Returns the names of an operation's root fields, including those of its fragments. The document need not be valid.
+ */
 export function rootFields(document: DocumentNode, root: SelectionSetNode): ReadonlySet<string> {
   const fields = new Set<string>();
   const seen = new Set<SelectionSetNode>();

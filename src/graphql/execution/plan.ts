@@ -14,31 +14,41 @@ export type Plan = {
   /** Whether the operation reads only the schema and `__typename`. */
   readonly onlyMeta: boolean;
   /**
-   * The operation with the variables of a request, as the requester sent them. Throws `invalid_argument`. A query whose
-   * variables have the same text as before is not bound again.
+   * Returns the operation with the variables of a request, as the requester sent them. Throws `invalid_argument`. A
+   * query whose variables have the same text as before is not bound again.
    */
   bind(given: GivenVariables): Bound;
 };
 
 export type Plans = {
-  /** Null when the document has no such operation, or has several and no name was given. The document must be valid. */
+  /**
+   * Returns the plan of an operation. Null when the document has no such operation, or has several and no name was
+   * given. The document must be valid.
+   */
   of(document: DocumentNode, operationName?: string | null): Plan | null;
 };
 
 export type PlansOptions = {
-  /** Default true. False: `write` always returns null. */
+  /**
+   * Whether results may be written as JSON text without graphql-js. Default true. If false, `write` always returns
+   * null.
+   */
   readonly fast?: boolean;
   /**
-   * Default true. False: no JSON text of an entity is cached. For a store that creates new entities at each read,
-   * where a cache costs and never hits.
+   * Whether the JSON text of entities is cached. Default true. Use false for a store that creates new entities at each
+   * read, where a cache costs and never hits.
    */
   readonly keep?: boolean;
 };
 
-/** The characters of JSON text that all plans of one schema may cache together. A character takes at most two bytes. */
+/**
+ * The most characters of JSON text that all plans of one schema cache together. A character takes at most two bytes.
+ */
 const FRAGMENT_CHARS = 32 * 1024 * 1024;
 
-/** The bound queries that all plans of one schema keep together, and the longest text of variables that is kept. */
+/**
+ * The most bound queries that all plans of one schema keep together, and the longest text of variables that is kept.
+ */
 const BOUND = { most: 500, longest: 4096 };
 
 /**
@@ -70,7 +80,7 @@ type Source = {
 type PlanParts = {
   readonly fast: boolean;
   readonly fragments: JsonCaches | null;
-  /** Bound queries by the number of their plan and the text of their variables. */
+  /** The bound queries, by the number of their plan and the text of their variables. */
   readonly bound: BoundCache;
   readonly number: number;
 };

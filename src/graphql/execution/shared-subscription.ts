@@ -23,12 +23,12 @@ import { createEventWriter, type EventWriter } from '../writer/event-writer.ts';
 
 /** How a transport writes the results of a subscription that many requesters share. */
 export type ResultFrames = {
-  /** A result as text without its envelope. */
+  /** Writes a result as text without its envelope. */
   readonly result: (result: ExecutionResult) => string;
-  /** A result without errors whose data are JSON text, as text without its envelope. */
+  /** Writes a result without errors, whose data are JSON text already, as text without its envelope. */
   readonly written: (data: string) => string;
   readonly envelope: EventEncoder<unknown>['envelope'];
-  /** The last frames of one operation. `result`: sent before `complete`; null: only `complete` is sent. */
+  /** Writes the last frames of one operation. `result`: sent before `complete`; null: only `complete` is sent. */
   readonly last: (id: string | null, result: ExecutionResult | null) => string;
 };
 
@@ -38,14 +38,17 @@ type Sharing = {
   readonly node: FieldNode;
   readonly field: GraphQLField<unknown, unknown>;
   readonly share: Share<unknown, unknown>;
-  /** Variables used outside the arguments of the field. `share` sees those in the arguments. */
+  /**
+   * The names of the variables that are used outside the arguments of the field. `share` receives the arguments, so it
+   * sees the variables in them.
+   */
   readonly besides: readonly string[];
 };
 
 export type SharedSubscriptions = {
   /**
-   * The group that the requester joins, once authorised. Null: the operation is executed for this requester alone.
-   * Rejects with the error that refuses the requester.
+   * Returns the group that the requester joins, once authorised. Null: the operation is executed for this requester
+   * alone. Rejects with the error that refuses the requester.
    */
   of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null>;
 };
@@ -56,7 +59,7 @@ export type SharedSubscriptionsOptions = {
   readonly masked: (result: ExecutionResult) => ExecutionResult;
   /** Creates a context that has no requester. */
   readonly anonymousContext: () => object;
-  /** False: graphql-js executes every event. */
+  /** Whether events may be written as JSON text. If false, graphql-js executes every event. */
   readonly fast: boolean;
 };
 
@@ -95,7 +98,8 @@ async function authorise(
 }
 
 /**
- * `args` come from the requester that opens the group. Only the document and its variables affect the encoded events.
+ * Creates the encoder of a group's events. `args` come from the requester that opens the group. Only the document and
+ * its variables affect the encoded events.
  */
 function createEncoder(
   { contextValue: _viewer, ...args }: ValidatedSubscriptionArgs,
@@ -138,7 +142,10 @@ type Found = {
   readonly number: number;
 };
 
-/** Null when the field has no `share`, or when a part of the document may differ between requesters. */
+/**
+ * Finds how a subscription can be shared. Null when the field has no `share`, or when a part of the document may differ
+ * between requesters.
+ */
 function findSharing(schema: GraphQLSchema, { document, operation, number }: Found): Sharing | null {
   const [node, ...others] = operation.selectionSet.selections;
   if (node?.kind !== Kind.FIELD || others.length > 0 || node.directives?.length) return null;
@@ -150,8 +157,8 @@ function findSharing(schema: GraphQLSchema, { document, operation, number }: Fou
 }
 
 /**
- * The names of the variables used outside the field's arguments, sorted. Null when a field below belongs to a type that
- * is not shareable, or differs by viewer.
+ * Returns the names of the variables used outside the field's arguments, sorted. Null when a field below belongs to a
+ * type that is not shareable, or differs by viewer.
  */
 function variablesBeside(
   schema: GraphQLSchema,

@@ -72,7 +72,7 @@ export function createFastPath({ documents, executor }: FastPathOptions): FastPa
   };
 }
 
-/** Null when the parameters are invalid; the regular path reports the error. */
+/** Reads the parameters of a request. Null when they are invalid; the regular path reports the error. */
 function paramsOf(body: unknown): GraphqlParams | null {
   try {
     return checkParams(body);

@@ -5,7 +5,9 @@ import { EXAMPLE_OPERATIONS } from './graphiql-operations.ts';
 import { START_SCRIPT } from './graphiql-start.ts';
 import { acceptedTypes } from './request.ts';
 
-/** The page contains everything it needs. The policy allows it to connect to this origin only. */
+/**
+ * The content security policy of the page. The page contains everything it needs, and may connect to this origin only.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'unsafe-inline' 'unsafe-eval' blob:",

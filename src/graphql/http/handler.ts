@@ -178,7 +178,10 @@ function createStreamChoice(documents: Documents, executor: Executor) {
   };
 }
 
-/** Clients of graphql-ws try to upgrade; only `/connect` takes an upgrade, so the request arrives as a plain GET. */
+/**
+ * Refuses clients of graphql-ws. They try to upgrade, but only `/connect` takes an upgrade, so their request arrives
+ * here as a plain GET.
+ */
 function refuseWebSocket({ headers }: IncomingMessage): void {
   if (headers.upgrade?.toLowerCase() !== 'websocket') return;
   throw new CallboardError(
@@ -187,7 +190,10 @@ function refuseWebSocket({ headers }: IncomingMessage): void {
   );
 }
 
-/** A page of another origin can make a browser send a plain GET, but not one with these headers. */
+/**
+ * Refuses a GET that a page of another origin may have caused. Such a page cannot make a browser send one of these
+ * headers.
+ */
 function checkOrigin(req: IncomingMessage): void {
   if (req.method !== 'GET' || req.headers.authorization || req.headers['x-callboard-csrf']) return;
   throw new CallboardError('forbidden', 'A GET needs the header "authorization" or "x-callboard-csrf".');

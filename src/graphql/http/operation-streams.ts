@@ -1,4 +1,4 @@
-/** Event streams that carry GraphQL operations. */
+/** Opens event streams and runs GraphQL operations on them. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLError } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
@@ -36,7 +36,8 @@ export type OperationStreams = Pick<SseStreams, 'reserve'> & {
   /** Opens the response as a stream, which ends when the token that opened it expires. */
   open(request: StreamRequest, onClose: () => void): OpenStream;
   /**
-   * The operation that a request asks for, or the errors of its document. Throws when the request itself is invalid.
+   * Returns the operation that a request asks for, or the errors of its document. Throws when the request itself is
+   * invalid.
    */
   read(request: StreamRequest): ReadRequest;
 };

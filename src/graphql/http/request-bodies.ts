@@ -3,7 +3,7 @@ import type { JsonText } from '../../core/json.ts';
 import { createDocumentCache } from '../execution/document-cache.ts';
 import { readRequestBody } from './request.ts';
 
-/** Dashboards send the same few bodies again and again. */
+/** The most bodies that are cached, and the most bytes of one. Dashboards send the same few bodies again and again. */
 const BODIES = { most: 500, longest: 4096 };
 
 /**

@@ -43,7 +43,7 @@ function valueOf(name: string, json: JsonText | undefined): unknown {
 }
 
 /**
- * The parameters of a POST, from the body that `readRequestBody` returned, or of a GET, from its URL. Throws
+ * Reads the parameters of a POST, from the body that `readRequestBody` returned, or of a GET, from its URL. Throws
  * `invalid_argument`.
  */
 export function readParams(req: IncomingMessage, body: unknown): GraphqlParams {
@@ -101,7 +101,7 @@ export function searchOf(req: IncomingMessage): URLSearchParams {
   return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
 }
 
-/** The media types of the `accept` header, in the given order, in lower case and without parameters. */
+/** Returns the media types of the `accept` header, in the given order, in lower case and without parameters. */
 export function acceptedTypes(req: IncomingMessage): readonly string[] {
   return (req.headers.accept ?? '*/*').split(',').map((type) => type.split(';', 1)[0]?.trim().toLowerCase() ?? '');
 }
@@ -109,7 +109,7 @@ export function acceptedTypes(req: IncomingMessage): readonly string[] {
 const JSON_TYPES = new Set(['application/graphql-response+json', 'application/json', 'application/*', '*/*']);
 const NOT_WANTED = /;\s*q=0(\.0*)?\s*(;|$)/i;
 
-/** Whether the `accept` header allows a JSON response, at any place and with any weight but 0. */
+/** Whether the `accept` header allows a JSON response, at any position and with any weight but 0. */
 export function acceptsJson(req: IncomingMessage): boolean {
   const texts = (req.headers.accept ?? '*/*').split(',');
   return acceptedTypes(req).some((type, at) => JSON_TYPES.has(type) && !NOT_WANTED.test(texts[at] ?? ''));

@@ -6,7 +6,10 @@ import type { ResultFrames } from '../execution/shared-subscription.ts';
 
 const OWN: Envelope = { head: 'event: next\ndata: ', tail: '\n\n' };
 
-/** `id` names the operation on a stream that carries several; null when the operation has a stream of its own. */
+/**
+ * Returns the text around a result in its frame. `id` names the operation on a stream that carries several; null when
+ * the operation has a stream of its own.
+ */
 function envelopeOf(id: string | null): Envelope {
   return id === null ? OWN : { head: `event: next\ndata: {"id":${JSON.stringify(id)},"payload":`, tail: '}\n\n' };
 }
@@ -20,13 +23,13 @@ export function completeFrame(id: string | null): string {
   return `event: complete\ndata:${id === null ? '' : ` ${JSON.stringify({ id })}`}\n\n`;
 }
 
-/** A result as JSON text without line breaks. */
+/** Writes a result as JSON text without line breaks. */
 function resultText(result: ExecutionResult): string {
   const shown = result.errors ? { ...result, errors: result.errors.map(showError) } : result;
   return inOneLine(writeJson(shown) ?? 'null');
 }
 
-/** `extensions.http` is meant for the HTTP handler and is not shown. */
+/** Converts an error for the requester. `extensions.http` is meant for the HTTP handler and is not shown. */
 function showError(error: GraphQLError): object {
   const { extensions = {}, ...shown } = error.toJSON();
   const { http: _http, ...rest } = extensions;

@@ -21,7 +21,9 @@ export type SseHandler = {
   close(): void;
 };
 
-/** graphql-sse in both modes: https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md */
+/**
+ * Creates the handler of graphql-sse in both modes: https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md
+ */
 export function createSseHandler(options: OperationStreamsOptions): SseHandler {
   const streams = createOperationStreams(options);
   const reservations = createReservations({ streams, clock: options.clock });
@@ -42,7 +44,7 @@ function openDistinct(request: StreamRequest, streams: OperationStreams): void {
   streams.open(request, streams.reserve(request.requester)).run(requested, { id: null, onEnd: nothing });
 }
 
-/** A function without effect, shared by all streams. */
+/** Does nothing. Shared by all streams. */
 function nothing(): void {}
 
 function answering(request: StreamRequest, answer: (request: StreamRequest) => void): void {

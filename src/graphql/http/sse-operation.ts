@@ -40,7 +40,10 @@ export function startOperation(
   return operation;
 }
 
-/** A shared subscription continues as a member of a group, which replaces this guest on the stream. */
+/**
+ * An operation that uses a stream on its own. If its subscription is shared, a member of a group takes its place on the
+ * stream.
+ */
 class SseOperation implements StreamMember, Running {
   readonly #options: OperationOptions;
   readonly #hangUp = new AbortController();
@@ -72,7 +75,7 @@ class SseOperation implements StreamMember, Running {
     else this.#end(true);
   }
 
-  /** Nothing to do: `#pump` awaits `ready`. */
+  /** Does nothing, because `#pump` awaits `ready`. */
   drained(): void {}
 
   gone(): void {

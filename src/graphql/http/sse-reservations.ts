@@ -17,13 +17,13 @@ export type Reservations = {
 };
 
 /**
- * A place for one stream of several operations. Its token is not a bearer token: only the requester that reserved it
- * may use it.
+ * A reservation of one stream that carries several operations. Its token is not a bearer token: only the requester that
+ * reserved it may use it.
  */
 type Reservation = {
   readonly owner: string;
   readonly operations: Map<string, Running | null>;
-  /** Operations that arrived before the stream was opened. */
+  /** The operations that arrived before the stream was opened. */
   readonly waiting: Map<string, (stream: OpenStream) => void>;
   stream: OpenStream | null;
   readonly drop: () => void;
@@ -74,7 +74,10 @@ export function createReservations({ streams, clock }: Options): Reservations {
   };
 }
 
-/** A reservation of another requester is answered like one that does not exist. */
+/**
+ * Returns the reservation if it is the requester's own. That of another requester is answered like one that does not
+ * exist.
+ */
 function ownOf(found: Reservation | undefined, requester: Principal): Reservation {
   if (found && found.owner === subjectOf(requester)) return found;
   return fail(
@@ -83,7 +86,7 @@ function ownOf(found: Reservation | undefined, requester: Principal): Reservatio
   );
 }
 
-/** The token of a reservation, from the header or, because EventSource cannot send headers, from the URL. */
+/** Returns the token of a reservation, from the header or, because EventSource cannot send headers, from the URL. */
 export function tokenOf(req: IncomingMessage): string | null {
   const header = req.headers['x-graphql-event-stream-token'];
   return typeof header === 'string' ? header : searchOf(req).get('token');

@@ -12,7 +12,7 @@ import { ConnectionSnapshot } from './connections.ts';
 import { ENTITY, PURE } from '../writer/cache-hints.ts';
 import { CompletenessType } from './page.ts';
 
-// Flags are counted with their object.
+// The cost of the flags is part of the cost of their object.
 const ActionGuardsType = builder.objectRef<ActionGuards>('ActionGuards').implement({
   description:
     'What stands between a command and an action’s handler, as the client says. The relay does not check it.',

@@ -1,4 +1,4 @@
-/** The audit: what administrators did, and the stored chain of its rows. */
+/** The GraphQL types and fields of the audit: what administrators did, and the stored chain of its rows. */
 import type { AuditChain, AuditEvent } from '../../core/audit/api.ts';
 import type { AuditSubject, OperatorAction } from '../../core/audit/row.ts';
 import { PAGE_MAX } from '../../core/limits.ts';

@@ -22,12 +22,12 @@ export function isJsonScalar({ extensions }: GraphQLNamedInputType | GraphQLName
   return extensions['jsonText'] === true;
 }
 
-/** The JSON text of an input; null if it was omitted or null. */
+/** Returns the JSON text of an input; null if it was omitted or null. */
 export function textOfJson(given: RawJson | null | undefined): JsonText | null {
   return given?.text ?? null;
 }
 
-/** The JSON text of a variable's value. Empty, so invalid, for a value that cannot be serialized. */
+/** Returns the JSON text of a variable's value. Empty, so invalid, for a value that cannot be serialized. */
 function textOfValue(value: unknown): string {
   try {
     return toJson(value) ?? 'null';
@@ -44,7 +44,9 @@ function rawOf(text: string): RawJson {
   return new RawJson(json);
 }
 
-/** A literal as JSON text, with numbers as the document spells them. Undefined for a variable without a value. */
+/**
+ * Returns a literal as JSON text, with numbers as the document spells them. Undefined for a variable without a value.
+ */
 function literalText(node: ValueNode, variables: Variables | null | undefined): string | undefined {
   switch (node.kind) {
     case Kind.INT:

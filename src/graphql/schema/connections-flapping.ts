@@ -1,4 +1,4 @@
-/** How often clients reconnect, and which reconnect most. */
+/** The GraphQL types and fields that show how often clients reconnect, and which reconnect most. */
 import type { FlappingSample, Reconnects } from '../../core/connections/reconnects.ts';
 import { FLAPPING_MAX, RECONNECT_CLIENTS } from '../../core/limits.ts';
 import { builder } from './builder.ts';

@@ -1,8 +1,11 @@
-/** The approximate size of a connection in an answer, for the budget of bytes. */
+/** Estimates the size of a connection in an answer, for the answer's budget of bytes. */
 import type { ActionAdvertisement, Connection } from '../../core/connections/connection.ts';
 import type { RowSize } from './page-budget.ts';
 
-/** The fields of a connection whose size the client decides: its advertisements alone may fill a frame. */
+/**
+ * The size of a connection in an answer. It counts the fields whose size the client decides: its advertisements alone
+ * may fill a frame.
+ */
 export const CONNECTION_SIZE: RowSize<Connection> = {
   fields: ['metadata', 'actionNames', 'actions'],
   bytes({ metadata, actions }, asks) {
@@ -14,11 +17,11 @@ export const CONNECTION_SIZE: RowSize<Connection> = {
   },
 };
 
-/** Bytes of all advertisements of a client, by the fields that show them. */
+/** The bytes of all advertisements of a client, by the fields that show them. */
 type Sums = { names: number; texts: number; schemas: number; metadatas: number };
 const known = new WeakMap<readonly ActionAdvertisement[], Sums>();
 
-/** Computed once for each list of actions: a list is immutable. */
+/** Sums up the bytes of a list of actions, once for each list, because a list is immutable. */
 function sumsOf(actions: readonly ActionAdvertisement[]): Sums {
   const before = known.get(actions);
   if (before) return before;

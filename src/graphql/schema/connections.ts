@@ -37,7 +37,7 @@ export const ClientTypeEnum = wireEnum<ClientType>('ClientType', 'What kind of p
   web: 'A web app.',
 });
 
-/** Describes how a filter by labels selects connections. */
+/** The description of every filter by labels in the schema. */
 export const LABELS_DESCRIPTION = `Only with all of these labels, each \`key=value\`: at most ${LABELS_PER_FILTER}, each at most ${LABEL_MAX_CHARS} characters. Labels are the texts, numbers and booleans at the top level of a client’s metadata and in its member \`labels\`.`;
 
 const HeartbeatEnum = wireEnum<HeartbeatIndicator>(

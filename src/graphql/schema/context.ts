@@ -19,7 +19,7 @@ export type Context = {
   readonly loaders: Loaders;
   /** The bytes that the lists of this answer may still hold. */
   readonly budget: AnswerBudget;
-  /** Aborted when the caller hangs up. That ends its waits, never its commands. */
+  /** The signal that is aborted when the caller hangs up. That ends the caller's waits, never its commands. */
   readonly signal: HangUp | undefined;
   /**
    * Asks to show payloads of `subject`; they may be shown once this has completed. If the requester is an
@@ -69,7 +69,7 @@ class OwnContext implements Context {
     this.readPayload = requester?.kind === 'admin' ? readOnce(core, requester, notes) : () => {};
   }
 
-  /** Created on first use: invocations need no loaders. */
+  /** The loaders, created on first use: invocations need none. */
   get loaders(): Loaders {
     return (this.#loaders ??= createLoaders(this.core, this.requester));
   }

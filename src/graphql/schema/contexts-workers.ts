@@ -1,4 +1,4 @@
-/** Workers: the contexts that background programs report. */
+/** The GraphQL types and fields of workers: the contexts that background programs report. */
 import { readUser } from '../../core/auth/principal.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 import type { WorkerList, WorkerView } from '../../core/contexts/api.ts';
@@ -26,7 +26,7 @@ function listOf({ loaders }: Context, { first, ...owner }: WorkersOf, view: Work
   return loaders.workers({ ...owner, ...view }, first);
 }
 
-/** The beginning of the list that fits into the answer’s byte budget. */
+/** Returns the beginning of the list that fits into the answer’s byte budget. */
 async function boundedListOf(
   context: Context,
   workers: WorkersOf,

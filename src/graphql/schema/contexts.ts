@@ -148,7 +148,10 @@ builder.objectField(User, 'contexts', (t) =>
   }),
 );
 
-/** The first page comes from the loader, which reads the pages of many clients at once. */
+/**
+ * Returns a page of a client's contexts. The first page comes from the loader, which reads the pages of many clients at
+ * once.
+ */
 function contextsOfClient({ userId, clientId }: ClientKey, args: AskedPage, { core, requester, loaders }: Context) {
   const page = pageOf(args);
   const query = { userId, clientId };

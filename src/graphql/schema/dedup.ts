@@ -1,4 +1,4 @@
-/** The counters of deduplication. They say nothing about execution. */
+/** The GraphQL types and fields of the deduplication counters. They say nothing about execution. */
 import type { DedupBackend, DedupStats } from '../../core/dedup/store.ts';
 import { DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
 import { builder } from './builder.ts';

@@ -23,7 +23,7 @@ export const commandArguments = builder.args((t) => ({
   commandId: t.id({ required: true, description: 'The command’s id.' }),
 }));
 
-/** The members that identify a command in the audit log. */
+/** Returns the members that identify a command in the audit log. */
 export function subjectOfCommand({ userId, clientId, commandId }: Command): AuditSubject {
   return { userId, clientId, commandId };
 }

@@ -1,4 +1,4 @@
-/** The live feed of what happens to commands. */
+/** The GraphQL subscription to what happens to commands. */
 import type { CommandEvent, CommandEventStage } from '../../core/delivery/command-event.ts';
 import type { CommandEventQuery } from '../../core/delivery/command-events-listen.ts';
 import { COMMAND_EVENTS_PER_SECOND, COMMAND_FEEDS } from '../../core/limits.ts';

@@ -1,4 +1,6 @@
-/** The operator’s view of delivery: summary, nodes, scopes and records. Reading changes nothing. */
+/**
+ * The GraphQL fields with the operator's view of delivery: summary, nodes, scopes and records. Reading changes nothing.
+ */
 import { requireAdmin, type AdminPrincipal } from '../../core/auth/principal.ts';
 import type { DeliverySummaryView } from '../../core/delivery/observation.ts';
 import type { CommandOrder } from '../../core/delivery/inspector.ts';

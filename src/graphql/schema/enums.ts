@@ -1,17 +1,17 @@
-/** Enums of the schema made from the words that the wire and the store use. */
+/** Makes enums of the schema from the words that frames and stores use. */
 import { builder } from './builder.ts';
 
 type Values<Word extends string> = Record<string, { readonly value: Word; readonly description: string }>;
 
-/** The GraphQL enum name of a wire value: `user-owned` becomes USER_OWNED. */
+/** Returns the GraphQL enum name of a wire value: `user-owned` becomes USER_OWNED. */
 export function enumName(word: string): string {
   return word.toUpperCase().replaceAll('-', '_');
 }
 
 /**
- * An enum whose internal values are core's own wire values, so that resolvers return them unchanged and the wire schema
- * serializes them as they are. `words` maps each value to its description. A value of core's type that `words` lacks is
- * a compile error.
+ * Makes an enum whose internal values are core's own wire values, so that resolvers return them unchanged and the wire
+ * schema serializes them as they are. `words` maps each value to its description. A value of core's type that `words`
+ * lacks is a compile error.
  */
 export function wireEnum<Word extends string>(
   name: string,
@@ -23,7 +23,7 @@ export function wireEnum<Word extends string>(
   return builder.enumType(name, { description, values });
 }
 
-/** The typed keys of a record. The record must have no other keys, so use it only on object literals. */
+/** Returns the typed keys of a record. The record must have no other keys, so use it only on object literals. */
 export function keysOf<Key extends string>(record: Readonly<Record<Key, unknown>>): readonly Key[] {
   return Object.keys(record) as Key[];
 }

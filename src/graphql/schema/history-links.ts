@@ -1,4 +1,4 @@
-/** The details of a row of a link history. */
+/** The GraphQL type with the details of a row of a link history. */
 import type { LinkDetails } from '../../core/link-details.ts';
 import { builder } from './builder.ts';
 import { ClientTypeEnum, DisconnectCauseEnum } from './connections.ts';

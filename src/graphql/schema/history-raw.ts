@@ -54,7 +54,7 @@ builder.queryField('rawMessages', (t) =>
   }),
 );
 
-/** `*` means all streams of all users. */
+/** Returns what the audit records as read. `*` means all streams of all users. */
 function subjectOfStream(stream: string | null): AuditSubject {
   const userId = stream === null ? undefined : splitStreamKey(stream)?.userId;
   return { stream: stream ?? '*', view: 'raw', ...(userId !== undefined && { userId: canonicalUser(userId) }) };

@@ -64,7 +64,9 @@ const includeArgument = builder.args((t) => ({
   }),
 }));
 
-/** The details of a link are part of the row that is read anyway, so its members cost nothing more. */
+/**
+ * The cost of the details of a link. They are part of the row that is read anyway, so their members cost nothing more.
+ */
 const LINK_COST = { field: 1, multiplier: 0 };
 
 const MessageType = builder.objectRef<Message>('Message').implement({
@@ -162,8 +164,8 @@ function hasPayload({ payload, spill }: Message): boolean {
 }
 
 /**
- * Counts inline payloads only. Payloads from the spill store have a bound of their own (ANSWER_SPILL_BYTES) and are
- * redacted beyond it.
+ * The size of a message in an answer. Counts inline payloads only. Payloads from the spill store have a bound of their
+ * own (ANSWER_SPILL_BYTES) and are redacted beyond it.
  */
 export const MESSAGE_SIZE: RowSize<Message> = {
   fields: ['payload'],

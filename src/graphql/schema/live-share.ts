@@ -1,4 +1,4 @@
-/** How subscriptions declare that several requesters may share one execution. */
+/** Defines how subscriptions declare that several requesters may share one execution. */
 import type { SharedSubscription } from '../../core/live.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 

@@ -1,4 +1,4 @@
-/** Helpers of subscriptions: the nested fields of each event are read again. */
+/** Makes each event of a subscription read its nested fields again. */
 import type { LiveEvent } from '../../core/live.ts';
 import type { Context } from './context.ts';
 

@@ -5,8 +5,8 @@ import { LazyMap } from '../../core/lazy.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 
 /**
- * In direct mode each key is loaded at once, since all state is in this process' memory and that costs less than a
- * batch.
+ * Chooses how values are loaded. In direct mode each key is loaded at once, since all state is in this process' memory
+ * and that costs less than a batch.
  */
 export function loadingOf({ mode }: { readonly mode: 'direct' | 'shared' }): Loading {
   return mode === 'direct' ? AT_ONCE : BATCHED;
@@ -18,14 +18,17 @@ export type LoadPage<K, V> = { readonly load: (key: K, first: number) => MaybePr
 /** Creates loaders of values, and of first pages. */
 export type Loading = {
   single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => MaybePromise<readonly V[]>): Load<K, V>;
-  /** One batch per page size: a page of one size cannot serve a request for another size. */
+  /**
+   * Creates a loader of first pages, with one batch per page size: a page of one size cannot serve a request for
+   * another size.
+   */
   pages<K, V>(
     keyOf: (key: K) => string,
     batch: (keys: readonly K[], first: number) => MaybePromise<readonly V[]>,
   ): LoadPage<K, V>;
 };
 
-/** Each DataLoader is created on first use, since most requests need few of them. */
+/** Loads values in batches. Each DataLoader is created on first use, since most requests need few of them. */
 const BATCHED: Loading = {
   single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => MaybePromise<readonly V[]>): Load<K, V> {
     let loader: DataLoader<K, V, string> | undefined;

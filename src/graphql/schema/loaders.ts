@@ -36,7 +36,7 @@ export type Loaders = {
   readonly sitesOfUser: (userId: string, first: number) => MaybePromise<Summary<SiteView>>;
   /** Loads payloads. The resolver decides whether the requester asked for them. */
   readonly payload: Payloads['load'];
-  /** Rows by the keys of their ids, for `node` and `nodes`. */
+  /** Loads rows by the keys of their ids, for `node` and `nodes`. */
   readonly nodes: NodeLoaders;
   forget(): void;
 };
@@ -45,7 +45,7 @@ export function createLoaders(core: Core, requester: Principal | null): Loaders 
   return new LazyLoaders(core, requester);
 }
 
-/** Each loader is created on first use, since most requests need few of them. */
+/** The loaders of one request. Each is created on first use, since most requests need few of them. */
 class LazyLoaders implements Loaders {
   readonly #core: Core;
   readonly #requester: Principal | null;

@@ -53,7 +53,7 @@ const PART_FORMS: Partial<Record<PartName, (text: string) => boolean>> = {
   scopeId: (text) => text.length > 0,
 };
 
-/** The id of a row. The same key always gives the same id, on every node and in every process. */
+/** Returns the id of a row. The same key always gives the same id, on every node and in every process. */
 export function nodeIdOf<Kind extends NodeKind>(
   kind: Kind,
   key: Readonly<Record<PartName<Kind>, string | number>>,
@@ -62,7 +62,7 @@ export function nodeIdOf<Kind extends NodeKind>(
   return sealed(`${VERSION}${form.letter}${form.parts.map((part) => key[part]).join('/')}`);
 }
 
-/** What an id names. Throws `invalid_argument` naming the parameter unless `nodeIdOf` could have made the id. */
+/** Reads what an id names. Throws `invalid_argument` naming the parameter unless `nodeIdOf` could have made the id. */
 export function readNodeId(parameter: string, id: string): NodeRef {
   const text = id.length <= NODE_ID_CHARS ? Buffer.from(id, 'base64url').toString() : '';
   return refOf(text, id) ?? invalid(parameter, 'expected an id from a field `id` of this relay');

@@ -53,7 +53,7 @@ const FINDERS: Finders = {
   Site: (key, context) =>
     ifOwn(key, context, ({ loaders }) => sized('Site', loaders.nodes.site(key), { context, size: SITE_SIZE })),
   SiteOfSession: ({ sessionId }, context) => {
-    // For all others the site has another id, which names its owner.
+    // For everyone but the holder of a grant, the site has another id, which names its owner.
     const site = thenDo(context.loaders.nodes.session(sessionId), (view) =>
       view?.site?.seen === 'granted' ? view.site : null,
     );
@@ -80,7 +80,7 @@ const FINDERS: Finders = {
   },
 };
 
-/** Null without a look if the row belongs to another user. */
+/** Finds a row of the requester's own. Null, without reading anything, if the row belongs to another user. */
 function ifOwn(key: { readonly userId: string }, context: Context, find: (context: Context) => Found): Found {
   return knownUser(context.requester, key.userId) === null ? null : find(context);
 }
@@ -91,7 +91,7 @@ function found<Row extends object>(type: NodeType, row: MaybePromise<Row | null 
 
 type Sized<Row> = { readonly context: Context; readonly size: RowSize<Row> };
 
-/** Like `found`, for rows that may be large: they count against the size of the answer. */
+/** Does the same as `found`, for rows that may be large: they count against the size of the answer. */
 function sized<Row extends object>(
   type: NodeType,
   row: MaybePromise<Row | null>,

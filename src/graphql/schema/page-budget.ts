@@ -18,9 +18,9 @@ export type RowSize<Row> = {
 };
 
 /**
- * What one list may take. The first list may fill a page. Later lists may take a quarter of the whole budget while more
- * than three quarters of it are left, whichever of them is resolved first; then an eighth of the rest, so that every
- * list leaves something for later ones.
+ * Returns the bytes that one list may take. The first list may fill a page. Later lists may take a quarter of the whole
+ * budget while more than three quarters of it are left, whichever of them is resolved first; then an eighth of the
+ * rest, so that every list leaves something for later ones.
  */
 function roomOf(left: number, isFirst: boolean): number {
   if (isFirst) return Math.min(ANSWER_PAGE_BYTES, left);
@@ -42,7 +42,8 @@ export class AnswerBudget {
   }
 
   /**
-   * The page, or the first rows of it that fit into the budget. Repeated calls for the same page return the same rows.
+   * Returns the page, or the first rows of it that fit into the budget. Repeated calls for the same page return the
+   * same rows.
    */
   page<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
     const { kept } = this.#partOf(page, page.nodes, size);
@@ -57,15 +58,15 @@ export class AnswerBudget {
   }
 
   /**
-   * Like `page`, for fields that write the rows. Every call after the first counts the rows again, because an answer
-   * may hold one page several times.
+   * Does the same as `page`, for fields that write the rows. Every call after the first counts the rows again, because
+   * an answer may hold one page several times.
    */
   written<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
     this.#write(this.#partOf(page, page.nodes, size));
     return this.page(page, size);
   }
 
-  /** Like `page`, for a list without pages. */
+  /** Does the same as `page`, for a list without pages. */
   list<Row, List extends { readonly items: readonly Row[]; readonly completeness: Completeness }>(
     list: List,
     size: RowSize<Row>,
@@ -75,7 +76,7 @@ export class AnswerBudget {
     return { items: list.items.slice(0, kept), completeness: cutShort(list.completeness, kept) };
   }
 
-  /** Like `written`, for a list without pages. */
+  /** Does the same as `written`, for a list without pages. */
   items<Row>(list: { readonly items: readonly Row[]; readonly completeness: Completeness }, size: RowSize<Row>) {
     this.#write(this.#partOf(list, list.items, size));
     return this.list(list, size).items;
@@ -121,7 +122,7 @@ export class AnswerBudget {
     return { kept, bytes, written: false };
   }
 
-  /** The bytes of all rows. Computed once for each list that is shown again with the same fields. */
+  /** Returns the bytes of all rows. Computed once for each list that is shown again with the same fields. */
   #wholeBytes<Row>(rows: readonly Row[], size: RowSize<Row>): number {
     const before = measured.get(rows);
     if (before && before.size === size && before.asks === this.#asks) return before.bytes;
@@ -146,7 +147,7 @@ export class AnswerBudget {
     return ANSWER_ROW_BYTES + (size ? size.bytes(row, this.#isAsked) : 0);
   }
 
-  /** Null if the operation selects no field that may be large. */
+  /** Returns the given size, or null if the operation selects no field that may be large. */
   #sizeOf<Row>(size: RowSize<Row>): RowSize<Row> | null {
     return size.fields.some(this.#isAsked) ? size : null;
   }
@@ -154,7 +155,7 @@ export class AnswerBudget {
   readonly #isAsked = (field: string): boolean => this.#asks === null || this.#asks.has(field);
 }
 
-/** How many rows a list must have for its bytes to be remembered. */
+/** The number of rows from which on the bytes of a list are remembered. */
 const MIN_MEASURED_ROWS = 8;
 /** The bytes of whole lists, as they were last measured. A list that was handed out is never modified. */
 const measured = new WeakMap<object, { readonly size: object; readonly asks: Asks; readonly bytes: number }>();

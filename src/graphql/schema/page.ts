@@ -64,7 +64,7 @@ const ObservedSourceType = builder.objectRef<ObservedSource>('ObservedSource').i
   }),
 });
 
-/** Part of every bounded answer: whether anything is missing, from which source, and why. */
+/** The type of `completeness` in every bounded answer: whether anything is missing, from which source, and why. */
 export const CompletenessType = builder.objectRef<Completeness>('Completeness').implement({
   description: 'Whether anything is missing from a bounded answer, and what each source contributed to it.',
   fields: (t) => ({
@@ -111,7 +111,7 @@ const PageInfoType = builder.objectRef<Page<unknown>>('PageInfo').implement({
   }),
 });
 
-/** Arguments of every paged field. */
+/** The arguments of every paged field. */
 export const pageArguments = builder.args((t) => ({
   first: t.int({
     required: true,
@@ -128,8 +128,8 @@ export const pageArguments = builder.args((t) => ({
 export type AskedPage = { readonly first: number; readonly after?: string | null | undefined };
 
 /**
- * The requested page. Throws `invalid_argument` for an invalid size, because batch methods of core do not check it
- * themselves.
+ * Returns the requested page. Throws `invalid_argument` for an invalid size, because batch methods of core do not check
+ * it themselves.
  */
 export function pageOf({ first, after }: AskedPage): PageArgs & { readonly first: number } {
   if (first < 1 || first > PAGE_MAX) invalid('first', `expected 1 to ${PAGE_MAX}`);
@@ -137,8 +137,8 @@ export function pageOf({ first, after }: AskedPage): PageArgs & { readonly first
 }
 
 /**
- * The cost of a paged field: at least one row, because a negative `first` must not offset the cost of the rest of a
- * document.
+ * Returns the cost of a paged field: at least one row, because a negative `first` must not offset the cost of the rest
+ * of a document.
  */
 export function pageCost({ first }: AskedPage): { field: number; multiplier: number } {
   return { field: 1, multiplier: Math.max(1, first) };
@@ -147,8 +147,8 @@ export function pageCost({ first }: AskedPage): { field: number; multiplier: num
 type Edge<Row> = { readonly node: Row; readonly page: Page<Row>; readonly index: number };
 
 /**
- * The Relay connection type `<name>Connection` with its edge type, for pages that core made. `size` names the fields of
- * a row that may be large; a page that is too large for the answer ends early.
+ * Makes the Relay connection type `<name>Connection` with its edge type, for pages that core made. `size` names the
+ * fields of a row that may be large; a page that is too large for the answer ends early.
  */
 export function connectionOf<Row>(
   name: string,

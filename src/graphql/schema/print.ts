@@ -3,7 +3,7 @@ import { lexicographicSortSchema, printSchema } from 'graphql';
 import { schema } from './schema.ts';
 
 /**
- * The served schema as SDL with descriptions, sorted alphabetically and ending in a newline: the text of
+ * Prints the served schema as SDL with descriptions, sorted alphabetically and ending in a newline: the text of
  * `schema.graphql`.
  */
 export function printedSchema(): string {

@@ -8,7 +8,10 @@ import { enumName, keysOf, wireEnum } from './enums.ts';
 /** A refusal as core returns it. */
 export type RefusalView = Extract<Invocation, { readonly kind: 'refused' }>;
 
-/** Errors thrown by core that are shown as a typed refusal in unions that allow one, and the layer that refused. */
+/**
+ * The errors thrown by core that are shown as a typed refusal in unions that allow one, each with the layer that
+ * refused.
+ */
 const EXPECTED: Partial<Record<Code, RefusedBy>> = {
   policy_denied: 'policy',
   not_connected: 'target',

@@ -16,8 +16,8 @@ import { noteCommand, spanNoter } from '../../web/request-notes.ts';
 import { WaitStageEnum } from './rpc.ts';
 
 /**
- * `reread`: the command was awaited by its ids, so the answer shows a stored record and not the response to the
- * caller's own call.
+ * An answered invocation. `reread`: the command was awaited by its ids, so the answer shows a stored record and not the
+ * response to the caller's own call.
  */
 type InvocationView = Exclude<Invocation, RefusalView> & { readonly reread: boolean };
 

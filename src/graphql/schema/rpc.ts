@@ -1,4 +1,4 @@
-/** Waits of callers: pending RPCs, their listings, counts and alerts. */
+/** The GraphQL types and fields of callers' waits: pending RPCs, their listings, counts and alerts. */
 import type { InstanceMismatch, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
 import type { WaitFor } from '../../core/delivery/waiter.ts';
 import { MIN_AGE_MS, OLDER_THAN_MS, WAITERS_PER_COMMAND } from '../../core/limits.ts';

@@ -1,4 +1,7 @@
-/** What a signed-in requester may know of the relay: its version, mode, limits and optional features. */
+/**
+ * The GraphQL type with what a signed-in requester may know of the relay: its version, mode, limits and optional
+ * features.
+ */
 import { requireScope, type CallingPrincipal } from '../../core/auth/principal.ts';
 import type { Core } from '../../core/core.ts';
 import * as limits from '../../core/limits.ts';

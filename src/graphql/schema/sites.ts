@@ -24,7 +24,10 @@ const CapabilityProfileType = builder.objectRef<CapabilityProfile>('CapabilityPr
   }),
 });
 
-/** The key of a site names its owner, so the holder of a grant gets an id that names the session instead. */
+/**
+ * Returns the id of a site. The key of a site names its owner, so the holder of a grant gets an id that names the
+ * session instead.
+ */
 function nodeIdOfSite(site: SiteView): string {
   return site.seen === 'whole' ? nodeIdOf('Site', site) : nodeIdOf('SiteOfSession', site);
 }

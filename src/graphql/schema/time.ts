@@ -1,4 +1,4 @@
-/** The scalar DateTime. */
+/** The GraphQL scalar DateTime: prints and parses times. */
 import { GraphQLError } from 'graphql';
 
 const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i;

@@ -94,7 +94,10 @@ export const User = builder.objectRef<UserView>('User').implement({
   }),
 });
 
-/** The sources of a first page. If the listing continues after the page, the listing's own source is marked as cut. */
+/**
+ * Returns the sources of a first page. If the listing continues after the page, the listing's own source is marked as
+ * cut.
+ */
 function cutSources({ completeness, hasNextPage, nodes }: Page<unknown>, first: number): readonly ObservedSource[] {
   const [own, ...gaps] = completeness.sources;
   if (!own || !hasNextPage) return completeness.sources;

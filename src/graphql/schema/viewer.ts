@@ -1,4 +1,4 @@
-/** Who the requester is, and what it may do. */
+/** The GraphQL type that tells the requester who it is and what it may do. */
 import { requireScope, type CallingPrincipal, type Scope } from '../../core/auth/principal.ts';
 import type { Core } from '../../core/core.ts';
 import { builder } from './builder.ts';

@@ -64,8 +64,8 @@ function firstMisfit(
 }
 
 /**
- * The known errors of these variables, or errors found in large variables without coercing them. Null: graphql-js may
- * coerce them; if it refuses them, what it prints is small or is a part that fits its type.
+ * Returns the known errors of these variables, or errors found in large variables without coercing them. Null:
+ * graphql-js may coerce them; if it refuses them, what it prints is small or is a part that fits its type.
  */
 export function refusedVariables(
   schema: GraphQLSchema,

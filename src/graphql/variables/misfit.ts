@@ -16,8 +16,8 @@ export const JSON_SCALAR = 'JSON';
 type Misfit = { readonly path: string; readonly says: string };
 
 /**
- * The number of members and characters of a value that graphql-js may print in an error. Errors about larger values do
- * not show the value.
+ * The most members and characters of a value that graphql-js may print in an error. Errors about larger values do not
+ * show the value.
  */
 const PRINTED = 1_000;
 
@@ -38,9 +38,9 @@ export function isSmall(value: unknown): boolean {
 }
 
 /**
- * The first fault for which graphql-js would print the whole value, described without the value: an unknown member, a
- * missing required member, or a value of the wrong kind. Null when there is none of these; graphql-js reports other
- * faults itself. Linear in the size of the value.
+ * Returns the first fault for which graphql-js would print the whole value, described without the value: an unknown
+ * member, a missing required member, or a value of the wrong kind. Null when there is none of these; graphql-js reports
+ * other faults itself. Linear in the size of the value.
  */
 export function misfitOf(given: GraphQLInputType, value: unknown, path = ''): Misfit | null {
   const type = getNullableType(given);

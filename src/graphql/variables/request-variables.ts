@@ -63,7 +63,7 @@ function variablesShape(schema: GraphQLSchema, { variableDefinitions = [] }: Ope
 
 const objects = new WeakMap<GraphQLInputType, ObjectShape>();
 
-/** Which parts of a JSON value of an input type are parsed. */
+/** Returns which parts of a JSON value of an input type are parsed. */
 function shapeOf(given: GraphQLInputType): Shape {
   const type = getNullableType(given);
   if (isListType(type)) return listShape(shapeOf(type.ofType));

@@ -35,7 +35,7 @@ export type ArgumentsOf = {
   readonly node: FieldNode;
 };
 
-/** The number of variable sets for which a shape is kept. */
+/** The most sets of present variables for which a shape is kept. */
 const SHAPES = 64;
 
 /**
@@ -75,7 +75,7 @@ function readByGraphqlJs({ schema, operation, field, node }: ArgumentsOf, given:
 
 type Variable = { readonly name: string; readonly type: GraphQLInputType };
 
-/** The operation's variables and their types. Null when a type is not known. */
+/** Returns the operation's variables and their types. Null when a type is not known. */
 function variablesOf({ schema, operation }: ArgumentsOf): readonly Variable[] | null {
   const found: Variable[] = [];
   for (const { variable, type: node } of operation.variableDefinitions ?? []) {
@@ -87,7 +87,8 @@ function variablesOf({ schema, operation }: ArgumentsOf): readonly Variable[] | 
 }
 
 /**
- * The set of variables that are present, as a string. Null when one of them is null, which differs from being absent.
+ * Returns the set of variables that are present, as a string. Null when one of them is null, which differs from being
+ * absent.
  */
 function keyOf(variables: readonly Variable[], given: Arguments): string | null {
   let key = '';
@@ -103,7 +104,9 @@ function valueIn(given: Arguments, name: string): unknown {
   return Object.hasOwn(given, name) ? given[name] : undefined;
 }
 
-/** How a value is created: from a variable that is present, from members, or the same value each time. */
+/**
+ * How a value of the arguments is created: from a variable that is present, from members, or the same value each time.
+ */
 type Shape =
   | { readonly kind: 'variable'; readonly name: string; readonly type: GraphQLInputType }
   | { readonly kind: 'members'; readonly members: readonly (readonly [name: string, Shape])[] }
@@ -111,7 +114,7 @@ type Shape =
 
 type Found = ArgumentsOf & { readonly variables: readonly Variable[]; readonly given: Arguments };
 
-/** The shape of the arguments. Null when a value is created in a way that no shape describes. */
+/** Returns the shape of the arguments. Null when a value is created in a way that no shape describes. */
 function shapeOf(found: Found, args: Arguments): Shape | null {
   const nodes = new Map(found.node.arguments?.map(({ name, value }) => [name.value, value]));
   const types = new Map(found.field.args.map(({ name, type }) => [name, type]));

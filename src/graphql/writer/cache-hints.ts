@@ -29,15 +29,15 @@ export function isDirectMutation({ extensions }: { readonly extensions: Readonly
 }
 
 /**
- * The hint of an entity with derived fields. `changesAt` returns the earliest time after `now` at which any of them may
- * change while the entity stays the same (epoch milliseconds; Infinity: never). Lists of such entities can then be
- * cached.
+ * Makes the hint of an entity with derived fields. `changesAt` returns the earliest time after `now` at which any of
+ * them may change while the entity stays the same (epoch milliseconds; Infinity: never). Lists of such entities can
+ * then be cached.
  */
 export function timedEntity<T extends object>(changesAt: (entity: T, now: number) => number) {
   return { entity: true, changesAt } as const;
 }
 
-/** The `changesAt` of a type; null when the type does not declare one. */
+/** Returns the `changesAt` of a type; null when the type does not declare one. */
 export function changesAtOf({ extensions }: { readonly extensions: Readonly<Record<string, unknown>> }) {
   const { changesAt } = extensions;
   return isChangesAt(changesAt) ? changesAt : null;

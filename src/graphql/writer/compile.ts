@@ -89,7 +89,8 @@ function compileMember(compiling: Compiling, parent: GraphQLObjectType, { key, n
 }
 
 /**
- * A member is pure or derived only in an entity type and only when it takes no arguments; every other member is live.
+ * Returns the cache hint of a member. It is pure or derived only in an entity type and only when it takes no arguments;
+ * every other member is live.
  */
 function cacheHintOf(
   parent: GraphQLObjectType,
@@ -107,14 +108,17 @@ function hasLeaf(type: GraphQLOutputType): boolean {
   return isNonNullType(type) || isListType(type) ? hasLeaf(type.ofType) : isLeafType(type);
 }
 
-/** Declared with method syntax because a resolver's `info` parameter has a narrower type than the value passed here. */
+/**
+ * A resolver. Declared with method syntax because a resolver's `info` parameter has a narrower type than the value
+ * passed here.
+ */
 interface Resolves {
   resolve(parent: unknown, args: unknown, context: unknown, info: unknown): unknown;
 }
 
 /**
- * Passed to resolvers as `info`. A resolver that reads it throws; graphql-js then executes the query, and there `info`
- * is available.
+ * The value that is passed to resolvers as `info`. A resolver that reads it throws; graphql-js then executes the query,
+ * and there `info` is available.
  */
 export const NO_INFO = new Proxy(
   {},
@@ -152,7 +156,7 @@ function isFixed({ arguments: given = [] }: FieldNode): boolean {
   return fixed;
 }
 
-/** The default resolver. A property that is a function is called, as graphql-js does. */
+/** Returns the default resolver. A property that is a function is called, as graphql-js does. */
 function propertyOf(name: string): Member['peek'] {
   return (parent, { context }) => {
     if (!isObject(parent)) return undefined;

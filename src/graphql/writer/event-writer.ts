@@ -13,7 +13,9 @@ export type EventWriter = (event: unknown, context: unknown) => MaybePromise<Tex
 
 type Subscribed = Pick<ValidatedSubscriptionArgs, 'schema' | 'document' | 'operation' | 'variableValues'>;
 
-/** Null when the document contains something that cannot be written here. */
+/**
+ * Creates the writer of a subscription's events. Null when the document contains something that cannot be written here.
+ */
 export function createEventWriter({ schema, document, operation, variableValues }: Subscribed): EventWriter | null {
   const root = schema.getSubscriptionType();
   if (!root || document.definitions.some(hasArguments)) return null;
@@ -33,7 +35,7 @@ export function createEventWriter({ schema, document, operation, variableValues 
   }
 }
 
-/** Fragment arguments are experimental in graphql-js. */
+/** Whether a definition uses fragment arguments, which are experimental in graphql-js. */
 function hasArguments(node: DocumentNode['definitions'][number]): boolean {
   return node.kind === Kind.FRAGMENT_DEFINITION && (node.variableDefinitions?.length ?? 0) > 0;
 }

@@ -22,7 +22,10 @@ export type Selected = ReadonlyMap<string, readonly [FieldNode, ...FieldNode[]]>
 /** Collects the fields selected of an object type as graphql-js does, for fixed values of the conditions. */
 export type Collect = (type: GraphQLObjectType, sets: readonly SelectionSetNode[]) => Selected;
 
-/** `variables` decide `@include` and `@skip`. The returned function throws a GraphQLError when they cannot. */
+/**
+ * Creates the function that collects fields. `variables` decide `@include` and `@skip`. The returned function throws a
+ * GraphQLError when they cannot.
+ */
 export function createCollect(schema: GraphQLSchema, document: DocumentNode, variables: VariableValues): Collect {
   const fragments = fragmentsOf(document);
   const includes = (node: SelectionNode): boolean =>
@@ -73,7 +76,7 @@ function applies(
   return conditional === type || (isAbstractType(conditional) && schema.isSubType(conditional, type));
 }
 
-/** The variables that `@include` and `@skip` use, anywhere in the document. */
+/** Returns the variables that `@include` and `@skip` use, anywhere in the document. */
 export function conditionVariables(document: DocumentNode): readonly string[] {
   const names = new Set<string>();
   visit(document, {

@@ -3,7 +3,7 @@
 /** A cache of the texts of entities; each lives as long as its entity. */
 export type JsonCache<T> = {
   get(entity: object): T | undefined;
-  /** `chars`: the length of the texts in `kept`. */
+  /** Caches the text of an entity. `chars`: the length of the texts in `kept`. */
   set(entity: object, kept: T, chars: number): void;
 };
 
@@ -14,9 +14,9 @@ export type JsonCaches = { create<T>(): JsonCache<T> };
 const OVERHEAD = 200;
 
 /**
- * An entity is immutable, so its text is valid while the entity lives and is freed with it. At most `chars` characters
- * are cached in all; when they are used up, every cache is cleared at once. Text that was freed with its entity still
- * counts until then.
+ * Creates caches of the texts of entities. An entity is immutable, so its text is valid while the entity lives and is
+ * freed with it. At most `chars` characters are cached in all; when they are used up, every cache is cleared at once.
+ * Text that was freed with its entity still counts until then.
  */
 export function createJsonCaches(chars: number): JsonCaches {
   let generation = 0;

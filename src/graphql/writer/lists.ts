@@ -10,12 +10,12 @@ import { isNonAscii, type Run, type TextInfo, type WriteValue } from './values.t
  */
 export type ChangesAt = (entity: unknown, now: number) => number;
 
-/** How many items a list must have to be cached: shorter ones are written about as fast as they are looked up. */
+/** The fewest items of a list that is cached: shorter lists are written about as fast as they are looked up. */
 const MIN_CACHED_ITEMS = 2;
 
 /**
- * How many characters a text must have to be kept as bytes too: copying it into a socket's buffer then costs more than
- * a write.
+ * The fewest characters of a text that is also kept as bytes: from that length on, copying the text into a socket's
+ * buffer costs more than a write.
  */
 const INSERTED_CHARS = 8 * 1024;
 
@@ -28,7 +28,7 @@ export type KeptList = {
   readonly until: number;
 };
 type ListKeeping = {
-  /** Null when nothing in the list changes with time. */
+  /** The function that tells when the text of the list may change. Null when nothing in it changes with time. */
   readonly changesAt: ChangesAt | null;
   readonly kept: JsonCache<KeptList>;
 };
@@ -58,7 +58,7 @@ export function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): W
   };
 }
 
-/** A reference to the list's bytes if the text may contain one; otherwise its text. */
+/** Returns a reference to the list's bytes if the text may contain one; otherwise its text. */
 function inserted(list: KeptList, { note: { inserts } }: Run): string {
   if (!inserts || list.nonAscii || list.text.length < INSERTED_CHARS) return list.text;
   list.bytes ??= Buffer.from(list.text, 'latin1');

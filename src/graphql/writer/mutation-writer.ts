@@ -30,15 +30,18 @@ export type MutationWriter = {
   /** When the writing returns null after the field was resolved, call `replay` with the same context. */
   readonly prepare: Prepare;
   /**
-   * The result of graphql-js, with the field's outcome in place of its resolver. Null when the field was not resolved
-   * with this context, or when its answer was written.
+   * Returns the result of graphql-js, with the field's outcome in place of its resolver. Null when the field was not
+   * resolved with this context, or when its answer was written.
    */
   replay(context: unknown, variables: Readonly<Record<string, unknown>>): MaybePromise<ExecutionResult> | null;
 };
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
-/** Null when the operation is no such mutation, or when its answer contains something that cannot be written here. */
+/**
+ * Creates the writer of a mutation. Null when the operation is not a single direct mutation, or when its answer
+ * contains something that cannot be written here.
+ */
 export function createMutationWriter(source: WriterSource): MutationWriter | null {
   const { document, operation } = source;
   const [node, ...others] = operation.selectionSet.selections;
@@ -55,7 +58,10 @@ export function createMutationWriter(source: WriterSource): MutationWriter | nul
     : null;
 }
 
-/** A resolver's parameters are its parent, the arguments, the context, and `info`, which is not passed here. */
+/**
+ * The number of a resolver's parameters before `info`, which is not passed here: its parent, the arguments and the
+ * context.
+ */
 const PARAMETERS_BEFORE_INFO = 3;
 
 function hasArguments(node: WriterSource['document']['definitions'][number]): boolean {
@@ -106,7 +112,9 @@ function abstractWriter(resolver: ResolvesType, { type, writers }: Possible): Ob
   };
 }
 
-/** Declared with method syntax because the last parameters have narrower types than the values passed here. */
+/**
+ * A resolver. Declared with method syntax because the last parameters have narrower types than the values passed here.
+ */
 interface Resolves {
   resolve(parent: unknown, args: unknown, context: unknown, info: unknown): unknown;
 }
@@ -119,7 +127,7 @@ type Parts = {
   readonly field: GraphQLField<unknown, unknown>;
   readonly resolver: Resolves;
   readonly write: WriteValue;
-  /** No field below has arguments that depend on variables. */
+  /** Whether no field below the mutation's field has arguments that depend on variables. */
   readonly plain: boolean;
 };
 
@@ -181,7 +189,7 @@ function replay(
 
 const made = new WeakMap<GraphQLSchema, GraphQLSchema>();
 
-/** The same schema with other resolvers of mutations: each returns or throws the outcome in the root value. */
+/** Returns the same schema with other resolvers of mutations: each returns or throws the outcome in the root value. */
 function replaying(schema: GraphQLSchema): GraphQLSchema {
   const known = made.get(schema);
   if (known) return known;

@@ -74,7 +74,7 @@ function merged(members: readonly Member[], stores: JsonCaches): readonly Part[]
   return parts;
 }
 
-/** Several members as one part, which is written from the object itself. */
+/** Combines several members into one part, which is written from the object itself. */
 function whole(write: WriteValue): Part {
   return { prefix: '', peek: (parent) => parent, write, texts: false };
 }
@@ -112,7 +112,7 @@ type Around = { readonly open: string; readonly close: string };
 const BRACES: Around = { open: '{', close: '}' };
 const NOTHING: Around = { open: '', close: '' };
 
-/** Cached text must be one flat string, not a tree of its pieces. */
+/** Creates a writer whose text is one flat string, because cached text must not be a tree of its pieces. */
 function flatWriter(parts: readonly Part[], around: Around = NOTHING): WriteValue {
   const write = joinedWriter(parts, around);
   return (parent, run) => {
@@ -121,7 +121,9 @@ function flatWriter(parts: readonly Part[], around: Around = NOTHING): WriteValu
   };
 }
 
-/** Starts all members before it waits for any, so that nested fields can be loaded in one batch. */
+/**
+ * Creates a writer that starts all members before it waits for any, so that nested fields can be loaded in one batch.
+ */
 function joinedWriter(parts: readonly Part[], { open, close }: Around): WriteValue {
   const writers = parts.map((part, i) => partWriter(part, i === 0 ? open : ','));
   const empty = parts.length === 0 ? open : '';
@@ -143,7 +145,7 @@ function joinedWriter(parts: readonly Part[], { open, close }: Around): WriteVal
   };
 }
 
-/** The returned writer throws what the resolver throws. */
+/** Creates the writer of one part. The writer throws what the resolver throws. */
 function partWriter({ prefix, peek, write, texts }: Part, before: string): WriteValue {
   const lead = before + prefix;
   const quoted = `${lead}"`;

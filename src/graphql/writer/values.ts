@@ -135,7 +135,7 @@ const writeJsonText: WriteValue = (value, { note }) => {
   return value;
 };
 
-/** The text that JSON.stringify gives. */
+/** Returns the text that JSON.stringify gives. */
 function textOf(coerced: unknown, { note }: Run): Text {
   if (coerced === null || coerced === undefined) return null;
   if (typeof coerced === 'string' && isPlain(coerced)) return `"${coerced}"`;
@@ -150,7 +150,9 @@ export function isNonAscii(text: string): boolean {
   return Buffer.byteLength(text) !== text.length;
 }
 
-/** Caches the text of each value: an enum has few values, and the text of a value never changes. */
+/**
+ * Creates a writer that caches the text of each value: an enum has few values, and the text of a value never changes.
+ */
 function wordWriter(write: WriteValue): WriteValue {
   const words = new Map<unknown, string>();
   return (value, run) => {

@@ -32,14 +32,20 @@ export type WriterSource = {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
   readonly operation: OperationDefinitionNode;
-  /** Null: no text is cached. */
+  /** The caches of the texts of entities. Null: no text is cached. */
   readonly fragments: JsonCaches | null;
 };
 
-/** `@include` and `@skip` split a document into variants; at most this many are compiled. */
+/**
+ * The most variants of a document that are compiled. Each combination of the conditions of `@include` and `@skip` is a
+ * variant.
+ */
 const VARIANTS = 16;
 
-/** Null when the operation is not a query, reads the schema, or selects fields of abstract types. */
+/**
+ * Creates the writer of a query. Null when the operation is not a query, reads the schema, or selects fields of
+ * abstract types.
+ */
 export function createWriter(source: WriterSource): Prepare | null {
   const { schema, document, operation } = source;
   if (operation.operation !== 'query' || document.definitions.some(hasArguments)) return null;
@@ -66,7 +72,7 @@ export function createWriter(source: WriterSource): Prepare | null {
 type WriteRoot = (run: Run) => MaybePromise<Text>;
 const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
-/** Fragment arguments are experimental in graphql-js. */
+/** Whether a definition uses fragment arguments, which are experimental in graphql-js. */
 function hasArguments(node: DocumentNode['definitions'][number]): boolean {
   return node.kind === Kind.FRAGMENT_DEFINITION && (node.variableDefinitions?.length ?? 0) > 0;
 }

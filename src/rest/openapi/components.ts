@@ -7,8 +7,8 @@ export type Parameter = JsonSchema & { readonly name: string; readonly in: strin
 export type Components = {
   readonly schemas: Readonly<Record<string, JsonSchema>>;
   /**
-   * The value with a `$ref` in place of each named schema, which is listed in `schemas`. `owner` names the part of the
-   * document: if two schemas have the same name, the second is called `<name>Of<owner>`.
+   * Returns the value with a `$ref` in place of each named schema, which is listed in `schemas`. `owner` names the part
+   * of the document: if two schemas have the same name, the second is called `<name>Of<owner>`.
    */
   resolve<T>(value: T, owner: string): T;
 };
@@ -45,7 +45,7 @@ export function createComponents(): Components {
 /** The parameters that several operations have, by component name. */
 export type SharedParameters = {
   readonly parameters: Readonly<Record<string, Parameter>>;
-  /** A `$ref` for a shared parameter; any other parameter as it is. */
+  /** Returns a `$ref` for a shared parameter; any other parameter as it is. */
   refer(parameter: Parameter): JsonSchema;
 };
 
@@ -74,8 +74,8 @@ export function shareParameters(all: readonly UsedParameter[]): SharedParameters
 }
 
 /**
- * A free name for a parameter: `ClientIdInPath` in a path, otherwise `ClientId`. If parameters of one name differ, the
- * rarer ones get the tag in their name: `ClientIdOfContexts`.
+ * Returns a free name for a parameter: `ClientIdInPath` in a path, otherwise `ClientId`. If parameters of one name
+ * differ, the rarer ones get the tag in their name: `ClientIdOfContexts`.
  */
 function freeName({ parameter, tag }: UsedParameter, taken: Readonly<Record<string, unknown>>): string {
   const name = capitalized(parameter.name) + (parameter.in === 'path' ? 'InPath' : '');

@@ -1,4 +1,4 @@
-/** The description of an operation that no REST document serves. */
+/** The type that describes an operation which is not served by a REST document. */
 import type { JsonSchema } from '../named.ts';
 import type { Parameter } from './components.ts';
 
@@ -14,6 +14,6 @@ export type Described = {
   };
   /** The statuses of its problem responses. */
   readonly problems: readonly string[];
-  /** Security schemes that only this operation uses. */
+  /** The security schemes that only this operation uses. */
   readonly securitySchemes?: Readonly<Record<string, JsonSchema>>;
 };

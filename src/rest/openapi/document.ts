@@ -12,9 +12,9 @@ export type OpenApiOptions = {
   readonly title: string;
   readonly version: string;
   readonly basePath: string;
-  /** Operations that no document serves. */
+  /** The operations that no document serves. */
   readonly besides: readonly Described[];
-  /** Requests and answers of a relay, by operation. */
+  /** Recorded requests and answers of a relay, by operation. */
   readonly examples: Examples;
 };
 
@@ -33,7 +33,7 @@ type Operation = JsonSchema & {
 type PathOperation = { readonly method: string; readonly path: string; readonly operation: Operation };
 
 /**
- * The OpenAPI 3.1 document of the routes, generated from the documents that serve them, and of the operations in
+ * Builds the OpenAPI 3.1 document of the routes, generated from the documents that serve them, and of the operations in
  * `besides`. Each schema of a GraphQL type and each parameter of several operations is a component.
  */
 export function describeRoutes(routes: readonly Route[], options: OpenApiOptions): OpenApiDocument {
@@ -83,7 +83,7 @@ function tagsOf(operations: readonly PathOperation[]): readonly JsonSchema[] {
   return names.sort().map((name) => ({ name, description: `Everything under /${name}.` }));
 }
 
-/** The tag of an operation: the first segment of its path. */
+/** Returns the tag of an operation: the first segment of its path. */
 function tagOf({ path }: { readonly path: string }): string {
   return path.split('/')[1] ?? '';
 }

@@ -11,14 +11,14 @@ export type OperationExample = {
 export type Examples = {
   /** A value for each parameter, by its wire name. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** By operation id. */
+  /** The example of each operation, by operation id. */
   readonly operations: Readonly<Record<string, OperationExample>>;
 };
 
-/** No examples: for documents that do not ship with callboard. */
+/** An empty set of examples, for documents that do not ship with callboard. */
 export const NO_EXAMPLES: Examples = { parameters: {}, operations: {} };
 
-/** The examples that ship with callboard. `scripts/docs/record-examples.ts` records them from a relay. */
+/** Reads the examples that ship with callboard. `scripts/docs/record-examples.ts` records them from a relay. */
 export function readExamples(): Examples {
   return JSON.parse(readFileSync(join(import.meta.dirname, 'examples.json'), 'utf8'));
 }

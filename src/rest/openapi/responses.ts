@@ -71,7 +71,7 @@ const PROBLEMS: Readonly<Record<string, ProblemStatus>> = {
 /** The component for each status that only the HTTP server itself sends, such as 408 and 431. */
 const OTHER_PROBLEM = 'OtherProblem';
 
-/** The components that `problems` refers to, for these statuses. */
+/** Returns the components that `problems` refers to, for these statuses. */
 export function problemComponents(statuses: ReadonlySet<string>): Responses {
   const used = Object.entries(PROBLEMS).filter(([status]) => statuses.has(status));
   return {
@@ -90,14 +90,14 @@ function problemComponent(status: number, { says, example: [code, detail] }: Pro
   };
 }
 
-/** References to the problem responses of these statuses, and to that of the HTTP server. */
+/** Returns references to the problem responses of these statuses, and to the problem response of the HTTP server. */
 export function problems(statuses: readonly string[]): Responses {
   const refer = (name: string): JsonSchema => ({ $ref: `#/components/responses/${name}` });
   const listed = statuses.map((status) => [status, refer(PROBLEMS[status]?.name ?? OTHER_PROBLEM)]);
   return { ...Object.fromEntries(listed), default: refer(OTHER_PROBLEM) };
 }
 
-/** Every status that the route can answer with a problem of its component. */
+/** Returns every status that the route can answer with a problem of its component. */
 export function problemStatuses(route: Route): readonly string[] {
   const missing = route.mutates || route.body.nullable || namesSomething(route);
   return [
@@ -118,7 +118,7 @@ function namesSomething({ path, access, inputs }: Route): boolean {
   return access !== 'ADMIN' && (targets.includes('userId') || targets.includes('owner'));
 }
 
-/** The answers of a route. `examples`: an answer of a relay for each status. */
+/** Returns the answers of a route. `examples`: an answer of a relay for each status. */
 export function describeResponses(route: Route, examples: Readonly<Record<string, unknown>>): Responses {
   const successes =
     route.body.variants.length === 0 ? { '200': success('Found.', [route.body.schema]) } : describeVariants(route);

@@ -59,7 +59,7 @@ async function inShell(shell: string, folder: string, program: string): Promise<
 const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ');
 
 /**
- * For each shell, the text of a program that completes a line and prints the proposals. It replaces the functions that
+ * The text of a program for each shell, which completes a line and prints the proposals. It replaces the functions that
  * only an interactive shell has.
  */
 const PROGRAMS: Readonly<Record<string, (words: readonly string[]) => string>> = {

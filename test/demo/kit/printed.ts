@@ -1,7 +1,7 @@
 /** Reads what the demo prints, and sends the requests that it suggests to an operator. */
 import { z } from 'zod';
 
-/** What the demo's greeting contains. */
+/** The content of the demo's greeting. */
 export type Printed = {
   readonly url: string;
   readonly adminToken: string;

@@ -70,7 +70,7 @@ export async function startRunner(): Promise<Runner> {
       if (example.language !== 'js') throw new Error(`No way to run a block of ${example.language}.`);
       const name = file ?? 'example.mjs';
       await writeFile(join(folder, name), text);
-      // A program with a name that connects as a client is not run here, because the shell block after it starts it.
+      // A named program that connects as a client is not run here, because the next shell block of the page starts it.
       if (file === undefined || !text.includes('runtime.connect()')) await runProgram('node', [name], place);
     },
     async [Symbol.asyncDispose]() {

@@ -21,7 +21,7 @@ export type Newsroom = {
   sources(): number;
   /** Returns how many times a `text` was resolved. */
   executions(): number;
-  /** Every requester that was authorized. */
+  /** The names of the requesters that were authorized. */
   readonly authorized: string[];
   /** Returns the number of subscriptions that have not ended. */
   lifetimes(): number;

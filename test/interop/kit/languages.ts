@@ -9,7 +9,7 @@ const EXAMPLES = join(ROOT, 'docs/examples');
 
 export type Language = {
   readonly name: string;
-  /** Why the language's programs cannot run on this machine; null if they can. */
+  /** The reason why the language's programs cannot run on this machine; null if they can. */
   readonly missing: string | null;
   /** Builds the programs. It must be called once before the other methods. */
   build(): void;

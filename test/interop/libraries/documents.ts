@@ -90,7 +90,7 @@ export const COMMAND_UPDATES = `
   }
 `;
 
-/** Two queries that select different members of the same objects, which have no ids. */
+/** One of two queries that select different members of the same objects, which have no ids. */
 export const VIEWER_KIND = 'query ViewerKind { viewer { kind } delivery { summary { trackedCommands } } }';
 export const VIEWER_MODE = 'query ViewerMode { viewer { mode } delivery { summary { dueCommands } } }';
 

@@ -8,9 +8,9 @@
 export type Verdict = string;
 
 /**
- * Who may call a field. `admin`: only administrators. `owned`: the call names an owner, and other users get the answer
- * for absent rows. `mine`: the call names no user, and each user sees their own rows. `session`: the call names a
- * session, which its owner and the holders of its grants may use.
+ * A call of a field, who may make it, and the expected answers. `admin`: only administrators. `owned`: the call names
+ * an owner, and other users get the answer for absent rows. `mine`: the call names no user, and each user sees their
+ * own rows. `session`: the call names a session, which its owner and the holders of its grants may use.
  */
 export type FieldAccess = {
   readonly rule: 'admin' | 'owned' | 'mine' | 'session';
@@ -19,10 +19,7 @@ export type FieldAccess = {
   readonly found: Verdict;
   /** The scope that a user needs; by default `invoke`. */
   readonly scope?: 'host';
-  /**
-   * For `owned` and `session`: the answer for another user, and for absent rows. For `mine`: the answer for another
-   * user.
-   */
+  /** The answer for another user. For `owned` and `session`, also the answer for absent rows. */
   readonly other?: Verdict;
   /** The answer for an administrator, if it differs from the owner's. */
   readonly admin?: Verdict;

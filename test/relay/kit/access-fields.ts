@@ -2,7 +2,7 @@
 import { SITE_FIELDS } from './access-fields-sites.ts';
 import type { FieldAccess } from './access-field.ts';
 
-/** Each root field of queries and mutations, with example arguments. */
+/** The root fields of queries and mutations, each with example arguments. */
 export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Query.viewer': [{ rule: 'mine', call: 'viewer', found: 'shows', admin: 'empty', other: 'empty' }],
   'Query.flapping': [{ rule: 'admin', call: 'flapping', found: 'empty' }],

@@ -2,9 +2,9 @@
 import type { Ids } from './planted.ts';
 
 /**
- * A row of the table. `access`: who may send the request. A `grant` opens the session for which it was issued; the
- * session's owner needs the scope `invoke`, or `host` for changes. `found` and `absent`: the answers for a permitted
- * requester about present and absent rows.
+ * A row of the access table of REST. `access`: who may send the request. A `grant` opens the session for which it was
+ * issued; the session's owner needs the scope `invoke`, or `host` for changes. `found` and `absent`: the answers for a
+ * permitted requester about present and absent rows.
  */
 export type Route = {
   readonly access: 'admin' | 'invoke' | 'host' | 'grant';

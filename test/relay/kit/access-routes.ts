@@ -6,7 +6,7 @@ import type { Ids } from './planted.ts';
 
 const command = ({ user, client, command }: Ids): string => `/commands/${user}/${client}/${command}`;
 
-/** Each documented operation, with an example. */
+/** The documented operations, each with an example. */
 export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
   'GET /users': [{ access: 'admin', target: () => '/users', found: 200, absent: 200 }],
   'GET /users/{user_id}': [{ access: 'admin', target: ({ user }) => `/users/${user}`, found: 200, absent: 404 }],

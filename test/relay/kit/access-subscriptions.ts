@@ -1,8 +1,9 @@
 /** Lists who may use which GraphQL subscription. */
 
 /**
- * A row of the table. `silent`: yields nothing until something happens. `seenBy`: who may subscribe besides the owner:
- * `admin`, or the holder of a grant. `owned`: the subscription names an owner, who may be another user.
+ * A row of the access table of subscriptions. `silent`: the subscription yields nothing until something happens.
+ * `seenBy`: who may subscribe besides the owner: `admin`, or the holder of a grant. `owned`: the subscription names an
+ * owner, who may be another user.
  */
 export type Live = {
   readonly call: string;
@@ -11,7 +12,7 @@ export type Live = {
   readonly seenBy: 'admin' | 'viewer';
 };
 
-/** Each subscription, with example arguments. */
+/** The subscriptions, each with example arguments. */
 export const SUBSCRIPTIONS: Readonly<Record<string, readonly Live[]>> = {
   'Subscription.commandUpdates': [
     {

@@ -21,7 +21,10 @@ export type Ids = {
   readonly window: string;
   readonly task: string;
   readonly site: string;
-  /** The ids that the relay generates: here invented ones, which `named` replaces by the real ones. */
+  /**
+   * The id of the session. The relay generates it, like that of the grant. Both are invented here until `named`
+   * replaces them by the real ones.
+   */
   readonly session: string;
   readonly grant: string;
 };

@@ -131,7 +131,7 @@ const ODD_TEXTS: readonly string[] = [
 
 /**
  * Returns values that the schema may not allow: of other types, just outside of its limits, too many items. The caller
- * removes those that it allows.
+ * removes the values that the schema does allow.
  */
 export function odd(schema: Schema, resolve: (schema: Schema) => Schema): readonly unknown[] {
   const whole = resolve(schema);

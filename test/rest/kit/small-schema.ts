@@ -64,7 +64,10 @@ const DOCUMENTS = `
   fragment Whole on Thing { id color made_at: madeAt extra }
 `;
 
-/** What the resolvers of the small schema received so far, and the answer of the next `act`. */
+/**
+ * The state of the small schema: what its resolvers received so far (`seen`), what they logged, the answer of the next
+ * `act`, and the signal of the last request.
+ */
 export type Small = {
   readonly seen: Record<string, unknown>[];
   readonly logged: unknown[];

@@ -56,7 +56,7 @@ async function makeCurrent(env: OperatorRun['io']['env'], file: ContextsFile, na
 export const contextLs: RunVerb = async ({ io, output }) => {
   const { contexts, current } = await readContexts(io.env);
   const items = Object.entries(contexts).map(([name, context]) => shown(name, context, current));
-  // A page that is complete, in the form that every listing has.
+  // The page is complete, and has the form that every listing has.
   const page = { items, next_cursor: null, completeness: { complete: true, sources: [] } };
   io.print(listText(page, output, COLUMNS));
 };

@@ -1,4 +1,4 @@
-/** The flags that several verbs of the command line have. */
+/** Defines the flags that several verbs of the command line have. */
 import type { Flag } from '../verb.ts';
 
 export const USER_FLAG = { userId: 'Only this user' };
