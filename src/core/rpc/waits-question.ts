@@ -97,7 +97,11 @@ function parsed(text: string): unknown {
 function isAnswer(answer: object): answer is WaitsAnswer {
   const { lists, counts, complete } = answer as Partial<Record<keyof WaitsAnswer, unknown>>;
   return (
-    Array.isArray(lists) && lists.every(isList) && Array.isArray(counts) && counts.every(isCount) && complete !== undefined
+    Array.isArray(lists) &&
+    lists.every(isList) &&
+    Array.isArray(counts) &&
+    counts.every(isCount) &&
+    complete !== undefined
   );
 }
 

@@ -89,7 +89,14 @@ async function askNodes(deps: Deps, questions: NodeQuestions, { question, silent
       const written = await questions.ask(nodeId, { topic: 'waits', text, withinMs: WAITS_ASK_MS });
       const answer = written === null ? 'node_silent' : readAnswer(written);
       if (typeof answer !== 'string') return answers.push(answer);
-      const gap = { source: 'pending_rpcs', nodeId, complete: false, observed: 0, limit: null, reason: answer } as const;
+      const gap = {
+        source: 'pending_rpcs',
+        nodeId,
+        complete: false,
+        observed: 0,
+        limit: null,
+        reason: answer,
+      } as const;
       return gaps.push({ ...gap, asOf: deps.clock.now() });
     }),
   );

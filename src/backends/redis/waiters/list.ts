@@ -37,7 +37,12 @@ export async function tallyWaits(
   { store, waits }: Listing,
   filter: WaiterFilter,
 ): Promise<Awaited<ReturnType<WaiterStore['countByNode']>>> {
-  const candidates = matching(waits, { filter, after: null, bornBefore: await bornBefore(store, filter), most: COUNT_SCAN });
+  const candidates = matching(waits, {
+    filter,
+    after: null,
+    bornBefore: await bornBefore(store, filter),
+    most: COUNT_SCAN,
+  });
   const counts = new Map<string | null, number>();
   for (const { row } of await readPending(store, candidates)) {
     if (!onNode(filter, row)) continue;
