@@ -172,9 +172,6 @@ export const REPLACED_GRACE_MS = 5_000;
  */
 export const LEAVING_LINKS = 4;
 export const WAITERS_PER_COMMAND = 8;
-/** How long a node waits for the answer of another node about the waits of its callers, and its longest answer. */
-export const WAITS_ASK_MS = 1_000;
-export const WAITS_ANSWER_CHARS = 4 * 1024 * 1024;
 export const SIGHTINGS_PER_COMMAND = 8;
 export const RECONCILE_MS = 1_000;
 export const RECONCILE_BATCH = 256;
