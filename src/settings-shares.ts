@@ -12,7 +12,7 @@ import {
 } from './core/shares/bounds.ts';
 
 const MIB = 1024 * 1024;
-/** The smallest bound of a share in bytes: a payload of the largest size must fit. */
+/** The smallest bound that may be set for a resource in bytes: a payload of the largest size must fit. */
 const MIN_BYTES = MIB;
 /** The largest values that a share accepts: 1 TiB, and a hundred million. */
 const MAX_BYTES = 1024 * 1024 * MIB;

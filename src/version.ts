@@ -1,4 +1,4 @@
-/** The version of this package. */
+/** Reads the version of this package. */
 import { readFileSync } from 'node:fs';
 
 /** The version of the package, from package.json; `0.0.0` if it has none. */

@@ -1,4 +1,4 @@
-/** The HTTP server of Node: timeouts, keep-alive and shutdown. It knows no route. */
+/** Runs Node's HTTP server: timeouts, keep-alive and shutdown. It knows no route. */
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { RequestHandler } from './request-handler.ts';

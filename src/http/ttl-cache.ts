@@ -1,4 +1,4 @@
-/** A cache with a bounded number of entries, each of which expires after a fixed time. */
+/** A cache with a bounded number of entries; each entry expires after a fixed time. */
 import type { Clock } from '../core/clock.ts';
 
 /**

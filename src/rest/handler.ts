@@ -1,4 +1,4 @@
-/** The REST API as one handler: routes, problem responses and the OpenAPI document. */
+/** Answers all REST requests: finds routes, sends problems, and describes the routes as an OpenAPI document. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import type { CallboardError } from '../core/errors.ts';

@@ -76,7 +76,7 @@ export class SseStream {
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     });
-    // Flushed on their own, the headers are kept as one string instead of the thirty that they were built from.
+    // When the headers are flushed without a body, Node keeps them as one string instead of the thirty parts of it.
     res.flushHeaders();
     forget(res);
     if (res.socket) streaming.add(res.socket);

@@ -32,7 +32,10 @@ export async function preflight(parts: InvokeParts, requester: Requester, reques
   return findings.result(await askAll(parts, findings, await callOf(parts, { caller, userId, checked })));
 }
 
-/** Refusals for wrong input. Other errors are thrown: they must look the same for an absent and a foreign object. */
+/**
+ * The codes of refusals for wrong input. Other errors are thrown: they must look the same for an absent and a foreign
+ * object.
+ */
 const INPUT_CODES: ReadonlySet<Code> = new Set(['invalid_user', 'invalid_argument', 'reserved_parameter']);
 
 function attempt<T>(findings: Findings, layer: 'address' | 'input', check: () => T): T | null {

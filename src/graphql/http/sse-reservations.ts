@@ -1,4 +1,4 @@
-/** Single connection mode of graphql-sse: reserved streams that carry several operations. */
+/** Handles the single connection mode of graphql-sse: reserved streams that carry several operations. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { subjectOf, type Principal } from '../../core/auth/principal.ts';

@@ -1,4 +1,4 @@
-/** Two ways to load values by key: in batches, or each at once. */
+/** Loads values by key in one of two ways: in batches, or each at once. */
 import DataLoader from 'dataloader';
 import { CallboardError } from '../../core/errors.ts';
 import { LazyMap } from '../../core/lazy.ts';
