@@ -67,7 +67,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/redis-waiters.test.ts' },
   },
   {
-    name: 'replies-to-the-next-boot',
+    name: 'waits-of-an-earlier-boot',
     says: 'waits of a node that died count as waits of the next process with its id',
     file: `${WAITERS}/lib-waiters.lua`,
     find: "elseif own.epoch ~= epoch then own.waits = '' end",

@@ -86,4 +86,15 @@ describe('callers that wait on two nodes', () => {
     expect(replies(a)).toEqual(['rpc-c1', 'a2']);
     expect(replies(b)).toEqual([]);
   });
+
+  it('are not counted among those of the next process with the id of their node', async () => {
+    for (const rpcId of ['b1', 'b2', 'b3']) await attach(b, rpcId);
+    await beats([a, b], 8_000);
+    await beats([a], 10_000);
+    const next = await node('b');
+    await attach(next, 'next');
+    const [, , , id, epoch, waits] = (await kept()).split('\0');
+    const [current] = await b.bench.store.read([['HGET', b.bench.store.key(0, 'node', 'b'), 'epoch']]);
+    expect([id, epoch, waits?.split(',').length]).toEqual(['b', current, 2]);
+  });
 });
