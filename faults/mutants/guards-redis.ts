@@ -100,10 +100,10 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'page-of-one-node',
-    says: 'a page of waits goes on after rows that another node has not sent yet',
+    says: 'a page of waits counts as the last one although another node has more',
     file: 'core/rpc/waits.ts',
-    find: '.filter(({ position }) => bound === null || comparePositions(position, bound) <= 0)',
-    replace: '',
+    find: '(taken.at(-1)?.position ?? null) : bound,',
+    replace: '(taken.at(-1)?.position ?? null) : null,',
     judge: { test: 'test/core/waits.test.ts' },
   },
   {
