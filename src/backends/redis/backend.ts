@@ -15,6 +15,7 @@ import { createOwnEnds } from './commands/own-ends.ts';
 import { createRedisCommands } from './commands/store.ts';
 import { createRedisInspector } from './inspector/store.ts';
 import { createRedisNodes } from './nodes/store.ts';
+import { createLocalWaits } from './waiters/local.ts';
 import { createRedisWaiters } from './waiters/store.ts';
 import { createRedisConnections } from './connections/store.ts';
 import { createRedisReconnects } from './reconnects/store.ts';
@@ -24,18 +25,18 @@ import { sharesInUse } from './shares/store.ts';
 
 /** Creates the rooms of core over Redis. */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
-  const { held = createHeldCommands(), ownEnds = createOwnEnds() } = parts;
-  const nodes = createRedisNodes({ ...parts, held, ownEnds });
+  const { held = createHeldCommands(), ownEnds = createOwnEnds(), waits = createLocalWaits() } = parts;
+  const nodes = createRedisNodes({ ...parts, held, ownEnds, waits });
   const bus = createRedisBus(parts);
   const connections = createRedisConnections(parts);
   return {
     nodes,
-    waiters: createRedisWaiters(parts),
+    waiters: createRedisWaiters({ ...parts, waits }),
     capabilities: { shared: true, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
     reconnects: createRedisReconnects(parts),
     contexts: createRedisContexts(parts),
-    commands: createRedisCommands({ ...parts, held, ownEnds }),
+    commands: createRedisCommands({ ...parts, held, ownEnds, waits }),
     inspector: createRedisInspector(parts, connections.get),
     history: createRedisHistory(parts),
     dedup: createRedisDedup(parts),

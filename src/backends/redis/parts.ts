@@ -6,6 +6,7 @@ import type { HeldCommands } from './commands/held.ts';
 import type { OwnEnds } from './commands/own-ends.ts';
 import type { Client } from './types.ts';
 import type { Store } from './store/store.ts';
+import type { LocalWaits } from './waiters/local.ts';
 
 /** What each room over Redis is created with. */
 export type RedisParts = {
@@ -39,4 +40,6 @@ export type RedisParts = {
   readonly held?: HeldCommands | undefined;
   /** Ends that this process recorded; default: separate ones for each room. */
   readonly ownEnds?: OwnEnds | undefined;
+  /** The waits of this process's callers; default: separate ones for each room. */
+  readonly waits?: LocalWaits | undefined;
 };

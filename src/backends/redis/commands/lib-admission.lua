@@ -2,13 +2,13 @@
 -- needs: lib-commands, lib-shares, lib-waiters
 
 -- Why a wait may not attach to the command that has its id, or nil; then whether the wait must be registered.
--- `wait`: digest, rpcId, waitFor, most.
+-- `wait`: digest, number, node, waitFor, most.
 lib.admission_attach = function(rec, wait)
   if rec.digest ~= wait.digest then return 'command_conflict', false end
-  local known, count = lib.waiters_find(rec, wait.rpcId)
-  if known or lib.commands_satisfied(wait.waitFor, rec) then return nil, false end
-  if count >= wait.most then return 'capacity_exceeded', false end
-  return nil, true
+  if lib.commands_satisfied(wait.waitFor, rec) then return nil, false end
+  local known, room = lib.waiters_find(rec, wait)
+  if not room then return 'capacity_exceeded', false end
+  return nil, not known
 end
 
 -- How many reservations the scope of a command holds, and how many commands of its client were not dispatched.

@@ -8,6 +8,7 @@ import { boundsOfPartition } from '../shares/store.ts';
 import { createHeldCommands, type HeldCommands } from './held.ts';
 import { createOwnEnds, type OwnEnds } from './own-ends.ts';
 import type { Store } from '../store/store.ts';
+import { createLocalWaits, type LocalWaits } from '../waiters/local.ts';
 
 /**
  * The argument of `commands_use` (lib-commands.lua), for each act that retains a row or ends a command. `ends` also has
@@ -23,6 +24,7 @@ export type CommandParts = {
   readonly windowMs: number;
   readonly held: HeldCommands;
   readonly ownEnds: OwnEnds;
+  readonly waits: LocalWaits;
 };
 
 export function commandParts(parts: RedisParts): CommandParts {
@@ -36,6 +38,7 @@ export function commandParts(parts: RedisParts): CommandParts {
     held = createHeldCommands(),
     ownEnds = createOwnEnds(),
     bounds,
+    waits = createLocalWaits(),
   } = parts;
   const shares = boundsOfPartition(store, bounds);
   const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs, shares };
@@ -46,6 +49,7 @@ export function commandParts(parts: RedisParts): CommandParts {
     windowMs,
     held,
     ownEnds,
+    waits,
     settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) },
   };
 }

@@ -16,7 +16,7 @@ end
 acts['commands-preview'] = function(a)
   lib.commands_use(a[12])
   local rec = { ch = a[6], uh = a[8], sh = a[9], namedInstanceId = given(a[11]) }
-  local wait = { rpcId = '', waitFor = a[5], most = tonumber(a[3]), digest = a[10] }
+  local wait = { number = '', node = '', waitFor = a[5], most = tonumber(a[3]), digest = a[10] }
   local terms = {
     scopeLimit = tonumber(a[1]), queueLimit = tonumber(a[2]), connectWithinMs = tonumber(a[4]),
     chosenId = a[13] == '1', params = { bytes = tonumber(a[14]), small = a[15] == '1' },

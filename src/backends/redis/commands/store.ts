@@ -9,6 +9,7 @@ import type {
   DispatchClaim,
 } from '../../../core/delivery/commands.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
+import { satisfied } from '../../../core/delivery/waiter.ts';
 import { clientStream } from '../../../core/history/message.ts';
 import { utf8Length } from '../../../core/json.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
@@ -53,15 +54,35 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
 
 type Admitting = CommandParts & Pick<RedisParts, 'retentionMs'>;
 
+/** Keeps the caller's wait here if it is registered. */
 async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResult> {
+  const { waits } = parts;
+  const wait = waits.begin(request, request.waiter);
+  const { rpcId, waitFor } = request.waiter;
+  try {
+    const { answer, at } = await admitAs(parts, request, wait.number);
+    const command = 'command' in answer ? answer.command : null;
+    if (command && !satisfied(waitFor, command)) waits.register(wait, { command, at });
+    else if (!wait.listed || command) waits.drop(rpcId);
+    return answer;
+  } catch (error) {
+    if (!wait.listed) waits.drop(rpcId);
+    throw error;
+  }
+}
+
+/** `at`: the time of Redis, milliseconds. */
+type Admitted = { readonly answer: AdmitResult; readonly at: number };
+
+async function admitAs(parts: Admitting, request: AdmitRequest, wait: string): Promise<Admitted> {
   const { store, settings, retentionMs, held } = parts;
-  const { rpcId, callerNodeId, waitFor, withinMs } = request.waiter;
+  const { callerNodeId, waitFor } = request.waiter;
   const text = requestText(store, request);
   const limits = [request.scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND];
   const budgets = [request.connectWithinMs, request.respondWithinMs];
   const reply = await store.act(store.partitionOfUser(request.userId), 'commands-admit', [
     ...[...limits, ...budgets, request.params, ...keptArgs(request.kept)],
-    ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, text],
+    ...[wait, callerNodeId, waitFor, settings.rows, text],
     ...nameArgs(store, request),
     ...requestArgs(store, request),
     seenText(store, request.seen ?? null),
@@ -69,22 +90,24 @@ async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResu
     ...roomArgs(request),
   ]);
   const [kind, record, more, last] = listOf(reply);
-  if (kind === 'refused') return refusedFor(record, more);
-  if (kind === 'outdated') return { kind };
+  if (kind === 'refused') return { answer: refusedFor(record, more), at: 0 };
+  if (kind === 'outdated') return { answer: { kind }, at: 0 };
   const command = decodeCommand(record ?? null);
   if (kind === 'attached') {
-    return { kind, command: retained(command, { now: last, retentionMs }), result: jsonOr(more) };
+    const attached = retained(command, { now: last, retentionMs });
+    return { answer: { kind, command: attached, result: jsonOr(more) }, at: Number(last) };
   }
+  const at = command.admittedAt;
   // The mailbox row of a command that was admitted here only names it. If the row arrives before this answer, a slower
   // act follows.
   if (command.nodeId === callerNodeId) {
     const state = String(record).slice(0, -text.length);
     held.put(request, heldCommand({ state, request: text, waits: String(more), params: request.params }));
   }
-  if (last !== '1') return { kind: 'admitted', command };
+  if (last !== '1') return { answer: { kind: 'admitted', command }, at };
   const remainingMs = command.deadline - Number(command.dispatchedAt);
   const dispatch = { kind: 'dispatch', command, params: request.params, remainingMs } as const;
-  return { kind: 'admitted', command: unmarked(command), dispatch };
+  return { answer: { kind: 'admitted', command: unmarked(command), dispatch }, at };
 }
 
 async function preview({ store, settings, retentionMs }: Admitting, question: AdmitQuestion): Promise<AdmitPreview> {

@@ -46,7 +46,8 @@ export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly
 
 /**
  * The row; null for a kind that only a newer version of callboard knows. `result`: the result of a reply. `offered`: the
- * command that the row carries.
+ * command that the row carries. The rpc id of a reply is '' if the row is for all callers of the node that wait for the
+ * command.
  */
 export function decodeRow(
   fields: ReadonlyMap<string, string>,
@@ -69,7 +70,7 @@ export function decodeRow(
       return { kind, withinMs: Number(text('withinMs')) };
     case 'question': {
       const topic = text('topic');
-      if (topic !== 'series' && topic !== 'leaving') return null;
+      if (topic !== 'series' && topic !== 'leaving' && topic !== 'waits') return null;
       return { kind, questionId: text('questionId'), from: text('from'), topic, text: text('text') };
     }
     case 'answer':
