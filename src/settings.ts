@@ -147,8 +147,6 @@ export const SHARED_ONLY: readonly SettingName[] = [
 /** The settings that have an effect only without REDIS_URL. */
 export const DIRECT_ONLY: readonly SettingName[] = [
   'AUDIT_FILE',
-  ...(['HISTORY_SHARE_BYTES', 'HISTORY_MAX_BYTES', 'RESULT_SHARE_BYTES', 'RESULT_MAX_BYTES'] as const),
-  ...(['QUEUED_SHARE_BYTES', 'QUEUED_MAX_BYTES', 'MARKS_SHARE', 'MARKS_MAX'] as const),
   ...(['RECORDS_SHARE', 'RECORDS_MAX', 'DEDUP_SHARE', 'DEDUP_MAX'] as const),
 ];
 

@@ -39,6 +39,14 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/core/leaving.test.ts' },
   },
   {
+    name: 'leaving-elsewhere-unasked',
+    says: 'the commands of a client that leaves another node are given up after five seconds',
+    file: 'core/delivery/replaced.ts',
+    find: "return command.nodeId === null || command.nodeId === parts.deps.nodeId ? 'gone' : 'elsewhere';",
+    replace: "return 'gone';",
+    judge: { test: 'test/core/leaving-nodes.test.ts' },
+  },
+  {
     name: 'links-never-paused',
     says: 'a link over its rate in bytes is read on',
     file: 'gateway/inbound.ts',

@@ -6,6 +6,7 @@ import type { GuardMutant } from './mutant.ts';
 
 const COMMANDS = 'backends/redis/commands';
 const HISTORY = 'backends/redis/history';
+const WAITERS = 'backends/redis/waiters';
 
 /** The guard mutants of the Redis backend: each leaves out one check that protects what several relays share. */
 export const REDIS_GUARDS: readonly GuardMutant[] = [
@@ -59,11 +60,51 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'waits-of-the-dead-kept',
-    says: 'the waits of a node that died are kept',
-    file: 'backends/redis/nodes/lib-nodes-reap.lua',
-    find: 'if row and row.callerNodeId == node then',
-    replace: 'if false then',
-    judge: { test: 'test/backends/redis-nodes.test.ts' },
+    says: 'callers that waited on a node that died take places among the eight waiters of a command',
+    file: `${WAITERS}/lib-waiters.lua`,
+    find: '    if lib.waiters_wait_on(entry) then\n      left',
+    replace: '    if true then\n      left',
+    judge: { test: 'test/backends/redis-waiters.test.ts' },
+  },
+  {
+    name: 'waits-of-an-earlier-boot',
+    says: 'waits of a node that died count as waits of the next process with its id',
+    file: `${WAITERS}/lib-waiters.lua`,
+    find: "elseif own.epoch ~= epoch then own.waits = '' end",
+    replace: 'end',
+    judge: { test: 'test/backends/redis-waiters.test.ts' },
+  },
+  {
+    name: 'nine-waiters',
+    says: 'a command accepts a ninth waiter',
+    file: `${WAITERS}/lib-waiters.lua`,
+    find: 'return false, count < wait.most',
+    replace: 'return false, count <= wait.most',
+    judge: { test: 'test/backends/redis-waiters.test.ts' },
+  },
+  {
+    name: 'eight-waiters-of-a-node',
+    says: 'each node may have eight waiters of a command',
+    file: `${WAITERS}/lib-waiters.lua`,
+    find: 'count = count + more',
+    replace: 'count = math.max(count, more)',
+    judge: { test: 'test/backends/redis-waiters.test.ts' },
+  },
+  {
+    name: 'repeated-wait-counted-twice',
+    says: 'a wait that is registered again takes a second place',
+    file: `${WAITERS}/lib-waiters.lua`,
+    find: 'if known then return true, true end',
+    replace: '',
+    judge: { test: 'test/backends/redis-waiters.test.ts' },
+  },
+  {
+    name: 'page-of-one-node',
+    says: 'a page of waits counts as the last one although another node has more',
+    file: 'core/rpc/waits.ts',
+    find: '(taken.at(-1)?.position ?? null) : bound,',
+    replace: '(taken.at(-1)?.position ?? null) : null,',
+    judge: { test: 'test/core/waits.test.ts' },
   },
   {
     name: 'deadline-of-the-dead-lost',

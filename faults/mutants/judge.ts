@@ -73,7 +73,7 @@ async function failingTests(
     cpSync(join(root, name), join(folder, name), { recursive: true, force: true });
   const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
   const report = join(folder, 'report.json');
-  const where = ['--root', folder, '--project', 'direct', '--reporter=json', `--outputFile.json=${report}`];
+  const where = ['--root', folder, '--project', 'direct*', '--reporter=json', `--outputFile.json=${report}`];
   const child = spawn(process.execPath, [vitest, 'run', '--bail', '1', ...where, ...files], {
     cwd: folder,
     stdio: 'ignore',

@@ -12,6 +12,7 @@ import type { NodeStore } from './delivery/nodes.ts';
 import type { WaiterStore } from './delivery/waiters.ts';
 import type { HistoryStore } from './history/store.ts';
 import type { MaybePromise } from './maybe-promise.ts';
+import type { ShareName } from './shares/bounds.ts';
 import type { SessionStore, SiteStore } from './sites/store.ts';
 
 /** The differences between backends that the interface allows, as data, so that answers can report them. */
@@ -39,6 +40,11 @@ export interface Backend {
   readonly audit: AuditStore;
   readonly tickets: TicketStore;
   readonly bus: Bus;
+  /**
+   * The amounts of shares that the store counts itself, of all users and nodes together. Absent: the store counts in the
+   * Shares of its process.
+   */
+  sharesInUse?(): MaybePromise<ReadonlyMap<ShareName, number>>;
   /** Resolves if the store is reachable and accepts writes; throws `store_unavailable` or `store_full` otherwise. */
   ready(): MaybePromise<void>;
   close(): MaybePromise<void>;

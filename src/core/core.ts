@@ -41,6 +41,7 @@ import type { Preflight } from './rpc/preflight-result.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import type { ServerInfo } from './server.ts';
 import type { SeriesApi } from './metrics/series.ts';
+import type { SharesInUse } from './shares/in-use.ts';
 import type { Shares } from './shares/shares.ts';
 import type { SiteRegistry, SiteSessions, SiteView } from './sites/api.ts';
 import type { SiteKey } from './sites/site.ts';
@@ -80,6 +81,8 @@ export interface Core {
   readonly sites: Sites;
   /** The resources that each user holds in this process. */
   readonly shares: Shares;
+  /** How much of each share is in use, where the store counts in all nodes. */
+  sharesInUse(): MaybePromise<SharesInUse>;
   /** Attaches to this node's mailbox and starts the background loops. */
   start(): Promise<void>;
   /** Stops admitting (`draining`), waits at most `withinMs` for the commands in flight, then closes the links. */

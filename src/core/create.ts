@@ -26,6 +26,7 @@ import type { RevealMode } from './reveal/api.ts';
 import { createReveals } from './reveal/reveal.ts';
 import { sampleNode } from './metrics/node-samples.ts';
 import { createSeries } from './metrics/series.ts';
+import { sharesInUse } from './shares/in-use.ts';
 import { ReadTurns } from './shares/read-turns.ts';
 import { createProjector } from './sites/projector.ts';
 import { Correlator } from './rpc/correlator.ts';
@@ -72,6 +73,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     clock,
     server: serverInfo(deps),
     shares: deps.shares,
+    sharesInUse: () => sharesInUse(deps.shares, backend.sharesInUse),
     audit: createAudits({ ...deps, store: backend.audit }),
     reveals: createReveals(deps),
     users: createUsers(deps),
@@ -81,11 +83,11 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     history: createHistories(deps),
     dedup: createDedup(deps),
     ingest: createIngest({ deps, keeper, projector: createProjector(deps) }),
-    rpc: createRpc(calls),
+    rpc: createRpc(calls, questions),
     sites: createSites(calls),
     delivery: createDeliveries(deps, dispatcher),
     series,
-    links: createLinks({ deps, dispatcher, acts, retryQueue: outbox, isDraining }),
+    links: createLinks({ deps, dispatcher, acts, retryQueue: outbox, isDraining, questions }),
     ...life,
     get draining() {
       return isDraining();

@@ -15,6 +15,8 @@ import type { Series } from './metrics/series.ts';
 import type { Correlator } from './rpc/correlator.ts';
 import { reattachWaits } from './rpc/reattach.ts';
 import { releaseWaits } from './rpc/release.ts';
+import { thenDo } from './maybe-promise.ts';
+import { sharesInUse } from './shares/in-use.ts';
 import { requireRoom } from './shares/room.ts';
 
 export type LifecycleParts = {
@@ -56,8 +58,9 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
     },
     ready() {
       if (draining) fail('draining', 'This node is draining.');
-      requireRoom(deps.shares);
-      return backend.ready();
+      return thenDo(backend.ready(), () =>
+        thenDo(sharesInUse(deps.shares, backend.sharesInUse), (inUse) => requireRoom(deps.shares, inUse)),
+      );
     },
   };
 }

@@ -80,3 +80,8 @@ export const PAGE_READ_BYTES = 5 * 1024 * 1024;
 
 /** The minimum age of the waits that a listing of pending RPCs shows. */
 export const MIN_AGE_MS = { default: 0, min: 0, max: 86_400_000 } as const;
+
+/** How long a node waits for the answer of another node about the waits of its callers, in milliseconds. */
+export const WAITS_ASK_MS = 1_000;
+/** The longest such answer, in characters. */
+export const WAITS_ANSWER_CHARS = 4 * 1024 * 1024;

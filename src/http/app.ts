@@ -112,7 +112,7 @@ export function createApp(options: AppOptions): App {
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, ...origins });
   const ready = (): Promise<void> => requireReady([core, options.authenticator]);
   meterNode(meter, { core, ready, gateway, sockets });
-  meterShares(meter, core.shares);
+  meterShares(meter, core);
   const authenticate = createAuthenticateRequest(authenticator, sockets);
   const siteEvents = createSiteEvents({ core, log, streams, authenticate, guard, sockets, fastPath });
   const rest = createRest(options);

@@ -1,33 +1,30 @@
-/**
- * Registers gauges for the resources that the users of this process share: the amount in use, the total, and the users
- * who hold more than their guarantee.
- */
+/** Registers the metrics of shares, the limits that users share: use, total and users over. */
+import type { Core } from '../core/core.ts';
 import { SHARE_NAMES, type ShareName } from '../core/shares/bounds.ts';
-import type { Shares } from '../core/shares/shares.ts';
 import type { Meter } from '../platform/metrics.ts';
 
+type Pair = readonly [share: string, value: number];
+
 /**
- * Registers three gauges for each resource in `shares/bounds.ts`: the amount in use, the total, and the number of users
- * over their guarantee.
+ * Registers gauges for each share: the amount in use, the total, and the users over their guarantee. Shares that the
+ * store counts for all nodes have the same value on each node, and no number of users over their guarantee.
  */
-export function meterShares(meter: Pick<Meter, 'gauges'>, shares: Shares): void {
-  const each = (read: (share: ShareName) => number | null) =>
-    function* (): Generator<readonly [string, number]> {
-      for (const share of SHARE_NAMES) {
-        const value = read(share);
-        if (value !== null) yield [share, value];
-      }
-    };
-  meter.gauges(
-    'share_used',
-    each((share) => shares.used(share)),
-  );
-  meter.gauges(
-    'share_limit',
-    each((share) => shares.bounds[share].total),
-  );
-  meter.gauges(
-    'share_users_over',
-    each((share) => [...shares.over(share)].length),
-  );
+export function meterShares(
+  meter: Pick<Meter, 'gauges'>,
+  { shares, sharesInUse }: Pick<Core, 'shares' | 'sharesInUse'>,
+): void {
+  const each = (read: (share: ShareName) => number | null): readonly Pair[] =>
+    SHARE_NAMES.flatMap((share) => {
+      const value = read(share);
+      return value === null ? [] : [[share, value] as const];
+    });
+  meter.gauges('share_used', async () => {
+    const { used } = await sharesInUse();
+    return each(used);
+  });
+  meter.gauges('share_limit', () => each((share) => shares.bounds[share].total));
+  meter.gauges('share_users_over', async () => {
+    const { inStore } = await sharesInUse();
+    return each((share) => (inStore(share) ? null : [...shares.over(share)].length));
+  });
 }

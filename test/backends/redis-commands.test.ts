@@ -106,17 +106,17 @@ describe('commands of several processes over one Redis', () => {
     answers.filter((answer) => answer.kind === kind).length;
 
   it('dispatches once, ends once and replies once, for any number of concurrent requests', async () => {
-    const node = await openNode(here);
+    const nodes = [await openNode(here), await openNode(there, 'n2')];
     await here.backend.commands.rebind(ALICE, BOUND, 'up');
-    const admitted = await often((i) =>
-      both()[i % 2]!.admit(admission('c1', { waiter: { ...admission('c1').waiter, rpcId: `r${i % 4}` } })),
-    );
+    const waiter = (i: number) =>
+      ({ ...admission('c1').waiter, rpcId: `r${i % 4}`, callerNodeId: `n${1 + (i % 2)}` }) as const;
+    const admitted = await often((i) => both()[i % 2]!.admit(admission('c1', { waiter: waiter(i) })));
     expect([count(admitted, 'admitted'), count(admitted, 'attached')]).toEqual([1, 19]);
     const written = await often((i) => both()[i % 2]!.dispatch(keyFor('c1'), BOUND));
     expect(count(written, 'dispatch')).toBe(1);
     const ended = await often((i) => both()[i % 2]!.finish(keyFor('c1'), ending()));
     expect([count(ended, 'finished'), count(ended, 'duplicate')]).toEqual([1, 19]);
-    const rows = await node.take();
+    const rows = (await Promise.all(nodes.map((node) => node.take()))).flat();
     expect(rows.filter(({ kind }) => kind === 'command')).toHaveLength(1);
     const replies = rows.flatMap((row) => (row.kind === 'reply' ? [row.reply.rpcId] : []));
     expect(replies.sort()).toEqual(['r0', 'r1', 'r2', 'r3']);

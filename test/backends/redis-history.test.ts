@@ -95,7 +95,7 @@ describe('history over Redis', () => {
 
   it('counts and retains nothing again when a request is repeated because its answer was lost', async () => {
     const { store } = bench;
-    const limits = { retentionMs: HOUR, streamMessages: 50, linkMessages: 50, streamsPerUser: 20 };
+    const limits = { retentionMs: HOUR, streamMessages: 50, linkMessages: 50, streamsPerUser: 20, shares: null };
     const row = rowArgs({ store, ...limits }, ingested('m1'));
     const mark = markHash(store, { userId: 'alice', clientId: 'tab', messageId: 'm1' });
     const ask = (token: string) => store.act(store.partitionOfUser('alice'), 'history-ingest', [mark, token, ...row]);

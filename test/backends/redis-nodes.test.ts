@@ -102,7 +102,7 @@ describe('two nodes over one Redis', () => {
     const first = await b.bench.backend.waiters.attach(keyFor('c1'), wait);
     await b.bench.clock.advance(1);
     expect(await b.bench.backend.waiters.attach(keyFor('c1'), wait)).toEqual(first);
-    expect(await waits(b)).toEqual(['rpc-c1', 'r1']);
+    expect([await waits(a), await waits(b)]).toEqual([['rpc-c1'], ['r1']]);
     a.detach();
     a.detach();
     await a.attach();
@@ -143,7 +143,7 @@ describe('two nodes over one Redis', () => {
     await a.bench.backend.commands.admit(
       admission('c1', { connectWithinMs: 60_000, waiter: { ...WAIT, rpcId: 'r1', callerNodeId: 'a' } }),
     );
-    await a.bench.backend.waiters.attach(keyFor('c1'), { ...WAIT, rpcId: 'r2', callerNodeId: 'b' });
+    await b.bench.backend.waiters.attach(keyFor('c1'), { ...WAIT, rpcId: 'r2', callerNodeId: 'b' });
     await dispatchOn(a, 'c2');
     await beats([a, b], 8_000);
     await beats([b], 8_000);

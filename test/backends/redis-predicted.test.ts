@@ -1,6 +1,6 @@
 /** Tests that the records of commands which a relay predicts are those that Lua computes, for any sequence of acts. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { createHeldCommands } from '../../src/backends/redis/commands/held.ts';
+import { createHeldCommands, heldCommand } from '../../src/backends/redis/commands/held.ts';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store/store.ts';
 import type { End, Report } from '../../src/core/delivery/commands.ts';
@@ -167,7 +167,7 @@ describe('a record that the relay predicts', () => {
 
   it('is kept only within the bounds; a command whose record is not kept is still dispatched and ended', async () => {
     const held = createHeldCommands(2);
-    const known = { state: 's', request: 'a', waits: '', params: 'p' };
+    const known = heldCommand({ state: 's', request: 'a', waits: '', params: 'p' });
     for (const id of ['c1', 'c2', 'c3']) held.put(keyFor(id), known);
     expect(['c1', 'c2', 'c3'].map((id) => held.get(keyFor(id)))).toEqual([undefined, known, known]);
     held.drop(keyFor('c2'));

@@ -12,7 +12,10 @@ import { launchChromium } from './kit/chromium.ts';
 const PAGES: readonly (readonly [path: string, sentence: RegExp])[] = [
   ['', /^dies has been silent for .* Its 1 link is shown as last recorded/],
   ['calls', /^dies has been silent for .* Calls on this node are shown as last recorded/],
-  ['waits', /^dies has been silent for .* Callers that wait on this node are shown as last recorded/],
+  [
+    'waits',
+    /^dies has been silent for .* Its waiting callers are missing, and calls to its clients are shown as last recorded/,
+  ],
   ['clients', /^dies has been silent for .* Clients of this node are shown as last recorded/],
   ['clients?view=reconnects', /^dies has been silent for .* Clients of this node are shown as last recorded/],
   ['clients/alice/till', /^dies, which held the link, is silent/],

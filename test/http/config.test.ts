@@ -278,12 +278,12 @@ describe('configuration', () => {
   it('reports each setting of the other mode as without effect', () => {
     const shared = ['--partitions=2', '--durability=memory', '--namespace=n', '--strict-migration'];
     const legacy = ['--legacy-command-stream=s', '--legacy-pending=p'];
-    const argv = [...shared, ...legacy, '--history-max-bytes=1048576'];
+    const argv = [...shared, ...legacy, '--records-max=1048576'];
     expect(readConfig({}, argv).warnings.map((line) => line.split(' ')[0])).toEqual(
       [...shared, ...legacy].map((flag) => flag.split('=')[0]),
     );
     expect(readConfig({ CALLBOARD_REDIS_URL: 'redis://h', ...CREDENTIALS }, argv).warnings).toEqual([
-      '--history-max-bytes has no effect with CALLBOARD_REDIS_URL.',
+      '--records-max has no effect with CALLBOARD_REDIS_URL.',
     ]);
   });
 

@@ -5,7 +5,7 @@ import { CallboardError } from '../../src/core/errors.ts';
 import { SERIES_ASK_MS } from '../../src/core/limits.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
-import { deadNode, STORES, type TwoNodes } from './kit/two-nodes.ts';
+import { deadNode, STORES, type TwoNodes } from '../kit/two-nodes.ts';
 
 const alice = user('alice');
 const WINDOW: SeriesQuery = { names: ['commands_ended'], windowSeconds: 3600 };

@@ -289,8 +289,6 @@ const ELSEWHERE: Partial<Record<Code, string>> = {
 /** The codes that a relay over Redis cannot answer, each with the reason. */
 const DIRECT_ONLY: Partial<Record<Code, string>> = {
   node_lost: 'a relay that closes takes no command with it',
-  store_full: 'of a Redis without memory: test/backends/redis-full.test.ts',
-  result_expired: 'a Redis keeps the results of the window',
 };
 
 function rows() {

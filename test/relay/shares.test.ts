@@ -73,6 +73,14 @@ describe('a share that is used up', () => {
     await end();
     expect((await at.ask('/metrics')).text).toContain('callboard_share_used{share="waits"} 0');
   });
+
+  it('appears in the gauges while params wait, whichever relay admitted them', async () => {
+    await using at = await startHttpRelay();
+    const body = { params: { text: 'x'.repeat(800) }, connect_within_ms: 60_000, wait_for: 'admitted' };
+    const token = await tokenOf('alice', 'invoke');
+    expect((await at.ask(INVOKE, postJson(body, { token }))).status).toBe(202);
+    expect((await at.ask('/metrics')).text).toContain('callboard_share_used{share="queued_bytes"} 811');
+  });
 });
 
 describe('readiness', () => {

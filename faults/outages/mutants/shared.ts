@@ -32,10 +32,10 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   },
   {
     name: 'waiter-by-command',
-    says: 'waiters are stored by command, so that the second replaces the first',
+    says: 'waits are stored by command, so that the node of the second replaces that of the first',
     file: 'backends/redis/waiters/lib-waiters.lua',
-    find: "rec.waits = (rec.waits or '') .. whole",
-    replace: 'rec.waits = whole',
+    find: 'entries[#entries + 1] = own',
+    replace: 'entries = { own }',
     plan: 'F12',
     caughtBy: ['I4'],
   },

@@ -1,6 +1,6 @@
 /** Counts the params of waiting commands against the bound `queued_bytes` of their user. */
 import { utf8Length, type JsonText } from '../../core/json.ts';
-import { INLINE_PAYLOAD_BYTES } from '../../core/limits.ts';
+import { paramsAreSmall, paramsBytesAtMost } from '../../core/shares/queued.ts';
 import type { Holdings, ShareRefusal } from '../../core/shares/shares.ts';
 
 /** The members of a command and of its client's queue that this file uses. */
@@ -15,9 +15,6 @@ type Queue = {
   readonly holdings: Holdings;
 };
 
-/** The maximum number of UTF-8 bytes for one UTF-16 code unit. */
-const UNIT_BYTES = 3;
-
 /**
  * Returns why the params of a new command do not fit in what the client's user may hold of `queued_bytes`, or null if
  * they do. Small params for a connected client with an empty queue are never refused, because they are about to be
@@ -25,9 +22,8 @@ const UNIT_BYTES = 3;
  */
 export function paramsRefusal({ binding, waiting, holdings }: Queue, params: JsonText | null): ShareRefusal | null {
   if (params === null) return null;
-  const most = params.length * UNIT_BYTES;
-  if (binding && waiting.size === 0 && most <= INLINE_PAYLOAD_BYTES) return null;
-  if (holdings.refusal('queued_bytes', most) === null) return null;
+  if (binding && waiting.size === 0 && paramsAreSmall(params)) return null;
+  if (holdings.refusal('queued_bytes', paramsBytesAtMost(params)) === null) return null;
   return holdings.refusal('queued_bytes', utf8Length(params));
 }
 

@@ -15,26 +15,28 @@ import { createOwnEnds } from './commands/own-ends.ts';
 import { createRedisCommands } from './commands/store.ts';
 import { createRedisInspector } from './inspector/store.ts';
 import { createRedisNodes } from './nodes/store.ts';
+import { createLocalWaits } from './waiters/local.ts';
 import { createRedisWaiters } from './waiters/store.ts';
 import { createRedisConnections } from './connections/store.ts';
 import { createRedisReconnects } from './reconnects/store.ts';
 import { createRedisContexts } from './contexts/store.ts';
 import type { RedisParts } from './parts.ts';
+import { sharesInUse } from './shares/store.ts';
 
 /** Creates the Redis store of each room of core. */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
-  const { held = createHeldCommands(), ownEnds = createOwnEnds() } = parts;
-  const nodes = createRedisNodes({ ...parts, held, ownEnds });
+  const { held = createHeldCommands(), ownEnds = createOwnEnds(), waits = createLocalWaits() } = parts;
+  const nodes = createRedisNodes({ ...parts, held, ownEnds, waits });
   const bus = createRedisBus(parts);
   const connections = createRedisConnections(parts);
   return {
     nodes,
-    waiters: createRedisWaiters(parts),
+    waiters: createRedisWaiters({ ...parts, waits }),
     capabilities: { shared: true, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
     reconnects: createRedisReconnects(parts),
     contexts: createRedisContexts(parts),
-    commands: createRedisCommands({ ...parts, held, ownEnds }),
+    commands: createRedisCommands({ ...parts, held, ownEnds, waits }),
     inspector: createRedisInspector(parts, connections.get),
     history: createRedisHistory(parts),
     dedup: createRedisDedup(parts),
@@ -43,6 +45,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     sessions: createRedisSessions(parts),
     tickets: createRedisTickets(parts),
     bus,
+    sharesInUse: () => sharesInUse(parts.store),
     /** Resolves once this node receives the events of other nodes. Waits while Redis is away. */
     ready: () => bus.ready(),
     async close() {

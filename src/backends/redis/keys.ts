@@ -10,14 +10,14 @@ import calculateSlot from 'cluster-key-slot';
 export const KINDS = {
   meta: {
     holds:
-      'HASH: store, schema, partitions, floor, watched, epoch, seq, counted, calls:<node>; of a namespace: cursor, spill',
+      'HASH: store, schema, partitions, floor, watched, epoch, counted, calls:<node>, what users hold of shares (see shares/lib-shares.lua); of a namespace: cursor, spill',
     ends: 'kept',
   },
 
   nodes: { holds: 'ZSET: node, by the end of its lease; 0: it is being reaped, 1: it leaves', ends: 'emptied' },
   nodesgone: { holds: 'ZSET: node that died, by when it is removed from the list', ends: 'emptied' },
   node: {
-    holds: 'HASH of a node (by its id): epoch, boot, fenced, unwaited, beatAt, since, report, updatedAt',
+    holds: 'HASH of a node (by its id): epoch, boot, fenced, beatAt, since, report, updatedAt',
     ends: 'ttl',
   },
   mailbox: { holds: 'STREAM of a node and its epoch: rows that it has not read yet', ends: 'node' },
@@ -68,12 +68,6 @@ export const KINDS = {
     ends: 'emptied',
   },
 
-  waits: {
-    holds: 'ZSET by name: places of all waiters (time, number, command)',
-    ends: 'emptied',
-  },
-  userwaits: { holds: 'ZSET of a user, by name: places of its waiters', ends: 'emptied' },
-
   stream: {
     holds: 'STREAM of a user and suffix: messages in blocks (see history/lib-history-blocks.lua)',
     ends: 'ttl',
@@ -89,6 +83,7 @@ export const KINDS = {
     ends: 'ttl',
   },
   rowspans: { holds: 'ZSET: user hash NUL span of cmdrows, by when it is forgotten', ends: 'emptied' },
+  historyover: { holds: 'ZSET: user NUL hash, by bytes of history, of users over their guarantee', ends: 'emptied' },
   evicted: {
     holds: 'ZSET: user, by the time of the newest message of a stream that was removed to make room',
     ends: 'emptied',

@@ -173,7 +173,14 @@ function openRooms(options: RedisBackendOptions, store: Store): Partial<Backend>
   const target = readTarget(url);
   const connect = (purpose: 'mailbox' | 'bus'): Client =>
     connectTo(target, purpose, purpose === 'mailbox' ? silentLog : log);
-  return createRedisRooms({ ...options, store, connect, oneServer: target.form !== 'cluster', leaseMs: NODE_LEASE_MS });
+  return createRedisRooms({
+    ...options,
+    bounds: options.shares.bounds,
+    store,
+    connect,
+    oneServer: target.form !== 'cluster',
+    leaseMs: NODE_LEASE_MS,
+  });
 }
 
 async function answers(store: Store): Promise<void> {

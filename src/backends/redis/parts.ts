@@ -1,10 +1,12 @@
 /** The dependencies and limits that all stores of the Redis backend share. */
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
+import type { ShareBounds } from '../../core/shares/bounds.ts';
 import type { HeldCommands } from './commands/held.ts';
 import type { OwnEnds } from './commands/own-ends.ts';
 import type { Client } from './types.ts';
 import type { Store } from './store/store.ts';
+import type { LocalWaits } from './waiters/local.ts';
 
 /** The dependencies and limits with which each store of the Redis backend is created. */
 export type RedisParts = {
@@ -30,10 +32,14 @@ export type RedisParts = {
   readonly streamsPerUser?: number | undefined;
   /** The most rows of one user's link history; default LINK_MESSAGES. */
   readonly linkMessages?: number | undefined;
+  /** The bounds of shares; default SHARE_BOUNDS. */
+  readonly bounds?: ShareBounds | undefined;
   /** How long a node counts as alive after a beat, milliseconds. */
   readonly leaseMs: number;
   /** The cache of live commands' records; by default each store creates its own. */
   readonly held?: HeldCommands | undefined;
   /** The cache of ends that this process recorded; by default each store creates its own. */
   readonly ownEnds?: OwnEnds | undefined;
+  /** The waits of this process's callers; by default each store creates its own list. */
+  readonly waits?: LocalWaits | undefined;
 };

@@ -56,7 +56,7 @@ export function WaitsPage() {
         list={list}
         filters={filters}
         bare="client"
-        held="Callers that wait on this node are shown"
+        held="Its waiting callers are missing, and calls to its clients are shown"
         notices={
           <>
             <LiveNotice />

@@ -16,6 +16,7 @@ import type { LinkSession } from './link.ts';
 import { linkClosed, publishChange } from './link-events.ts';
 import type { LinkQueue } from './link-queues.ts';
 import { noteReport } from './link-spans.ts';
+import type { NodeQuestions } from './node-questions.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
 
 export type LinkParts = {
@@ -24,6 +25,7 @@ export type LinkParts = {
   readonly acts: DeliveryActs;
   readonly retryQueue: StoreRetryQueue;
   readonly isDraining: () => boolean;
+  readonly questions: NodeQuestions;
 };
 
 export type SessionParts = LinkParts & { readonly advertised: Advertised };

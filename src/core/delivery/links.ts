@@ -6,6 +6,7 @@ import { fail } from '../errors.ts';
 import { id, type ClientKey } from '../ids.ts';
 import { Advertised } from './advertised.ts';
 import type { ClientLink, LinkSession } from './link.ts';
+import { answerLeaving } from './leaving.ts';
 import { linkOpened } from './link-events.ts';
 import { ClientSession, type LinkParts, type SessionParts } from './link-session.ts';
 import { beginResumeSpans } from './link-spans.ts';
@@ -17,6 +18,7 @@ export function createLinks(given: LinkParts): Links {
   const { connections } = deps.backend;
   const advertised = new Advertised(deps);
   const parts = { ...given, advertised };
+  answerLeaving(given);
   return {
     async open(requester, hello, link) {
       if (parts.isDraining()) fail('draining', 'This node takes no new links.');

@@ -1,6 +1,7 @@
 /** Lets a node ask other nodes a question through their mailboxes. It does not know the topics of the questions. */
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { MailboxRow } from './nodes.ts';
 
 type QuestionRow = Extract<MailboxRow, { kind: 'question' | 'answer' }>;
@@ -9,7 +10,7 @@ export type Topic = Extract<QuestionRow, { kind: 'question' }>['topic'];
 
 export class NodeQuestions {
   readonly #deps: Pick<Deps, 'nodeId' | 'backend' | 'clock' | 'crypto' | 'log'>;
-  readonly #answerers = new Map<Topic, (question: string) => string>();
+  readonly #answerers = new Map<Topic, (question: string) => MaybePromise<string>>();
   readonly #open = new Map<string, (answer: string) => void>();
 
   constructor(deps: Pick<Deps, 'nodeId' | 'backend' | 'clock' | 'crypto' | 'log'>) {
@@ -20,7 +21,7 @@ export class NodeQuestions {
    * Sets the function with which this node answers questions about a topic. What `answer` throws is logged, and the
    * question stays unanswered.
    */
-  answerWith(topic: Topic, answer: (question: string) => string): void {
+  answerWith(topic: Topic, answer: (question: string) => MaybePromise<string>): void {
     this.#answerers.set(topic, answer);
   }
 
@@ -56,7 +57,7 @@ export class NodeQuestions {
   async #answer({ questionId, from, topic, text }: Extract<QuestionRow, { kind: 'question' }>): Promise<void> {
     const { backend, log } = this.#deps;
     try {
-      const answer = this.#answerers.get(topic)?.(text);
+      const answer = await this.#answerers.get(topic)?.(text);
       if (answer !== undefined) await backend.nodes.post(from, { kind: 'answer', questionId, text: answer });
     } catch (error) {
       log.warn({ err: error, topic, from }, 'a question of another node was not answered');

@@ -4,13 +4,13 @@ import type { Deps } from '../deps.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
-import type { Dispatcher } from './dispatcher.ts';
+import { isLeavingHere, leavingElsewhere, type LeavingParts } from './leaving.ts';
 import { commandTraceFields } from '../trace-context.ts';
 
-type Parts = { readonly deps: Deps; readonly acts: DeliveryActs; readonly dispatcher: Dispatcher };
+type Parts = LeavingParts & { readonly acts: DeliveryActs };
 
 /** If the client's earlier link is on another node, asks that node to close it. */
-export function kickElsewhere({ deps }: Pick<Parts, 'deps'>, { previous, connection }: ConnectResult): void {
+export function kickElsewhere({ deps }: { readonly deps: Deps }, { previous, connection }: ConnectResult): void {
   if (!previous || previous.disconnectedAt !== null || previous.nodeId === deps.nodeId) return;
   const { userId, clientId, instanceId } = connection;
   const row = {
@@ -27,20 +27,41 @@ export function kickElsewhere({ deps }: Pick<Parts, 'deps'>, { previous, connect
 
 /**
  * Gives up commands of a replaced instance after the grace period. Until then its results may still arrive over the
- * closing socket. While the old client is leaving in good order over a link of this node, the grace period is renewed.
+ * closing socket. While the old client is leaving in good order, over a link of this node or of another one, the grace
+ * period is renewed.
  */
-export function giveUpLater({ deps, acts, dispatcher }: Parts, orphaned: readonly Command[]): void {
-  for (const command of orphaned) {
+export function giveUpLater(parts: Parts, orphaned: readonly Command[]): void {
+  if (orphaned.length === 0) return;
+  parts.deps.clock.after(REPLACED_GRACE_MS, () => {
+    const { here = [], elsewhere = [], gone = [] } = Object.groupBy(orphaned, (command) => placeOf(parts, command));
+    giveUp(parts, gone);
+    giveUpLater(parts, here);
+    if (elsewhere.length > 0) void giveUpUnlessLeaving(parts, elsewhere);
+  });
+}
+
+/** Where a command may still run on a leaving link. */
+function placeOf(parts: Parts, command: Command): 'here' | 'elsewhere' | 'gone' {
+  if (isLeavingHere(parts, command)) return 'here';
+  return command.nodeId === null || command.nodeId === parts.deps.nodeId ? 'gone' : 'elsewhere';
+}
+
+async function giveUpUnlessLeaving(parts: Parts, orphaned: readonly Command[]): Promise<void> {
+  const leaving = await leavingElsewhere(parts, orphaned);
+  giveUp(
+    parts,
+    orphaned.filter((command) => !leaving.includes(command)),
+  );
+  giveUpLater(parts, leaving);
+}
+
+function giveUp({ deps, acts }: Pick<Parts, 'deps' | 'acts'>, commands: readonly Command[]): void {
+  for (const command of commands) {
     const { userId, clientId, commandId, boundInstanceId } = command;
-    const key = { userId, clientId, commandId };
-    const giveUp = (): void => {
-      if (dispatcher.isLeaving(key)) return void deps.clock.after(REPLACED_GRACE_MS, giveUp);
-      const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: boundInstanceId } as const;
-      acts.settle(key, settlement).catch((error: unknown) => {
-        const fields = { err: error, ...commandTraceFields(command) };
-        deps.log.warn(fields, 'could not settle a command of a replaced instance; it ends at its deadline');
-      });
-    };
-    deps.clock.after(REPLACED_GRACE_MS, giveUp);
+    const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: boundInstanceId } as const;
+    acts.settle({ userId, clientId, commandId }, settlement).catch((error: unknown) => {
+      const fields = { err: error, ...commandTraceFields(command) };
+      deps.log.warn(fields, 'could not settle a command of a replaced instance; it ends at its deadline');
+    });
   }
 }

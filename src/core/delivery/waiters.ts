@@ -33,15 +33,17 @@ export type Counted = { readonly count: number; readonly complete: boolean };
 export type CountedScan = { readonly total: number; readonly scan: Scan<PendingWait> };
 
 /**
- * The waits of callers. `CommandStore.admit` or `attach` adds a row. The row is removed when its command ends, its
- * stage is reached, or `remove` is called.
+ * The waits of the callers of this process. `CommandStore.admit` or `attach` adds a row. The row is removed when its
+ * command ends, its stage is reached, or `remove` is called. A deployment has at most WAITERS_PER_COMMAND waits on a
+ * command; those of a node that is gone do not count. Reads return the rows of this process only: other nodes are asked
+ * for theirs (`core/rpc/waits.ts`). Positions of different processes compare by time.
  */
 export interface WaiterStore {
   /** Atomic: reads the record and registers the waiter in one act, so that no end is missed in between. */
   attach(key: CommandKey, waiter: NewWaiter): MaybePromise<AttachResult>;
   /** Removes a wait, because it ended or because the caller hung up. The command is not touched. Idempotent. */
   remove(key: CommandKey, rpcId: string): MaybePromise<void>;
-  /** Lists waits, oldest first. Observation only: resolves, renews and removes nothing. */
+  /** Lists waits in the order in which they were registered. Observation only: resolves, renews and removes nothing. */
   list(filter: WaiterFilter, page: PageRequest): MaybePromise<Scan<PendingWait>>;
   count(filter: WaiterFilter): MaybePromise<Counted>;
   /** Counts waits by the node of the target's connection; the key is null for commands that wait for their client. */

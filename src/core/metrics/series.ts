@@ -3,10 +3,11 @@ import { requireAdmin, type Requester } from '../auth/principal.ts';
 import type { Cancel } from '../clock.ts';
 import { completenessOf } from '../cursor.ts';
 import type { NodeQuestions } from '../delivery/node-questions.ts';
+import { otherNodes } from '../delivery/other-nodes.ts';
 import type { Deps } from '../deps.ts';
 import { invalid, isStoreUnavailable } from '../errors.ts';
 import { id } from '../ids.ts';
-import { PAGE_MAX, SERIES_ASK_MS, SERIES_LINES } from '../limits.ts';
+import { SERIES_ASK_MS, SERIES_LINES } from '../limits.ts';
 import { SAMPLED_GAUGES } from '../metrics.ts';
 import type { Completeness, IncompleteReason, ObservedSource } from '../page.ts';
 import { linesOf, type SeriesLine } from './merge.ts';
@@ -110,8 +111,8 @@ async function readNodes(deps: Deps, questions: NodeQuestions, { nodeId, query }
     nodeId !== null && nodeId !== self ? [] : [foundAt(self, clock.now(), metrics.read(query, clock.now()))];
   if (nodeId === self) return own;
   try {
-    const { others, silent } = await otherNodes(deps, nodeId);
-    const answers = others.map(async (other): Promise<Found> => {
+    const { others, silent } = await otherNodes(deps);
+    const answers = (nodeId === null ? others : [nodeId]).map(async (other): Promise<Found> => {
       const question = { topic: 'series', text: JSON.stringify(query), withinMs: SERIES_ASK_MS } as const;
       const text = silent.has(other) ? null : await questions.ask(other, question);
       return foundAt(other, clock.now(), text === null ? 'node_silent' : readAnswer(text, query), query);
@@ -121,16 +122,6 @@ async function readNodes(deps: Deps, questions: NodeQuestions, { nodeId, query }
     if (!isStoreUnavailable(error)) throw error;
     return [...own, foundAt(nodeId, clock.now(), 'store_unavailable')];
   }
-}
-
-/** Returns the ids of the other nodes, or of the requested one, and of those that are known to be silent. */
-async function otherNodes({ backend, nodeId: self }: Deps, nodeId: string | null) {
-  const silent = new Set(await backend.nodes.silent());
-  if (nodeId !== null) return { others: [nodeId], silent };
-  const { rows } = await backend.nodes.list({ first: PAGE_MAX, after: null });
-  const others = new Set([...rows.map(({ row }) => row.nodeId), ...silent]);
-  others.delete(self);
-  return { others: [...others].sort(), silent };
 }
 
 function foundAt(

@@ -7,16 +7,15 @@ import type { CountedScan, PendingWait, WaiterFilter } from '../delivery/waiters
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { COUNT_SCAN, MIN_AGE_MS } from '../limits.ts';
-import { thenDo, both, type MaybePromise } from '../maybe-promise.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Completeness, ObservedSource, Page, Scan } from '../page.ts';
 import { within } from '../range.ts';
-import { silentSources, withGaps } from '../silence.ts';
+import type { Waits } from './waits.ts';
 
 type PendingRooms = Pick<Rpc, 'pending' | 'count' | 'countByNode' | 'ofUsers' | 'ofClients' | 'ofCommands'>;
 
 /** Creates the API for observing callers that still wait. It changes no waiter. */
-export function createPending(deps: Deps): PendingRooms {
-  const { waiters } = deps.backend;
+export function createPending(deps: Deps, waits: Waits): PendingRooms {
   return {
     async pending(requester, query, args) {
       const filter = filterOf(requester, query);
@@ -24,39 +23,31 @@ export function createPending(deps: Deps): PendingRooms {
       if (check !== null) id('check_instance', check);
       const listing = listingOf(requester, filter);
       const request = deps.cursors.request(listing, args);
-      const found = await Promise.all([waiters.list(filter, request), silentSources(deps, 'pending_rpcs')]);
-      const scan = withGaps(...found);
+      const scan = await waits.list(filter, request);
       return pageOf(deps, { listing, scan, rows: await describe(deps, rowsOf(scan), check) });
     },
     async count(requester, query) {
-      const found = [waiters.count(filterOf(requester, query)), silentSources(deps, 'pending_rpcs')] as const;
-      const [counted, silent] = await Promise.all(found);
-      return { ...counted, completeness: countCompleteness(deps, { ...counted, observed: counted.count, silent }) };
+      const { counts, complete, gaps } = await waits.counts(filterOf(requester, query));
+      const count = [...counts.values()].reduce((sum, each) => sum + each, 0);
+      return { count, complete, completeness: countCompleteness(deps, { observed: count, complete, gaps }) };
     },
     async countByNode(requester, query) {
-      const found = [waiters.countByNode(filterOf(requester, query)), silentSources(deps, 'pending_rpcs')] as const;
-      const [{ counts, complete }, silent] = await Promise.all(found);
+      const { counts, complete, gaps } = await waits.counts(filterOf(requester, query));
       const items = [...counts]
         .map(([nodeId, count]) => ({ nodeId, count }))
         .sort((a, b) => ((a.nodeId ?? '') < (b.nodeId ?? '') ? -1 : 1));
-      return { items, completeness: countCompleteness(deps, { observed: items.length, complete, silent }) };
+      return { items, completeness: countCompleteness(deps, { observed: items.length, complete, gaps }) };
     },
     ofUsers(requester, userIds, first) {
       const filters = userIds.map((userId) => ({ ...NO_FILTER, userId }));
-      const silent = silentSources(deps, 'pending_rpcs');
-      return thenDo(both(waiters.ofUsers(userIds, first), silent, withSilence), (found) =>
-        summaries(deps, requester, filters, found),
-      );
+      return thenDo(waits.ofUsers(userIds, first), (found) => summaries(deps, requester, filters, found));
     },
     ofClients(requester, keys, first) {
       const filters = keys.map(({ userId, clientId }) => ({ ...NO_FILTER, userId, clientId }));
-      const silent = silentSources(deps, 'pending_rpcs');
-      return thenDo(both(waiters.ofClients(keys, first), silent, withSilence), (found) =>
-        summaries(deps, requester, filters, found),
-      );
+      return thenDo(waits.ofClients(keys, first), (found) => summaries(deps, requester, filters, found));
     },
     ofCommands(keys) {
-      return thenDo(waiters.ofCommands(keys), (lists) =>
+      return thenDo(waits.ofCommands(keys), (lists) =>
         thenDo(describe(deps, lists.flat(), null), (rows) => {
           let from = 0;
           return lists.map((list) => rows.slice(from, (from += list.length)));
@@ -67,10 +58,6 @@ export function createPending(deps: Deps): PendingRooms {
 }
 
 const NO_FILTER: WaiterFilter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-
-function withSilence(found: readonly CountedScan[], silent: readonly ObservedSource[]): readonly CountedScan[] {
-  return found.map(({ total, scan }) => ({ total, scan: withGaps(scan, silent) }));
-}
 
 function filterOf(requester: Requester, query: PendingQuery): WaiterFilter {
   const { clientId, nodeId, callerNodeId, minAgeMs } = query;
@@ -152,10 +139,10 @@ function summaries(
   });
 }
 
-type Tallied = { readonly observed: number; readonly complete: boolean; readonly silent: readonly ObservedSource[] };
+type Tallied = { readonly observed: number; readonly complete: boolean; readonly gaps: readonly ObservedSource[] };
 
-function countCompleteness({ clock }: Deps, { observed, complete, silent }: Tallied): Completeness {
+function countCompleteness({ clock }: Deps, { observed, complete, gaps }: Tallied): Completeness {
   const limits = complete ? { limit: null, reason: null } : ({ limit: COUNT_SCAN, reason: 'limit_reached' } as const);
   const own = { source: 'pending_rpcs', nodeId: null, complete, observed, asOf: clock.now(), ...limits } as const;
-  return completenessOf([own, ...silent]);
+  return completenessOf([own, ...gaps]);
 }

@@ -1,5 +1,6 @@
 /** Puts together the API of calls. */
 import type { Rpc } from '../core.ts';
+import type { NodeQuestions } from '../delivery/node-questions.ts';
 import type { CommandKey } from '../ids.ts';
 import { promised } from '../maybe-promise.ts';
 import { pendingAlerts } from './alerts.ts';
@@ -8,10 +9,11 @@ import { invoke } from './invoke.ts';
 import type { InvokeParts } from './layers.ts';
 import { createPending } from './pending.ts';
 import { preflight } from './preflight.ts';
+import { createWaits } from './waits.ts';
 
 /** Creates the API of calls: invoke, await, cancel, and observation of pending waits. */
-export function createRpc(parts: InvokeParts): Rpc {
-  const pending = createPending(parts.deps);
+export function createRpc(parts: InvokeParts, questions: NodeQuestions): Rpc {
+  const pending = createPending(parts.deps, createWaits(parts.deps, questions));
   return {
     ...pending,
     invoke: (requester, request) => promised(() => invoke(parts, requester, request)),

@@ -1,6 +1,7 @@
 /** Decides whether this node can take new links and commands at all. */
 import { CallboardError } from '../errors.ts';
 import type { ShareName } from './bounds.ts';
+import type { SharesInUse } from './in-use.ts';
 import { SHARE_MESSAGE, type Shares } from './shares.ts';
 
 /**
@@ -12,14 +13,13 @@ const NEEDED: readonly ShareName[] = ['links', 'advertised_bytes', 'queued_bytes
 const SMALL_PART = 1 / 64;
 
 /** Throws `store_full`, naming the share, if a share that new links and commands need has no room left in its total. */
-export function requireRoom(shares: Shares): void {
-  const share = NEEDED.find((name) => hasNoRoom(shares, name));
+export function requireRoom({ bounds }: Pick<Shares, 'bounds'>, inUse: Pick<SharesInUse, 'used'>): void {
+  const share = NEEDED.find((name) => hasNoRoom(name, bounds[name].total, inUse.used(name)));
   if (share !== undefined) throw new CallboardError('store_full', SHARE_MESSAGE.store_full, { share });
 }
 
-function hasNoRoom(shares: Shares, share: ShareName): boolean {
-  const { total } = shares.bounds[share];
+function hasNoRoom(share: ShareName, total: number | null, used: number): boolean {
   if (total === null) return false;
-  const room = total - shares.used(share);
+  const room = total - used;
   return share.endsWith('_bytes') ? room < total * SMALL_PART : room < 1;
 }

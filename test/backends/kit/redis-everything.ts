@@ -1,4 +1,5 @@
 /** Reads everything that a Redis namespace holds, so that a test can compare two namespaces. */
+import { fieldsOf } from '../../../src/backends/redis/replies.ts';
 import { decodeBlocks, type StoredMessage } from '../../../src/backends/redis/history/rows.ts';
 import type { Reply } from '../../../src/backends/redis/types.ts';
 import type { RedisBench } from '../../contract/kit/redis-bench.ts';
@@ -46,7 +47,7 @@ export async function everything({ store }: RedisBench): Promise<Record<string, 
     const inOrder = types[i] === 'set' && Array.isArray(told) ? told.map(String).sort() : told;
     held[name.slice(tag.length)] = { value: inOrder, expires: Number(ttls[i]) > 0 };
   }
-  return held;
+  return { ...held, shares: await sharesOf(store) };
 }
 
 /**
@@ -55,4 +56,10 @@ export async function everything({ store }: RedisBench): Promise<Record<string, 
  */
 function rowsOf(entries: Reply | undefined): readonly StoredMessage[] {
   return decodeBlocks({ userId: '', suffix: '' }, entries).flatMap(({ rows }) => rows);
+}
+
+/** Returns what users hold of shares: fields of the meta key, whose other fields are not compared. */
+async function sharesOf(store: RedisBench['store']): Promise<readonly (readonly [string, string])[]> {
+  const [meta = null] = await store.read([['HGETALL', store.key(0, 'meta')]]);
+  return [...fieldsOf(meta)].filter(([name]) => /^[a-z]$|:.{22}$/.test(name)).sort();
 }

@@ -8,6 +8,7 @@ import { connectCommands } from '../../kit/redis-client.ts';
 import { loadPrograms } from '../../../src/backends/redis/program/program.ts';
 import { createStore, type Store, type StoreOptions } from '../../../src/backends/redis/store/store.ts';
 import type { Client } from '../../../src/backends/redis/types.ts';
+import { createLocalWaits } from '../../../src/backends/redis/waiters/local.ts';
 import type { Backend } from '../../../src/core/backend.ts';
 import type { Clock } from '../../../src/core/clock.ts';
 import type { MailboxRow } from '../../../src/core/delivery/nodes.ts';
@@ -29,7 +30,10 @@ export type RedisBench = Bench & {
   quiet(): Promise<void>;
 };
 export type RedisBenchOptions = Partial<
-  Pick<RedisParts, 'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs' | 'held'>
+  Pick<
+    RedisParts,
+    'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs' | 'held' | 'bounds'
+  >
 > & {
   readonly partitions?: number;
   /** A clock with real timers, in place of `system`. Tests that break a connection need it. */
@@ -71,6 +75,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     retentionMs: 7 * 24 * 3600_000,
     streamMessages: 10_000,
     leaseMs: 365 * 24 * 3600_000,
+    waits: createLocalWaits(),
     ...limits,
   };
   const rooms = createRedisRooms(parts) as Backend;

@@ -68,6 +68,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     clock: new FakeClock(T0),
     shares: createShares(),
+    sharesInUse: () => ({ used: () => 0, inStore: () => false }),
     audit: {
       events: (requester, _query, page) =>
         Promise.resolve(paged([], page, { name: 'audit', filter: {}, requester, position: () => [] })),

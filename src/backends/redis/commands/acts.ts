@@ -23,7 +23,7 @@ import { keptArgs, nameArgs, ownEndName, type CommandParts } from './parts.ts';
 import { markHash } from '../history/store.ts';
 import { hold } from './held.ts';
 import { endKnown, markKnown, type Attempt } from './known.ts';
-import { decodeCommand } from './record.ts';
+import { decodeCommand, decodeEnded } from './record.ts';
 import { jsonOr, listOf, type Fields } from '../replies.ts';
 
 type Args = readonly (string | number | null)[];
@@ -87,7 +87,7 @@ async function record(parts: CommandParts, key: CommandKey, end: End): Promise<F
     ...named,
   ]);
   if (kindOfAnswer === 'finished') {
-    const command = decodeCommand(text);
+    const command = decodeEnded(text);
     return { answer: { kind: kindOfAnswer, command }, recorded: { command, result: payload, rows: Number(rows) } };
   }
   const repeated = kindOfAnswer === 'duplicate' || kindOfAnswer === 'late' || kindOfAnswer === 'fenced';

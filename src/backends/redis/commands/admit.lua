@@ -1,22 +1,21 @@
 -- Admits a command, or attaches to the one that has its id.
 -- a: 1 most reservations of its scope, 2 most undispatched of its client, 3 most waiters of a command; 4 time to
 --    connect, 5 time to answer (ms); 6 params; 7 its payload for history, 8 its spill (JSON), 9 the spill's bytes; 10
---    rpc id, 11 caller's node, 12 what it waits for, 13 for how long (ms); 14 settings; 15 the request, as the record
---    has it;
---    16 client's hash, 17 command, 18 user's hash; of the request: 19 scope's hash, 20 stream's hash, 21 user, 22
---    client, 23 digest, 24 scope, 25 instance, 26 trace, 27 parent span; 28 '' or how the link begins that the client
---    must be bound to; 29 '' or the epoch of a link of the caller's node that has room for the command, 30 the attempt
---    to mark it with.
--- Returns {'admitted', record, waiters, '1' if it is marked}, {'attached', record, result, now}, {'refused', code}, or
--- {'outdated'} if the client is bound to another link.
+--    number of the wait, 11 caller's node, 12 what it waits for; 13 settings; 14 the request, as the record has it;
+--    15 client's hash, 16 command, 17 user's hash; of the request: 18 scope's hash, 19 stream's hash, 20 user, 21
+--    client, 22 digest, 23 scope, 24 instance, 25 trace, 26 parent span; 27 '' or how the link begins that the client
+--    must be bound to; 28 '' or the epoch of a link of the caller's node that has room for the command, 29 the attempt
+--    to mark it with; 30 '1' if the caller chose the id; 31 bytes of the params; 32 '1' if they are small.
+-- Returns {'admitted', record, waiters, '1' if it is marked}, {'attached', record, result, now}, {'refused', code,
+-- share or ''}, or {'outdated'} if the client is bound to another link.
 -- class: grow
--- needs: lib-admission, lib-commands, lib-due, lib-ended, lib-history-commands, lib-mark, lib-newest, lib-record, lib-spans, lib-waiters
+-- needs: lib-admission, lib-commands, lib-due, lib-ended, lib-history-commands, lib-mark, lib-newest, lib-record, lib-shares, lib-spans, lib-waiters
 -- grouped: yes
 lib.commands_attach = function(rec, wait)
   local refusal, waits = lib.admission_attach(rec, wait)
-  if refusal then return { 'refused', refusal } end
+  if refusal then return { 'refused', refusal, '' } end
   local result = lib.commands_result(rec, lib.commands_settings.retentionMs)
-  if waits then lib.waiters_add(rec, wait.rpcId, wait.node, wait.waitFor, wait.withinMs) end
+  if waits then lib.waiters_add(rec, wait) end
   return { 'attached', lib.commands_text(rec), result, text(now) }
 end
 
@@ -48,6 +47,7 @@ lib.commands_add = function(rec, params, binding)
   rec.place = lib.commands_place(rec, binding)
   local client = key('client', rec.ch)
   lib.commands_held().of[rec.name] = rec
+  if rec.queuedBytes then lib.shares_take('q', rec.uh, tonumber(rec.queuedBytes)) end
   lib.commands_write(rec)
   set(client, 'a' .. rec.id, rec.request)
   if params then set(client, 'p' .. rec.id, params) end
@@ -56,47 +56,55 @@ lib.commands_add = function(rec, params, binding)
   put(key('reserved', rec.sh), rec.deadline, lib.commands_name(rec))
   lib.due_add(rec)
   local window = lib.commands_settings.terminalMs
-  lib.newest_add(rec, window, lib.spans_name(rec, window))
+  local first, span = lib.spans_name(rec, window)
+  lib.newest_add(rec, window, first)
+  -- For an id that the caller did not choose, room is counted only while there is some.
+  if rec.chosenId or not lib.admission_no_mark(rec) then lib.shares_take('m', rec.uh, 1, span) end
 end
 
 reads['commands-admit'] = function(a)
-  lib.commands_want(a[16], a[17], a[18])
-  lib.history_want(a[18], a[20], a[17])
+  lib.commands_want(a[15], a[16], a[17])
+  lib.history_want(a[17], a[19], a[16])
+  lib.commands_use(a[13])
+  lib.shares_want('m', a[17], (lib.spans_of_names(lib.commands_settings.terminalMs)))
+  if a[31] ~= '0' then lib.shares_want('q', a[17]) end
 end
 
 acts['commands-admit'] = function(a)
-  lib.commands_use(a[14])
+  lib.commands_use(a[13])
   local rec = {
-    request = a[15], ch = a[16], id = a[17], commandId = a[17], name = a[16] .. a[17], uh = a[18], sh = a[19], sth = a[20], userId = a[21],
-    clientId = a[22], digest = a[23], scopeId = a[24], namedInstanceId = given(a[25]), traceId = given(a[26]),
-    parentSpanId = given(a[27]), waits = false, span = false,
+    request = a[14], ch = a[15], id = a[16], commandId = a[16], name = a[15] .. a[16], uh = a[17], sh = a[18], sth = a[19], userId = a[20],
+    clientId = a[21], digest = a[22], scopeId = a[23], namedInstanceId = given(a[24]), traceId = given(a[25]),
+    parentSpanId = given(a[26]), waits = false, span = false, chosenId = a[30] == '1',
   }
   local wait = {
-    rpcId = a[10], node = a[11], waitFor = a[12], withinMs = tonumber(given(a[13])), most = tonumber(a[3]), digest = rec.digest,
+    number = a[10], node = a[11], waitFor = a[12], most = tonumber(a[3]), digest = rec.digest,
   }
   local binding = lib.commands_binding(rec.ch)
-  local seen = given(a[28])
+  local seen = given(a[27])
   if seen and not (binding and lib.commands_starts(get(key('client', rec.ch), 'b')[1], seen)) then return { 'outdated' } end
   local before = lib.commands_load(rec.ch, rec.id, rec.uh)
   if before then return lib.commands_attach(before, wait) end
   local terms = {
     scopeLimit = tonumber(a[1]), queueLimit = tonumber(a[2]), connectWithinMs = tonumber(a[4]), respondWithinMs = tonumber(a[5]),
+    chosenId = rec.chosenId, params = { bytes = tonumber(a[31]), small = a[32] == '1' },
   }
-  local refusal = lib.admission_refusal(rec, binding, terms)
-  if refusal then return { 'refused', refusal } end
+  local refusal, share = lib.admission_refusal(rec, binding, terms)
+  if refusal then return { 'refused', refusal, share or '' } end
   lib.commands_begin(rec, binding, terms)
-  local marked = lib.commands_markable(rec, binding, wait.node, a[29])
+  local marked = lib.commands_markable(rec, binding, wait.node, a[28])
+  rec.queuedBytes = not marked and terms.params.bytes > 0 and text(terms.params.bytes)
   lib.commands_add(rec, given(a[6]), binding)
   lib.commands_retain(rec, {
     id = rec.commandId .. ':command', kind = 'command', payload = given(a[7]), spill = given(a[8]), bytes = given(a[9]),
     instanceId = rec.expectedInstanceId,
   })
   if not lib.commands_satisfied(wait.waitFor, rec) then
-    lib.waiters_add(rec, wait.rpcId, wait.node, wait.waitFor, wait.withinMs)
+    lib.waiters_add(rec, wait)
   end
   -- While a link is coming up, the act that moves the next part of its queue posts the command, in the order of
   -- admission.
-  if marked then lib.commands_mark(rec, { instance = binding.instanceId, attempt = a[29] .. ':' .. a[30] })
+  if marked then lib.commands_mark(rec, { instance = binding.instanceId, attempt = a[28] .. ':' .. a[29] })
   elseif binding and not binding.moved then
     -- The calling node keeps the record that this act returns, so the row in its own mailbox only names the command.
     if binding.nodeId == wait.node then lib.commands_post(rec, binding.nodeId, 'command')

@@ -9,11 +9,14 @@
 -- Returns {time, span of the result or '', how many rows of the own mailbox name this end}; false if
 -- something differs.
 -- class: allow_oom
--- needs: lib-commands, lib-dedup, lib-ended, lib-history-commands, lib-spans, lib-waiters
+-- needs: lib-commands, lib-dedup, lib-ended, lib-history-commands, lib-shares, lib-spans, lib-waiters
 -- grouped: yes
 reads['commands-end'] = function(a)
   want(key('client', a[1]), 'n', 's' .. a[2], 'a' .. a[2], 'w' .. a[2])
   lib.history_want(a[3], a[24], a[2])
+  if a[11] == '' then return end
+  lib.commands_use(a[19])
+  lib.shares_want('r', a[3], (lib.ended_span_of_results(lib.commands_settings)))
 end
 
 acts['commands-end'] = function(a)

@@ -4,12 +4,15 @@
  */
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { Fields } from '../replies.ts';
+import { textsOf, type RecordTexts } from './record.ts';
 
 /** A live command as this process last read or wrote it. */
 export type Held = {
   /** The first part of the record's text; `request` is the second (see record.ts). */
   readonly state: string;
   readonly request: string;
+  /** The fields of `state` and `request`. Each record is split only once, when it is read or predicted. */
+  readonly texts: RecordTexts;
   /** The waiters of the command, as the text that its client's HASH has; null if they are not known. */
   readonly waits: string | null;
   /** The command's params as JSON; null if they are not known. */
@@ -21,6 +24,15 @@ export type Held = {
  */
 const MOST = 20_000;
 const MOST_CHARS = 32 * 1024 * 1024;
+
+/** The memory that a record's split fields take besides its text, estimated in characters. */
+const TEXTS_CHARS = 1_500;
+
+/** Creates an entry of the cache. `texts`: the fields of the record as far as they are known already. */
+export function heldCommand(known: Omit<Held, 'texts'>, texts: Partial<RecordTexts> = {}): Held {
+  const { state = textsOf(known.state), request = textsOf(known.request) } = texts;
+  return { ...known, texts: { state, request } };
+}
 
 /**
  * Live commands whose records this process knows, so that it can predict the record after the next act. A missing or
@@ -62,11 +74,12 @@ export function createHeldCommands(most = MOST): HeldCommands {
 export function hold({ held }: { readonly held: HeldCommands }, key: CommandKey, record: Fields | undefined): void {
   const before = held.get(key);
   if (!before || typeof record !== 'string') return;
-  held.put(key, { ...before, state: record.slice(0, record.length - before.request.length) });
+  const state = record.slice(0, record.length - before.request.length);
+  held.put(key, heldCommand({ ...before, state }, { request: before.texts.request }));
 }
 
 function sizeOf({ state, request, waits, params }: Held): number {
-  return state.length + request.length + (waits?.length ?? 0) + (params?.length ?? 0);
+  return state.length + request.length + TEXTS_CHARS + (waits?.length ?? 0) + (params?.length ?? 0);
 }
 
 function nameOf({ userId, clientId, commandId }: ClientKey & CommandKey): string {

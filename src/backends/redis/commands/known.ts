@@ -6,10 +6,10 @@ import type { Binding, DispatchResult, End } from '../../../core/delivery/comman
 import type { CommandKey } from '../../../core/ids.ts';
 import type { RecordedEnd } from './own-ends.ts';
 import { jsonOr, listOf } from '../replies.ts';
-import type { Held } from './held.ts';
+import { heldCommand, type Held } from './held.ts';
 import { keptArgs, nameArgs, type CommandParts } from './parts.ts';
-import { requestField, endedState, fieldOf, markedState, splitState, startOf, type StateFields } from './predict.ts';
-import { decodeCommand } from './record.ts';
+import { requestField, endedState, fieldOf, markedState, startOf, type StateFields } from './predict.ts';
+import { commandOf, endedCommandOf, textsOf } from './record.ts';
 
 export type Attempt = Binding & { readonly attempt: string | null };
 
@@ -24,7 +24,7 @@ export function markKnown(
 ): Promise<DispatchResult | null> | null {
   const known = parts.held.get(key);
   if (!known || known.params === null) return null;
-  const fields = splitState(known.state);
+  const fields = known.texts.state;
   const states = markedState(fields, attempt);
   return states && mark(parts, key, { known, fields, states, attempt });
 }
@@ -42,14 +42,15 @@ async function mark(
   key: CommandKey,
   { known, fields, states, attempt }: Marking,
 ): Promise<DispatchResult | null> {
-  const [client, commandId] = nameArgs(store, key);
+  const [client, commandId, user] = nameArgs(store, key);
   const link = `${attempt.nodeId}\0${attempt.epoch}\0`;
   const args = [client, commandId, link, startOf(fields), ...states, fieldOf(fields, 'deadline')];
-  const time = await store.act(store.partitionOfUser(key.userId), 'commands-mark', args);
+  const counted = [fieldOf(fields, 'queuedBytes'), user];
+  const time = await store.act(store.partitionOfUser(key.userId), 'commands-mark', [...args, ...counted]);
   if (typeof time !== 'string') return null;
-  const state = states.join(time);
-  held.put(key, { ...known, state });
-  const command = decodeCommand(state + known.request);
+  const marked = heldCommand({ ...known, state: states.join(time) }, { request: known.texts.request });
+  held.put(key, marked);
+  const command = commandOf(marked.texts);
   return { kind: 'dispatch', command, params: jsonOr(known.params), remainingMs: command.deadline - Number(time) };
 }
 
@@ -62,7 +63,7 @@ type KnownEnd = { readonly end: End; readonly messageId: string };
 export function endKnown(parts: CommandParts, key: CommandKey, known: KnownEnd): Promise<RecordedEnd | null> | null {
   const before = parts.held.get(key);
   if (!before || before.waits === null) return null;
-  const fields = splitState(before.state);
+  const fields = before.texts.state;
   const states = endedState(fields, known.end, known.messageId);
   return states && endAs(parts, key, { ...known, before, fields, states });
 }
@@ -76,9 +77,8 @@ async function endAs(parts: CommandParts, key: CommandKey, ending: Ending): Prom
   if (answer === null) return null;
   const [time = '', resultIn = '', rows] = listOf(answer).map(String);
   const stamps = [time, String(Number(time) + windowMs), `${time},"lastSeenAt":${time}`, resultIn, ''];
-  const command = decodeCommand(
-    ending.states.map((text, i) => text + (stamps[i] ?? '')).join('') + ending.before.request,
-  );
+  const state = textsOf(ending.states.map((text, i) => text + (stamps[i] ?? '')).join(''));
+  const command = endedCommandOf({ state, request: ending.before.texts.request });
   return { command, result: ending.end.payload, rows: Number(rows) };
 }
 
@@ -92,7 +92,7 @@ function endArgs(
   key: CommandKey,
   { end, messageId, before, fields, states }: Ending,
 ): readonly (string | number | null)[] {
-  const request = before.request.split('\0');
+  const { request } = before.texts;
   const error = end.error && JSON.stringify(end.error);
   return [
     ...[...nameArgs(store, key), startOf(fields), before.waits, ...states, end.payload],

@@ -3,10 +3,10 @@
 -- state, `a<id>` the request, `p<id>` the params, `w<id>` the waiters; and of the client: `b` the link that it is bound
 -- to, `n` how many commands were not dispatched, `o` the highest position in its queue that was given to a command. `n`
 -- and `o` are removed once every command was dispatched. A command's name is its client's hash and its id, as one text.
--- needs: lib-due, lib-ended, lib-history, lib-nodes, lib-record, lib-spans, lib-waiters
+-- needs: lib-due, lib-ended, lib-history, lib-nodes, lib-record, lib-shares, lib-spans, lib-waiters
 
 -- Takes the settings of an act (JSON): retentionMs, streamMessages, terminalMs, streamsPerUser if it is not the
--- default, and words (code -> text) for acts that end commands.
+-- default, shares (share -> guarantee and total), and words (code -> text) for acts that end commands.
 lib.commands_use = function(json)
   if lib.commands_json == json then return end
   lib.commands_json = json
@@ -93,6 +93,13 @@ lib.commands_count = function(ch, by)
   set(name, 'n', text(tonumber(get(name, 'n')[1] or 0) + by))
 end
 
+-- Gives back the bytes of params that are counted for a command that waits. It is dispatched now, or ends.
+lib.commands_unqueue = function(rec)
+  if not rec.queuedBytes then return end
+  lib.shares_take('q', rec.uh, -tonumber(rec.queuedBytes))
+  rec.queuedBytes = false
+end
+
 -- Restarts the positions in a client's queue at 1 once all of its commands were dispatched.
 lib.commands_renumber = function(ch)
   local name = key('client', ch)
@@ -132,7 +139,7 @@ lib.commands_retain = function(rec, part)
   part.traceId, part.parentSpanId = rec.traceId, rec.parentSpanId
   part.instanceId = part.instanceId or rec.boundInstanceId
   part.retentionMs, part.streamMessages = settings.retentionMs, settings.streamMessages
-  part.streamsPerUser = settings.streamsPerUser
+  part.streamsPerUser, part.shares = settings.streamsPerUser, settings.shares.h
   return lib.history_retain(part)
 end
 
@@ -141,6 +148,7 @@ lib.commands_leave = function(rec)
   local name, client = lib.commands_name(rec), key('client', rec.ch)
   for _, field in ipairs({ 's', 'a', 'p', 'w' }) do set(client, field .. rec.id, false) end
   if not rec.dispatchedAt then lib.commands_count(rec.ch, -1) end
+  lib.commands_unqueue(rec)
   lib.commands_renumber(rec.ch)
   if not rec.queuedAt then lib.due_connected(rec) end
   drop(key('reserved', rec.sh), name)

@@ -1,9 +1,10 @@
 -- Stores and reads ended commands. Their records and results are in keys by user and span of time (see lib-spans.lua).
 -- A span of records is half as long as the idempotency window. Each record says when it is forgotten. From then on it
 -- is ignored, although it stays in Redis until its span is removed.
--- needs: lib-record, lib-spans
+-- needs: lib-record, lib-shares, lib-spans
 -- How much longer a result is kept than it is shown, ms. A row of a mailbox may still name it.
 lib.ended_fetched = 60000
+lib.ended_no_room = '-'
 
 -- Returns the start of the current span of this length (ms), as text.
 lib.ended_began = function(length)
@@ -24,20 +25,29 @@ lib.ended_results = function(rec, span)
   return lib.spans_key(rec.uh, 'r' .. span)
 end
 
--- Keeps the result of a command that ends now, and returns its span. Spans of results have a length of their own,
--- because results may be removed before records.
-lib.ended_result = function(rec, result, settings)
+-- Returns the span for the results of commands that end now, when it began, and when it is removed. Spans of results
+-- have a length of their own, because results may be removed before records.
+lib.ended_span_of_results = function(settings)
   local shown = math.min(settings.retentionMs, settings.terminalMs)
   local length = math.max(1000, math.floor(shown / 4))
-  local span = lib.ended_began(length)
-  lib.spans_open(rec, 'r' .. span, tonumber(span) + length + shown + lib.ended_fetched)
-  set(lib.ended_results(rec, span), rec.name, result)
-  return span
+  local began = lib.ended_began(length)
+  return 'r' .. began, began, tonumber(began) + length + shown + lib.ended_fetched
+end
+
+-- Keeps the result of a command that ends now, and returns its span; '-' if its user has no room for it in the share
+-- result_bytes.
+lib.ended_result = function(rec, result, settings)
+  if lib.shares_refusal(settings.shares.r, 'r', rec.uh, #result) then return lib.ended_no_room end
+  local span, began, over = lib.ended_span_of_results(settings)
+  lib.spans_open(rec, span, over)
+  set(lib.ended_results(rec, began), rec.name, result)
+  lib.shares_take('r', rec.uh, #result, span)
+  return began
 end
 
 -- Reads the recorded result of a command; false if there is none, or it was recorded `retentionMs` ago or longer.
 lib.commands_result = function(rec, retentionMs)
-  if rec.stage ~= 'terminal' or not rec.resultIn then return false end
+  if rec.stage ~= 'terminal' or not rec.resultIn or rec.resultIn == lib.ended_no_room then return false end
   if tonumber(rec.terminalAt) + tonumber(retentionMs) <= now then return false end
   return get(lib.ended_results(rec, rec.resultIn), rec.name)[1]
 end

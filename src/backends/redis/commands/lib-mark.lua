@@ -5,6 +5,7 @@
 -- Marks a command as dispatched. `by`: the bound instance, and the attempt with the epoch of its link, or nil.
 lib.commands_mark = function(rec, by)
   lib.commands_count(rec.ch, -1)
+  lib.commands_unqueue(rec)
   lib.commands_move(rec, {
     stage = 'dispatched',
     lastProvenStage = 'dispatched',

@@ -2,13 +2,14 @@
 -- writes the same text. It has two parts.
 -- The state: rev (counts the writes), place (position in the client's queue), the fields of core's Command that
 -- change (empty for null; error, firstLate and sightings as JSON), and fields of this backend: queuedOn (the node that
--- it was last queued on), markedBy (the attempt that dispatched it), resultIn (the span of its result), progressRows,
--- progressRowAt and, once it has ended, forgetAt.
+-- it was last queued on), markedBy (the attempt that dispatched it), resultIn (the span of its result; '-' if there was
+-- no room for it), progressRows, progressRowAt, queuedBytes (its bytes in the share queued_bytes) and, once it has
+-- ended, forgetAt.
 -- The request: ch, uh, sh, sth (hashes of its client, user, scope and stream), then what the caller gave.
 -- Each field is followed by a NUL, so no field contains one. In a table an absent field is false or nil. Nearly every
 -- act reads and writes records, so the fields are written out here: a loop over their names costs several times as
 -- much.
-lib.commands_pattern = '^' .. string.rep('(%Z*)%z', 31) .. '$'
+lib.commands_pattern = '^' .. string.rep('(%Z*)%z', 32) .. '$'
 lib.commands_request_pattern = '^' .. string.rep('(%Z*)%z', 19) .. '$'
 -- The metatable of a record whose request is not parsed yet: the first read of a field of the request parses it.
 lib.commands_later = {
@@ -48,7 +49,7 @@ lib.commands_parse = function(state, request)
     rev, admittedAt, place, version, stage, lastProvenStage, outcome, execution, terminalAt, attempts, lateResults,
     connectDeadline, deadline, expectedInstanceId, nodeId, queuedOn, recoveredFromNodeId, queuedAt, boundInstanceId,
     dispatchedAt, markedBy, acknowledgedAt, reason, error, cancelRequestedAt, forgetAt, sightings, firstLate,
-    resultIn, progressRows, progressRowAt
+    resultIn, progressRows, progressRowAt, queuedBytes
     = string.match(state, lib.commands_pattern)
   return setmetatable({
     state = state, request = request, whole = false, name = false, id = false, waits = false, span = false, unwritten = false,
@@ -67,6 +68,7 @@ lib.commands_parse = function(state, request)
     forgetAt = forgetAt ~= '' and forgetAt, sightings = sightings ~= '' and sightings,
     firstLate = firstLate ~= '' and firstLate, resultIn = resultIn ~= '' and resultIn,
     progressRows = progressRows ~= '' and progressRows, progressRowAt = progressRowAt ~= '' and progressRowAt,
+    queuedBytes = queuedBytes ~= '' and queuedBytes,
   }, lib.commands_lazy)
 end
 
@@ -85,7 +87,7 @@ lib.commands_state = function(rec)
     (rec.acknowledgedAt or '') .. nul .. (rec.reason or '') .. nul .. (rec.error or '') .. nul ..
     (rec.cancelRequestedAt or '') .. nul .. (rec.forgetAt or '') .. nul .. (rec.sightings or '') .. nul ..
     (rec.firstLate or '') .. nul .. (rec.resultIn or '') .. nul .. (rec.progressRows or '') .. nul ..
-    (rec.progressRowAt or '') .. nul
+    (rec.progressRowAt or '') .. nul .. (rec.queuedBytes or '') .. nul
   return rec.state
 end
 
@@ -101,4 +103,4 @@ lib.commands_split = function(whole)
   local at = string.match(whole, lib.commands_split_pattern)
   return string.sub(whole, 1, at - 1), string.sub(whole, at)
 end
-lib.commands_split_pattern = '^' .. string.rep('%Z*%z', 31) .. '()'
+lib.commands_split_pattern = '^' .. string.rep('%Z*%z', 32) .. '()'

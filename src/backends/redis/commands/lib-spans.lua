@@ -4,6 +4,7 @@
 -- `<began>.<window>` records of commands that ended in it; `n<began>.<window>` names of commands that were admitted in
 -- it; `r<began>` results of commands that ended in it. `window` is the idempotency window of those records: records
 -- with different windows never share a span.
+-- needs: lib-shares
 lib.spans_grace = 3600000
 -- The longest time between a command's admission and its end, ms: the longest connect budget, the longest answer
 -- budget, and a minute for the node that ends it.
@@ -56,6 +57,8 @@ lib.spans_sweep = function(limit)
   for i = 1, math.min(limit, #over) do
     local uh, name, userId = string.match(over[i], '^(%Z*)%z(%Z*)%z(.*)$')
     call('UNLINK', lib.spans_key(uh, name))
+    local counted = ({ n = 'm', r = 'r' })[string.match(name, '^%l?')]
+    if counted then lib.shares_return(counted, uh, name) end
     call('ZREM', key('spans', uh), name)
     call('ZREM', key('endedspans'), over[i])
     if call('EXISTS', key('spans', uh)) == 0 then call('ZREM', key('cmdusers'), userId .. '\0' .. uh) end
@@ -63,13 +66,19 @@ lib.spans_sweep = function(limit)
   return #over > limit
 end
 
--- Adds the name of a command to the listings by name. The name stays until its span is removed, so that the end of a
--- command need not remove it. True if this is the first name of its user in this span. A span never crosses an hour.
-lib.spans_name = function(rec, window)
+-- Returns the span for the names of commands that are admitted now, and when it is removed. A span never crosses an
+-- hour.
+lib.spans_of_names = function(window)
   local hour, length = now - now % 3600000, math.min(3600000, math.max(60000, math.floor(window / 2)))
   local began = hour + math.floor((now - hour) / length) * length
-  local name = 'n' .. text(began) .. '.' .. text(window)
-  local first = lib.spans_open(rec, name, began + length + lib.spans_life + window)
+  return 'n' .. text(began) .. '.' .. text(window), began + length + lib.spans_life + window
+end
+
+-- Adds the name of a command to the listings by name. The name stays until its span is removed, so that the end of a
+-- command need not remove it. Returns whether this is the first name of its user in this span, then the span.
+lib.spans_name = function(rec, window)
+  local name, over = lib.spans_of_names(window)
+  local first = lib.spans_open(rec, name, over)
   put(lib.spans_key(rec.uh, name), '0', rec.clientId .. '\0' .. rec.commandId)
-  return first
+  return first, name
 end

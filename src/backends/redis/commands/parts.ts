@@ -6,9 +6,11 @@ import type { StoredPayload } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import { TERMINAL_MS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
+import { boundsOfPartition } from '../shares/store.ts';
 import { createHeldCommands, type HeldCommands } from './held.ts';
 import { createOwnEnds, type OwnEnds } from './own-ends.ts';
 import type { Store } from '../store/store.ts';
+import { createLocalWaits, type LocalWaits } from '../waiters/local.ts';
 
 /**
  * The argument of `commands_use` (lib-commands.lua), for each act that retains a row or ends a command. `ends` also has
@@ -24,6 +26,7 @@ export type CommandParts = {
   readonly windowMs: number;
   readonly held: HeldCommands;
   readonly ownEnds: OwnEnds;
+  readonly waits: LocalWaits;
 };
 
 export function commandParts(parts: RedisParts): CommandParts {
@@ -36,8 +39,11 @@ export function commandParts(parts: RedisParts): CommandParts {
     idempotencyWindowMs: windowMs = TERMINAL_MS,
     held = createHeldCommands(),
     ownEnds = createOwnEnds(),
+    bounds,
+    waits = createLocalWaits(),
   } = parts;
-  const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs };
+  const shares = boundsOfPartition(store, bounds);
+  const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs, shares };
   const ends = { ...rows, words: END_MESSAGES };
   return {
     store,
@@ -45,6 +51,7 @@ export function commandParts(parts: RedisParts): CommandParts {
     windowMs,
     held,
     ownEnds,
+    waits,
     settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) },
   };
 }

@@ -14,10 +14,6 @@ const HERE = '\x01';
 const AT = new Map(STATE.map((name, i) => [name, i]));
 const REQUEST_AT = new Map(REQUEST.map((name, i) => [name, i]));
 
-export function splitState(state: string): StateFields {
-  return state.split('\0');
-}
-
 export function fieldOf(fields: StateFields, name: Field): string {
   return fields[AT.get(name) ?? -1] ?? '';
 }
@@ -48,6 +44,7 @@ export function markedState(
     attempts: String(Number(fieldOf(fields, 'attempts')) + 1),
     boundInstanceId: instanceId,
     dispatchedAt: HERE,
+    queuedBytes: '',
     ...(attempt !== null && { markedBy: `${epoch}:${attempt}` }),
   });
 }

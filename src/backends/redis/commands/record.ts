@@ -50,6 +50,7 @@ export const STATE = [
   'resultIn',
   'progressRows',
   'progressRowAt',
+  'queuedBytes',
 ] as const;
 /** The fields of the request, which follow those of the state. They never change. */
 export const REQUEST = [
@@ -74,6 +75,17 @@ export const REQUEST = [
   'callSpan',
 ] as const;
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST].map((name, at) => [name, at]));
+
+/** The fields of a record as texts, in the orders of STATE and REQUEST. */
+export type RecordTexts = { readonly state: readonly string[]; readonly request: readonly string[] };
+
+/** Splits the text of a state or of a request into its fields. */
+export function textsOf(text: string): readonly string[] {
+  return text.split('\0');
+}
+
+/** The text that a record has instead of its result's span if there was no room for the result in its user's share. */
+const NO_ROOM = '-';
 
 type Values = Readonly<Record<string, string | null | undefined>>;
 
@@ -100,8 +112,16 @@ function encode(names: readonly string[], values: Values): string {
 
 /** Decodes a record. An absent field becomes null. Use `decodeCommandOr` if there may be no record. */
 export function decodeCommand(record: Fields): Command {
-  const texts = String(record).split('\0');
-  const text = (name: string): string => texts[PLACES.get(name) ?? -1] ?? '';
+  const texts = textsOf(String(record));
+  return commandOf({ state: texts.slice(0, STATE.length), request: texts.slice(STATE.length) });
+}
+
+/** Decodes a record whose text was split into its fields before. */
+export function commandOf({ state, request }: RecordTexts): Command {
+  const text = (name: string): string => {
+    const at = PLACES.get(name) ?? -1;
+    return (at < STATE.length ? state[at] : request[at - STATE.length]) ?? '';
+  };
   const maybe = (name: string): string | null => text(name) || null;
   const number = (name: string): number => Number(text(name));
   const stamp = (name: string): number | null => (text(name) === '' ? null : number(name));
@@ -141,10 +161,23 @@ export function decodeCommand(record: Fields): Command {
     connectDeadline: number('connectDeadline'),
     deadline: number('deadline'),
     lateResults: number('lateResults'),
-    resultExpired: false,
+    resultExpired: text('resultIn') === NO_ROOM,
     firstLate: parsed<LateEvidence>(maybe('firstLate')),
     sightings: parsed<readonly Sighting[]>(maybe('sightings')) ?? [],
   };
+}
+
+/**
+ * Decodes a command that ended just now, for its waiters: the result counts as present even if there was no room to
+ * store it.
+ */
+export function endedCommandOf(texts: RecordTexts): Command {
+  return { ...commandOf(texts), resultExpired: false };
+}
+
+/** Decodes the text of a record as `endedCommandOf` does. */
+export function decodeEnded(record: Fields): Command {
+  return { ...decodeCommand(record), resultExpired: false };
 }
 
 /** Decodes a record as `decodeCommand` does; null if there is no record. */
@@ -158,9 +191,8 @@ function parsed<T>(json: string | null): T | null {
 }
 
 /**
- * Returns a command as it is shown at this time. `resultExpired` is set if the command completed `retentionMs` ago or
- * longer, because results are shown no longer than that. It is set even if there was no result, which the record does
- * not say.
+ * Returns a command as it is shown at this time. `resultExpired` is also set if the command completed `retentionMs` ago
+ * or longer, because results are shown no longer than that; even if there was no result, which the record does not say.
  */
 export function retained(
   command: Command,

@@ -9,17 +9,23 @@ import type {
   DispatchClaim,
 } from '../../../core/delivery/commands.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
+import { satisfied } from '../../../core/delivery/waiter.ts';
 import { clientStream } from '../../../core/history/message.ts';
+import { utf8Length } from '../../../core/json.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
+import type { ShareName } from '../../../core/shares/bounds.ts';
+import { paramsAreSmall } from '../../../core/shares/queued.ts';
 import { revisionOf } from '../connections/revision.ts';
 import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, rebind, report, settle } from './acts.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
+import { heldCommand } from './held.ts';
 import { commandParts, keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { unmarked } from './predict.ts';
 import { decodeCommand, encodeRequest, retained } from './record.ts';
 import { jsonOr, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
+import type { Reply } from '../types.ts';
 
 /** Core's CommandStore over Redis. Each of its methods is one act in Redis. */
 export function createRedisCommands(redis: RedisParts): CommandStore {
@@ -48,57 +54,94 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
 
 type Admitting = CommandParts & Pick<RedisParts, 'retentionMs'>;
 
+/** Keeps the caller's wait here if it is registered. */
 async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResult> {
+  const { waits } = parts;
+  const wait = waits.begin(request, request.waiter);
+  const { rpcId, waitFor } = request.waiter;
+  try {
+    const { answer, at } = await admitAs(parts, request, wait.number);
+    const command = 'command' in answer ? answer.command : null;
+    if (command && !satisfied(waitFor, command)) waits.register(wait, { command, at });
+    else if (!wait.listed || command) waits.drop(rpcId);
+    return answer;
+  } catch (error) {
+    if (!wait.listed) waits.drop(rpcId);
+    throw error;
+  }
+}
+
+/** `at`: the time of Redis, milliseconds. */
+type Admitted = { readonly answer: AdmitResult; readonly at: number };
+
+async function admitAs(parts: Admitting, request: AdmitRequest, wait: string): Promise<Admitted> {
   const { store, settings, retentionMs, held } = parts;
-  const { rpcId, callerNodeId, waitFor, withinMs } = request.waiter;
+  const { callerNodeId, waitFor } = request.waiter;
   const text = requestText(store, request);
   const limits = [request.scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND];
   const budgets = [request.connectWithinMs, request.respondWithinMs];
   const reply = await store.act(store.partitionOfUser(request.userId), 'commands-admit', [
     ...[...limits, ...budgets, request.params, ...keptArgs(request.kept)],
-    ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, text],
+    ...[wait, callerNodeId, waitFor, settings.rows, text],
     ...nameArgs(store, request),
     ...requestArgs(store, request),
     seenText(store, request.seen ?? null),
     ...claimArgs(request.claim ?? null),
+    ...roomArgs(request),
   ]);
   const [kind, record, more, last] = listOf(reply);
-  if (kind === 'refused') return { kind, code: record as AdmitRefusal };
-  if (kind === 'outdated') return { kind };
+  if (kind === 'refused') return { answer: refusedFor(record, more), at: 0 };
+  if (kind === 'outdated') return { answer: { kind }, at: 0 };
   const command = decodeCommand(record ?? null);
   if (kind === 'attached') {
-    return { kind, command: retained(command, { now: last, retentionMs }), result: jsonOr(more) };
+    const attached = retained(command, { now: last, retentionMs });
+    return { answer: { kind, command: attached, result: jsonOr(more) }, at: Number(last) };
   }
+  const at = command.admittedAt;
   // The mailbox row of a command that was admitted here only names it. If the row arrives before this answer, a slower
   // act follows.
   if (command.nodeId === callerNodeId) {
     const state = String(record).slice(0, -text.length);
-    held.put(request, { state, request: text, waits: String(more), params: request.params });
+    held.put(request, heldCommand({ state, request: text, waits: String(more), params: request.params }));
   }
-  if (last !== '1') return { kind: 'admitted', command };
+  if (last !== '1') return { answer: { kind: 'admitted', command }, at };
   const remainingMs = command.deadline - Number(command.dispatchedAt);
   const dispatch = { kind: 'dispatch', command, params: request.params, remainingMs } as const;
-  return { kind: 'admitted', command: unmarked(command), dispatch };
+  return { answer: { kind: 'admitted', command: unmarked(command), dispatch }, at };
 }
 
-async function preview({ store, retentionMs }: Admitting, question: AdmitQuestion): Promise<AdmitPreview> {
+async function preview({ store, settings, retentionMs }: Admitting, question: AdmitQuestion): Promise<AdmitPreview> {
   const { userId, scopeId, scopeLimit, connectWithinMs, waiter, digest, namedInstanceId } = question;
   const reply = await store.act(store.partitionOfUser(userId), 'commands-preview', [
     ...[scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND, connectWithinMs, waiter.waitFor],
     ...nameArgs(store, question),
-    ...[store.hash(scopeId), digest, namedInstanceId],
+    ...[store.hash(scopeId), digest, namedInstanceId, settings.rows],
+    ...roomArgs(question),
   ]);
-  const [kind, found, now, instanceId, reserved, queued, known] = listOf(reply);
+  const [kind, found, now, instanceId, reserved, queued, known, share] = listOf(reply);
   const state = {
     known: known === 1,
     boundInstanceId: typeof instanceId === 'string' ? instanceId : null,
     reserved: Number(reserved),
     queued: Number(queued),
   };
-  if (kind === 'refused') return { ...state, answer: { kind, code: found as AdmitRefusal } };
+  if (kind === 'refused') return { ...state, answer: refusedFor(found, share) };
   if (kind === 'admitted') return { ...state, answer: { kind } };
   const command = retained(decodeCommand(found ?? null), { now, retentionMs });
   return { ...state, answer: { kind: 'attached', command, result: null } };
+}
+
+/** What decides whether the shares of the user have room: whether the id is chosen, and the size of the params. */
+function roomArgs({ chosenId, params }: AdmitQuestion): readonly (string | number | null)[] {
+  return [chosenId ? '1' : null, params === null ? 0 : utf8Length(params), paramsAreSmall(params) ? '1' : null];
+}
+
+type Refused = Extract<AdmitResult, { readonly kind: 'refused' }>;
+
+/** `share`: the share that is used up, or '' if it is `marks`, or the refusal has another reason. */
+function refusedFor(code: Reply | undefined, share: Reply | undefined): Refused {
+  const refused = { kind: 'refused', code: code as AdmitRefusal } as const;
+  return share === '' ? refused : { ...refused, share: share as ShareName };
 }
 
 function claimArgs(claim: DispatchClaim | null): readonly (string | number | null)[] {

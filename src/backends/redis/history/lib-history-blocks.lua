@@ -3,7 +3,7 @@
 -- value the rows one after the other. Each row is its fields in this order, each followed by a NUL: id, kind, clientId,
 -- instanceId, commandId, traceId, parentSpanId, bytes of the payload, error (JSON), spill (JSON), payload.
 -- history/rows.ts reads the same format.
--- needs: lib-history
+-- needs: lib-history, lib-history-bytes
 
 -- The most rows of a block, and their most bytes: readers read whole blocks.
 lib.history_block_rows = 64
@@ -31,61 +31,78 @@ lib.history_payloads = function(entry)
   return found
 end
 
--- Returns the seq of the first row of the block with this id.
-lib.history_first = function(id)
-  return tonumber(string.match(id, '%d+$'))
-end
-
 -- Writes the rows that this call has appended to a stream, and the head of the stream.
 lib.history_write = function(row, info)
   local rows, stream = info.rows, key('stream', row.sth)
-  local oldest, more = lib.history_trim(row, info)
-  local first, bytes, before = 1, 0, info.seq - #rows
+  local before, bytes = info.bytes, 0
+  local bound = lib.history_bound(row, info)
+  local oldest, more = lib.history_trim(row, info, bound)
+  local first, size, seq = 1, 0, info.seq - #rows
   for i = 1, #rows do
-    bytes = bytes + #rows[i]
-    if i == #rows or i - first + 1 >= lib.history_block_rows or bytes + #rows[i + 1] > lib.history_block_bytes then
-      local id, block = text(info.at) .. '-' .. text(before + first), table.concat(rows, '', first, i)
+    size, bytes = size + #rows[i], bytes + #rows[i]
+    if i == #rows or i - first + 1 >= lib.history_block_rows or size + #rows[i + 1] > lib.history_block_bytes then
+      local id, block = text(info.at) .. '-' .. text(seq + first), table.concat(rows, '', first, i)
       if oldest then call('XADD', stream, 'MINID', oldest, id, text(i - first + 1), block)
       else call('XADD', stream, id, text(i - first + 1), block) end
-      first, bytes, oldest = i + 1, 0, false
+      first, size, oldest = i + 1, 0, false
     end
   end
+  info.bytes = info.bytes + bytes
   -- The oldest row within the bound may be in a block that was written just now.
-  oldest = more and lib.history_trim(row, info)
+  oldest = more and lib.history_trim(row, info, bound)
   if oldest then call('XTRIM', stream, 'MINID', oldest) end
   info.rows, info.listed = {}, false
+  lib.history_count(row, info.bytes - before)
   lib.history_renew(row, info)
   lib.history_note(row, info)
 end
 
--- Finds the block that has the oldest row within the stream's bound. Returns its id if blocks before it can be removed,
--- else false. The second result is true if the search ended early, so that the block may be a later one. A block is
--- removed once all of its rows are beyond the bound. Until then readers skip the rows beyond the bound.
-lib.history_trim = function(row, info)
-  local oldest = info.seq - row.streamMessages + 1
-  if oldest < info.next then return false, false end
+-- Decides which blocks of a stream are removed when rows are appended: those whose rows are all beyond the limit on
+-- rows and, from time to time, those that are too old.
+lib.history_bound = function(row, info)
+  local oldest, before = info.seq - row.streamMessages + 1, -1
+  if info.renewed > 0 and lib.history_is_stale(row, info) then before = now - row.retentionMs end
+  return {
+    any = oldest >= info.next or before >= 0,
+    -- `at`: the time of a block; `upcoming`: the seq of the first row of the block after it.
+    beyond = function(at, upcoming) return upcoming <= oldest or at <= before end,
+  }
+end
+
+-- Finds the oldest blocks of a stream for which `bound.beyond` returns true, but not its last block, and subtracts them
+-- from the counts of the stream. Returns the id of the oldest block that stays if the caller must remove the blocks
+-- before it, else false; and then whether `beyond` may return true for later blocks too.
+lib.history_trim = function(row, info, bound)
+  if not bound.any then return false, false end
   local heads, field = key('streamheads', row.uh), 'c' .. row.sth
-  local known, keep = get(heads, field)[1] or '', false
+  local known, keep, trimmed = get(heads, field)[1] or '', nil, false
   for _ = 1, lib.history_ahead_most do
-    for id in string.gmatch(known, '%S+') do
-      local seq = lib.history_first(id)
-      if seq > oldest then
-        info.next = seq
-        return keep, false
+    for at, seq, bytes in string.gmatch(known, '(%d+)%-(%d+):(%d+)') do
+      local block = { at = tonumber(at), seq = tonumber(seq), bytes = tonumber(bytes), id = at .. '-' .. seq }
+      if keep and block.seq > keep.seq and block.seq >= info.next then
+        if not bound.beyond(keep.at, block.seq) then
+          info.next = block.seq
+          return trimmed and keep.id, false
+        end
+        trimmed, info.bytes, info.next = true, info.bytes - keep.bytes, block.seq + 1
+        info.droppedAt = keep.at
       end
-      keep = id
+      keep = block
     end
-    local ahead = lib.history_look_ahead(row, keep or '-')
-    if ahead == keep or ahead == '' then return keep, true end
+    local ahead, count = lib.history_look_ahead(row, keep and keep.id or '-')
+    if count == 0 or (keep and count == 1) then return trimmed and keep.id, true end
     known = ahead
     set(heads, field, known)
   end
-  return keep, false
+  return trimmed and keep and keep.id, false
 end
 
--- Returns the ids of the next blocks, starting with the block at `from`, the oldest first.
+-- Reads the next blocks, starting with the block at `from`, the oldest first. Returns one text with `<id>:<bytes>` for
+-- each, separated by blanks, and the number of blocks.
 lib.history_look_ahead = function(row, from)
-  local ids = {}
-  for i, entry in ipairs(call('XRANGE', key('stream', row.sth), from, '+', 'COUNT', lib.history_ahead)) do ids[i] = entry[1] end
-  return table.concat(ids, ' ')
+  local found = {}
+  for i, entry in ipairs(call('XRANGE', key('stream', row.sth), from, '+', 'COUNT', lib.history_ahead)) do
+    found[i] = entry[1] .. ':' .. text(#entry[2][2])
+  end
+  return table.concat(found, ' '), #found
 end

@@ -1,7 +1,7 @@
 -- Maintains the index that finds a command's rows in history. A row's place is its time, the suffix of its stream and
 -- its seq. The HASH `cmdrows` of a user and a span of time has, for each command, its first places in that span as one
 -- text. The further places of a command are in a ZSET of its own, `cmdmore`.
--- needs: lib-history
+-- needs: lib-history, lib-shares
 lib.history_span = 43200000
 -- The most places that the HASH has of a command and span.
 lib.history_few = 16
@@ -19,6 +19,7 @@ end
 -- Declares what an act will read if it appends a row of a command to this stream.
 lib.history_want = function(uh, sth, commandId)
   want(key('streamheads', uh), sth, 't', 's')
+  lib.shares_want('h', uh)
   want(lib.history_places_key(uh, math.floor(now / lib.history_span)), commandId)
 end
 

@@ -1,11 +1,10 @@
 -- Appends rows to history, and forgets streams. Each user and suffix has one STREAM. Its rows are numbered by `seq`,
 -- without gaps, and written in blocks (lib-history-blocks). Readers skip rows that are too old, and later writes remove
 -- them. A stream is forgotten as soon as its newest row is too old. The HASH `streamheads` of a user has for each of
--- its
--- streams: `<hash>` the head (last seq, its time, and more: see history_head) and `c<hash>` the ids of its oldest
+-- its streams: `<hash>` the head (last seq, its time, and more: see history_head) and `c<hash>` its oldest
 -- blocks. It also has `t`: the number of the user's last write, `f`: the highest seq of a stream that was forgotten,
 -- `s`: the newest span of `cmdrows`.
--- needs: lib-history-blocks, lib-history-commands
+-- needs: lib-history-blocks, lib-history-bytes, lib-history-commands
 
 -- The most streams of a user, for rows that do not give `streamsPerUser`.
 lib.history_streams_per_user = 10000
@@ -22,8 +21,9 @@ end
 
 -- Appends a row and returns its `seq` and `at`. `row`: id, userId, suffix, uh, sth, kind, streamMessages, retentionMs
 -- (numbers) and, where given, clientId, instanceId, commandId, traceId, parentSpanId, error, spill (JSON), payload,
--- bytes (of the payload) and streamsPerUser.
+-- bytes (of the payload), streamsPerUser and shares (see lib-history-bytes).
 lib.history_retain = function(row)
+  lib.history_make_bytes(row)
   local info = fact('stream:' .. row.sth, function() return lib.history_info(row) end)
   info.at, info.seq, info.turn = math.max(now, info.at), info.seq + 1, lib.history_turn(row.uh)
   info.rows[#info.rows + 1] = lib.history_text(row)
@@ -50,16 +50,16 @@ end
 lib.history_head = function(uh, sth)
   local head = get(key('streamheads', uh), sth)[1]
   if not head then return nil end
-  local seq, at, turn, renewed, evictedAt, behind = string.match(head, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+  local seq, at, turn, renewed, evictedAt, behind, bytes = string.match(head, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
   return {
     seq = tonumber(seq), at = tonumber(at), turn = tonumber(turn), renewed = tonumber(renewed), evictedAt = evictedAt,
-    next = tonumber(behind), rows = {}, listed = false,
+    next = tonumber(behind), bytes = tonumber(bytes), rows = {}, listed = false,
   }
 end
 
 -- Writes the head of a row's stream.
 lib.history_note = function(row, info)
-  local head = { text(info.seq), text(info.at), text(info.turn), text(info.renewed), info.evictedAt, text(info.next) }
+  local head = { text(info.seq), text(info.at), text(info.turn), text(info.renewed), info.evictedAt, text(info.next), text(info.bytes) }
   set(key('streamheads', row.uh), row.sth, table.concat(head, ' '))
 end
 
@@ -85,7 +85,7 @@ lib.history_open = function(row)
   local seq = math.max(highest, now * 1000)
   return {
     seq = seq, at = 0, turn = 0, renewed = 0, evictedAt = call('ZSCORE', key('evicted'), row.userId) or '0', next = seq + 1,
-    rows = {}, listed = false,
+    bytes = 0, rows = {}, listed = false,
   }
 end
 
@@ -93,12 +93,15 @@ lib.history_is_crowded = function(row)
   return call('ZCARD', key('streams', row.uh)) >= (row.streamsPerUser or lib.history_streams_per_user)
 end
 
--- From time to time: removes rows that are too old, and renews the expiry of the keys and the stream's scores in
--- `streamgone` and `streamage`.
+-- Says whether a write must renew the expiry of its stream's keys and remove the rows that are too old.
+lib.history_is_stale = function(row, info)
+  return math.abs(now - info.renewed) >= lib.history_lag(row.retentionMs)
+end
+
+-- From time to time: renews the expiry of the keys and the stream's scores in `streamgone` and `streamage`.
 lib.history_renew = function(row, info)
-  if math.abs(now - info.renewed) < lib.history_lag(row.retentionMs) then return end
+  if not lib.history_is_stale(row, info) then return end
   info.renewed = now
-  call('XTRIM', key('stream', row.sth), 'MINID', '~', text(math.max(0, now - row.retentionMs + 1)))
   call('PEXPIRE', key('stream', row.sth), text(row.retentionMs + lib.history_grace))
   expire(key('streamheads', row.uh), row.retentionMs + 2 * lib.history_grace)
   put(key('streamgone'), text(info.at + row.retentionMs), lib.history_member(row))
@@ -116,8 +119,8 @@ lib.history_of_links = function(member)
 end
 
 -- Returns the suffix and the hash of the user's stream whose last write is the oldest; nil if there is none. The index
--- may be
--- behind: the head of the stream that it names is compared, and the index is corrected if the stream was written since.
+-- may be behind: the head of the stream that it names is compared, and the index is corrected if the stream was written
+-- since.
 lib.history_oldest = function(uh)
   local age = key('streamage', uh)
   while true do
@@ -130,14 +133,13 @@ lib.history_oldest = function(uh)
   end
 end
 
--- Forgets the user's stream with the oldest last write, to make room for a new stream. If the forgotten stream was
--- still shown, the time of its newest row is added to `evicted`.
+-- Forgets the user's stream with the oldest last write, to make room for a new one.
 lib.history_make_room = function(row)
   local suffix, sth = lib.history_oldest(row.uh)
   if not suffix then return end
   local head = lib.history_head(row.uh, sth)
-  lib.history_forget(lib.history_member({ userId = row.userId, suffix = suffix, uh = row.uh, sth = sth }))
-  if head and head.at > now - row.retentionMs then call('ZADD', key('evicted'), 'GT', text(head.at), row.userId) end
+  local shown = head and head.at > now - row.retentionMs and head or nil
+  lib.history_drop({ userId = row.userId, suffix = suffix, uh = row.uh, sth = sth }, shown)
 end
 
 -- Forgets a stream. The highest `seq` of the user's forgotten streams is kept for a while, so that the numbers of this
@@ -147,6 +149,7 @@ lib.history_forget = function(member)
   local heads, head = key('streamheads', uh), lib.history_head(uh, sth)
   call('UNLINK', key('stream', sth))
   if head then
+    lib.history_count({ userId = userId, suffix = suffix, uh = uh }, -head.bytes)
     set(heads, 'f', text(math.max(head.seq, tonumber(get(heads, 'f')[1] or 0))))
     set(heads, sth, false)
     set(heads, 'c' .. sth, false)
@@ -154,7 +157,9 @@ lib.history_forget = function(member)
   call('ZREM', key('streamgone'), member)
   call('ZREM', key('streamage', uh), suffix .. '\0' .. sth)
   call('ZREM', key('streams', uh), suffix)
-  if call('EXISTS', key('streams', uh)) == 0 then call('ZREM', key('streamusers'), userId .. '\0' .. uh) end
+  if call('EXISTS', key('streams', uh)) == 1 then return end
+  call('ZREM', key('streamusers'), userId .. '\0' .. uh)
+  lib.history_uncount({ userId = userId, uh = uh })
 end
 
 -- Forgets at most `count` streams that are too old. True if there are more. The index may be behind: the head of each
@@ -183,5 +188,6 @@ lib.history_row = function(a, first)
   local row = {}
   for i = first, #a, 2 do row[a[i]] = given(a[i + 1]) end
   for _, name in ipairs({ 'streamMessages', 'retentionMs', 'streamsPerUser' }) do row[name] = tonumber(row[name]) end
+  row.shares = row.shares and cjson.decode(row.shares)
   return row
 end

@@ -25,6 +25,8 @@ export type HistoryParts = {
   readonly streamsPerUser: number;
   /** The most rows of one user's link history. */
   readonly linkMessages: number;
+  /** The bounds of the share history_bytes, as lib-history-bytes.lua reads them (JSON); null: nothing is dropped. */
+  readonly shares: string | null;
 };
 
 export type StreamName = { readonly userId: string; readonly suffix: string };
@@ -53,6 +55,7 @@ export function rowArgs(parts: HistoryParts, message: NewMessage): readonly (str
     retentionMs,
     streamMessages: mostOf(parts, message),
     streamsPerUser,
+    shares: message.suffix === LINK_STREAM ? null : parts.shares,
   };
   return Object.entries(row).flatMap(([name, value]) => (value === null ? [] : [name, value]));
 }

@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Message, NewMessage } from '../../../core/history/message.ts';
 import type { HistoryStore } from '../../../core/history/store.ts';
+import type { ShareBounds } from '../../../core/shares/bounds.ts';
+import { boundsOfPartition } from '../shares/store.ts';
 import { LINK_MESSAGES, STREAMS_PER_USER } from '../../../core/limits.ts';
 import { createMessageReads } from './messages.ts';
 import { payloadBytesOf, rowArgs, type HistoryParts } from './rows.ts';
@@ -11,7 +13,9 @@ import { createStreamListings } from './streams.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
-export type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser' | 'linkMessages'> & {
+export type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser' | 'linkMessages' | 'shares'> & {
+  /** The limits of shares; default SHARE_BOUNDS. */
+  readonly bounds?: ShareBounds | undefined;
   /** The most streams of one user; default STREAMS_PER_USER. */
   readonly streamsPerUser?: number | undefined;
   /** The most rows of one user's link history; default LINK_MESSAGES. */
@@ -26,7 +30,8 @@ export type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser' | 'linkMes
  */
 export function createRedisHistory(redis: RedisHistoryOptions): HistoryStore {
   const { store, retentionMs, streamMessages, streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES } = redis;
-  const parts: HistoryParts = { store, retentionMs, streamMessages, streamsPerUser, linkMessages };
+  const shares = JSON.stringify(boundsOfPartition(store, redis.bounds)['h']);
+  const parts: HistoryParts = { store, retentionMs, streamMessages, streamsPerUser, linkMessages, shares };
   return {
     retentionMs,
     async retain(message) {

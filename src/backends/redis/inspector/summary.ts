@@ -4,10 +4,9 @@
  */
 import type { DeliverySummary } from '../../../core/delivery/inspector.ts';
 import { DELIVERY_SAMPLE } from '../../../core/limits.ts';
-import { decodeCommand } from '../commands/record.ts';
+import { decodeLive, readOfLive } from '../commands/live.ts';
 import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
-import { readOf } from '../waiters/rows.ts';
 
 /** The most scopes whose reservations are read in one round trip. */
 const SCOPES = 1000;
@@ -101,13 +100,12 @@ async function sampleOf(store: Store, reserved: Counts['reserved']): Promise<rea
   const rows = await store.readAll((partition) =>
     (holders[partition] ?? []).flatMap(listOf).map((holder) => {
       const [userId = '', clientId = '', commandId = ''] = String(holder).split('\0');
-      return readOf(store, partition, store.hash(userId, clientId), commandId);
+      return readOfLive(store, partition, { userId, clientId, commandId });
     }),
   );
   return rows.flat().flatMap((row) => {
-    const [, state, request] = listOf(row);
-    if (typeof state !== 'string' || typeof request !== 'string') return [];
-    const command = decodeCommand(state + request);
+    const command = decodeLive(row);
+    if (!command) return [];
     return [{ deadline: command.deadline, queuedAt: command.stage === 'queued' ? command.queuedAt : null }];
   });
 }

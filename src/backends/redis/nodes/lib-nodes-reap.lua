@@ -1,5 +1,5 @@
 -- Cleans up after nodes that are gone, and removes expired state with each heartbeat of a node that lives.
--- needs: lib-commands, lib-connections-ends, lib-ended, lib-history, lib-waiters
+-- needs: lib-commands, lib-connections-ends, lib-ended, lib-history
 
 -- How long the epoch of a node that is gone is kept, ms. Within this time, a process that resumes under that node id is
 -- recognized as fenced.
@@ -67,18 +67,4 @@ lib.nodes_unbind = function(node, limit, out)
     if left <= 0 or out.size > lib.nodes_answer_most then break end
   end
   return #bound
-end
-
--- Removes the waits of a node's callers. Each call searches a part of all waits; the node's field `unwaited` says where
--- in the index the last call stopped. A fenced node adds no more waits. Returns how many waits were read.
-lib.nodes_unwait = function(node, limit)
-  local name = key('node', node)
-  local after = call('HGET', name, 'unwaited')
-  local places = lib.waiters_stretch(key('waits'), after or nil, limit)
-  for _, place in ipairs(places) do
-    local rec, row = lib.waiters_at(place)
-    if row and row.callerNodeId == node then lib.waiters_remove(rec.ch, rec.id, row.rpcId) end
-  end
-  if #places > 0 then call('HSET', name, 'unwaited', places[#places]) end
-  return #places
 end

@@ -14,13 +14,21 @@ lib.nodes_alive = function(node)
   return not lease or tonumber(lease) > now
 end
 
--- Returns the key of the mailbox of a node's current boot; false if no such node is attached. (The HASH of a node that
--- was cleaned up says that it is fenced.) The mailbox of the calling node is known without a read, because the driver
--- has compared its epoch.
+-- Returns the epoch of a node's current boot; false if no such node is attached. (The HASH of a node that was cleaned
+-- up says that it is fenced.) The epoch of the calling node is known without a read, because the driver has compared
+-- it.
+lib.nodes_epoch = function(node)
+  if node == ARGV[2] then return ARGV[3] end
+  return fact('epoch:' .. node, function()
+    local row = call('HMGET', key('node', node), 'epoch', 'fenced')
+    return row[1] and not row[2] and row[1]
+  end)
+end
+
+-- Returns the key of the mailbox of a node's current boot; false if no such node is attached.
 lib.nodes_mailbox = function(node)
-  if node == ARGV[2] then return key('mailbox', node .. ':' .. ARGV[3]) end
-  local row = call('HMGET', key('node', node), 'epoch', 'fenced')
-  return row[1] and not row[2] and key('mailbox', node .. ':' .. row[1])
+  local epoch = lib.nodes_epoch(node)
+  return epoch and key('mailbox', node .. ':' .. epoch)
 end
 
 -- Adds a row to the mailbox of a node's current boot. False if no such node is attached. The rows of a call of grouped

@@ -6,9 +6,11 @@ import { randomUUID } from 'node:crypto';
 import type { MailboxRow, NodeListener, NodeReport } from '../../../core/delivery/nodes.ts';
 import { CallboardError } from '../../../core/errors.ts';
 import { trustJson } from '../../../core/json.ts';
+import type { OwnEnd } from '../commands/own-ends.ts';
 import type { RedisParts } from '../parts.ts';
 import { readMailbox } from './mailbox.ts';
-import { readOwnReply } from './own-reply.ts';
+import { readOwnEnd } from './own-reply.ts';
+import { Pulses } from './pulses.ts';
 import { createReaper, type Reaper } from './reaper.ts';
 import { decodeRow, encodeReport, heldOf, type RawRow } from './rows.ts';
 import { listOf } from '../replies.ts';
@@ -40,8 +42,7 @@ export class Member {
   /** Whether the lease ended, or may have ended, and was renewed afterwards. */
   #lapsed = false;
   #stopReading: (() => void)[] = [];
-  /** For each pulse that has not arrived from all partitions, the number of partitions from which it has. */
-  readonly #pulses = new Map<string, number>();
+  readonly #pulses: Pulses;
   readonly #reaper: Reaper;
   #wake: () => void = () => {};
 
@@ -50,6 +51,7 @@ export class Member {
     const { parts, listener } = options;
     this.#reaper = createReaper({ parts, linksLost: (connections) => listener.linksLost(connections) });
     this.#partitions = Array.from({ length: options.parts.store.partitions }, (_, partition) => partition);
+    this.#pulses = new Pulses(this.#partitions.length);
   }
 
   get nodeId(): string {
@@ -193,33 +195,32 @@ export class Member {
   async #deliver(partition: number, { fields }: RawRow): Promise<void> {
     const { parts } = this.#options;
     const { store, held } = parts;
-    if (fields.get('kind') === 'pulse') return this.#pulse(fields.get('token') ?? '');
+    if (fields.get('kind') === 'pulse') {
+      if (this.#pulses.arrived(fields.get('token') ?? '')) this.#hand({ kind: 'pulse' });
+      return;
+    }
     const name = fields.get('own');
     if (name !== undefined) {
-      const reply = await readOwnReply(parts, { partition, rpcId: fields.get('rpcId') ?? '', name });
-      if (reply) this.#hand({ kind: 'reply', reply });
+      const end = await readOwnEnd(parts, { partition, name });
+      if (end) this.#reply(end);
       return;
     }
     const large = fields.get('large');
     const [found] = large === undefined ? [] : await store.read([['HGET', large, fields.get('field') ?? '']]);
     const result = large === undefined ? fields.get('result') : found;
-    const row = decodeRow(fields, typeof result === 'string' ? trustJson(result) : null);
     const offered = heldOf(fields);
+    const row = decodeRow(fields, { result: typeof result === 'string' ? trustJson(result) : null, offered });
     if (row?.kind === 'command' && offered) held?.put(row.key, offered);
-    this.#hand(row);
+    if (row?.kind === 'reply' && row.reply.rpcId === '') this.#reply(row.reply);
+    else this.#hand(row);
   }
 
-  /** Delivers a pulse once its row arrived from every mailbox, which proves that all of them are read. */
-  #pulse(token: string): void {
-    const seen = (this.#pulses.get(token) ?? 0) + 1;
-    if (seen < this.#partitions.length) {
-      this.#pulses.set(token, seen);
-      const oldest = this.#pulses.keys().next();
-      if (this.#pulses.size > 64 && !oldest.done) this.#pulses.delete(oldest.value);
-      return;
-    }
-    this.#pulses.delete(token);
-    this.#hand({ kind: 'pulse' });
+  /** Replies to each caller of this node whose wait the record satisfies. */
+  #reply({ command, result }: OwnEnd): void {
+    if (this.#state !== 'up') return;
+    const { parts, nodeId } = this.#options;
+    for (const { request } of parts.waits?.take(nodeId, command) ?? [])
+      this.#hand({ kind: 'reply', reply: { rpcId: request.rpcId, command, result } });
   }
 
   #hand(row: MailboxRow | null): void {

@@ -1,6 +1,6 @@
 -- Cleans up after a node whose lease is over, or that leaves, one part at a time: fences it, removes its mailbox, marks
--- its links as lost, parks the commands that were queued for them, removes the waits of its callers, and finally
--- removes the node. A node that died stays listed for `nodes_gone`. Commands that its clients are running stay: the
+-- its links as lost, parks the commands that were queued for them, and finally removes the node. The waits
+-- of its callers end with its epoch. A node that died stays listed for `nodes_gone`. Commands that its clients are running stay: the
 -- same instance may resume them, else they end at their deadline.
 -- a: node; boot, or '' for a node of another process, which is reaped only when its lease is over.
 -- Returns {1 if more is left, 0 if nothing is left or the node is alive; the rows, as flat lists, of the links that
@@ -24,7 +24,7 @@ acts['nodes-reap'] = function(a)
     call('DEL', key('mailbox', node .. ':' .. epoch))
   end
   local out = { rows = {}, size = 0 }
-  if lib.nodes_unbind(node, 64, out) + lib.nodes_unwait(node, 256) > 0 then return { 1, out.rows } end
+  if lib.nodes_unbind(node, 64, out) > 0 then return { 1, out.rows } end
   call('ZREM', key('nodes'), node)
   -- Another node may finish the cleanup that a leaving node began.
   if boot or tonumber(lease) == 1 then call('HDEL', name, 'report', 'updatedAt')

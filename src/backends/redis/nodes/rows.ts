@@ -2,9 +2,9 @@
 import type { DispatcherNode, MailboxRow, NodeReport } from '../../../core/delivery/nodes.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { JsonText } from '../../../core/json.ts';
-import type { Held } from '../commands/held.ts';
+import { heldCommand, type Held } from '../commands/held.ts';
 import { requestField } from '../commands/predict.ts';
-import { decodeCommand, encodeCommand } from '../commands/record.ts';
+import { decodeCommand, decodeEnded, encodeCommand } from '../commands/record.ts';
 import { listOf } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
@@ -44,13 +44,17 @@ export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly
   }
 }
 
-/** Decodes a row; null for a kind that only a newer version of callboard knows. `result`: the result of a reply. */
+/**
+ * Decodes a row; null for a kind that only a newer version of callboard knows. `result`: the result of a reply.
+ * `offered`: the command that the row contains. The rpc id of a reply is '' if the row is for all callers of the node
+ * that wait for the command.
+ */
 export function decodeRow(
   fields: ReadonlyMap<string, string>,
-  result: JsonText | null,
+  { result, offered }: { readonly result: JsonText | null; readonly offered: Held | null },
 ): Exclude<MailboxRow, { kind: 'pulse' }> | null {
   const text = (name: string): string => fields.get(name) ?? '';
-  const { client, key } = namedIn(fields);
+  const { client, key } = namedIn(fields, offered);
   const kind = text('kind');
   switch (kind) {
     case 'command':
@@ -66,13 +70,13 @@ export function decodeRow(
       return { kind, withinMs: Number(text('withinMs')) };
     case 'question': {
       const topic = text('topic');
-      if (topic !== 'series') return null;
+      if (topic !== 'series' && topic !== 'leaving' && topic !== 'waits') return null;
       return { kind, questionId: text('questionId'), from: text('from'), topic, text: text('text') };
     }
     case 'answer':
       return { kind, questionId: text('questionId'), text: text('text') };
     case 'reply': {
-      const command = decodeCommand(text('record'));
+      const command = result === null ? decodeCommand(text('record')) : decodeEnded(text('record'));
       return { kind, reply: { rpcId: text('rpcId'), command, result } };
     }
     default:
@@ -80,9 +84,14 @@ export function decodeRow(
   }
 }
 
-/** Reads the client and the command that a row names, in fields of its own or in its request. */
-function namedIn(fields: ReadonlyMap<string, string>): { readonly client: ClientKey; readonly key: CommandKey } {
-  const request = fields.get('request')?.split('\0');
+/**
+ * Reads the client and the command that a row names, in fields of its own or in the request of the command in the row.
+ */
+function namedIn(
+  fields: ReadonlyMap<string, string>,
+  offered: Held | null,
+): { readonly client: ClientKey; readonly key: CommandKey } {
+  const request = offered?.texts.request;
   const text = (name: 'userId' | 'clientId' | 'commandId'): string =>
     request ? requestField(request, name) : (fields.get(name) ?? '');
   const client = { userId: text('userId'), clientId: text('clientId') };
@@ -93,7 +102,7 @@ function namedIn(fields: ReadonlyMap<string, string>): { readonly client: Client
 export function heldOf(fields: ReadonlyMap<string, string>): Held | null {
   const [state, request] = [fields.get('state'), fields.get('request')];
   if (state === undefined || request === undefined) return null;
-  return { state, request, waits: fields.get('waits') ?? '', params: fields.get('params') ?? null };
+  return heldCommand({ state, request, waits: fields.get('waits') ?? '', params: fields.get('params') ?? null });
 }
 
 /** Returns the rows in the reply of XREAD or XRANGE for one stream, in order. */

@@ -11,7 +11,8 @@ local function fence()
     return 'LOST'
   end
   if tonumber(last) < confirmed then return 'LOST' end
-  if number > tonumber(last) then call('HSET', KEYS[1], 'calls:' .. node, epoch .. ' ' .. ARGV[4]) end
+  -- Written at the end of the call, with the other fields of this key.
+  if number > tonumber(last) then setLater(KEYS[1], 'calls:' .. node, epoch .. ' ' .. ARGV[4]) end
   return nil
 end
 

@@ -167,14 +167,16 @@ local function get(name, ...)
   return values
 end
 
+-- Sets a field of a HASH at the end of the call, or before the first act that is not grouped.
+local function setLater(name, field, value)
+  local held = hashOf(name)
+  held.seen[field], held.changed[field], held.count = value, true, held.count + 1
+end
+
 -- Sets a field of a HASH, or removes it if `value` is false: at once, or with the other writes of the call. `value` may
 -- be a function that returns the text when the field is written.
 local function set(name, field, value)
-  if grouping then
-    local held = hashOf(name)
-    held.seen[field], held.changed[field], held.count = value, true, held.count + 1
-    return
-  end
+  if grouping then return setLater(name, field, value) end
   if type(value) == 'function' then value = value() end
   if value then call('HSET', name, field, value) else call('HDEL', name, field) end
 end

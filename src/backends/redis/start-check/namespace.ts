@@ -5,7 +5,7 @@ import { rootOf } from '../keys.ts';
 import type { Store } from '../store/store.ts';
 
 /** The version of the data in Redis. Every change that older nodes would misread increments it. */
-export const SCHEMA = 8;
+export const SCHEMA = 9;
 
 export type Namespace = {
   /**

@@ -1,7 +1,7 @@
 -- Registers a wait on a known command. Reading the record and registering are one act, so no end is missed in between.
--- a: 1 client's hash, 2 command, 3 user's hash; 4 rpc id, 5 node of the caller, 6 what it waits for, 7 within ms, or
---    ''; 8 how many may wait on one command; 9 how long results are shown, ms.
--- Returns {'unknown'}; {'full'}; {'satisfied', record, result or false, now}; {'waiting', record, the wait's row}.
+-- a: 1 client's hash, 2 command, 3 user's hash; 4 number of the wait, 5 node of the caller, 6 what it waits for;
+--    7 how many may wait on one command; 8 how long results are shown, ms.
+-- Returns {'unknown'}; {'full'}; {'satisfied', record, result or false, now}; {'waiting', record, now}.
 -- class: grow
 -- needs: lib-commands, lib-ended, lib-record, lib-waiters
 -- grouped: yes
@@ -10,12 +10,14 @@ reads['waiters-attach'] = function(a)
 end
 
 acts['waiters-attach'] = function(a)
-  local rpcId, waitFor = a[4], a[6]
+  local wait = { number = a[4], node = a[5], waitFor = a[6], most = tonumber(a[7]) }
   local rec = lib.commands_load(a[1], a[2], a[3])
   if not rec then return { 'unknown' } end
-  if lib.commands_satisfied(waitFor, rec) then return { 'satisfied', lib.commands_text(rec), lib.commands_result(rec, a[9]), text(now) } end
-  local known, count = lib.waiters_find(rec, rpcId)
-  if not known and count >= tonumber(a[8]) then return { 'full' } end
-  local whole = lib.waiters_add(rec, rpcId, a[5], waitFor, tonumber(given(a[7])))
-  return { 'waiting', lib.commands_text(rec), whole }
+  if lib.commands_satisfied(wait.waitFor, rec) then
+    return { 'satisfied', lib.commands_text(rec), lib.commands_result(rec, a[8]), text(now) }
+  end
+  local known, room = lib.waiters_find(rec, wait)
+  if not room then return { 'full' } end
+  if not known then lib.waiters_add(rec, wait) end
+  return { 'waiting', lib.commands_text(rec), text(now) }
 end

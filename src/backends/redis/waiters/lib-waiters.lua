@@ -1,7 +1,10 @@
--- Stores waiters, which are callers that wait for a command, and replies to them. The waiters of a command are one text
--- in its client's HASH (see lib-commands). The indexes `waits` and `userwaits` have one entry for each waiter, its
--- place: time, number, command. A waiter keeps its place, so a page of a listing can begin after it.
--- needs: lib-commands, lib-ended, lib-nodes, lib-record
+-- Registers which nodes have callers that wait for a command, and replies to these nodes. The callers themselves are in
+-- the memory of their nodes (see local.ts). The waits for a command are one text in its client's HASH (see
+-- lib-commands). The text has one entry for each node, of three fields, each followed by a NUL: the node, its epoch,
+-- and its waits. A wait is a letter (`a`: until the command is acknowledged, `c`: until it ends), the number that its
+-- node gave it, and a comma. So the limit on the waits for a command is checked here, and an act that is repeated
+-- changes nothing.
+-- needs: lib-ended, lib-nodes, lib-record
 
 -- Says whether a command has reached the stage that a waiter waits for.
 lib.commands_satisfied = function(waitFor, rec)
@@ -10,157 +13,128 @@ lib.commands_satisfied = function(waitFor, rec)
   return ranks[rec.stage] >= ranks[stages[waitFor]]
 end
 
--- Encodes the row of a waiter as text: each field is followed by a NUL.
-lib.waiters_text = function(row)
-  local nul = '\0'
-  return row.rpcId .. nul .. row.callerNodeId .. nul .. row.waitFor .. nul .. row.createdAt .. nul .. row.timesOutAt .. nul .. row.order .. nul
+-- Encodes a wait as text. Nothing waits for `admitted`, because every record has reached it.
+lib.waiters_text = function(wait)
+  local letters = { acknowledged = 'a', completed = 'c', admitted = '' }
+  return letters[wait.waitFor] .. wait.number .. ','
 end
 
--- Decodes the text of a command's waiters. Returns their rows, oldest first.
+-- Returns the epoch with which a node's waits are registered; '' for a node that is not attached.
+lib.waiters_epoch = function(node) return lib.nodes_epoch(node) or '' end
+
+-- Says whether the callers of an entry still wait. They do not if their node has ended or started again since.
+lib.waiters_wait_on = function(entry) return entry.epoch == lib.waiters_epoch(entry.node) end
+
+-- Decodes a text of waits. Returns its entries, one for each node that waits, and then the number of waits.
 lib.waiters_parse = function(waits)
-  local rows = {}
-  local pattern = '(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z'
-  for rpcId, callerNodeId, waitFor, createdAt, timesOutAt, order in string.gmatch(waits or '', pattern) do
-    rows[#rows + 1] = {
-      rpcId = rpcId, callerNodeId = callerNodeId, waitFor = waitFor, createdAt = createdAt, timesOutAt = timesOutAt, order = order,
-    }
+  local entries, count = {}, 0
+  for node, epoch, list in string.gmatch(waits or '', '(%Z*)%z(%Z*)%z(%Z*)%z') do
+    local _, more = string.gsub(list, ',', '')
+    entries[#entries + 1] = { node = node, epoch = epoch, waits = list, count = more }
+    count = count + more
   end
-  return rows
+  return entries, count
 end
 
--- Replaces the rows of a command's waiters.
-lib.waiters_keep = function(rec, rows)
-  local texts = {}
-  for i, row in ipairs(rows) do texts[i] = lib.waiters_text(row) end
+-- Decodes the waits of a record as waiters_parse does. If they are `most` or more, waits of nodes that are gone are
+-- left out.
+lib.waiters_of = function(rec, most)
+  local entries, count = lib.waiters_parse(rec.waits)
+  if count < most then return entries, count end
+  local left, present = {}, 0
+  for _, entry in ipairs(entries) do
+    if lib.waiters_wait_on(entry) then
+      left[#left + 1] = entry
+      present = present + entry.count
+    end
+  end
+  return left, present
+end
+
+-- Says whether a wait is registered, and then whether there is room for one more. `wait`: node, number, waitFor, most.
+lib.waiters_find = function(rec, wait)
+  local entries, count = lib.waiters_of(rec, wait.most)
+  for _, entry in ipairs(entries) do
+    if entry.node == wait.node and entry.epoch == lib.waiters_epoch(wait.node) then
+      local known = string.find(',' .. entry.waits, ',' .. lib.waiters_text(wait), 1, true)
+      if known then return true, true end
+    end
+  end
+  return false, count < wait.most
+end
+
+-- Replaces the entries of a record's waits.
+lib.waiters_keep = function(rec, entries)
+  local nul, texts = '\0', {}
+  for _, entry in ipairs(entries) do
+    if entry.waits ~= '' then texts[#texts + 1] = entry.node .. nul .. entry.epoch .. nul .. entry.waits .. nul end
+  end
   rec.waits = #texts > 0 and table.concat(texts)
   if not rec.span then set(key('client', rec.ch), 'w' .. rec.id, rec.waits) end
 end
 
--- Returns the row of the waiter with this rpc id, or nil; and then the number of the command's waiters.
-lib.waiters_find = function(rec, rpcId)
-  local rows, found = lib.waiters_parse(rec.waits), nil
-  for _, row in ipairs(rows) do
-    if row.rpcId == rpcId then found = row end
+-- Registers a wait. Waits of an earlier boot of the same node are replaced.
+lib.waiters_add = function(rec, wait)
+  local epoch, entries = lib.waiters_epoch(wait.node), lib.waiters_of(rec, wait.most)
+  local own
+  for _, entry in ipairs(entries) do
+    if entry.node == wait.node then own = entry end
   end
-  return found, #rows
+  if not own then
+    own = { node = wait.node, waits = '' }
+    entries[#entries + 1] = own
+  elseif own.epoch ~= epoch then own.waits = '' end
+  own.epoch, own.waits = epoch, own.waits .. lib.waiters_text(wait)
+  lib.waiters_keep(rec, entries)
 end
 
--- Returns the place of a waiter in the indexes. The name of the command begins at byte 27 of it.
-lib.waiters_place = function(rec, row)
-  return string.format('%013d:%012d', tonumber(row.createdAt), tonumber(row.order)) .. rec.name
-end
-
--- Registers a wait, once for each rpc id, and returns its text. `withinMs`: nil for as long as the command may live.
-lib.waiters_add = function(rec, rpcId, callerNode, waitFor, withinMs)
-  local known = lib.waiters_find(rec, rpcId)
-  if known then return lib.waiters_text(known) end
-  local timesOutAt = tonumber(rec.deadline)
-  if withinMs then timesOutAt = math.min(now + withinMs, timesOutAt) end
-  local row = {
-    rpcId = rpcId,
-    callerNodeId = callerNode,
-    waitFor = waitFor,
-    createdAt = text(now),
-    timesOutAt = text(timesOutAt),
-    order = text(lib.waiters_order()),
-  }
-  local whole = lib.waiters_text(row)
-  rec.waits = (rec.waits or '') .. whole
-  set(key('client', rec.ch), 'w' .. rec.id, rec.waits)
-  local place = lib.waiters_place(rec, row)
-  put(key('waits'), '0', place)
-  put(key('userwaits', rec.uh), '0', place)
-  return whole
-end
-
--- Returns the next number for a waiter. A call of grouped acts takes 32 numbers at once, as many as its acts may need.
-lib.waiters_order = function()
-  local many = grouping and 32 or 1
-  local orders = fact('orders', function() return { upTo = call('HINCRBY', key('meta'), 'seq', many), left = many } end)
-  if orders.left == 0 then orders.upTo, orders.left = call('HINCRBY', key('meta'), 'seq', many), many end
-  orders.left = orders.left - 1
-  return (orders.upTo - orders.left) % 1e12
-end
-
--- Removes a wait. Idempotent. The command does not change.
-lib.waiters_remove = function(ch, id, rpcId)
-  local rec = lib.commands_live(ch, id)
-  if not rec then return end
-  local left = {}
-  for _, row in ipairs(lib.waiters_parse(rec.waits)) do
-    if row.rpcId == rpcId then lib.waiters_leave(rec, row) else left[#left + 1] = row end
+-- Removes a wait. Can be repeated. The command does not change.
+lib.waiters_remove = function(rec, wait)
+  local entries = lib.waiters_parse(rec.waits)
+  for _, entry in ipairs(entries) do
+    if entry.node == wait.node then
+      local list = ',' .. entry.waits
+      local first, last = string.find(list, ',' .. lib.waiters_text(wait), 1, true)
+      if first then entry.waits = string.sub(list, 2, first) .. string.sub(list, last + 1) end
+    end
   end
-  lib.waiters_keep(rec, left)
+  lib.waiters_keep(rec, entries)
 end
 
--- Removes a wait from the indexes.
-lib.waiters_leave = function(rec, row)
-  local place = lib.waiters_place(rec, row)
-  drop(key('waits'), place)
-  drop(key('userwaits', rec.uh), place)
-end
-
--- Encodes the record and the result as fields of a reply row. For a large result the row only has the key and the field
--- where the result is, and the reader of the row fetches it.
+-- Encodes the record and the result as fields of a reply row. For a large result that is stored, the row only has the
+-- key and the field where the result is, and the reader of the row fetches it.
 lib.waiters_fields = function(rec, result)
   local inlineBytes = 16384
   local fields = { record = lib.commands_text(rec) }
-  if result and #result > inlineBytes then
+  local stored = rec.resultIn ~= lib.ended_no_room
+  if result and stored and #result > inlineBytes then
     fields.large, fields.field = lib.ended_results(rec, rec.resultIn), rec.name
   elseif result then fields.result = result end
   return fields
 end
 
--- Replies to each waiter that the record satisfies now, oldest first, and removes it. Called after the record was
+-- Replies to each node with waits that the record satisfies now, and removes these waits. Called after the record was
 -- changed. `result`: the result of the command, or nil. `reported`: whether the calling node recorded this end. If so,
--- it knows record and result, and the row for a waiter of that node only names them. Returns how many such rows there
--- are.
+-- it knows record and result, and the row for its own waits only names them. Returns how many such rows there are.
 lib.waiters_reply = function(rec, result, reported)
   if not rec.waits then return 0 end
-  local fields, left, named, replied = nil, {}, 0, false
-  for _, row in ipairs(lib.waiters_parse(rec.waits)) do
-    if lib.commands_satisfied(row.waitFor, rec) then
+  local ended, fields, left, named, replied = rec.stage == 'terminal', nil, {}, 0, false
+  for _, entry in ipairs(lib.waiters_parse(rec.waits)) do
+    local open = ended and '' or string.gsub(entry.waits, 'a%w+,', '')
+    if open ~= entry.waits then
       replied = true
-      lib.waiters_leave(rec, row)
-      if reported and row.callerNodeId == ARGV[2] then
-        lib.nodes_post(row.callerNodeId, 'reply', { rpcId = row.rpcId, own = rec.uh .. rec.name })
+      if not lib.waiters_wait_on(entry) then open = ''
+      elseif reported and entry.node == ARGV[2] then
+        lib.nodes_post(entry.node, 'reply', { own = rec.uh .. rec.name })
         named = named + 1
       else
         fields = fields or lib.waiters_fields(rec, result)
-        fields.rpcId = row.rpcId
-        lib.nodes_post(row.callerNodeId, 'reply', fields)
+        lib.nodes_post(entry.node, 'reply', fields)
       end
-    else left[#left + 1] = row end
+    end
+    entry.waits = open
+    left[#left + 1] = entry
   end
   if replied then lib.waiters_keep(rec, left) end
   return named
-end
-
--- Returns the next places of an index (`waits`, `userwaits`) after a place: at most `limit`, of waiters that are at
--- least `minAgeMs` old.
-lib.waiters_stretch = function(index, after, limit, minAgeMs)
-  local from, to = '-', '+'
-  if after then from = '(' .. after end
-  if minAgeMs then to = '(' .. string.format('%013d', math.max(0, now - minAgeMs + 1)) end
-  return call('ZRANGEBYLEX', index, from, to, 'LIMIT', 0, limit)
-end
-
--- Reads the waiter at a place. Returns its command's record and its row; nil if the waiter is gone.
-lib.waiters_at = function(place)
-  local rec = lib.commands_live(string.sub(place, 27, 48), string.sub(place, 49))
-  local order = text(tonumber(string.sub(place, 15, 26)))
-  for _, row in ipairs(rec and lib.waiters_parse(rec.waits) or {}) do
-    if row.order == order then return rec, row end
-  end
-  return nil
-end
-
--- Returns nil if the waiter does not match the filter; else the node of its target's connection, or false if none.
-lib.waiters_match = function(place, clientId, nodeId, callerNodeId)
-  local rec, row = lib.waiters_at(place)
-  if not row then return nil end
-  if clientId and rec.clientId ~= clientId then return nil end
-  if nodeId and rec.nodeId ~= nodeId then return nil end
-  if callerNodeId and row.callerNodeId ~= callerNodeId then return nil end
-  return rec.nodeId or false
 end

@@ -1,125 +1,104 @@
-/** Lists and counts the waits of callers that match a filter, merged over the partitions. Changes nothing. */
-import type { PendingWait, WaiterFilter, WaiterStore } from '../../../core/delivery/waiters.ts';
+/** Lists and counts the waits of this process's callers that match a filter. Changes nothing. */
+import type { CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../../core/delivery/waiters.ts';
 import { COUNT_SCAN } from '../../../core/limits.ts';
-import { SCAN_BUDGET, type PageRequest, type Scan } from '../../../core/page.ts';
-import type { KeyKind } from '../keys.ts';
+import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
+import { lookAtNodes } from '../nodes/look.ts';
 import type { Store } from '../store/store.ts';
-import { readPlaces, type Place } from './rows.ts';
-import type { Reply } from '../types.ts';
+import type { LocalWait, LocalWaits } from './local.ts';
+import { readPending, readWaits, type ListedWait } from './rows.ts';
 
-/** The most rows that one act reads. Such an act takes about 2 ms. */
+/** The partition whose time is read. */
+const HOME = 0;
+/** The most commands that one part of a search reads. */
 const STRETCH = 500;
 
-/** An index of waits: either those of one user, or all of a partition. */
-type Index = { readonly partition: number; readonly kind: KeyKind; readonly hash: string | null };
+export type Listing = { readonly store: Store; readonly waits: LocalWaits };
 
-/**
- * The places that a search found in one partition for a page. `to`: the place at which the search stopped; null if it
- * reached the end of the index.
- */
-type Found = { readonly partition: number; readonly places: readonly Place[]; readonly to: Place | null };
-
-type Tally = Awaited<ReturnType<WaiterStore['countByNode']>>;
-
-/** Returns the indexes of all waits that may match a filter. */
-export function indexesOf(store: Store, { userId }: WaiterFilter): readonly Index[] {
-  if (userId === null)
-    return Array.from({ length: store.partitions }, (_, partition) => ({ partition, kind: 'waits', hash: null }));
-  const partition = store.partitionOfUser(userId);
-  return [{ partition, kind: 'userwaits', hash: store.hash(userId) }];
-}
-
-export async function listWaits(store: Store, filter: WaiterFilter, page: PageRequest): Promise<Scan<PendingWait>> {
-  const found = await Promise.all(indexesOf(store, filter).map((index) => find(store, index, { filter, page })));
-  // After the earliest place at which a search ended, that partition may have rows that were not read yet.
-  const bound = found.reduce<Place | null>((least, { to }) => lesser(least, to), null);
-  const places = found
-    .flatMap((one) => one.places.map((place) => ({ place, partition: one.partition })))
-    .filter(({ place }) => bound === null || place <= bound)
-    .sort((a, b) => (a.place < b.place ? -1 : 1));
-  const taken = places.slice(0, page.first);
-  const rows = await readMerged(store, taken);
-  const last = places.length > page.first ? (taken.at(-1)?.place ?? null) : bound;
-  return { rows, next: last === null ? null : [last], gaps: [] };
+export async function listWaits(
+  { store, waits }: Listing,
+  filter: WaiterFilter,
+  { first, after }: PageRequest,
+): Promise<Scan<PendingWait>> {
+  const candidates = matching(waits, { filter, after, bornBefore: await bornBefore(store, filter), most: SCAN_BUDGET });
+  const rows: ListedWait[] = [];
+  const stretch = filter.nodeId === null ? Math.min(STRETCH, first + 1) : STRETCH;
+  for (let at = 0; at < candidates.length; at += stretch) {
+    const found = await readPending(store, candidates.slice(at, at + stretch));
+    rows.push(...found.filter(({ row }) => onNode(filter, row)));
+    if (rows.length > first) break;
+  }
+  if (rows.length > first) return { rows: rows.slice(0, first), next: rows[first - 1]?.position ?? null, gaps: [] };
+  if (candidates.length < SCAN_BUDGET) return { rows, next: null, gaps: [] };
+  return { rows, next: candidates.at(-1)?.listed?.position ?? null, gaps: [], cut: true };
 }
 
 /** Counts the waits that match a filter, by node. Reads at most COUNT_SCAN rows. */
-export async function tallyWaits(store: Store, filter: WaiterFilter): Promise<Tally> {
-  const indexes = indexesOf(store, filter);
-  const tallies = await Promise.all(
-    indexes.map((index) => tally(store, index, { filter, budget: Math.ceil(COUNT_SCAN / indexes.length) })),
-  );
+export async function tallyWaits(
+  { store, waits }: Listing,
+  filter: WaiterFilter,
+): Promise<Awaited<ReturnType<WaiterStore['countByNode']>>> {
+  const candidates = matching(waits, {
+    filter,
+    after: null,
+    bornBefore: await bornBefore(store, filter),
+    most: COUNT_SCAN,
+  });
   const counts = new Map<string | null, number>();
-  for (const one of tallies) for (const [node, count] of one.counts) counts.set(node, (counts.get(node) ?? 0) + count);
-  return { counts, complete: tallies.every(({ complete }) => complete) };
-}
-
-/** Searches one index until it found one place more than the page returns, or its budget is used up. */
-async function find(
-  store: Store,
-  index: Index,
-  { filter, page }: { readonly filter: WaiterFilter; readonly page: PageRequest },
-): Promise<Found> {
-  const { partition } = index;
-  const places: Place[] = [];
-  let to: Place | null = page.after?.[0] ?? null;
-  const wanted = page.first + 1;
-  for (let looked = 0; looked < SCAN_BUDGET; looked += STRETCH) {
-    const args = [index.kind, index.hash, to, wanted - places.length, STRETCH, filter.minAgeMs, ...restOf(filter)];
-    const reply = await store.act(partition, 'waiters-find', args);
-    const [came = null, ...more] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
-    places.push(...more.map(String));
-    to = came === null ? null : String(came);
-    if (to === null || places.length >= wanted) break;
+  for (const { row } of await readPending(store, candidates)) {
+    if (!onNode(filter, row)) continue;
+    const { nodeId } = row.command;
+    counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
   }
-  return { partition, places, to };
+  return { counts, complete: candidates.length < COUNT_SCAN };
 }
 
-async function tally(
-  store: Store,
-  index: Index,
-  { filter, budget }: { readonly filter: WaiterFilter; readonly budget: number },
-): Promise<Tally> {
-  const counts = new Map<string | null, number>();
-  let to: Place | null = null;
-  for (let looked = 0; looked < budget;) {
-    const args = [index.kind, index.hash, to, STRETCH, filter.minAgeMs, ...restOf(filter)];
-    const reply = await store.act(index.partition, 'waiters-tally', args);
-    const [seen = 0, came = null, ...flat] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
-    for (let i = 0; i + 1 < flat.length; i += 2) {
-      const node = String(flat[i]) || null;
-      counts.set(node, (counts.get(node) ?? 0) + Number(flat[i + 1]));
-    }
-    looked += Number(seen);
-    if (came === null) return { counts, complete: true };
-    to = String(came);
-  }
-  return { counts, complete: false };
-}
-
-async function readMerged(
-  store: Store,
-  taken: readonly { readonly place: Place; readonly partition: number }[],
-): Promise<Scan<PendingWait>['rows']> {
-  const partitions = [...new Set(taken.map(({ partition }) => partition))];
-  const waits = new Map<Place, PendingWait | null>();
-  await Promise.all(
-    partitions.map(async (partition) => {
-      const places = taken.filter((one) => one.partition === partition).map(({ place }) => place);
-      (await readPlaces(store, partition, places)).forEach((wait, i) => waits.set(places[i] ?? '', wait));
-    }),
-  );
-  return taken.flatMap(({ place }) => {
-    const row = waits.get(place);
-    return row ? [{ row, position: [place] }] : [];
+/** Lists the first waits of each group, and counts the waits of the group. `groupOf`: returns the group of a wait. */
+export async function summarize(
+  { store, waits }: Listing,
+  groups: readonly string[],
+  { first, groupOf }: { readonly first: number; readonly groupOf: (wait: LocalWait) => string },
+): Promise<readonly CountedScan[]> {
+  const found = new Map<string, LocalWait[]>(groups.map((group) => [group, []]));
+  for (const wait of waits.listed()) found.get(groupOf(wait))?.push(wait);
+  const all = [...found.values()].flat();
+  const read = new Map((await readWaits(store, all)).map((row, i) => [all[i], row]));
+  return groups.map((group) => {
+    const rows = (found.get(group) ?? []).flatMap((wait) => read.get(wait) ?? []);
+    const shown = rows.slice(0, first);
+    const next = rows.length > shown.length ? (shown.at(-1)?.position ?? null) : null;
+    return { total: rows.length, scan: { rows: shown, next, gaps: [] } };
   });
 }
 
-function restOf({ clientId, nodeId, callerNodeId }: WaiterFilter): readonly (string | null)[] {
-  return [clientId, nodeId, callerNodeId];
+type Search = {
+  readonly filter: WaiterFilter;
+  readonly after: Position | null;
+  readonly bornBefore: number;
+  readonly most: number;
+};
+
+/** Returns the latest time at which a wait may have begun to match the filter, by the time of Redis. */
+async function bornBefore(store: Store, { minAgeMs }: WaiterFilter): Promise<number> {
+  return minAgeMs === null ? Infinity : (await lookAtNodes({ store }, HOME)).now - minAgeMs;
 }
 
-function lesser(a: Place | null, b: Place | null): Place | null {
-  if (a === null || b === null) return a ?? b;
-  return a < b ? a : b;
+/** Returns at most `most` waits that match the filter, except that the target's node is not compared. */
+function matching(waits: LocalWaits, { filter, after, bornBefore, most }: Search): readonly LocalWait[] {
+  const { userId, clientId, callerNodeId } = filter;
+  const found: LocalWait[] = [];
+  for (const wait of waits.listed()) {
+    const { key, request, listed } = wait;
+    if (!listed || listed.waiter.createdAt > bornBefore) continue;
+    if (userId !== null && key.userId !== userId) continue;
+    if (clientId !== null && key.clientId !== clientId) continue;
+    if (callerNodeId !== null && request.callerNodeId !== callerNodeId) continue;
+    if (after && comparePositions(listed.position, after) <= 0) continue;
+    found.push(wait);
+    if (found.length === most) break;
+  }
+  return found;
+}
+
+function onNode({ nodeId }: WaiterFilter, { command }: PendingWait): boolean {
+  return nodeId === null || command.nodeId === nodeId;
 }

@@ -1,15 +1,15 @@
 /** Opens two cores of one deployment with a FakeClock, over memory or over Redis. */
-import type { Backend } from '../../../src/core/backend.ts';
-import { createMemoryBackend } from '../../../src/backends/memory/backend.ts';
-import { defaultPolicy } from '../../../src/core/auth/policy.ts';
-import type { Core } from '../../../src/core/core.ts';
-import { RETENTION_MS, STREAM_MESSAGES } from '../../../src/core/limits.ts';
-import { silentLog } from '../../../src/core/log.ts';
-import { createShares } from '../../../src/core/shares/shares.ts';
-import { createCrypto } from '../../../src/platform/crypto.ts';
-import { FakeClock } from '../../kit/clock.ts';
-import { spillOf, startCore } from '../../kit/core.ts';
-import { deployment } from '../../kit/deployment.ts';
+import type { Backend } from '../../src/core/backend.ts';
+import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import { defaultPolicy } from '../../src/core/auth/policy.ts';
+import type { Core } from '../../src/core/core.ts';
+import { RETENTION_MS, STREAM_MESSAGES } from '../../src/core/limits.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { FakeClock } from './clock.ts';
+import { spillOf, startCore } from './core.ts';
+import { deployment } from './deployment.ts';
 
 export type Node = { readonly core: Core; readonly backend: Backend };
 export type TwoNodes = AsyncDisposable & { readonly clock: FakeClock; readonly nodes: readonly [Node, Node] };

@@ -1,0 +1,30 @@
+/**
+ * Finds out when a pulse, a row that a node posts to its own mailboxes, has arrived from the mailboxes of all
+ * partitions.
+ */
+
+/** The most unfinished pulses that are remembered. */
+const MOST = 64;
+
+/** The pulses of a node that have not arrived from all partitions yet. */
+export class Pulses {
+  readonly #partitions: number;
+  readonly #arrived = new Map<string, number>();
+
+  constructor(partitions: number) {
+    this.#partitions = partitions;
+  }
+
+  /** Counts a row of a pulse. Returns true for the pulse's last row, which proves that all mailboxes are read. */
+  arrived(token: string): boolean {
+    const seen = (this.#arrived.get(token) ?? 0) + 1;
+    if (seen === this.#partitions) {
+      this.#arrived.delete(token);
+      return true;
+    }
+    this.#arrived.set(token, seen);
+    const oldest = this.#arrived.keys().next();
+    if (this.#arrived.size > MOST && !oldest.done) this.#arrived.delete(oldest.value);
+    return false;
+  }
+}

@@ -1,0 +1,102 @@
+/** Keeps the waits of this process's callers. Redis only knows which nodes wait for a command (see lib-waiters.lua). */
+import { ChurnMap } from '../../../core/churn.ts';
+import type { Command } from '../../../core/delivery/command.ts';
+import type { NewWaiter } from '../../../core/delivery/commands.ts';
+import { satisfied, type Waiter } from '../../../core/delivery/waiter.ts';
+import type { CommandKey } from '../../../core/ids.ts';
+import { sortable, type Position } from '../../../core/page.ts';
+
+/** A wait of a caller of this process. */
+export type LocalWait = {
+  readonly key: CommandKey;
+  readonly request: NewWaiter;
+  /** The number that names the wait in Redis. No other wait of this process has it. */
+  readonly number: string;
+  /** What listings show of the wait; null until Redis has registered it. Only a registered wait is listed. */
+  listed: { readonly waiter: Waiter; readonly position: Position } | null;
+};
+
+/** The answer of Redis when it registered a wait: the command, and the time in epoch milliseconds. */
+export type Registered = { readonly command: Command; readonly at: number };
+
+/** The waits of this process, by rpc id and by command. */
+export interface LocalWaits {
+  /**
+   * Adds a wait. Called before Redis is asked to register it, so that no reply comes too early. If a wait has this rpc
+   * id already, returns that wait.
+   */
+  begin(key: CommandKey, request: NewWaiter): LocalWait;
+  /** Includes a wait in listings from now on, and returns its row. A wait that was dropped or taken stays unlisted. */
+  register(wait: LocalWait, registered: Registered): Waiter;
+  /** Removes a wait; null if there is none. */
+  drop(rpcId: string): LocalWait | null;
+  /** Removes and returns the waits of a node that a record satisfies, oldest first. */
+  take(nodeId: string, command: Command): readonly LocalWait[];
+  /** Returns those waits for a command that Redis has registered, oldest first. */
+  ofCommand(key: CommandKey): readonly LocalWait[];
+  /** Iterates over all waits that Redis has registered, in the order of their positions. */
+  listed(): Iterable<LocalWait>;
+}
+
+export function createLocalWaits(): LocalWaits {
+  const byRpc = new ChurnMap<string, LocalWait>();
+  const byCommand = new ChurnMap<string, readonly LocalWait[]>();
+  const inOrder = new ChurnMap<string, LocalWait>();
+  let begun = 0;
+  const last = { at: 0, place: 0 };
+  const remove = (wait: LocalWait): void => {
+    const { rpcId } = wait.request;
+    byRpc.delete(rpcId);
+    inOrder.delete(rpcId);
+    const name = nameOf(wait.key);
+    const left = byCommand.get(name)?.filter((other) => other !== wait) ?? [];
+    if (left.length > 0) byCommand.set(name, left);
+    else byCommand.delete(name);
+  };
+  return {
+    begin(key, request) {
+      const known = byRpc.get(request.rpcId);
+      if (known) return known;
+      const { userId, clientId, commandId } = key;
+      const named = { userId, clientId, commandId };
+      const wait: LocalWait = { key: named, request, number: (++begun).toString(36), listed: null };
+      byRpc.set(request.rpcId, wait);
+      byCommand.set(nameOf(key), [...(byCommand.get(nameOf(key)) ?? []), wait]);
+      return wait;
+    },
+    register(wait, registered) {
+      if (wait.listed) return wait.listed.waiter;
+      const { rpcId } = wait.request;
+      const waiter = waiterOf(wait, registered);
+      // A page continues after a position, so no wait is listed before one that was listed earlier.
+      last.at = Math.max(last.at, registered.at);
+      wait.listed = { waiter, position: [sortable(last.at), sortable(++last.place), rpcId] };
+      if (byRpc.get(rpcId) === wait) inOrder.set(rpcId, wait);
+      return waiter;
+    },
+    drop(rpcId) {
+      const wait = byRpc.get(rpcId) ?? null;
+      if (wait) remove(wait);
+      return wait;
+    },
+    take(nodeId, command) {
+      const taken = (byCommand.get(nameOf(command)) ?? []).filter(
+        ({ request }) => request.callerNodeId === nodeId && satisfied(request.waitFor, command),
+      );
+      for (const wait of taken) remove(wait);
+      return taken;
+    },
+    ofCommand: (key) => (byCommand.get(nameOf(key)) ?? []).filter(({ listed }) => listed !== null),
+    listed: () => inOrder.values(),
+  };
+}
+
+function waiterOf({ key, request }: LocalWait, { command, at }: Registered): Waiter {
+  const { rpcId, callerNodeId, waitFor, withinMs } = request;
+  const timesOutAt = withinMs === null ? command.deadline : Math.min(at + withinMs, command.deadline);
+  return { ...key, action: command.action, rpcId, callerNodeId, waitFor, createdAt: at, timesOutAt };
+}
+
+function nameOf({ userId, clientId, commandId }: CommandKey): string {
+  return `${userId}\0${clientId}\0${commandId}`;
+}

@@ -1,0 +1,58 @@
+/** Finds out which commands still run on a link whose client is leaving, on this node or on another one. */
+import type { Deps } from '../deps.ts';
+import type { CommandKey } from '../ids.ts';
+import type { Command } from './command.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import type { NodeQuestions } from './node-questions.ts';
+
+/** How long another node may take to say whether commands still run on its leaving links. */
+const ASK_MS = 1_000;
+
+export type LeavingParts = {
+  readonly deps: Deps;
+  readonly dispatcher: Pick<Dispatcher, 'isLeaving'>;
+  readonly questions: NodeQuestions;
+};
+
+/** Commands of one client that another node is asked about. */
+type Question = { readonly userId: string; readonly clientId: string; readonly commandIds: readonly string[] };
+
+/** From now on this node answers the questions of `leavingElsewhere`. */
+export function answerLeaving({ questions, dispatcher }: Pick<LeavingParts, 'questions' | 'dispatcher'>): void {
+  questions.answerWith('leaving', (text) => {
+    const { userId, clientId, commandIds } = JSON.parse(text) as Question;
+    const client = { userId, clientId };
+    return JSON.stringify(commandIds.filter((commandId) => dispatcher.isLeaving({ ...client, commandId })));
+  });
+}
+
+export function isLeavingHere({ dispatcher }: Pick<LeavingParts, 'dispatcher'>, command: Command): boolean {
+  return dispatcher.isLeaving(keyOf(command));
+}
+
+/**
+ * Those of a client's commands that still run on a leaving link of another node, the one on which they were dispatched.
+ * A node that does not answer within ASK_MS runs none. Never rejects.
+ */
+export async function leavingElsewhere(
+  { deps, questions }: Pick<LeavingParts, 'deps' | 'questions'>,
+  commands: readonly Command[],
+): Promise<readonly Command[]> {
+  const nodes = Map.groupBy(commands, ({ nodeId }) => nodeId);
+  const asked = [...nodes].map(async ([nodeId, some]) => {
+    const [first] = some;
+    if (nodeId === null || nodeId === deps.nodeId || !first) return [];
+    const { userId, clientId } = first;
+    const question: Question = { userId, clientId, commandIds: some.map(({ commandId }) => commandId) };
+    const text = JSON.stringify(question);
+    const answer = await questions.ask(nodeId, { topic: 'leaving', text, withinMs: ASK_MS });
+    const running = new Set(answer === null ? [] : (JSON.parse(answer) as readonly string[]));
+    return some.filter(({ commandId }) => running.has(commandId));
+  });
+  const answered = await Promise.allSettled(asked);
+  return answered.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+}
+
+function keyOf({ userId, clientId, commandId }: Command): CommandKey {
+  return { userId, clientId, commandId };
+}

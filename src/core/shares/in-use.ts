@@ -1,0 +1,22 @@
+/** How much of each share is in use: in this process, and of what the store counts in all nodes. */
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import type { ShareName } from './bounds.ts';
+import type { Shares } from './shares.ts';
+
+/** The amounts of all users together. */
+export type SharesInUse = {
+  used(share: ShareName): number;
+  /** Whether the store counts this share, for all nodes. This process does not know which users hold it then. */
+  inStore(share: ShareName): boolean;
+};
+
+/** What is in use now. `store`: reads the shares that the store counts; absent if it counts none. */
+export function sharesInUse(
+  shares: Pick<Shares, 'used'>,
+  store?: () => MaybePromise<ReadonlyMap<ShareName, number>>,
+): MaybePromise<SharesInUse> {
+  return thenDo(store?.() ?? new Map<ShareName, number>(), (counted) => ({
+    used: (share) => counted.get(share) ?? shares.used(share),
+    inStore: (share) => counted.has(share),
+  }));
+}

@@ -1,0 +1,199 @@
+/**
+ * Defines the contract tests of CommandStore about the shares that it counts: queued params, results and ids. Every
+ * backend must pass them.
+ */
+import * as fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
+import { toJson, type JsonText } from '../../src/core/json.ts';
+import { TERMINAL_MS } from '../../src/core/limits.ts';
+import { shareBounds, type GivenBounds, type ShareBounds, type ShareName } from '../../src/core/shares/bounds.ts';
+import { admission, ALICE, BOUND, ending, keyFor, openNode, type Bench } from './kit/bench.ts';
+
+/** A bench, and how much of a share all users hold together. */
+export type SharesBench = Bench & { used(share: ShareName): Promise<number> | number };
+export type MakeSharesBench = (bounds: ShareBounds) => Promise<SharesBench>;
+
+/** Longer than anything is kept of an ended command. */
+const EVERYTHING_OVER_MS = 3 * TERMINAL_MS;
+
+/** Returns JSON of exactly this many bytes. */
+function text(bytes: number): JsonText {
+  return toJson('x'.repeat(bytes - 2)) ?? ('' as JsonText);
+}
+
+/** Defines the tests of the shares that a CommandStore counts. `runs`: of the random test. */
+export function commandShares(name: string, make: MakeSharesBench, { runs }: { readonly runs: number }): void {
+  describe(`the shares of commands on ${name}`, () => {
+    const open: SharesBench[] = [];
+    afterEach(async () => {
+      for (const bench of open.splice(0)) await bench.close();
+    });
+    const opened = async (bounds: GivenBounds): Promise<SharesBench> => {
+      const bench = await make(shareBounds(bounds));
+      open.push(bench);
+      await openNode(bench);
+      return bench;
+    };
+    const park = ({ backend }: Bench, commandId: string, over: Partial<AdmitRequest> = {}) =>
+      backend.commands.admit(admission(commandId, { connectWithinMs: 60_000, ...over }));
+
+    it('count params exactly until their command is dispatched or ends', async () => {
+      const bench = await opened({ queued_bytes: { guarantee: 1_000_000, total: 1_000_000 } });
+      const { commands } = bench.backend;
+      const used = () => bench.used('queued_bytes');
+      await park(bench, 'c1', { params: text(100) });
+      await park(bench, 'c2', { params: toJson('ééé') });
+      await park(bench, 'c3', { params: text(5_000) });
+      await park(bench, 'c4', { params: null });
+      expect(await used()).toBe(100 + 8 + 5_000);
+      await commands.settle(keyFor('c3'), { kind: 'cancel', reason: null, by: 'test' });
+      expect(await used()).toBe(108);
+      await commands.rebind(ALICE, BOUND, 'up');
+      expect(await used()).toBe(108);
+      expect(await commands.dispatch(keyFor('c1'), BOUND)).toMatchObject({ kind: 'dispatch', params: text(100) });
+      expect(await used()).toBe(8);
+      await commands.finish(keyFor('c1'), ending());
+      await bench.advance(90_000);
+      for (const id of ['c2', 'c4']) await commands.settle(keyFor(id), { kind: 'expire' });
+      expect(await used()).toBe(0);
+    });
+
+    it('do not count params whose command is dispatched by the act that admits it', async () => {
+      const bench = await opened({});
+      const { commands } = bench.backend;
+      await commands.rebind(ALICE, BOUND, 'up');
+      const admitted = await commands.admit(admission('c1', { claim: { binding: BOUND, attempt: '1' } }));
+      if (admitted.kind === 'admitted' && !admitted.dispatch) await commands.dispatch(keyFor('c1'), BOUND);
+      expect(await bench.used('queued_bytes')).toBe(0);
+    });
+
+    it('refuse params beyond the share, as the preview does, and nothing is admitted', async () => {
+      const bench = await opened({ queued_bytes: { guarantee: 10_000, total: 40_000 } });
+      const { commands } = bench.backend;
+      for (const id of ['c1', 'c2', 'c3']) await park(bench, id, { params: text(9_000) });
+      const refused = { kind: 'refused', code: 'share_exceeded', share: 'queued_bytes' };
+      const large = admission('c4', { connectWithinMs: 60_000, params: text(9_000) });
+      expect((await commands.preview(large)).answer).toEqual(refused);
+      expect(await commands.admit(large)).toEqual(refused);
+      expect(await commands.get([keyFor('c4')])).toEqual([null]);
+      expect(await park(bench, 'c5', { params: text(1_000) })).toMatchObject({ kind: 'admitted' });
+      expect(await park(bench, 'c6', { params: null })).toMatchObject({ kind: 'admitted' });
+      // The other user still gets what is guaranteed to each user, but nobody gets more than the total.
+      const bob = { userId: 'bob', scopeId: 'bob' };
+      expect(await park(bench, 'b1', { ...bob, params: text(10_000) })).toMatchObject({ kind: 'admitted' });
+      const carol = { userId: 'carol', scopeId: 'carol', params: text(4_000) };
+      expect(await park(bench, 'd1', carol)).toEqual({ ...refused, code: 'store_full' });
+      expect(await bench.used('queued_bytes')).toBe(38_000);
+      // A repeated invocation attaches to its command, even if its user has no room for params.
+      expect(await park(bench, 'c1', { params: text(9_000) })).toMatchObject({ kind: 'attached' });
+    });
+
+    it('let small params reach a live client without a queue, however much is queued for another client', async () => {
+      const bench = await opened({ queued_bytes: { guarantee: 10_000, total: 10_000 } });
+      const { commands } = bench.backend;
+      await park(bench, 'c1', { clientId: 'away', params: text(10_000) });
+      await commands.rebind(ALICE, BOUND, 'up');
+      const small = { params: text(5_000) };
+      expect(await commands.admit(admission('c2', small))).toMatchObject({ kind: 'admitted' });
+      // One command is queued now, so the limit leaves no room for another.
+      expect(await commands.admit(admission('c3', small))).toMatchObject({ kind: 'refused' });
+      await commands.dispatch(keyFor('c2'), BOUND);
+      expect(await commands.admit(admission('c4', small))).toMatchObject({ kind: 'admitted' });
+      await commands.dispatch(keyFor('c4'), BOUND);
+      expect(await commands.admit(admission('c5', { params: text(20_000) }))).toMatchObject({ kind: 'refused' });
+    });
+
+    it('refuse an id that the caller chose without room for its mark, but no id that the relay made', async () => {
+      const bench = await opened({ marks: { guarantee: 1, total: 2 } });
+      const bob = { userId: 'bob', scopeId: 'bob' };
+      const refused = { kind: 'refused', code: 'share_exceeded' };
+      expect(await park(bench, 'c1')).toMatchObject({ kind: 'admitted' });
+      expect((await bench.backend.commands.preview(admission('c2', { connectWithinMs: 1 }))).answer).toEqual(refused);
+      expect(await park(bench, 'c2')).toEqual(refused);
+      expect(await park(bench, 'r1', { chosenId: false })).toMatchObject({ kind: 'admitted' });
+      expect(await bench.used('marks')).toBe(1);
+      expect(await park(bench, 'b1', bob)).toMatchObject({ kind: 'admitted' });
+      expect(await park(bench, 'd1', { userId: 'carol' })).toEqual({ ...refused, code: 'store_full' });
+    });
+
+    it('answer every waiter with the whole result, even if there is no room to keep it', async () => {
+      const bench = await opened({ result_bytes: { guarantee: 30_000, total: 30_000 } });
+      const { commands } = bench.backend;
+      const { take } = await openNode(bench, 'n2');
+      await commands.rebind(ALICE, BOUND, 'up');
+      for (const id of ['c1', 'c2']) {
+        const waiter = { rpcId: `rpc-${id}`, callerNodeId: 'n2', waitFor: 'completed', withinMs: null } as const;
+        await commands.admit(admission(id, { waiter }));
+        await commands.dispatch(keyFor(id), BOUND);
+        const finished = await commands.finish(keyFor(id), ending({ payload: text(20_000) }));
+        expect(finished).toMatchObject({ kind: 'finished', command: { outcome: 'completed' } });
+        const shown = { result: text(20_000), command: { resultExpired: false } };
+        expect(await take()).toMatchObject([{ kind: 'reply', reply: shown }]);
+      }
+      const found = await commands.get([keyFor('c1'), keyFor('c2')]);
+      const results = [await commands.result(keyFor('c1')), await commands.result(keyFor('c2'))];
+      const lost = results.indexOf(null);
+      expect(results.toSpliced(lost, 1)).toEqual([text(20_000)]);
+      expect(found.map((command) => command?.resultExpired)).toEqual(results.map((result) => result === null));
+      expect(await bench.used('result_bytes')).toBe(20_000);
+      const again = await commands.admit(admission(lost === 0 ? 'c1' : 'c2'));
+      expect(again).toMatchObject({ kind: 'attached', result: null, command: { resultExpired: true } });
+    });
+
+    it('are empty once everything has ended and expired, after any sequence of acts', async () => {
+      const act = fc.record({
+        kind: fc.constantFrom(
+          'admit',
+          'admit',
+          'claim',
+          'dispatch',
+          'dispatch',
+          'finish',
+          'finish',
+          'cancel',
+          'up',
+          'down',
+        ),
+        id: fc.integer({ min: 0, max: 5 }),
+        user: fc.constantFrom('alice', 'bob'),
+        bytes: fc.constantFrom(2, 90, 800),
+        chosenId: fc.boolean(),
+        ms: fc.constantFrom(0, 1, 20_000, TERMINAL_MS / 3),
+      });
+      await fc.assert(
+        fc.asyncProperty(fc.array(act, { minLength: 10, maxLength: 40 }), async (acts) => {
+          const bound = (total: number) => ({ guarantee: total / 4, total });
+          const bench = await opened({ queued_bytes: bound(2_000), result_bytes: bound(2_000), marks: bound(8) });
+          const { commands } = bench.backend;
+          let epoch = 1;
+          // The relay never makes an id twice.
+          let made = 0;
+          for (const { kind, id, user, bytes, chosenId, ms } of acts) {
+            const client = { ...ALICE, userId: user };
+            if (!chosenId && (kind === 'admit' || kind === 'claim')) made++;
+            const key = keyFor(chosenId ? `c${id}` : `r${made}`, client);
+            const link = { ...BOUND, epoch };
+            const claim = kind === 'claim' ? { binding: link, attempt: String(ms) } : null;
+            const over = { ...client, scopeId: user, params: text(bytes), chosenId, connectWithinMs: 5_000, claim };
+            if (kind === 'admit' || kind === 'claim') await commands.admit(admission(key.commandId, over));
+            if (kind === 'dispatch') await commands.dispatch(key, link);
+            if (kind === 'finish') await commands.finish(key, ending({ payload: text(bytes) }));
+            if (kind === 'cancel') await commands.settle(key, { kind: 'cancel', reason: null, by: 'test' });
+            if (kind === 'up') await commands.rebind(client, { ...BOUND, epoch: ++epoch }, 'up');
+            if (kind === 'down') await commands.rebind(client, link, 'down');
+            await bench.advance(ms);
+          }
+          await bench.advance(TERMINAL_MS);
+          for (const userId of ['alice', 'bob'])
+            for (const key of await commands.live({ ...ALICE, userId })) await commands.settle(key, { kind: 'expire' });
+          expect(await bench.used('queued_bytes')).toBe(0);
+          await bench.advance(EVERYTHING_OVER_MS);
+          for (const share of ['queued_bytes', 'result_bytes', 'marks'] as const)
+            expect([share, await bench.used(share)]).toEqual([share, 0]);
+        }),
+        { numRuns: runs },
+      );
+    });
+  });
+}

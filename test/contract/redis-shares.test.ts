@@ -1,0 +1,21 @@
+/** Runs the contracts of the shares that a store counts over Redis. */
+import type { ShareBounds } from '../../src/core/shares/bounds.ts';
+import { commandShares, type SharesBench } from './command-shares.ts';
+import { historyShares } from './history-shares.ts';
+import type { HistoryBounds } from './kit/bench.ts';
+import { redisBench } from './kit/redis-bench.ts';
+import { boundsOf } from './redis-contracts.ts';
+
+async function redis(bounds: ShareBounds, limits: HistoryBounds = {}): Promise<SharesBench> {
+  const bench = await redisBench({ partitions: 1, bounds, ...boundsOf(limits) });
+  return {
+    ...bench,
+    async used(share) {
+      while ((await bench.store.act(0, 'commands-sweep', [100])) === 1);
+      return (await bench.backend.sharesInUse?.())?.get(share) ?? NaN;
+    },
+  };
+}
+
+commandShares('redis', (bounds) => redis(bounds), { runs: 12 });
+historyShares('redis', redis, { runs: 12 });
