@@ -30,8 +30,8 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     name: 'block-trimmed-by-entry',
     says: 'a block is removed although its last rows are within the bound of the stream',
     file: `${HISTORY}/lib-history-blocks.lua`,
-    find: '        return keep, false',
-    replace: '        return id, false',
+    find: '          return trimmed and keep.id, false',
+    replace: '          return block.id, false',
     judge: { test: 'test/contract/redis-history.test.ts' },
   },
   {

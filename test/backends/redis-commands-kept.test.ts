@@ -42,7 +42,7 @@ describe('the keys that commands leave in Redis', () => {
   };
   const OWN = [
     ...['client', 'names', 'cmdusers', 'ended', 'endedspans', 'endedcount', 'results', 'spans'],
-    ...['connectdue', 'scopedue', 'reserved', 'scopes', 'waits'],
+    ...['connectdue', 'scopedue', 'reserved', 'scopes'],
   ];
 
   it('have an expiry wherever the list of keys says so, live and ended', async () => {
