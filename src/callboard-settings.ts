@@ -41,7 +41,7 @@ export type Settings = Partial<
   readonly auth: Partial<AuthConfig>;
   /** How the audit is kept; absent members have their defaults. */
   readonly audit?: Partial<AuditConfig> | undefined;
-  /** The guarantee for one user and the total for all users, by share. */
+  /** For each share, the guarantee for one user and the total for all users. */
   readonly shares?: GivenBounds;
   /** The total of the share `history_bytes`. */
   readonly historyMaxBytes?: number;

@@ -49,8 +49,8 @@ export class ChurnMap<K, V> {
   }
 
   *[Symbol.iterator](): Generator<[K, V]> {
-    // An iterator of the inner Map sees later changes only while that Map is in use, so it is not renewed during an
-    // iteration.
+    // An iterator of the inner Map sees later changes only while that Map is in use, so the table is not renewed during
+    // an iteration.
     this.#readers++;
     try {
       yield* this.#entries;

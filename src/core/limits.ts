@@ -234,7 +234,10 @@ export const INGEST_BATCH = 100;
  * `store_full`.
  */
 export const SPILL_BYTES = 1024 * 1024 * 1024;
-/** The shortest time between two writes to a managed spill store that also remove expired objects. */
+/**
+ * How often a managed spill store looks for expired objects: in a write, at most once in this time. The store in memory
+ * also does so when a write finds it full.
+ */
 export const SPILL_CLEAN_MS = 60_000;
 
 // --- delivery --------------------------------------------------------------------------------------------------------

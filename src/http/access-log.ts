@@ -59,7 +59,7 @@ export function fixedRouteOf(path: string | null): string {
   return path !== null && PROBES.has(path) ? path : 'other';
 }
 
-/** Returns the notes for the log line that are not null. */
+/** Returns the notes that are not null, for the log line. */
 function notesIn({ commandId, outcome, code, trace }: RequestNotes): Partial<RequestNotes> & TraceLogFields {
   return {
     ...(commandId !== null && { commandId }),

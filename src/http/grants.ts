@@ -7,7 +7,7 @@ import type { BearerAuthenticator } from './auth.ts';
 
 /**
  * Returns an authenticator that also accepts grant tokens. Core looks them up each time, so a revoked grant is refused
- * at once. `recall` accepts them too, because a look-up is as cheap as recalling a verified token.
+ * at once. `recall` accepts them too, because looking one up verifies no signature.
  */
 export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'holder'>): BearerAuthenticator {
   return {
