@@ -1,4 +1,4 @@
-/** Writes reports of contexts and windows as arguments of the act, and reads the stored values. Pure. */
+/** Encodes reports of contexts and windows as arguments of a Redis program, and decodes the stored values. Pure. */
 import type { ClientType } from '../../../core/connections/connection.ts';
 import { connectionStatus } from '../../../core/connections/connection.ts';
 import type {
