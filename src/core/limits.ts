@@ -234,10 +234,7 @@ export const INGEST_BATCH = 100;
  * `store_full`.
  */
 export const SPILL_BYTES = 1024 * 1024 * 1024;
-/**
- * How often a managed spill store looks for expired objects: in a write, at most once in this time. The store in memory
- * also does so when a write finds it full.
- */
+/** The least time between two searches of a managed spill store for expired objects. They take place during writes. */
 export const SPILL_CLEAN_MS = 60_000;
 
 // --- delivery --------------------------------------------------------------------------------------------------------
