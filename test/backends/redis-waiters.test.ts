@@ -56,6 +56,23 @@ describe('callers that wait on two nodes', () => {
     expect((await kept()).split('\0').filter((_, i) => i % 3 === 0)).toEqual(['a', '']);
   });
 
+  it('keep the waits for the end when those for the acknowledgement are removed, whatever their numbers are', async () => {
+    const { commands, waiters } = b.bench.backend;
+    // Waits are numbered with digits and letters. After 360 of them, numbers begin with the letter of such waits.
+    for (let i = 0; i < 360; i++) {
+      await attach(b, `early-${i}`);
+      await waiters.remove(keyFor('c1'), `early-${i}`);
+    }
+    await attach(b, 'end');
+    await waiters.attach(keyFor('c1'), { ...WAIT, rpcId: 'ack', callerNodeId: 'b', waitFor: 'acknowledged' });
+    const before = (await kept()).split('\0').at(-2);
+    expect(before).toBe('ca1,aa2,');
+    await commands.report(keyFor('c1'), { instanceId: BOUND.instanceId, kind: 'ack', payload: null, kept: null });
+    await b.until(() => replies(b).length === 1);
+    expect(replies(b)).toEqual(['ack']);
+    expect((await kept()).split('\0').at(-2)).toBe('ca1,');
+  });
+
   it('get one reply each, although each node gets one row', async () => {
     for (const rpcId of ['b1', 'b2']) await attach(b, rpcId);
     await attach(a, 'a2');

@@ -120,7 +120,8 @@ lib.waiters_reply = function(rec, result, reported)
   if not rec.waits then return 0 end
   local ended, fields, left, named, replied = rec.stage == 'terminal', nil, {}, 0, false
   for _, entry in ipairs(lib.waiters_parse(rec.waits)) do
-    local open = ended and '' or string.gsub(entry.waits, 'a%w+,', '')
+    -- With a comma before each wait, because the number of a wait may contain an `a` too.
+    local open = ended and '' or string.sub(string.gsub(',' .. entry.waits, ',a%w+', ''), 2)
     if open ~= entry.waits then
       replied = true
       if not lib.waiters_wait_on(entry) then open = ''
