@@ -90,7 +90,7 @@ async function bullmq(stack: AsyncDisposableStack): Promise<LinkPath> {
   };
 }
 
-/** Makes calls over a path. `relays`: the processes whose CPU time is added up; absent for a path without a relay. */
+/** Makes calls over a path. `relays`: the processes whose CPU time is added up; empty for a path without a relay. */
 async function driven(
   caller: Child,
   relays: readonly Child[],

@@ -1,4 +1,4 @@
-/** Builds the GraphQL schema of the fan-out peers, with a publisher for its subscription. */
+/** Builds the schema that the GraphQL servers of the fan-out suite serve, with a publisher for its subscription. */
 import { createPubSub, createSchema } from 'graphql-yoga';
 import type { FanEvent } from '../lib/fan-event.ts';
 

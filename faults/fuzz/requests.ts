@@ -7,8 +7,8 @@ import { mutate } from './mutate.ts';
 import { Draw } from './random.ts';
 
 /**
- * The bytes of one HTTP request. `whole`: the request is well-formed, so the relay closes the connection by itself
- * after its answer.
+ * The bytes of one HTTP request. `whole`: the request is complete and has the header `Connection: close`, so the relay
+ * closes the connection after its answer. Without `whole`, the sender has to close it.
  */
 export type RequestInput = { readonly bytes: Buffer; readonly whole: boolean; readonly method: string };
 

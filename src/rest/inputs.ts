@@ -162,8 +162,8 @@ function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report:
 }
 
 /**
- * Returns the value that execution uses when the variable is absent. It is an internal value, which for enums is the
- * wire word.
+ * Returns the value that execution uses when the variable is absent. For an enum it is the word that is sent over the
+ * wire.
  */
 function defaultOf(use: Use | undefined): unknown {
   return use?.default && 'value' in use.default ? use.default.value : use?.defaultValue;

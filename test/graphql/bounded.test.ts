@@ -18,7 +18,7 @@ import { smallSchema } from './kit/small-schema.ts';
 const repeat = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');
 
-/** Returns an object that throws when its members are listed more often than linear work requires. */
+/** Returns an object with these members, and a function that tells how often its members were listed. */
 function counted(members: Record<string, unknown>): { readonly value: object; readonly listed: () => number } {
   let listed = 0;
   const value = new Proxy(members, { ownKeys: (target) => (listed++, Reflect.ownKeys(target)) });

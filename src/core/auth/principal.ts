@@ -59,7 +59,7 @@ export function requireAdmin(principal: Principal | null): AdminPrincipal {
   return requester.kind === 'admin' ? requester : fail('forbidden', 'This requires an administrator.');
 }
 
-/** Returns a user with this scope. Refuses administrators, whose tokens name no user. */
+/** Returns the requester if it is a user with this scope, and refuses anybody else. */
 export function requireUser(principal: Principal | null, scope: Scope): UserPrincipal {
   const requester = requirePrincipal(principal);
   if (requester.kind === 'grant') refuseGrant();
@@ -68,7 +68,7 @@ export function requireUser(principal: Principal | null, scope: Scope): UserPrin
   return requester.scopes.has(scope) ? requester : fail('forbidden', `The scope "${scope}" is required.`);
 }
 
-/** Returns an administrator, or a user with this scope. */
+/** Returns the requester if it is an administrator or a user with this scope, and refuses anybody else. */
 export function requireScope(principal: Principal | null, scope: Scope): CallingPrincipal {
   const requester = requirePrincipal(principal);
   if (requester.kind === 'grant') refuseGrant();

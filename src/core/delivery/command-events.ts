@@ -12,7 +12,7 @@ import type { Command, Outcome } from './command.ts';
 import type { CommandEventFilter, CommandEvent, CommandEventStage, Listening } from './command-event.ts';
 import { EventSampler } from './command-events-sampler.ts';
 
-/** The part of the feed that acts on commands use. */
+/** The part of the feed that is called when a command changes. */
 export interface CommandEventSink {
   /**
    * Publishes the event if anybody listens; otherwise it costs one comparison. `command`: the record after the event.
@@ -108,7 +108,8 @@ export class CommandEvents implements CommandEventSink {
   }
 
   /**
-   * Whether the feed still has listeners. Forgets nodes whose announcement has expired, and a feed without listeners.
+   * Whether the feed has listeners, here or on other nodes. If not, the feed is forgotten. Nodes whose announcement has
+   * expired do not count.
    */
   #isWanted(feed: Feed, now: number): boolean {
     if (feed.listeners > 0) return true;

@@ -2,8 +2,8 @@
 -- epoch.
 -- a: 1 client hash, 2 epoch, 3 most contexts, 4 most windows, 5 contexts and 6 windows: '' if the report does not
 --    mention them, or JSON {snapshot, ids, rows, removed, tasks, places}. `rows`: texts that are stored as they are;
---    `tasks`: each context's task, or ''; `places`: '1' if it has a task, else '0', and the window in which it counts
---    as a worker; or ''. Neither contains a bar.
+--    `tasks`: each context's task, or ''; `places`: of each context '1' if it has a task, else '0', and then the window
+--    in which it counts as a worker; '' if it is no worker. Tasks and windows contain no bar.
 -- Returns 'taken', 'full' or 'fenced'.
 -- class: grow
 -- needs: lib-connections, lib-contexts
