@@ -168,7 +168,7 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
   for (const { proc, name, baseline } of world.relays) {
     await until(async () => socketsOf(proc.pid) <= baseline, LEAVE_MS);
     const sockets = socketsOf(proc.pid);
-    // A relay reports this number with its heartbeat, so it takes a while to reach zero.
+    // A relay reports its waiters and its unfinished commands with its heartbeat, so zeros appear with a delay.
     await until(async () => isIdle(await reader.node(name)), LEAVE_MS);
     const node = await reader.node(name);
     log.write({ event: 'idle', of: name, ...(node ?? UNLISTED), sockets, baseline });

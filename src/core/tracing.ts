@@ -28,7 +28,7 @@ export interface Span {
   /** The context that later spans name as their parent; null unless the span is recorded. */
   readonly context: TraceContext | null;
   event(name: string): void;
-  /** Names a span of another trace that this work belongs to. */
+  /** Links this span to a span of another trace, which is about the same work. */
   link(to: TraceContext): void;
   /** Ends the span. Call it once. */
   end(how: SpanEnd): void;

@@ -74,7 +74,10 @@ export const CODES = {
 
 export type Code = keyof typeof CODES;
 
-/** Returns the HTTP status of a code. `invalid_user` is 400 for a parameter; the token check sends 401 itself. */
+/**
+ * Returns the HTTP status of a code. For `invalid_user` this is 400, as for a wrong parameter. The check of tokens sends
+ * the same code with 401, and does not use this function.
+ */
 export function statusOf(code: Code): number {
   return CODES[code];
 }

@@ -1,5 +1,5 @@
 /**
- * Describes valid JSON Schemas (draft 2020-12) by a JSON Schema, in which every keyword that the validator reads has a
+ * Holds a JSON Schema that checks other JSON Schemas (draft 2020-12): each keyword that the validator reads must have a
  * valid value.
  */
 

@@ -1,4 +1,4 @@
-/** Keeps calls of the store that failed because it was unavailable, and repeats them in order. In memory only. */
+/** Keeps calls to the store that failed because it was unavailable, and repeats them in order. In memory only. */
 import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';

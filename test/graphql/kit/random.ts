@@ -77,7 +77,7 @@ export function randomQuery(
     const args = argumentsOf(field.args);
     if (args === null) return null;
     const below = isObjectType(type) ? ` ${selection(type, depth - 1)}` : '';
-    // Arguments and conditions make fields with the same name differ, so such fields need aliases.
+    // GraphQL refuses fields of the same name whose arguments differ or whose selections conflict. Aliases avoid that.
     const alias = field.args.length > 0 || below !== '' || chance(0.2) ? `a${names++}: ` : '';
     return `${alias}${field.name}${args}${condition()}${below}`;
   };

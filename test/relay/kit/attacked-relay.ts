@@ -9,7 +9,7 @@ import { startTestRelay, until, type TestRelay, type Welcomed } from './test-rel
 /** The texts that occur in payloads and tokens, and that no log may contain. */
 const SECRETS = ['planted-payload', 'planted-result', 'planted-metadata', 'planted-broken-token', SECRET];
 
-/** A relay that tests attack, with two peaceful users: a client, and a subscriber of its events. */
+/** A relay under attack, with two peaceful users: a client, and a subscriber of its events. */
 export type AttackedRelay = TestRelay & {
   /** Advances the clock in steps. In each step the client answers pings. */
   pass(ms: number): Promise<void>;

@@ -4,7 +4,7 @@ import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import { ADMIN, type Answer } from '../../http/kit/http-relay.ts';
 import { startTestRelay, type Requester, type TestRelay, type Welcomed } from './test-relay.ts';
 
-/** JSON objects that no serializer would write, and that no double or JavaScript object could hold. */
+/** JSON objects that no serializer would write, or that no double or JavaScript object could hold. */
 const HOSTILE: readonly string[] = [
   '{"n":9007199254740993,"m":-9007199254740993,"huge":1e400,"tiny":1E-400,"zero":-0,"half":0.1000000000000000055,"e":1E5,"long":12345678901234567890123}',
   '{"10":1,"9":2,"2":3,"b":4,"a":5,"01":6}',

@@ -18,8 +18,8 @@ const MOST = 4_096;
 const MOST_CHARS = 16 * 1024 * 1024;
 
 /**
- * The ends that this process is recording or has recorded, until the rows of its own mailbox that name them were read.
- * So an end whose caller waits on the same node is not written into the mailbox a second time.
+ * Keeps each end that this process records until it has read all rows of its own mailbox that name the end. So these
+ * rows need not contain the end: a caller that waits on this node gets it from here.
  */
 export interface OwnEnds {
   /**

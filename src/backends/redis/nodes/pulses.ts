@@ -1,6 +1,6 @@
 /**
- * Finds out when a pulse, a row that a node posts to its own mailboxes, has arrived from the mailboxes of all
- * partitions.
+ * Counts the rows of each pulse. A node posts a pulse, which is one row into its mailbox in each partition. Once all of
+ * them were delivered to it, it knows that it reads all its mailboxes.
  */
 
 /** The most unfinished pulses that are remembered. */

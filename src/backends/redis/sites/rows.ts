@@ -54,7 +54,7 @@ function grantsOf(fields: ReadonlyMap<string, string>): readonly Grant[] {
   return found.sort((a, b) => a.order - b.order).map(({ grant }) => grant);
 }
 
-/** Decodes a grant from the two texts that its session's row has of it. */
+/** Decodes a grant. Its session's row has it as two texts: `life` has its times and its parent, `what` the rest. */
 export function decodeGrant(grantId: string, life: string, what: string): Grant {
   const { parentId, grantedAt, expiresAt, revokedAt } = JSON.parse(life) as Life;
   return {
