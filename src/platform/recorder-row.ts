@@ -16,7 +16,10 @@ export type Kept = {
   readonly count: number;
 };
 
-/** Collects the numbers of one cell by point and by position. A histogram has several positions, one per bucket. */
+/**
+ * Collects the numbers of one cell: for each point, one number per place in the array. A counter or a gauge has one
+ * place, a histogram one per bucket.
+ */
 export class CellReading {
   readonly #name: string;
   readonly #cell: Cell;

@@ -33,7 +33,10 @@ export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs' 
   readonly bodyShape: Shape;
   readonly body: Body;
   readonly itemRefusal: ItemRefusal | null;
-  /** The JSON text around the body; null when the data holds more than the body. */
+  /**
+   * The JSON text before and after the body in the data. Null if that text is not fixed: the operation selects other
+   * fields too, or a directive may omit the body.
+   */
   readonly around: Around | null;
   readonly plan: Plan;
 };

@@ -1,7 +1,7 @@
 /** Tests what Redis keeps of callers that wait on several nodes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WAITERS_PER_COMMAND } from '../../src/core/limits.ts';
-import { admission, ALICE, BOUND, ending, keyFor } from '../contract/kit/bench.ts';
+import { admission, ALICE, BOUND, countWaits, ending, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { beats, LEASE, TestNode } from './kit/test-node.ts';
 
@@ -84,7 +84,7 @@ describe('callers that wait on two nodes', () => {
       ['b1', 'b2'],
     ]);
     for (const { bench } of [a, b])
-      expect(await bench.backend.waiters.count(COUNTED)).toEqual({ count: 0, complete: true });
+      expect(await countWaits(bench.backend.waiters, COUNTED)).toEqual({ count: 0, complete: true });
   });
 
   it('take no place once their node is dead, and get no reply when another process has its id', async () => {

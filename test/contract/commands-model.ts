@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ANY_COMMAND } from '../../src/core/delivery/inspector.ts';
 import type { Outcome } from '../../src/core/delivery/command.ts';
 import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
-import { admission, ALICE, ending, keyFor, openNode, type Bench, type MakeBench } from './kit/bench.ts';
+import { admission, ALICE, countWaits, ending, keyFor, openNode, type Bench, type MakeBench } from './kit/bench.ts';
 
 type Step =
   | { readonly do: 'admit'; readonly id: string; readonly connect: number; readonly named: string | null }
@@ -124,7 +124,7 @@ async function judge(bench: Bench, see: Observer, rows: readonly MailboxRow[]): 
     expect(command.outcome).toBe(see.outcomes.get(command.commandId));
   }
   const filter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-  expect(await bench.backend.waiters.count(filter)).toEqual({ count: see.waiting.size, complete: true });
+  expect(await countWaits(bench.backend.waiters, filter)).toEqual({ count: see.waiting.size, complete: true });
   await observe(bench, see, live);
   // There are as many reservations as live commands: a limit of that number admits no other command, and a limit of one
   // more does.

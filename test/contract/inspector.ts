@@ -10,6 +10,7 @@ import { toJson } from '../../src/core/json.ts';
 import { DELIVERY_SAMPLE, SCOPE_HOLDERS, TERMINAL_MS } from '../../src/core/limits.ts';
 import { comparePositions, type Position } from '../../src/core/page.ts';
 import {
+  countWaits,
   admission,
   ALICE,
   BOUND,
@@ -293,7 +294,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
       const { commands, nodes, waiters } = bench.backend;
       const keys = [keyFor('c1'), keyFor('c2'), { ...BOB, commandId: 'c3' }];
       const everyone = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-      const state = async () => [await commands.get(keys), await nodes.due(10), await waiters.count(everyone)];
+      const state = async () => [await commands.get(keys), await nodes.due(10), await countWaits(waiters, everyone)];
       const before = await state();
       const looks = async () => [await summary(), await scopes(), await listed(), await listed({ stage: 'queued' })];
       const seen = await looks();

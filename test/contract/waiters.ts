@@ -4,6 +4,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WaiterFilter } from '../../src/core/delivery/waiters.ts';
 import {
+  countWaits,
   admission,
   ALICE,
   BOUND,
@@ -79,7 +80,10 @@ export function waiterContract(name: string, make: MakeBench): void {
       expect(await listed({ clientId: 'tab', callerNodeId: 'n2' })).toEqual(['rpc-c2']);
       expect(await listed({ nodeId: 'n1' })).toEqual(['rpc-c1', 'rpc-c2']);
       expect(await listed({ minAgeMs: 1_000 })).toEqual(['rpc-c1']);
-      expect(await bench.backend.waiters.count({ ...ALL, userId: 'alice' })).toEqual({ count: 2, complete: true });
+      expect(await countWaits(bench.backend.waiters, { ...ALL, userId: 'alice' })).toEqual({
+        count: 2,
+        complete: true,
+      });
       expect(await bench.backend.waiters.countByNode(ALL)).toEqual({
         complete: true,
         counts: new Map([
@@ -121,7 +125,7 @@ export function waiterContract(name: string, make: MakeBench): void {
       await node.take();
       const before = await bench.backend.commands.get([keyFor('c1')]);
       await listed();
-      await bench.backend.waiters.count(ALL);
+      await countWaits(bench.backend.waiters, ALL);
       expect(await bench.backend.commands.get([keyFor('c1')])).toEqual(before);
       expect(await node.take()).toEqual([]);
     });

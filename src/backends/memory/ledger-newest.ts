@@ -18,9 +18,7 @@ type Chunk<T> = { readonly place: number; readonly items: (T | undefined)[]; rea
 
 /** The number of items in a full chunk. */
 const CHUNK = 512;
-/**
- * The number of deleted items that the list may keep, besides a quarter of all items. If it has more, it is compacted.
- */
+/** The list is compacted once it holds more deleted items than this number plus a quarter of all its items. */
 const SLACK = 1024;
 
 /**

@@ -3,14 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { NewWaiter } from '../../core/delivery/commands.ts';
 import { satisfied } from '../../core/delivery/waiter.ts';
-import type {
-  AttachResult,
-  Counted,
-  CountedScan,
-  PendingWait,
-  WaiterFilter,
-  WaiterStore,
-} from '../../core/delivery/waiters.ts';
+import type { AttachResult, CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../core/delivery/waiters.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
@@ -109,11 +102,6 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
       if (row) index.remove(row);
     },
     list: (filter, page) => scan(candidates(filter), page, matching(filter)),
-    count(filter): Counted {
-      let count = 0;
-      const complete = tally(filter, () => count++);
-      return { count, complete };
-    },
     countByNode(filter) {
       const counts = new Map<string | null, number>();
       const complete = tally(filter, ({ nodeId }) => counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1));

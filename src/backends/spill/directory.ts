@@ -106,8 +106,8 @@ type Room = {
 
 /**
  * Counts the bytes in the directory, as far as this process knows: it measures them once and counts its own changes
- * from then on. The bytes are counted by the digest of the user, because the names of files that earlier processes left
- * say nothing else about the user.
+ * from then on. The bytes are counted for each digest of a user, because the files of earlier processes have only that
+ * digest in their names.
  */
 function createRoom(root: string, shares: Shares): Room {
   let measured: Promise<void> | null = null;

@@ -69,7 +69,7 @@ export type ActionSpec = {
    * `authorize` and `approve` are called.
    */
   readonly schema?: Readonly<Record<string, unknown>> | boolean;
-  /** Further facts about the action, as any JSON. */
+  /** Further facts about the action, as any JSON value. */
   readonly metadata?: unknown;
   /** Whether only one command of the action may run at a time. While it runs, others are refused (`lease_busy`). */
   readonly lease?: boolean;

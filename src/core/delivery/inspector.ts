@@ -33,8 +33,8 @@ export type CapacityScope = {
 };
 
 /**
- * A scope and the number of its reservations. `userId`: the user of one of them, by whom the policy can be asked for
- * the scope.
+ * A scope and the number of its reservations. `userId`: the user of one of them, from whom the policy derives the
+ * scope.
  */
 export type ReservedScope = Pick<CapacityScope, 'scopeId' | 'reservedCommands'> & { readonly userId: string };
 

@@ -32,7 +32,8 @@ export function isLeavingHere({ dispatcher }: Pick<LeavingParts, 'dispatcher'>, 
 
 /**
  * Those of a client's commands that still run on a leaving link of another node, the one on which they were dispatched.
- * A node that does not answer within ASK_MS runs none. Never rejects.
+ * A node that does not answer within ASK_MS, or whose answer cannot be read, counts as one that runs none. Never
+ * rejects.
  */
 export async function leavingElsewhere(
   { deps, questions }: Pick<LeavingParts, 'deps' | 'questions'>,
@@ -40,17 +41,29 @@ export async function leavingElsewhere(
 ): Promise<readonly Command[]> {
   const nodes = Map.groupBy(commands, ({ nodeId }) => nodeId);
   const asked = [...nodes].map(async ([nodeId, some]) => {
-    const [first] = some;
-    if (nodeId === null || nodeId === deps.nodeId || !first) return [];
-    const { userId, clientId } = first;
-    const question: Question = { userId, clientId, commandIds: some.map(({ commandId }) => commandId) };
-    const text = JSON.stringify(question);
-    const answer = await questions.ask(nodeId, { topic: 'leaving', text, withinMs: ASK_MS });
-    const running = new Set(answer === null ? [] : (JSON.parse(answer) as readonly string[]));
-    return some.filter(({ commandId }) => running.has(commandId));
+    if (nodeId === null || nodeId === deps.nodeId) return [];
+    try {
+      const running = new Set(await askNode(questions, nodeId, some));
+      return some.filter(({ commandId }) => running.has(commandId));
+    } catch (error) {
+      deps.log.warn({ err: error, node: nodeId }, 'could not ask a node for the commands of a leaving client');
+      return [];
+    }
   });
-  const answered = await Promise.allSettled(asked);
-  return answered.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  return (await Promise.all(asked)).flat();
+}
+
+/** Returns the ids of those of one client's commands that still run on a leaving link of the node. */
+async function askNode(questions: NodeQuestions, nodeId: string, commands: readonly Command[]): Promise<unknown[]> {
+  const [first] = commands;
+  if (!first) return [];
+  const { userId, clientId } = first;
+  const question: Question = { userId, clientId, commandIds: commands.map(({ commandId }) => commandId) };
+  const text = JSON.stringify(question);
+  const answer = await questions.ask(nodeId, { topic: 'leaving', text, withinMs: ASK_MS });
+  const running: unknown = answer === null ? [] : JSON.parse(answer);
+  if (!Array.isArray(running)) throw new TypeError('The answer is not a list.');
+  return running;
 }
 
 function keyOf({ userId, clientId, commandId }: Command): CommandKey {

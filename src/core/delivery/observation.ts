@@ -23,9 +23,10 @@ export type NodeView = DispatcherNode & { readonly stale: boolean };
 export type ScopeView = CapacityScope & { readonly limit: number | null };
 
 /**
- * The reservations of the deployment, without the id of any user. `named`: the scopes of the policy with the most
- * reservations, the most first, at most SHOWN_SCOPES. `others`: the reservations of all other scopes, such as those of
- * single users. `fullest`: the highest fraction of its limit that any scope has used; 0 without reservations.
+ * The reservations of the deployment, without the id of any user. `named`: of the scopes that the policy names, those
+ * with the most reservations, in descending order, at most SHOWN_SCOPES. `others`: the reservations of all other
+ * scopes, such as those of single users. `fullest`: the highest fraction of its limit that any scope has used; 0
+ * without reservations.
  */
 export type ReservationsView = {
   readonly named: readonly Pick<ScopeView, 'scopeId' | 'reservedCommands' | 'limit'>[];

@@ -45,7 +45,6 @@ export interface WaiterStore {
   remove(key: CommandKey, rpcId: string): MaybePromise<void>;
   /** Lists waits in the order in which they were registered. Observation only: resolves, renews and removes nothing. */
   list(filter: WaiterFilter, page: PageRequest): MaybePromise<Scan<PendingWait>>;
-  count(filter: WaiterFilter): MaybePromise<Counted>;
   /** Counts waits by the node of the target's connection; the key is null for commands that wait for their client. */
   countByNode(
     filter: WaiterFilter,

@@ -1,4 +1,4 @@
-/** The texts with which nodes ask each other for the waits of their callers. Nodes of other versions may send others. */
+/** Writes and reads the texts by which nodes ask each other for the waits of their callers, and answer. */
 import type { CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../delivery/waiters.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import { isRecord } from '../json.ts';
@@ -101,7 +101,7 @@ function isAnswer(answer: object): answer is WaitsAnswer {
     lists.every(isList) &&
     Array.isArray(counts) &&
     counts.every(isCount) &&
-    complete !== undefined
+    typeof complete === 'boolean'
   );
 }
 

@@ -9,7 +9,14 @@ import type { Deps } from '../deps.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import { WAITS_ASK_MS } from '../limits.ts';
 import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
-import { comparePositions, type ObservedSource, type PageRequest, type Position, type Scan } from '../page.ts';
+import {
+  comparePositions,
+  type IncompleteReason,
+  type ObservedSource,
+  type PageRequest,
+  type Position,
+  type Scan,
+} from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import { answerQuestion, readAnswer, writeQuestion, type WaitsAnswer, type WaitsQuestion } from './waits-question.ts';
 
@@ -67,40 +74,32 @@ export function createWaits(deps: Deps, questions: NodeQuestions): Waits {
   };
 }
 
-/** Without other nodes it answers in the same tick. */
+/** Asks the other nodes. In a deployment of one node, the answer comes in the same tick. */
 function ask(deps: Deps, questions: NodeQuestions, question: WaitsQuestion): MaybePromise<Found> {
-  const silent = silentSources(deps, 'pending_rpcs');
-  if (!deps.backend.capabilities.shared) return thenDo(silent, (gaps) => ({ answers: [], gaps }));
-  return askNodes(deps, questions, { question, silent });
+  if (deps.backend.capabilities.shared) return askNodes(deps, questions, question);
+  return thenDo(silentSources(deps, 'pending_rpcs'), (gaps) => ({ answers: [], gaps }));
 }
 
-type Asking = { readonly question: WaitsQuestion; readonly silent: MaybePromise<readonly ObservedSource[]> };
-
-async function askNodes(deps: Deps, questions: NodeQuestions, { question, silent }: Asking): Promise<Found> {
-  const [named, nodes] = await Promise.all([silent, otherNodes(deps)]);
-  const skipped = new Set([...nodes.silent, ...named.map(({ nodeId }) => nodeId)]);
+async function askNodes(deps: Deps, questions: NodeQuestions, question: WaitsQuestion): Promise<Found> {
+  const { others, silent } = await otherNodes(deps);
   const caller = 'filter' in question ? question.filter.callerNodeId : null;
-  const asked = nodes.others.filter((node) => !skipped.has(node) && (caller === null || caller === node));
+  const asked = others.filter((node) => !silent.has(node) && (caller === null || caller === node));
   const text = writeQuestion(question);
   const answers: WaitsAnswer[] = [];
-  const gaps: ObservedSource[] = [...named];
+  const gaps = [...silent].map((nodeId) => gapOf(deps, nodeId, 'node_silent'));
   await Promise.all(
     asked.map(async (nodeId) => {
       const written = await questions.ask(nodeId, { topic: 'waits', text, withinMs: WAITS_ASK_MS });
       const answer = written === null ? 'node_silent' : readAnswer(written);
-      if (typeof answer !== 'string') return answers.push(answer);
-      const gap = {
-        source: 'pending_rpcs',
-        nodeId,
-        complete: false,
-        observed: 0,
-        limit: null,
-        reason: answer,
-      } as const;
-      return gaps.push({ ...gap, asOf: deps.clock.now() });
+      if (typeof answer === 'string') gaps.push(gapOf(deps, nodeId, answer));
+      else answers.push(answer);
     }),
   );
   return { answers, gaps };
+}
+
+function gapOf({ clock }: Deps, nodeId: string, reason: IncompleteReason): ObservedSource {
+  return { source: 'pending_rpcs', nodeId, complete: false, observed: 0, limit: null, reason, asOf: clock.now() };
 }
 
 type Part = Pick<Scan<PendingWait>, 'rows' | 'next'>;

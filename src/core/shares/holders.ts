@@ -1,4 +1,4 @@
-/** Names the holder to whom a requester's use of bounded resources is counted. */
+/** Finds the name under which a requester's use of bounded resources is counted. */
 import type { Principal } from '../auth/principal.ts';
 
 /** The holder of all requesters without a token. User ids hold no "/", so this name cannot collide with a user. */

@@ -1,7 +1,7 @@
 /** Defines the contract tests of CommandStore about the admission of commands. */
 import { describe, expect, it } from 'vitest';
 import { toJson } from '../../../src/core/json.ts';
-import { BOUND, dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
+import { BOUND, countWaits, dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
 /** Defines the tests of what an admission answers, writes and reserves. */
@@ -13,7 +13,7 @@ export function admissions(bench: () => Bench): void {
       expect(await bench().backend.commands.get([keyFor('c1')])).toEqual([null]);
       expect(await kinds(bench(), 'c1')).toEqual([]);
       expect(
-        await bench().backend.waiters.count({
+        await countWaits(bench().backend.waiters, {
           userId: null,
           clientId: null,
           nodeId: null,

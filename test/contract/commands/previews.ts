@@ -1,7 +1,7 @@
 /** Defines the contract tests of CommandStore about previews of an admission. */
 import { describe, expect, it } from 'vitest';
 import type { AdmitRequest } from '../../../src/core/delivery/commands.ts';
-import { admission, ALICE, BOUND, dispatched, ending, keyFor, kinds, type Bench } from '../kit/bench.ts';
+import { admission, ALICE, BOUND, countWaits, dispatched, ending, keyFor, kinds, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
 /** Defines the tests that a preview answers what the admission then answers, and writes nothing. */
@@ -48,7 +48,7 @@ export function previews(bench: () => Bench): void {
       expect(await commands.get([keyFor('c1')])).toEqual([null]);
       expect(await kinds(bench(), 'c1')).toEqual([]);
       const filter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-      expect(await waiters.count(filter)).toEqual({ count: 0, complete: true });
+      expect(await countWaits(waiters, filter)).toEqual({ count: 0, complete: true });
       expect((await inspector.scopes({ first: 10, after: null })).rows).toEqual([]);
       expect(await commands.live(ALICE)).toEqual([]);
       expect((await commands.dispatch(keyFor('c1'), BOUND)).kind).toBe('skip');

@@ -6,6 +6,7 @@ import type { Backend } from '../../../src/core/backend.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';
 import type { AdmitRequest, Binding, End } from '../../../src/core/delivery/commands.ts';
 import type { MailboxRow } from '../../../src/core/delivery/nodes.ts';
+import type { WaiterFilter, WaiterStore } from '../../../src/core/delivery/waiters.ts';
 import type { ClientKey, CommandKey } from '../../../src/core/ids.ts';
 import { toJson } from '../../../src/core/json.ts';
 
@@ -107,4 +108,13 @@ export async function read({ backend }: Bench, commandId: string): Promise<Comma
 export async function kinds({ backend }: Bench, commandId: string): Promise<string[]> {
   const scan = await backend.history.ofCommand('alice', commandId, { first: 100, after: null });
   return scan.rows.map(({ row }) => row.kind);
+}
+
+/** Counts the waits that match a filter. `complete`: whether all of them were counted. */
+export async function countWaits(
+  waiters: Pick<WaiterStore, 'countByNode'>,
+  filter: WaiterFilter,
+): Promise<{ readonly count: number; readonly complete: boolean }> {
+  const { counts, complete } = await waiters.countByNode(filter);
+  return { count: [...counts.values()].reduce((sum, count) => sum + count, 0), complete };
 }

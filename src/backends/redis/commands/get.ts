@@ -9,7 +9,7 @@ import { listOf } from '../replies.ts';
 import { scattered } from '../store/scatter.ts';
 import type { Store } from '../store/store.ts';
 
-/** The most records that one act reads. Redis answers nobody else while an act runs. */
+/** The most records that one act reads. Redis answers no other request while an act runs. */
 const READ_BATCH = 64;
 
 /**

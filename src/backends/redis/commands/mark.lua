@@ -2,8 +2,8 @@
 -- node passes the next state, and the start of the state that it expects. If the state or the link differs in Redis,
 -- nothing is written, and the node calls commands-dispatch.
 -- a: 1 client's hash, 2 command, 3 the start of the link that the client must be bound to, 4 the start of its state, 5
---    and 6 its new state before and after the time, 7 deadline, 8 '' or its bytes in the share
---    queued_bytes, 9 its user's hash.
+--    and 6 its new state before and after the time, 7 deadline, 8 '' or its bytes in the share queued_bytes, 9 its
+--    user's hash.
 -- Returns the time; false if something differs or the deadline is over.
 -- class: allow_oom
 -- needs: lib-commands, lib-shares

@@ -50,7 +50,7 @@ lib.commands_queue = function(rec, nodeId, instanceId)
   return before and true or false
 end
 
--- The most commands that one part moves. Redis answers nobody else while an act runs.
+-- The most commands that one part moves. Redis answers no other request while an act runs.
 lib.commands_part = 100
 
 -- Returns the next part of a client's waiting commands after a position, in order, and whether it is the last part.

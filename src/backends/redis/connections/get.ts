@@ -9,7 +9,7 @@ import { scattered } from '../store/scatter.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
-/** The most rows that one act reads. Redis answers nobody else while an act runs. */
+/** The most rows that one act reads. Redis answers no other request while an act runs. */
 const READ_BATCH = 64;
 
 export type GetParts = {

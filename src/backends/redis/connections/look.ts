@@ -11,8 +11,8 @@ import type { ReadCommand, Reply } from '../types.ts';
 const SWEEP_ROWS = 64;
 const SWEEPS = 100;
 /**
- * The most members that one act returns, and the most parts of indexes that it reads. Redis answers nobody else while
- * an act runs.
+ * The most members that one act returns, and the most parts of indexes that it reads. While an act
+ * runs, Redis answers no other request.
  */
 const MAX_MEMBERS = 4_000;
 const MAX_PARTS = 200;

@@ -1,7 +1,7 @@
 -- Cleans up after a node whose lease is over, or that leaves, one part at a time: fences it, removes its mailbox, marks
--- its links as lost, parks the commands that were queued for them, and finally removes the node. The waits
--- of its callers end with its epoch. A node that died stays listed for `nodes_gone`. Commands that its clients are running stay: the
--- same instance may resume them, else they end at their deadline.
+-- its links as lost, parks the commands that were queued for them, and finally removes the node. The waits of its
+-- callers end with its epoch. A node that died stays listed for `nodes_gone`. Commands that its clients are running
+-- stay: the same instance may resume them, else they end at their deadline.
 -- a: node; boot, or '' for a node of another process, which is reaped only when its lease is over.
 -- Returns {1 if more is left, 0 if nothing is left or the node is alive; the rows, as flat lists, of the links that
 -- this act found lost}.

@@ -12,8 +12,9 @@ export type Program = { readonly source: string; readonly sha: string };
 export type Programs = {
   readonly classOf: ReadonlyMap<string, ActClass>;
   /**
-   * Returns the program for a call of these acts, which must be of one class. The program contains only the one act, or
-   * all grouped acts, or all acts.
+   * Returns the program for a call of these acts, which must be of one class. For one act, the program contains
+   * only that act. For several, it contains all grouped acts if all of these are grouped (`-- grouped: yes`), else all
+   * acts.
    */
   programFor(names: readonly string[]): Program;
 };

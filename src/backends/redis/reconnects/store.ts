@@ -5,7 +5,7 @@ import type { RedisParts } from '../parts.ts';
 import { listOf } from '../replies.ts';
 import { scattered } from '../store/scatter.ts';
 
-/** The most clients that one act counts. Redis answers nobody else while an act runs. */
+/** The most clients that one act counts. Redis answers no other request while an act runs. */
 const READ_BATCH = 100;
 /** The most clients of each slot that one act reads. */
 const LEADERS = 200;

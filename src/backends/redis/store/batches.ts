@@ -6,7 +6,7 @@ import { unavailable, type Client, type Identity, type Reply, type Verdict } fro
 
 /**
  * The most acts in one call, and the most characters of their arguments. Such a call takes about 2 ms, during which
- * Redis answers nobody else.
+ * Redis answers no other request.
  */
 const MAX_ACTS = 32;
 const MAX_CHARS = 256 * 1024;

@@ -1,6 +1,6 @@
 /** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
 import type { NewWaiter } from '../../../core/delivery/commands.ts';
-import type { AttachResult, Counted, WaiterStore } from '../../../core/delivery/waiters.ts';
+import type { AttachResult, WaiterStore } from '../../../core/delivery/waiters.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
@@ -24,10 +24,6 @@ export function createRedisWaiters({
     attach: (key, request) => attach(parts, key, request),
     remove: (key, rpcId) => remove(parts, key, rpcId),
     list: (filter, page) => listWaits(parts, filter, page),
-    async count(filter): Promise<Counted> {
-      const { counts, complete } = await tallyWaits(parts, filter);
-      return { count: [...counts.values()].reduce((sum, count) => sum + count, 0), complete };
-    },
     countByNode: (filter) => tallyWaits(parts, filter),
     ofUsers: (userIds, first) => summarize(parts, userIds, { first, groupOf: ({ key }) => key.userId }),
     ofClients: (keys, first) =>
