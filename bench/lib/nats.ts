@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { freePort } from '../../test/kit/redis.ts';
+import { freePort } from '../../test/kit/free-port.ts';
 
 export type NatsServer = AsyncDisposable & { readonly port: number; cpu(): Promise<number> };
 

@@ -3,7 +3,8 @@
  */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { signToken } from '../../src/http/token.ts';
-import { freePort, startRedis } from '../../test/kit/redis.ts';
+import { freePort } from '../../test/kit/free-port.ts';
+import { startRedis } from '../../test/kit/redis.ts';
 import { startLoad, type Load, type LoadFigures } from './load.ts';
 import { startProxy, type ProxyName } from '../../test/deploy/kit/proxies.ts';
 import { ofCheckout, startRelayProcess, type RelayProcess, type ServeCommand } from './relay-process.ts';

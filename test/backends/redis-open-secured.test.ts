@@ -10,7 +10,8 @@ import type { RedisBackend } from '../../src/backends/redis/open.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 import { ask } from '../http/kit/http-relay.ts';
-import { freePort, startRedis, type RedisServer } from '../kit/redis.ts';
+import { freePort } from '../kit/free-port.ts';
+import { startRedis, type RedisServer } from '../kit/redis.ts';
 import { startRedisSentinel, type RedisSentinel } from '../kit/redis-sentinel.ts';
 import { openRedis } from './kit/open-redis.ts';
 

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { SETTING_NAMES } from '../../src/settings.ts';
 import { settingOfFile } from '../../src/settings-files.ts';
-import { freePort } from '../kit/redis.ts';
+import { freePort } from '../kit/free-port.ts';
 import { find } from './kit/programs.ts';
 import { temporaryFolder } from './kit/temporary-folder.ts';
 

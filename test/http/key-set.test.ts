@@ -7,7 +7,7 @@ import { openCallboard } from '../../src/callboard.ts';
 import { createAuthenticator, type BearerAuthenticator } from '../../src/http/auth.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { freePort } from '../kit/redis.ts';
+import { freePort } from '../kit/free-port.ts';
 
 const BOUND = { issuer: 'https://id.example', audience: 'callboard' };
 const MINUTE = 60_000;

@@ -1,6 +1,7 @@
 /** Starts a Redis Cluster of three masters. */
 import { Redis } from 'ioredis';
-import { freePort, startRedis, type RedisServer } from './redis.ts';
+import { freePort } from './free-port.ts';
+import { startRedis, type RedisServer } from './redis.ts';
 
 const SLOTS = 16_384;
 

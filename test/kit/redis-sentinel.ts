@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { freePort, PROGRAM, startRedis, type RedisServer } from './redis.ts';
+import { freePort } from './free-port.ts';
+import { PROGRAM, startRedis, type RedisServer } from './redis.ts';
 
 /** A master, its replica, and one sentinel with a quorum of 1, on free loopback ports. */
 export type RedisSentinel = {

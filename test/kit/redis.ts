@@ -2,10 +2,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { freePort } from './free-port.ts';
 
 /** The program that tests start as redis-server. */
 export const PROGRAM = process.env.CALLBOARD_TEST_REDIS ?? 'redis-server';
@@ -23,16 +23,6 @@ export type RedisServer = {
   /** Kills the process and removes its folder. */
   stop(): Promise<void>;
 };
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** Starts a Redis that listens on loopback only. `args` are additional arguments; by default it persists nothing. */
 export async function startRedis(

@@ -1,6 +1,6 @@
 /** Starts the relay processes of a fault run, with proxies in front of them and of Redis. */
 import { join } from 'node:path';
-import { freePort } from '../../../test/kit/redis.ts';
+import { freePort } from '../../../test/kit/free-port.ts';
 import { socketsOf, start, type Proc } from './processes.ts';
 
 export const SECRET = 'a secret of the fault runs, long enough for HS256';

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
-import { freePort } from '../../kit/redis.ts';
+import { freePort } from '../../kit/free-port.ts';
 import { find, makeCertificate, Running } from './programs.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', '..', 'deploy', 'proxies');

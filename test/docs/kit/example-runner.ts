@@ -1,12 +1,12 @@
 /** Runs the examples of the documentation with a relay. */
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { openCallboard } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/token.ts';
 import { parsePolicyFile } from '../../../src/policy-file.ts';
+import { freePort } from '../../kit/free-port.ts';
 import { ROOT, type Example } from './examples.ts';
 import { createPages } from './pages.ts';
 
@@ -140,12 +140,4 @@ function stopGroup(leader: number): void {
   } catch {
     // The process group has already ended.
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((done) => server.once('listening', done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

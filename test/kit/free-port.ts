@@ -1,0 +1,33 @@
+/** Finds ports for servers that are started later, and that keep their port through restarts. */
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+/** The lowest port that is returned. */
+const FIRST = 10_000;
+/**
+ * The end of the range. It is below the ports that Linux (32,768 and up) and other systems (49,152 and up) give to
+ * outgoing connections and to servers on port 0, so that none of these takes a port before its server listens.
+ */
+const END = 32_000;
+
+/** Returns a random loopback port on which nothing listens now. A server that listens on a fixed port may take it. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(FIRST, END);
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
+    throw error;
+  }
+  server.close();
+  await once(server, 'close');
+  return true;
+}
