@@ -46,8 +46,8 @@ describe('the table of error codes', () => {
       expect([code, ['request', 'end', 'client', 'host']]).toEqual([code, expect.arrayContaining([from])]);
       expect([code, ['no', 'later', 'new id', 'unsure']]).toEqual([code, expect.arrayContaining([again])]);
       expect([code, meaning]).toEqual([code, expect.stringMatching(/^.{10,}\.$/)]);
-      // A code that proves that nothing ran is never marked as doubtful, and a code that a client reports occurs only
-      // inside of an answer.
+      // A code that a client uses to refuse a command proves that nothing ran, so its row never says `unsure`. A code
+      // that only a client reports occurs inside of a successful answer.
       if (CLIENT_REFUSALS.some((refusal) => refusal === code)) expect([code, from, again]).not.toContain('unsure');
       if (from === 'client') expect([code, status]).toEqual([code, '200']);
     }

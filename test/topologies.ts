@@ -28,8 +28,8 @@ export const ONE_PROCESS: readonly string[] = ['core', 'contract', 'graphql', 'r
 );
 
 /**
- * The tests that also run with one relay over Redis. In these it matters whether caller and client are on the same
- * node, because such a node sends messages to itself. All other tests over Redis run with two relays only.
+ * The tests that also run with one relay over Redis. Their results may depend on whether caller and client are on the
+ * same node, because that node then sends messages to itself. All other tests over Redis run with two relays only.
  */
 export const ONE_RELAY: readonly string[] = [
   ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),

@@ -37,7 +37,7 @@ const WAYS: readonly (readonly [name: string, fields: string, most: number])[] =
 const LIST = 2;
 const DEDUP = 2;
 const beyondList = (ways: typeof WAYS): number => ways.reduce((sum, [, , most]) => sum + most - LIST, LIST);
-/** A query through every list that is reachable from a user. */
+/** The rows of WAYS whose lists the query WIDE reads together. */
 const BRANCHES = WAYS.filter(([name]) => !name.includes('with actions'));
 const WIDE = `{ dedup { stats { seen } } users(first: 50) { nodes { ${BRANCHES.map(([, fields]) => fields).join(' ')} } } }`;
 

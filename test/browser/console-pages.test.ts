@@ -189,7 +189,8 @@ it('keeps the chosen theme when the page is loaded again', async () => {
 });
 
 /**
- * The address of a relay with some traffic, such as that of the demo, with an administrator's token as its password.
+ * The URL of a running relay with some traffic, such as that of the demo. The URL's password is an administrator's
+ * token.
  */
 const pictured = process.env['CALLBOARD_PICTURES'];
 

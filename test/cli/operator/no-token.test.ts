@@ -133,7 +133,7 @@ describe('the token', () => {
     const golden = join(import.meta.dirname, 'golden');
     const files = readdirSync(golden);
     expect(files.length).toBeGreaterThan(30);
-    // A signed token, the token of a grant, an authorization header, or a token of the tests.
+    // Matches a signed token, the token of a grant, an authorization header, or a token of the tests.
     const token = /eyJ[\w-]{10,}\.|cbg_\w|bearer |(admin|user)-token|secret/i;
     for (const file of files) expect(readFileSync(join(golden, file), 'utf8'), file).not.toMatch(token);
   });

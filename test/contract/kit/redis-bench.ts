@@ -123,8 +123,8 @@ function ofTheRun(): Client {
 }
 
 /**
- * Returns the backend, and a function that waits until every mailbox was read to its current end. It sends a pulse
- * through each mailbox.
+ * Returns the backend, and a function that waits until every mailbox was read to its current end. The function sends a
+ * pulse through each mailbox.
  */
 function takeInTurn(rooms: Backend): { backend: Backend; upToNow(): Promise<void> } {
   const received = new Map<string, () => void>();

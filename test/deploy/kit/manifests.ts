@@ -9,7 +9,7 @@ import { find } from './programs.ts';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const OVERLAYS = join(ROOT, 'deploy', 'kubernetes', 'overlays');
 
-/** The modules of the package `kubernetes-models` that have the type and the schema of each kind that deploy/ uses. */
+/** The module of the package `kubernetes-models` with the type and the schema of each kind of object in deploy/. */
 const MODULES: Readonly<Record<string, string>> = {
   'v1/ConfigMap': 'v1/ConfigMap',
   'v1/Service': 'v1/Service',
@@ -53,8 +53,8 @@ export async function validate(object: KubernetesObject): Promise<void> {
 }
 
 /**
- * Returns the errors of the TypeScript compiler about these objects as literals of their types, such as an unknown
- * member.
+ * Writes these objects as literals of their types, and returns the errors of the TypeScript compiler. An unknown member
+ * is such an error.
  */
 export function typeFaults(objects: readonly KubernetesObject[]): readonly string[] {
   // The file is inside the project, so that the compiler finds the package.

@@ -12,7 +12,7 @@ import { createPages } from './pages.ts';
 
 const SECRET = 'a secret of more than thirty-two bytes';
 const ADMIN = 'an-administrator-of-the-documentation';
-/** The path of a module that each Node of an example loads first. */
+/** The path of a module that each Node process of an example loads first. */
 const HOOKS = join(import.meta.dirname, 'from-source.mjs');
 /**
  * The shell functions for examples. curl fails on HTTP errors, except when an example limits its time. npx and
@@ -26,8 +26,8 @@ curl() { case " $* " in *" -m "*) command curl -sS "$@" || [ $? = 28 ];; *) comm
 
 export type Runner = AsyncDisposable & {
   /**
-   * Runs one example. The examples of a page run one after the other. Throws if it fails, with its output in the
-   * message.
+   * Runs one example. The examples of a page run one after the other. Rejects if the example fails, with the output in
+   * the message.
    */
   run(example: Example): Promise<void>;
 };
