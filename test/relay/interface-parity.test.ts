@@ -58,8 +58,8 @@ const CHANGING_ROUTES: Readonly<Record<string, readonly Route[]>> = {
 };
 
 /**
- * The operations of CHANGING_ROUTES that are tested. Over Redis there are none, because they poll for their result
- * every few milliseconds, and the clock does not advance here.
+ * The operations of CHANGING_ROUTES that are tested. None is tested over Redis, where they poll for their result every
+ * few milliseconds, because the clock does not advance here.
  */
 const changingRoutes = inject('topology') === 'direct' ? CHANGING_ROUTES : {};
 
