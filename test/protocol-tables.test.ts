@@ -9,7 +9,7 @@ import { DOWN, UP } from '../src/protocol/frames.ts';
 
 const text = readFileSync(join(import.meta.dirname, '..', 'PROTOCOL.md'), 'utf8');
 
-/** Returns the rows of the table with these columns: the text of their cells, without code marks. */
+/** Returns the rows of the table that has these columns. A row is the text of its cells, without code marks. */
 function tableOf(...columns: readonly string[]): readonly (readonly string[])[] {
   const cellsOf = (line: string): string[] =>
     line

@@ -1,4 +1,4 @@
-/** Finds files that do not begin with a comment about themselves. It does not judge what the comment says. */
+/** Finds files that do not begin with a comment about themselves. What the comment says is not checked. */
 import type { SourceFile } from './imports.ts';
 
 /** The folders that are not checked. A tool writes the first comments of generated files. */
@@ -7,8 +7,8 @@ const LEFT_OUT = ['generated/'];
 const IMPORTS = /^(?:import\b[^;]*;\s*)*/;
 const COMMENT = String.raw`(?:\/\*\*(?:[^*]|\*(?!\/))*\*\/|(?:\/\/[^\n]*(?:\n|$))+)`;
 /**
- * Matches a comment at the beginning of a file that is about the whole file. A comment directly above a constant or a
- * type of the file does not match, because it is about that constant or type.
+ * Matches a first comment that is about its whole file. A comment directly above a constant or a type that is not
+ * exported does not match, because it is about that constant or type.
  */
 const OF_THE_FILE = new RegExp(String.raw`^${COMMENT}(?:\s*\n\s*\n|\s*(?:(?:import|export)\b|\/\*\*)|\s*$)`);
 const OF_THE_FIRST_EXPORT = new RegExp(String.raw`^${COMMENT}\s*export\b`);

@@ -121,7 +121,7 @@ describe('a nested query over Redis', () => {
     const query = `{ users(first: 50) { nodes { ${fields} } } }`;
     const [ofFew, ofMany] = [await cost(few, query), await cost(many, query)];
     expect([shown(ofFew), shown(ofMany)]).toEqual([FEW, MANY]);
-    // So many lists may fill a second call, which is sent together with the first.
+    // The lists of so many users may need one more program call. The store counts that call as one more round trip.
     const calls = ofMany.programs - ofFew.programs;
     expect(calls).toBeLessThanOrEqual(name === 'windows and their contexts' ? 1 : 0);
     expect(ofMany.trips - calls).toBe(ofFew.trips);

@@ -238,7 +238,7 @@ it('new calls wait behind a bar, and a stream that breaks comes back without a l
   const reads = readsOf(page, 'query Calls(');
   await goTo(page, 'calls');
   await page.getByText('Live', { exact: true }).waitFor();
-  // The page reads its list again when the stream opens. A call that is made before that answer would not count as new.
+  // The page reads its list again when the stream opens. Calls before that reading do not count as new.
   await expect.poll(() => ({ again: reads.begun > 1, open: reads.open })).toEqual({ again: true, open: 0 });
   const rows = page.locator('tbody tr');
   await rows.first().waitFor();

@@ -113,8 +113,8 @@ async function runProgram(program: string, argv: readonly string[], { folder, en
   let output = '';
   child.stdout.on('data', (text) => (output += text));
   child.stderr.on('data', (text) => (output += text));
-  // It waits for `exit` and not for `close`, because programs that the shell started in the background keep the pipes
-  // open.
+  // The event `exit` is awaited and not `close`, because programs that the shell started in the background keep the
+  // pipes open.
   const code = await new Promise((done) => child.once('exit', done));
   if (code !== 0) throw new Error(`It ended with ${String(code)}:\n${output}`);
   if (/"outcome":"(?!completed)/.test(output)) throw new Error(`The command did not complete:\n${output}`);

@@ -29,8 +29,8 @@ export function examplesOf(page: string): readonly Example[] {
 }
 
 /**
- * The test that runs an example, by the word with which the example's `info` begins, such as `interop: apollo.mjs`.
- * These tests install packages first.
+ * The tests that run some of the examples instead. The key is the word with which the example's `info` begins, such as
+ * `interop: apollo.mjs`. These tests install packages first.
  */
 const RUN_BY: Readonly<Record<string, string>> = {
   interop: 'run by `npm run interop`, with the libraries that it installs',

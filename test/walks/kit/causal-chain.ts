@@ -1,4 +1,4 @@
-/** Finds which files of `src` caused one moment after another, over callbacks, promises and ticks. */
+/** Finds the files of `src` whose code led from one moment to a later one, through callbacks, promises and ticks. */
 import { createHook, executionAsyncId } from 'node:async_hooks';
 
 /**
