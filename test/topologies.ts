@@ -1,8 +1,8 @@
 /** Lists the topologies in which tests run (direct, and shared with one or two relays), and which tests run in each. */
 
 /**
- * `direct`: one relay over memory. `shared-one`: one relay over Redis. `shared-two`: two relays over one Redis, of
- * which one receives the calls and the other has the clients.
+ * `direct`: one relay over memory. `shared-one`: one relay over Redis. `shared-two`: two relays over one Redis. One of
+ * the two receives the calls, and the clients are connected to the other.
  */
 export type Topology = 'direct' | 'shared-one' | 'shared-two';
 const ALL: readonly Topology[] = ['direct', 'shared-one', 'shared-two'];

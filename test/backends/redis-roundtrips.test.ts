@@ -63,7 +63,8 @@ async function place(users: number): Promise<Place> {
 }
 
 /**
- * Gives a user clients that report contexts, an ended command, a running command with a caller that waits, and a site.
+ * Gives a user rows of every kind: clients with contexts, an ended command, a running command with a caller that waits,
+ * and a site.
  */
 async function settleUser(at: TestRelay, name: string): Promise<void> {
   const { core } = at.callboard;

@@ -1,5 +1,5 @@
 /**
- * Tests every page of the console in a real browser: data, requests, content security policy, accessibility, narrow
+ * Tests every page of the console in a real browser: data, requests, content security policy, accessibility, and narrow
  * screens.
  */
 import type { Browser, Page, Request, Response } from 'playwright-core';

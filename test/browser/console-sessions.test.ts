@@ -1,5 +1,6 @@
 /**
- * Tests the console over time: sign-in, expiry, filters with back and forward, live streams, other users, many tabs.
+ * Tests the console over time: sign-in, expiry, filters with back and forward, live streams, other users, and many
+ * tabs.
  */
 import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';

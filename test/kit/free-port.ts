@@ -11,7 +11,7 @@ const FIRST = 10_000;
  */
 const END = 32_000;
 
-/** Returns a random loopback port on which nothing listens now. A server that is configured with this port may still take it. */
+/** Returns a random loopback port on which nothing listens now. A server with a fixed port may still take it. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, END);

@@ -117,7 +117,8 @@ describe('REST and GraphQL', () => {
     const { paths } = JSON.parse((await at.rest('/openapi.json')).text);
     const operations = Object.entries<object>(paths)
       .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
-      // Operations without a REST document are left out, such as the event stream: over GraphQL it is `siteEvents`.
+      // Operations without a REST document are left out. One of them is the event stream, which is `siteEvents` over
+      // GraphQL.
       .filter((operation) => !OTHER_OPERATIONS.includes(operation))
       .sort();
     expect([...questions.keys()].sort()).toEqual(operations);

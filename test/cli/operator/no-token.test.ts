@@ -1,6 +1,6 @@
 /**
- * Tests where a token must not be seen: in the arguments of processes, in the relay's log, in what commands print, in
- * golden files.
+ * Tests where a token must not be seen: in the arguments of processes, in the relay's log, in what commands print, and
+ * in golden files.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

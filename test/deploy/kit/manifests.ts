@@ -22,8 +22,8 @@ const OBJECT = z.looseObject({ apiVersion: z.string(), kind: z.string() });
 export type KubernetesObject = z.infer<typeof OBJECT>;
 
 /**
- * Returns the program that has kustomize built in: `kustomize` itself, or kubectl of version 1.21 or newer. Null if
- * there is none.
+ * Returns the command that runs kustomize: `kustomize` itself, or kubectl of version 1.21 or newer. Null if there is
+ * none.
  */
 export function renderer(): readonly string[] | null {
   const kustomize = find('kustomize');
@@ -42,7 +42,9 @@ export function render(overlay: string): readonly KubernetesObject[] {
   return parseAllDocuments(stdout).map((document) => OBJECT.parse(document.toJS()));
 }
 
-/** Throws for a value that the schema of its kind refuses. It accepts unknown members, which `typeFaults` finds. */
+/**
+ * Throws for a value that the schema of its kind refuses. The schema accepts unknown members; `typeFaults` finds them.
+ */
 export async function validate(object: KubernetesObject): Promise<void> {
   const { path, kind } = moduleOf(object);
   const loaded: Record<string, new (data: object) => { validate(): void }> = await import(`kubernetes-models/${path}`);

@@ -37,7 +37,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   packages: 'run by test/packages, in a folder where the package is installed',
 };
 
-/** Returns why a block is not run by this test; null if it is run. An empty reason counts as none. */
+/** Returns why a block is not run by this test; null if it is run. The text is empty if the page states no reason. */
 export function reasonNotRun({ info }: Example): string | null {
   const [, word = '', rest = ''] = /^([\w-]+): *(.*)$/.exec(info) ?? [];
   return word === 'not-run' ? rest : (RUN_BY[word] ?? null);

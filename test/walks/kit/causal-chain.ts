@@ -12,8 +12,8 @@ const FRAME = /^\s+at (?!async ).*\/src\/([^:]+\.ts):\d+/;
 
 /**
  * Records the causes of what happens in this process until it is disposed. A callback is caused by the code that
- * scheduled it. The continuation of a promise is also caused by the code that resolved the promise. Each cause is a
- * stack, and runs inside an async resource that has causes of its own.
+ * scheduled it. The continuation of a promise is also caused by the code that resolved the promise. Each cause has the
+ * files of its stack, and the async resource in which it ran. That resource has causes of its own.
  */
 export class CausalChain implements Disposable {
   readonly #resources = new Map<number, Resource>();
