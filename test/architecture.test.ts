@@ -1,6 +1,6 @@
 /**
- * Checks the structure of the sources: which folder imports which, sizes of files, and what each kind of file must
- * not contain.
+ * Checks the structure of the sources: imports between folders, sizes of files, and what each kind of file must not
+ * contain.
  */
 import { describe, expect, it } from 'vitest';
 import { filesWithoutFirstComment, hasFirstComment } from './architecture/first-comments.ts';

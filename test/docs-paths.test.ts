@@ -1,4 +1,4 @@
-/** Tests that the files, links and sections exist that the documents name. */
+/** Tests that every file, link and section that a document names exists. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -16,7 +16,10 @@ function codePaths(page: string): readonly string[] {
   return [...read(page).matchAll(/`((?:src|test|faults|bench|docs|scripts)\/[\w./-]*)`/g)].map(([, path = '']) => path);
 }
 
-/** Returns the targets of a page's relative links and pictures, from the root of the repository, without fragments. */
+/**
+ * Returns the targets of a page's relative links and pictures, without fragments, as paths from the root of the
+ * repository.
+ */
 function linkedPaths(page: string): readonly string[] {
   const links = [...read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)];
   const pictures = [...read(page).matchAll(/\b(?:src|srcset)="([^"]+)"/g)];
@@ -24,7 +27,7 @@ function linkedPaths(page: string): readonly string[] {
   return targets.filter((target) => !/^[a-z]+:/.test(target)).map((target) => join(dirname(page), target));
 }
 
-/** Returns a page's links to a section, each as the page that it leads to and the fragment. */
+/** Returns a page's links to sections. Each has the page that it leads to and the fragment. */
 function linkedSections(page: string): readonly { readonly to: string; readonly fragment: string }[] {
   const links = [...read(page).matchAll(/\]\(([^)#\s:]*)#([^)]+)\)/g)];
   return links.map(([, target = '', fragment = '']) => ({

@@ -1,4 +1,4 @@
-/** Tests that the files which codegen writes are up to date, and use the words of REST. */
+/** Tests that the files that codegen writes are up to date, and that the generated types use the words of REST. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

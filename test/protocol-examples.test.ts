@@ -6,7 +6,7 @@ import { DOWN, isFault, parseDown, parseUp, UP } from '../src/protocol/frames.ts
 
 const text = readFileSync(join(import.meta.dirname, '../PROTOCOL.md'), 'utf8');
 
-/** The blocks that hold frames. Each frame begins with a header; the lines up to the next header are its payload. */
+/** The example frames of the page. Each begins with a header; the lines up to the next header are its payload. */
 const frames = [...text.matchAll(/^```\n(\{"type"[\s\S]*?)\n```$/gm)].flatMap(([, block = '']) =>
   block.split(/\n(?=\{"type")/),
 );
@@ -15,7 +15,7 @@ test.each(frames)('%s', (frame) => {
   const { type } = JSON.parse(frame.split('\n')[0] ?? '');
   const known = { up: Object.hasOwn(UP, type), down: Object.hasOwn(DOWN, type) };
   expect(known.up || known.down).toBe(true);
-  // A type such as `cancel` is sent in both directions, with different members.
+  // A type such as `cancel` is sent in both directions, with different members. One parser must accept the frame.
   const faults = [known.up && parseUp(frame), known.down && parseDown(frame)].filter((read) => read !== false);
   expect(
     faults.some((read) => !isFault(read)),

@@ -9,7 +9,7 @@ import { DOWN, UP } from '../src/protocol/frames.ts';
 
 const text = readFileSync(join(import.meta.dirname, '..', 'PROTOCOL.md'), 'utf8');
 
-/** Returns the rows of the table with these columns: the text of their cells, without code marks. */
+/** Returns the rows of the table that has these columns. A row is the text of its cells, without code marks. */
 function tableOf(...columns: readonly string[]): readonly (readonly string[])[] {
   const cellsOf = (line: string): string[] =>
     line
@@ -46,8 +46,8 @@ describe('the table of error codes', () => {
       expect([code, ['request', 'end', 'client', 'host']]).toEqual([code, expect.arrayContaining([from])]);
       expect([code, ['no', 'later', 'new id', 'unsure']]).toEqual([code, expect.arrayContaining([again])]);
       expect([code, meaning]).toEqual([code, expect.stringMatching(/^.{10,}\.$/)]);
-      // A code that proves that nothing ran is never marked as doubtful, and a code that a client reports occurs only
-      // inside of an answer.
+      // A code that a client uses to refuse a command proves that nothing ran, so its row never says `unsure`. A code
+      // that only a client reports occurs inside of a successful answer.
       if (CLIENT_REFUSALS.some((refusal) => refusal === code)) expect([code, from, again]).not.toContain('unsure');
       if (from === 'client') expect([code, status]).toEqual([code, '200']);
     }

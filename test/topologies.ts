@@ -1,8 +1,8 @@
 /** Lists the topologies in which tests run (direct, and shared with one or two relays), and which tests run in each. */
 
 /**
- * `direct`: one relay over memory. `shared-one`: one relay over Redis. `shared-two`: two relays over one Redis, of
- * which one receives the calls and the other has the clients.
+ * `direct`: one relay over memory. `shared-one`: one relay over Redis. `shared-two`: two relays over one Redis. One of
+ * the two receives the calls, and the clients are connected to the other.
  */
 export type Topology = 'direct' | 'shared-one' | 'shared-two';
 const ALL: readonly Topology[] = ['direct', 'shared-one', 'shared-two'];
@@ -28,8 +28,8 @@ export const ONE_PROCESS: readonly string[] = ['core', 'contract', 'graphql', 'r
 );
 
 /**
- * The tests that also run with one relay over Redis. In these it matters whether caller and client are on the same
- * node, because such a node sends messages to itself. All other tests over Redis run with two relays only.
+ * The tests that also run with one relay over Redis. Their results may depend on whether caller and client are on the
+ * same node, because that node then sends messages to itself. All other tests over Redis run with two relays only.
  */
 export const ONE_RELAY: readonly string[] = [
   ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),

@@ -1,4 +1,4 @@
-/** Finds files that do not begin with a comment that says what they are for. Readers judge what the comment says. */
+/** Finds files that do not begin with a comment about themselves. What the comment says is not checked. */
 import type { SourceFile } from './imports.ts';
 
 /** The folders that are not checked. A tool writes the first comments of generated files. */
@@ -7,16 +7,13 @@ const LEFT_OUT = ['generated/'];
 const IMPORTS = /^(?:import\b[^;]*;\s*)*/;
 const COMMENT = String.raw`(?:\/\*\*(?:[^*]|\*(?!\/))*\*\/|(?:\/\/[^\n]*(?:\n|$))+)`;
 /**
- * Matches a comment at the beginning of a file. After it comes neither a constant nor a type that only this file uses,
- * because the comment would then be about that.
+ * Matches a first comment that is about its whole file. A comment directly above a constant or a type that is not
+ * exported does not match, because it is about that constant or type.
  */
 const OF_THE_FILE = new RegExp(String.raw`^${COMMENT}(?:\s*\n\s*\n|\s*(?:(?:import|export)\b|\/\*\*)|\s*$)`);
 const OF_THE_FIRST_EXPORT = new RegExp(String.raw`^${COMMENT}\s*export\b`);
 
-/**
- * Returns whether a file begins with a comment about itself, or its imports are followed by an export that has a
- * comment.
- */
+/** Returns whether a file has a first comment. It may also stand above the first export, directly after the imports. */
 export function hasFirstComment(text: string): boolean {
   const body = text.replace(/^#!.*\n/, '').trimStart();
   return OF_THE_FILE.test(body) || OF_THE_FIRST_EXPORT.test(body.replace(IMPORTS, ''));

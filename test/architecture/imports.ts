@@ -37,7 +37,7 @@ export function readSource(folder = 'src'): readonly SourceFile[] {
     .map((path) => ({ path, ...importsOf(path, readFileSync(join(ROOT, folder, path), 'utf8')) }));
 }
 
-/** Reads import and export statements and `import()` with a literal. Comments are removed first. */
+/** Returns what a file imports and re-exports, including `import()` with a literal. Comments are removed first. */
 export function importsOf(path: string, text: string): Omit<SourceFile, 'path'> {
   const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|[^:])\/\/.*$/gm, '$1');
   const names = [...code.matchAll(IMPORT)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');

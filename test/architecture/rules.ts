@@ -173,12 +173,12 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   users: ['connections', 'history', 'rpc', 'contexts', 'sites', 'shares'],
 };
 
-/** The storage ports of rooms that declare several, by the names of the ports. */
+/** The names of the storage ports in rooms that declare more than one port. */
 const PORTS = ['commands', 'waiters', 'nodes', 'inspector', 'reconnects'];
 
 /**
- * The file names that a ring may have: a room, a room and one of its parts (`rpc-invoke`), or one of the ring's own
- * names in this list. A new name therefore needs a decision.
+ * The file names that a ring may have besides names of rooms and of their parts, such as `rpc` and `rpc-invoke`. A file
+ * with any other name fails a test, so each new name is a deliberate decision.
  */
 export const NAMES: readonly { readonly ring: string; readonly besides: readonly string[] }[] = [
   { ring: 'backends/memory/', besides: ['backend', 'bus', 'due', 'evictions', 'ledger', 'list', 'sorted', ...PORTS] },
@@ -200,7 +200,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   { ring: 'rest/operations/', besides: ['completeness'] },
 ];
 
-/** Returns a file name that belongs neither to a room nor to the ring; undefined when the name is allowed. */
+/** Returns the path if the ring does not allow the file's name; undefined if it does. */
 export function strangeName(path: string): string | undefined {
   const row = NAMES.find(({ ring }) => path.startsWith(ring));
   if (!row) return undefined;

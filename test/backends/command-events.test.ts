@@ -27,7 +27,7 @@ type Node = {
   readonly announcements: () => number;
 };
 
-/** Opens a node over this bus that records the topics of what it publishes. */
+/** Opens a node over this bus, and records the topic of each event that the node publishes. */
 function nodeOn(bus: Bus, { nodeId, clock, shared }: { nodeId: string; clock: FakeClock; shared: boolean }): Node {
   const published: string[] = [];
   let announcements = 0;

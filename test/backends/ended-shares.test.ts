@@ -238,12 +238,13 @@ describe('room for marks', () => {
     for (let i = 0; i < 20; i++)
       expect(await relay.run('alice', relayId(i), { chosenId: false })).toMatchObject({ kind: 'admitted' });
     expect(relay.warnings).toEqual(['no room for marks: ended commands are forgotten early']);
-    // Of alice's 20 commands, two have room for a mark and two are complete.
+    // Of alice's 20 commands, two keep their whole record and two keep a mark. The others are forgotten.
     expect(relay.counts).toMatchObject({ ids_forgotten: 16 });
     expect(relay.shares.used('marks')).toBe(8);
     expect(await relay.commands.mark(relay.key('alice', relayId(10)))).toBeNull();
     expect(await relay.gaps('alice')).toEqual(['evicted']);
-    // The windows of all marks have ended, and the forgotten id has no mark.
+    // Bob's marks have expired, but the window of alice's forgotten ids has not ended. Until it ends, an id that may
+    // have run is refused.
     await relay.clock.advance(WINDOW * 0.6);
     expect(await relay.admit('alice', relayId(10))).toEqual({ kind: 'refused', code: 'share_exceeded' });
     expect(await relay.admit('alice', relayId(21))).toMatchObject({ kind: 'admitted' });
@@ -293,7 +294,9 @@ describe('any sequence of commands under tight bounds', () => {
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 150, size: 'max' }), async (steps) => {
         const relay = opened({ bounds, windowMs });
         relay.bind('alice', 'bob', 'mallory');
-        /** The request of each id, and when its command ended; null while it is live. */
+        /**
+         * The digest of the request of each id, and when its command ended. The time is null while the command is live.
+         */
         const known = new Map<string, { digest: string; endedAt: number | null }>();
         for (const move of steps) {
           if (move.do === 'wait') {

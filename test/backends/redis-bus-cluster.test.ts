@@ -70,7 +70,8 @@ describe('the bus over a cluster', () => {
       const looked = new Promise((done) => void bus.subscribe('command:alice/tab/c1', done));
       expect(await looked).toMatchObject({ progress: null });
       const moved = new Promise((done) => void bus.subscribe('command:alice/tab/c1', done));
-      // A hint follows the act that changed the command. The answer of each act says whether a node listens.
+      // The answer to each act says whether any node listens to hints of commands. Without such a node, `a` publishes
+      // no hint.
       await a.store.act(a.store.partitionOfUser('alice'), 'nodes-look', []);
       a.bus.publish('command:alice/tab/c1', {
         ...{ key: { userId: 'alice', clientId: 'tab', commandId: 'c1' }, progress: null },
@@ -97,7 +98,7 @@ describe('the bus over a cluster', () => {
     }
   });
 
-  /** Closes every connection that subscribes at a master. */
+  /** Closes all connections that are subscribed at the master with this URL. */
   async function kill(url: string): Promise<void> {
     const hand = connectTo(readTarget(url), 'commands', silentLog);
     await hand.connect();

@@ -102,8 +102,8 @@ describe('the bus over Redis, between two nodes', () => {
     return users;
   };
   /**
-   * Resolves when `to` has received an event of `from` in each partition, and therefore everything that was published
-   * before.
+   * Resolves when `to` has received an event of `from` in each partition. By then it has received everything that was
+   * published before.
    */
   const heardAll = async (to: Bus, from: Bus, name: string): Promise<void> => {
     const waits = usersOfAll().map((user) => {
@@ -293,8 +293,8 @@ describe('the bus over Redis, between two nodes', () => {
   });
 
   /**
-   * Runs the probe once, and waits until its message has been received. Requests to one partition are answered in
-   * order.
+   * Runs the probe once, and waits until its message has been received. Redis answers the requests to a partition in
+   * order, so one more request to each partition is awaited.
    */
   async function probed(node: Node): Promise<void> {
     await node.system.advance(PROBE_MS);

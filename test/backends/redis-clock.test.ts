@@ -1,12 +1,12 @@
-/** Tests the clock of the store as a relay estimates it, and how exact it is. */
+/** Tests a relay's estimate of the time of the store, and how exact the estimate is. */
 import { describe, expect, it } from 'vitest';
 import { createStoreClock } from '../../src/backends/redis/clock.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 /**
- * Opens the clock of a store whose requests take `there` ms and whose answers take `back` ms. The machine that reads it
- * started its own clock at 0.
+ * Opens the clock of a store. Requests to the store take `there` ms, and its answers take `back` ms. The relay's own
+ * monotonic clock starts at 0.
  */
 async function bench(over: { ahead?: number; there?: number; back?: number } = {}) {
   const system = new FakeClock();

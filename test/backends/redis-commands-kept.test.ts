@@ -10,7 +10,8 @@ import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { REPORT } from './kit/test-node.ts';
 
 /**
- * A time in milliseconds, after which even the names of commands that were admitted at the start of a span are removed.
+ * The longest time for which Redis keeps the name of a command, in milliseconds. Names are removed by spans of time, so
+ * a command from the start of a span is kept longest.
  */
 const LONGEST_SPAN_MS = TERMINAL_MS + TERMINAL_MS / 2 + 660_000;
 

@@ -12,8 +12,7 @@ const WAITS = { userId: null, clientId: null, nodeId: null, callerNodeId: null, 
 const ALL = { first: 100, after: null };
 
 /**
- * Opens a backend that loses the answer to each act on a command and sends the act again. It must return the first
- * answer.
+ * Opens a backend that sends each act on a command twice, as after a lost answer. The second act must change nothing.
  */
 async function resending(): Promise<RedisBench> {
   const bench = await redisBench();

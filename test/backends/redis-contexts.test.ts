@@ -114,7 +114,7 @@ describe('contexts over Redis', () => {
       await one.backend.contexts.report(connection, connection.epoch, all);
       expect(connectionStatus(connection, one.now())).toBe('connected');
     }
-    // Rows of the users' link histories are left out, because they stay as long as all history.
+    // Keys of the history of links are left out, because they stay as long as all history.
     const ownKeys = async () => (await keysOf(one)).filter(({ kind }) => !kind.startsWith('stream'));
     const live = await ownKeys();
     expect(new Set(live.map(({ kind }) => kind))).toEqual(

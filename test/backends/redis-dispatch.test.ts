@@ -1,4 +1,7 @@
-/** Tests dispatches over Redis that are sent again: only the attempt that set the mark may write. */
+/**
+ * Tests dispatches over Redis that are sent again. Only a repetition of the attempt that marked the command gets the
+ * command again.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit/bench.ts';

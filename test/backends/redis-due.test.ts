@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { admission, ALICE, BOUND, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
-/** The number of capacity scopes in the test: more than one search for due commands reads. */
+/** The number of capacity scopes in the test. One search for due commands reads fewer scopes. */
 const SCOPES = 300;
 /** The number of admissions that are sent at the same time: few enough for a busy machine to answer them in time. */
 const AT_ONCE = 20;

@@ -14,7 +14,7 @@ const keyOf = (id: string) => keyFor(id, clientOf(id));
 
 type Act = (bench: RedisBench) => unknown;
 /**
- * The acts of the test, in rows. The acts of a row are sent in one tick. After each row, other acts read everything.
+ * The acts of the test, in groups. The acts of a group are sent in one tick. After each group, the states are compared.
  */
 const WAVES: readonly (readonly Act[])[] = [
   IDS.map((id) => ({ backend }) => {

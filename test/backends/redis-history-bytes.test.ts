@@ -1,4 +1,7 @@
-/** Tests that the counted bytes of history over Redis are those of the stored blocks, whatever removed other blocks. */
+/**
+ * Tests that the count of bytes of history over Redis equals the size of the stored blocks, however blocks were
+ * removed.
+ */
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { listOf } from '../../src/backends/redis/replies.ts';
@@ -45,7 +48,7 @@ describe('the bytes of history over Redis', () => {
           await bench.advance(ms);
           const counted = (await sharesInUse?.())?.get('history_bytes');
           expect(counted).toBe(await storedBytes(bench));
-          // One call may append its rows before others are removed.
+          // A call may append its rows before it removes older ones.
           expect(counted).toBeLessThanOrEqual(15_000 + 5 * 2_500);
         }
       }),

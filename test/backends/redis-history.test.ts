@@ -250,7 +250,8 @@ describe('history over Redis', () => {
         ['cmdrows', true],
         ['mark', true],
         ['seen', true],
-        // These are the positions of messages in the stream, which are removed by then.
+        // `rowspans` lists the spans of time of `cmdrows`. It has no expiry, but is removed together with the last
+        // span.
         ['rowspans', false],
       ]),
     );

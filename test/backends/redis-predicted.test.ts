@@ -1,4 +1,4 @@
-/** Tests that the records of commands which a relay predicts are those that Lua computes, for any sequence of acts. */
+/** Tests that a relay predicts the records of commands exactly as Lua computes them, for any sequence of acts. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { createHeldCommands, heldCommand } from '../../src/backends/redis/commands/held.ts';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
@@ -14,7 +14,7 @@ const SEEDS = [1, 2];
 const STEPS = 30;
 const ACK = { kind: 'ack', payload: null, kept: null } as const;
 
-/** Returns a generator of numbers below `most`, which are the same for the same seed. */
+/** Returns a generator of random numbers below `most`. The same seed gives the same numbers. */
 function numbers(seed: number): (most: number) => number {
   let state = seed;
   return (most) => {

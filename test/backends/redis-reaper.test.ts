@@ -50,7 +50,7 @@ describe('the reaper', () => {
     await beats([a, b], 8_000);
     await beats([b], 8_000);
     expect(names(b.linksLost)).toEqual(['left']);
-    // A fenced node does this when it resumes. The epoch does not matter, because the reaper has already ended the
+    // A fenced node sends this when it resumes. It changes nothing, because the reaper has already ended the
     // connection.
     expect(await b.bench.backend.connections.disconnect(at('left'), left, 'node_lost')).toBe(null);
     expect(await b.bench.backend.connections.disconnect(at('closed'), closed, 'client_closed')).toMatchObject({

@@ -1,4 +1,4 @@
-/** Tests the smallest rights in Redis, on every master of a cluster. */
+/** Tests a relay whose Redis user has only the documented smallest rights, on every master of a cluster. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';

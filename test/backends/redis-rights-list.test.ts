@@ -24,8 +24,8 @@ function found(text: string, pattern: RegExp): readonly string[] {
 }
 
 /**
- * Returns the Redis commands that scripts run: every quoted name in the first argument of `call`, and of the helpers
- * that pass their argument to it.
+ * Returns the Redis commands that scripts run. They are the quoted names in the first argument of `call`, `pcall` and
+ * `inParts`.
  */
 function ofLua(text: string): readonly string[] {
   const calls = [...text.matchAll(/\b(?:p?call|inParts)\(([^,)]*)/g)].map(([, first = '']) => first);

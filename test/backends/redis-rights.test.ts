@@ -1,4 +1,6 @@
-/** Tests that the smallest rights in Redis suffice, and that each missing one is named. */
+/**
+ * Tests that a relay works with the documented smallest rights in Redis, and that it names each right that is missing.
+ */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

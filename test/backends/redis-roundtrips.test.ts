@@ -37,7 +37,7 @@ const WAYS: readonly (readonly [name: string, fields: string, most: number])[] =
 const LIST = 2;
 const DEDUP = 2;
 const beyondList = (ways: typeof WAYS): number => ways.reduce((sum, [, , most]) => sum + most - LIST, LIST);
-/** A query through every list that is reachable from a user. */
+/** The rows of WAYS whose lists the query WIDE reads together. */
 const BRANCHES = WAYS.filter(([name]) => !name.includes('with actions'));
 const WIDE = `{ dedup { stats { seen } } users(first: 50) { nodes { ${BRANCHES.map(([, fields]) => fields).join(' ')} } } }`;
 
@@ -63,7 +63,8 @@ async function place(users: number): Promise<Place> {
 }
 
 /**
- * Gives a user clients that report contexts, an ended command, a running command with a caller that waits, and a site.
+ * Gives a user rows of every kind: clients with contexts, an ended command, a running command with a caller that waits,
+ * and a site.
  */
 async function settleUser(at: TestRelay, name: string): Promise<void> {
   const { core } = at.callboard;
@@ -121,7 +122,7 @@ describe('a nested query over Redis', () => {
     const query = `{ users(first: 50) { nodes { ${fields} } } }`;
     const [ofFew, ofMany] = [await cost(few, query), await cost(many, query)];
     expect([shown(ofFew), shown(ofMany)]).toEqual([FEW, MANY]);
-    // So many lists may fill a second call, which is sent together with the first.
+    // The lists of so many users may need one more program call. The store counts that call as one more round trip.
     const calls = ofMany.programs - ofFew.programs;
     expect(calls).toBeLessThanOrEqual(name === 'windows and their contexts' ? 1 : 0);
     expect(ofMany.trips - calls).toBe(ofFew.trips);

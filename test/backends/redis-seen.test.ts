@@ -1,6 +1,6 @@
 /**
- * Tests admissions over Redis that rely on a connection which this process saw earlier. Lua compares it with the
- * present connection.
+ * Tests admissions over Redis for which a process relies on a connection that it saw earlier. Lua compares that
+ * connection with the present one.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';

@@ -1,4 +1,4 @@
-/** Tests that the shares which Redis counts hold over several nodes, and over the partitions of a namespace. */
+/** Tests that the limits of shares hold over several nodes, and over the partitions of a namespace. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { shareBounds, type GivenBounds } from '../../src/core/shares/bounds.ts';

@@ -58,7 +58,8 @@ describe('callers that wait on two nodes', () => {
 
   it('keep the waits for the end when those for the acknowledgement are removed, whatever their numbers are', async () => {
     const { commands, waiters } = b.bench.backend;
-    // Waits are numbered with digits and letters. After 360 of them, numbers begin with the letter of such waits.
+    // A wait is stored as a letter (`a` or `c`) and a number in base 36. After 360 waits, the numbers begin with `a`
+    // too.
     for (let i = 0; i < 360; i++) {
       await attach(b, `early-${i}`);
       await waiters.remove(keyFor('c1'), `early-${i}`);

@@ -10,8 +10,8 @@ import { tabAndEnter, tabAndType, tabTo } from './kit/keyboard.ts';
 vi.setConfig({ testTimeout: 90_000 });
 
 /**
- * The browser for all tests of this file, which act by keyboard alone in one tab of an administrator. Each test loads
- * its page, so that it begins without a dialog.
+ * The browser that all tests of this file share. They use one tab, signed in as an administrator, by keyboard alone.
+ * Each test loads its page again, so that no dialog is open.
  */
 let browser: Browser;
 let bench: ConsoleRelay;

@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { buildConsole, firstLoad } from '../../src/console/build.ts';
 
-/** The limit of compressed bytes that a browser loads before it shows the first page: the files that the page names. */
+/**
+ * The maximum size of the files that the page itself names, compressed, in bytes. A browser loads them before it shows
+ * the first page.
+ */
 const FIRST_LOAD_BYTES = 80_000;
-/** The limit of compressed bytes of the forms library, which is loaded when an action with a schema is opened. */
+/** The maximum size of the forms library, compressed, in bytes. It is loaded when an action with a schema is opened. */
 const FORM_BYTES = 120_000;
 
 it('the first load and the form stay within their budgets', async () => {

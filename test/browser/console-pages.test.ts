@@ -1,5 +1,5 @@
 /**
- * Tests every page of the console in a real browser: data, requests, content security policy, accessibility, narrow
+ * Tests every page of the console in a real browser: data, requests, content security policy, accessibility, and narrow
  * screens.
  */
 import type { Browser, Page, Request, Response } from 'playwright-core';
@@ -189,7 +189,8 @@ it('keeps the chosen theme when the page is loaded again', async () => {
 });
 
 /**
- * The address of a relay with some traffic, such as that of the demo, with an administrator's token as its password.
+ * The URL of a running relay with some traffic, such as that of the demo. The URL's password is an administrator's
+ * token.
  */
 const pictured = process.env['CALLBOARD_PICTURES'];
 

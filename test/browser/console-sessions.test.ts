@@ -1,5 +1,6 @@
 /**
- * Tests the console over time: sign-in, expiry, filters with back and forward, live streams, other users, many tabs.
+ * Tests the console over time: sign-in, expiry, filters with back and forward, live streams, other users, and many
+ * tabs.
  */
 import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -212,7 +213,10 @@ function spanOf(page: Page): readonly (string | null)[] {
 
 const isQuarterHour = ([from = NaN, to = NaN]: readonly number[]): boolean => to - from === 900_000;
 
-/** Counts the requests that a page sends whose document contains a text: all of them, and those without an answer. */
+/**
+ * Counts the page's requests whose GraphQL document contains this text. `begun` counts all of them, and `open` those
+ * without an answer yet.
+ */
 function readsOf(page: Page, text: string): { readonly begun: number; readonly open: number } {
   const reads = { begun: 0, open: 0 };
   const count = (change: (of: typeof reads) => void) => (request: Request) => {
@@ -235,7 +239,7 @@ it('new calls wait behind a bar, and a stream that breaks comes back without a l
   const reads = readsOf(page, 'query Calls(');
   await goTo(page, 'calls');
   await page.getByText('Live', { exact: true }).waitFor();
-  // The page reads its list again when the stream opens. A call that this answer shows already is not a new one.
+  // The page reads its list again when the stream opens. Calls before that reading do not count as new.
   await expect.poll(() => ({ again: reads.begun > 1, open: reads.open })).toEqual({ again: true, open: 0 });
   const rows = page.locator('tbody tr');
   await rows.first().waitFor();

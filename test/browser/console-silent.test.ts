@@ -1,4 +1,4 @@
-/** Tests that console pages name a node that lost its connection to Redis, if they show what that node holds. */
+/** Tests that console pages with data of a silent node name that node. The node has lost its connection to Redis. */
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { expect, inject, it, onTestFinished } from 'vitest';

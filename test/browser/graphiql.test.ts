@@ -30,7 +30,7 @@ async function openPage(): Promise<Watched> {
 
 /**
  * Runs the operation again until the result shows this text. The editor reads the names of operations a moment after
- * the text or the tab has changed, and until then requests the earlier name.
+ * the text or the tab has changed. Before that, it still runs the earlier operation.
  */
 async function run(page: Page, text: string): Promise<void> {
   const shown = page.locator('.result-window .view-lines', { hasText: text });
@@ -52,7 +52,7 @@ const front = (page: Page) => page.locator('.graphiql-tab-active .graphiql-tab-b
 const ready = (page: Page) => page.locator('.graphiql-execute-button').waitFor({ timeout: 60_000 });
 const hasNoError = async (page: Page) => expect(await page.locator('.graphiql-doc-explorer-error').count()).toBe(0);
 
-/** Clicks without moving a mouse, which the tabs could take for dragging. */
+/** Clicks a tab by script. The tabs could take the movement of a mouse for dragging. */
 const bringToFront = (page: Page, tab: string) =>
   page.getByTitle(tab, { exact: true }).evaluate((button: HTMLElement) => button.click());
 

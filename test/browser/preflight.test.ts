@@ -52,7 +52,7 @@ test('a page of an allowed origin sends the headers of Apollo and of W3C Trace C
       },
     );
   expect(await send(HEADERS)).toEqual({ data: { viewer: { kind: 'ADMIN' } } });
-  // The browser enforces the list: it does not send a request with a header that is not on it.
+  // The browser refuses to send a header that is not in the relay's list of allowed headers.
   expect(await send({ 'x-other': '1' })).toContain('Failed to fetch');
   await page.close();
 });

@@ -60,7 +60,7 @@ describe('a parent-based sampler', () => {
   it('records its ratio of the new traces, and the later spans of each', () => {
     const { counted, start } = tracingWith('parentbased_traceidratio', '0.25');
     const recorded = Array.from({ length: 4000 }, () => start(null)).filter((span) => span.recorded);
-    // Four standard deviations of a binomial distribution: sqrt(4000 * 0.25 * 0.75) is 27.4.
+    // The bounds are four standard deviations of a binomial distribution away: sqrt(4000 * 0.25 * 0.75) is 27.4.
     expect(recorded.length).toBeGreaterThan(1000 - 110);
     expect(recorded.length).toBeLessThan(1000 + 110);
     expect(counted.asked).toBe(recorded.length);

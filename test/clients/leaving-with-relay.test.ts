@@ -104,9 +104,9 @@ async function gone({ callboard }: RealRelay): Promise<void> {
 }
 
 /**
- * The steps of a scenario. `call`: invokes a command whose handler takes this many turns. `swap`: the client closes,
- * and the next run starts. `overlap`: the next run starts as soon as the relay has released the old one, which may
- * still run commands. `away`: the client closes, and the next run starts with the next step.
+ * The steps of a scenario. `call` invokes a command whose handler takes this many turns. `swap`: the instance closes,
+ * and then the next one starts. `overlap`: the next instance starts as soon as the relay has released the old one,
+ * which may still run commands. `away`: the instance closes, and the next one starts with the next step.
  */
 type Move =
   | { readonly do: 'call'; readonly turns: number; readonly connectWithinMs: number }
@@ -149,7 +149,7 @@ test('while runs of a client close and start, no command runs twice, and every c
           const requested = { ...KEY, action: 'work', params, commandId, connectWithinMs };
           calls.set(commandId, relay.callboard.core.rpc.invoke(user('alice'), requested));
         } else {
-          // The client must be bound before the next one starts. Otherwise it could replace its successor.
+          // The instance must be bound before the next one starts. Otherwise it could replace its successor.
           if (move.do === 'overlap') await current.ready();
           const closed = current.close();
           closes.push(closed);

@@ -1,4 +1,4 @@
-/** Tests that the client libraries and a real relay pass on JSON unchanged that no JavaScript value can hold. */
+/** Tests that the client libraries and a real relay pass JSON on unchanged, even if no JavaScript value can hold it. */
 import { describe, expect, test } from 'vitest';
 import { createHttpCaller, createLinkCaller, rawJson, type Caller } from '../../src/clients/caller/index.ts';
 import { createSiteEventPublisher, startCooperativeSiteControlServer } from '../../src/clients/host/index.ts';

@@ -238,8 +238,7 @@ describe('the result outbox', () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, ({ size }) => 'x'.repeat(Number(size)));
     const link = await bench.up();
-    // The commands run one after the other, because the relay would refuse and end those above its limit of commands in
-    // flight.
+    // The commands run one after the other, because the runtime refuses commands above its limit of running ones.
     for (let n = 0; n < 258; n++) {
       link.command(`c${n}`, 'a', { size: 1 });
       await link.next('result');

@@ -29,7 +29,7 @@ function idsOf(part: { readonly set: readonly { readonly contextId: string }[] }
   return (part?.set ?? []).map(({ contextId }) => contextId).join(' ');
 }
 
-/** The rows that a relay holds after these reports. */
+/** The rows that a relay holds after the reports that it took. */
 class Held {
   readonly contexts = new Map<string, unknown>();
   readonly windows = new Map<string, unknown>();

@@ -15,8 +15,8 @@ const DEFINITION = {
 };
 
 /**
- * Starts a runtime of alice that hosts sites. Also returns `app` and `owner`, which send the requests of the
- * application to the runtime's control server, and of the sites' owner to the relay.
+ * Starts a runtime of alice that hosts sites. `app` sends the application's requests to the runtime's control server.
+ * `owner` sends the requests of the sites' owner to the relay.
  */
 async function startHost(relay: RealRelay, link = relay.link, instanceId?: string) {
   await using starting = new AsyncDisposableStack();

@@ -1,4 +1,4 @@
-/** Tests the schema validator of the runtime that generates no code, compared with ajv. */
+/** Tests the runtime's schema validator, which generates no code. Its verdicts are compared with those of ajv. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ const either = {
   else: { oneOf: [{ required: ['b'] }, { required: ['c'] }], not: { required: ['d'] } },
 };
 
-/** Schemas, each with values of which some match it. */
+/** Schemas, each with values that match it and values that do not. */
 const CASES: readonly (readonly [schema: Schema, values: readonly string[]])[] = [
   [true, ['{}', 'null']],
   [false, ['{}']],

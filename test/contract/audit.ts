@@ -9,7 +9,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 
-/** Two views of one audit chain, as two processes have them, and control over the time of their store. */
+/** Two stores over one audit chain, as two processes have them. The test controls their time. */
 export type AuditBench = {
   readonly stores: readonly [AuditStore, AuditStore];
   now(): number;

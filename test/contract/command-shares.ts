@@ -14,7 +14,7 @@ import { admission, ALICE, BOUND, ending, keyFor, openNode, type Bench } from '.
 export type SharesBench = Bench & { used(share: ShareName): Promise<number> | number };
 export type MakeSharesBench = (bounds: ShareBounds) => Promise<SharesBench>;
 
-/** Longer than anything is kept of an ended command. */
+/** The time after which nothing of an ended command is kept, in milliseconds. */
 const EVERYTHING_OVER_MS = 3 * TERMINAL_MS;
 
 /** Returns JSON of exactly this many bytes. */
@@ -22,7 +22,7 @@ function text(bytes: number): JsonText {
   return toJson('x'.repeat(bytes - 2)) ?? ('' as JsonText);
 }
 
-/** Defines the tests of the shares that a CommandStore counts. `runs`: of the random test. */
+/** Defines the tests of the shares that a CommandStore counts. `runs` is the number of runs of the random test. */
 export function commandShares(name: string, make: MakeSharesBench, { runs }: { readonly runs: number }): void {
   describe(`the shares of commands on ${name}`, () => {
     const open: SharesBench[] = [];

@@ -126,8 +126,8 @@ async function judge(bench: Bench, see: Observer, rows: readonly MailboxRow[]): 
   const filter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
   expect(await countWaits(bench.backend.waiters, filter)).toEqual({ count: see.waiting.size, complete: true });
   await observe(bench, see, live);
-  // There are as many reservations as live commands: a limit of that number admits no other command, and a limit of one
-  // more does.
+  // Checks that there are as many reservations as live commands. A limit of that number admits no other command. A
+  // limit of one more does.
   const waiter = { rpcId: 'probe', callerNodeId: 'n1', waitFor: 'admitted', withinMs: null } as const;
   const probe = { clientId: 'probe', connectWithinMs: 1, waiter };
   const commandId = `probe${see.rpc++}`;

@@ -17,7 +17,7 @@ function event(id: string, over: Partial<IngestedMessage> = {}): IngestedMessage
   return { ...newMessage({ suffix: 'sites/a/events' }), clientId: 'tab', id, ...over };
 }
 
-/** Defines the tests that every DedupStore must pass, observed through the acts that use it. */
+/** Defines the tests that every DedupStore must pass. They fill the store through the acts that use it. */
 export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}): void {
   describe(`deduplication on ${name}`, () => {
     let bench: Bench;

@@ -18,7 +18,7 @@ export type MakeHistorySharesBench = (
   limits: HistoryBounds,
 ) => Promise<SharesBench>;
 
-/** `runs`: of the random test. */
+/** Defines the tests of the share `history_bytes`. `runs` is the number of runs of the random test. */
 export function historyShares(name: string, make: MakeHistorySharesBench, { runs }: { readonly runs: number }): void {
   describe(`the share of history on ${name}`, () => {
     const open: SharesBench[] = [];

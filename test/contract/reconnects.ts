@@ -12,7 +12,7 @@ export function reconnectContract(name: string, make: MakeBench): void {
     let bench: Bench;
     beforeEach(async () => {
       bench = await make();
-      // The clock moves to the beginning of a slot, in which reconnects are counted.
+      // Reconnects are counted by slots of time. The clock moves to the beginning of a slot.
       await bench.advance(RECONNECT_SLOT_MS - (bench.now() % RECONNECT_SLOT_MS));
     });
     afterEach(() => bench.close());

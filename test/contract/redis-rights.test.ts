@@ -89,7 +89,7 @@ it('a command with the maximum number of rows loses its oldest', async () => {
   const { backend, close } = await bench();
   const admin = new Redis(redis.server.url);
   const row = (): Promise<unknown> => Promise.resolve(backend.history.retain(newMessage({ commandId: 'long' })));
-  // The first rows of the block are in another entry.
+  // The first 16 places of a command are stored in `cmdrows`. The 17th place creates the key `cmdmore`.
   for (let i = 0; i < 17; i++) await row();
   const [key = ''] = await admin.keys(`*:cmdmore:*:${createHash('sha1').update('long').digest('hex')}`);
   const time = String((await admin.zrange(key, '0', '0'))[0]).split('\0')[0] ?? '';

@@ -86,7 +86,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
     ])('reports a reference with %s as unavailable and never throws', async (_what, change) => {
       const ref = await store.put(textOf(100), bench.now() + HOUR, 'alice');
       const { state } = await store.read(change(ref));
-      // In memory the name alone finds the object, so a reference with an invented expiry may find it.
+      // The memory store finds an object by its name alone, so a reference with an invented expiry may find the object.
       if (Number.isFinite(change(ref).expiresAt)) expect(state).toBe('unavailable');
     });
 

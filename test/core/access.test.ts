@@ -33,7 +33,7 @@ const reads: Record<string, (rooms: Rooms, requester: Requester, userId: string)
   'history.ofCommand': ({ history }, requester, userId) => history.ofCommand(requester, userId, 'c1', {}),
   'users.get': ({ users }, requester, userId) => users.get(requester, userId),
 };
-/** The common answer for another user's rows and for rows that do not exist. */
+/** The answer of each method about another user's rows. It is also the answer about rows that do not exist. */
 const hidden: Record<string, string> = {
   'connections.list': 'not_found',
   'connections.get': 'null',

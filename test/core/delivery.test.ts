@@ -21,7 +21,7 @@ function auditLog(): { readonly lines: Record<string, unknown>[]; readonly log: 
   return { lines, log: { debug() {}, warn() {}, error() {}, info } };
 }
 
-/** Opens a second node on the same backend. Its mailbox is a list, and the test decides what it reports. */
+/** Opens a second node on the same backend. Its mailbox is a list, and the test decides what the node reports. */
 async function otherNode({ backend }: TestCore, nodeId: string) {
   const rows: MailboxRow[] = [];
   await backend.nodes.attach(nodeId, {

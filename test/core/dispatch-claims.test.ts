@@ -39,7 +39,7 @@ async function claimingCore(): Promise<TestCore & AsyncDisposable & { readonly w
     capabilities: { ...memory.capabilities, shared: true },
     nodes: {
       ...memory.nodes,
-      // Memory posts a row for each command; this store posts none for those that it marked.
+      // Memory posts a row for each command. This store posts no row for a command that it marked as dispatched.
       attach: (nodeId, listener) =>
         memory.nodes.attach(nodeId, { ...listener, deliver: (row) => isMarked(row) || listener.deliver(row) }),
     },

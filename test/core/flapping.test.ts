@@ -1,4 +1,4 @@
-/** Tests which events are published, and what is logged, of a client that reconnects again and again. */
+/** Tests the events and log lines that a client causes by reconnecting again and again. */
 import { describe, expect, it } from 'vitest';
 import type { ConnectionEvent } from '../../src/core/bus.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';

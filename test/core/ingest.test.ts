@@ -277,7 +277,7 @@ describe('deduplication at ingestion', () => {
     const command = await test.core.delivery.command(alice, { userId: 'alice', clientId: 'tab', commandId: 'c1' });
     expect(command?.sightings).toMatchObject([{ messageId: 'c1:result:i1', count: 3 }]);
     expect(command).toMatchObject({ attempts: 1, lateResults: 0 });
-    // An event that no client ever executed is counted in the same way.
+    // Repeated events, for which no handler runs, are counted in the same way.
     await test.core.ingest.ingest(alice, [event(), event()]);
     expect(await test.core.dedup.stats(admin, 60)).toMatchObject({ seen: 5, unique: 2, duplicates: 3 });
   });

@@ -9,7 +9,7 @@ const alice = user('alice');
 const KEY = { userId: 'alice', clientId: 'tab' };
 const unknown = { command: { outcome: 'outcome_unknown', reason: 'instance_replaced' } };
 
-/** A client of the first node that left while a command ran, and its successor on the second node. */
+/** A client that left the first node while a command ran, and its successor on the second node. */
 type Left = { readonly at: TwoNodes; readonly old: TestClient; readonly call: Promise<unknown> };
 
 describe.each(Object.keys(STORES))('a client that leaves one node for another, over %s', (name) => {

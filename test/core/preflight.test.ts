@@ -1,4 +1,4 @@
-/** Tests that a preflight predicts what an invocation would be answered, and changes nothing. */
+/** Tests that a preflight predicts the answer to an invocation, and changes nothing. */
 import { describe, expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/rules.ts';
 import type { Core, Invocation, InvokeRequest } from '../../src/core/core.ts';
@@ -38,7 +38,7 @@ const waiting = async (core: Core, over: Partial<InvokeRequest>): Promise<void> 
   await settle();
 };
 
-/** The codes with which an invocation can be refused, each with a state in which it is. */
+/** The codes with which an invocation can be refused, each with a state that causes the refusal. */
 const CASES: readonly Case[] = [
   {
     code: 'policy_denied',

@@ -10,7 +10,7 @@ const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } 
 const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 const KEY = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
 
-/** Opens a core that closes like one of several over a shared store. */
+/** Opens a core that closes as a node of a shared deployment does. */
 function sharedCore(over: (backend: MemoryBackend) => Partial<MemoryBackend> = () => ({})) {
   const wrap = (backend: MemoryBackend): MemoryBackend => ({
     ...backend,

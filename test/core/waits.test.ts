@@ -1,4 +1,4 @@
-/** Tests listings of waits that are merged of what each node of a deployment knows. */
+/** Tests listings of waits. They merge what each node of a deployment knows. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PendingQuery, PendingRpc } from '../../src/core/core.ts';
 import type { Page } from '../../src/core/page.ts';

@@ -43,7 +43,7 @@ function isOutdated(): boolean {
   return sources.some((file) => statSync(LIBRARY_SOURCES + file).mtimeMs > mtimeMs);
 }
 
-/** Returns the first command of the client that has a message of this kind, and whose case file matches. */
+/** Returns the client's first command that has a message of this kind and whose case file matches. */
 function commandThat(
   what: string,
   [kind, userId, clientId]: readonly [kind: string, userId: string, clientId: string],

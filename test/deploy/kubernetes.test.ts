@@ -92,7 +92,7 @@ describe.runIf(renderer() !== null)('rendered by kustomize', () => {
     });
     expect(settingsOf(shared)).toContain('REDIS_URL_FILE');
     expect(settingsOf(direct)).not.toContain('REDIS_URL_FILE');
-    // Nodes over Redis keep large payloads there: a folder of each pod alone would be refused.
+    // Nodes over Redis keep large payloads in Redis. They refuse a folder that is not common to all nodes.
     expect(settingsOf(shared)).not.toContain('SPILL_DIR');
   });
 

@@ -1,4 +1,4 @@
-/** Tests schedules of faults: the same for the same seed, and as their plan says. */
+/** Tests that schedules of faults are the same for the same seed, and that they follow their plan. */
 import { describe, expect, test } from 'vitest';
 import { seeded } from '../../faults/outages/random.ts';
 import { RELEASE_RUNS } from '../../faults/outages/release-runs.ts';

@@ -74,7 +74,7 @@ test(
     }
     expect(seen).toEqual(['connected null true ', 'connected null false dies', 'disconnected node_lost false dies']);
 
-    // The other relay has reaped the node by then.
+    // After five seconds, the other relay has reaped the node.
     const nodes = () => ask<Node>(lives, '/delivery/nodes');
     await after(5_000);
     const { items, completeness } = await nodes();

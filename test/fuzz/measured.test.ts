@@ -1,4 +1,7 @@
-/** Tests the clock and the meter of event-loop turns with which hostile runs control and measure a relay. */
+/**
+ * Tests two tools of hostile runs: the clock that controls a relay, and the meter that measures turns of its event
+ * loop.
+ */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { SteppedClock } from '../../faults/lib/stepped-clock.ts';

@@ -105,7 +105,7 @@ describe('the heartbeat', () => {
     const peer = await client(at);
     for (let i = 0; i < 50; i++) peer.send({ type: 'pong' });
     await peer.sync();
-    // The relay records one sign of life a second. The hello was that of this second.
+    // The relay records at most one sign of life a second. In this second, it recorded the hello.
     expect(touched).toBe(0);
     await at.clock.advance(1_000);
     for (let i = 0; i < 50; i++) peer.send({ type: 'pong' });

@@ -121,7 +121,7 @@ describe("a link that exceeds its user's byte rate", () => {
     expect(answers().length).toBeLessThan(20);
     await until(async () => {
       await clock.advance(1_000);
-      // The stores answer in real time. Without this, the clock would reach the time after which a link is silent.
+      // The stores answer in real time. Without this wait, the clock would reach the time after which a link is silent.
       await settle();
       return answers().length === 20;
     });

@@ -45,7 +45,7 @@ describe('variables that do not match their types', () => {
     const answer = await plan?.bind(variables).run({});
     expect(answer?.errors).toHaveLength(1);
     expect(afterWrite).toBeLessThan(10);
-    // The errors of variables that were found before are not looked for again.
+    // The errors in these variables are already known, so the members are not listed again.
     expect(listed()).toBe(afterWrite);
   });
 

@@ -169,7 +169,7 @@ describe('nested', () => {
       [...new Set(calls)].map((name) => [name, calls.filter((call) => call === name).length]),
     );
     expect(counts).toMatchObject({ 'contexts.windowLists': 1, 'contexts.workers': 1 });
-    // The lists of users, connections and windows have different depths or sizes.
+    // The lists of users, connections and windows have different depths or sizes, so each kind may need its own read.
     expect(counts['contexts.lists']).toBeLessThanOrEqual(3);
     expect(counts['contexts.list']).toBeUndefined();
     expect(page.nodes).toHaveLength(20);

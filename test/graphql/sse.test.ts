@@ -140,7 +140,7 @@ describe('an event stream', () => {
     const opened = server.subscriptions.opened.promise;
     const slow = await openPaused(server, { query, variables: { size: 200_000 } });
     await opened;
-    // Far more data than the sockets hold, so the handler must stop reading from its source.
+    // This is far more data than the sockets hold, so the handler must stop reading from its source.
     await pushSlowly(server, 0, 300);
     await slow.blocked();
     await server.clock.advance(SSE_PING_MS);
@@ -148,7 +148,8 @@ describe('an event stream', () => {
     slow.resume();
     await slow.until('"599:');
     const seen = slow.numbers();
-    // The feed holds 100 events and drops the oldest: the received events are in order, and the last 100 are complete.
+    // The feed holds 100 events and drops the oldest. So the received events are in order, and the last 100 are
+    // complete.
     expect(seen).toEqual([...seen].sort((a, b) => a - b));
     expect(seen.slice(-100)).toEqual(Array.from({ length: 100 }, (_, i) => 500 + i));
     expect(seen.length).toBeLessThan(400);

@@ -1,4 +1,4 @@
-/** Tests that the schema states what a row does not prove, and claims nothing else. */
+/** Tests that descriptions in the schema state what a row does not prove, and claim no more than it does prove. */
 import { getNamedType, isObjectType } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';

@@ -15,7 +15,7 @@ const REPORTING = `data:text/javascript,${encodeURIComponent(`
 const running = new Set<ChildProcess>();
 afterEach(() => running.forEach((child) => child.kill('SIGKILL')));
 
-/** Starts a relay in direct mode, and tells which of these packages it has loaded so far. */
+/** Starts a relay in direct mode. `has` returns whether the relay has loaded a package so far. */
 async function start() {
   const child = spawn(process.execPath, ['--import', REPORTING, BIN, 'serve', '--json', '--port', '0'], {
     env: { PATH: process.env['PATH'] },

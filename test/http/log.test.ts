@@ -51,7 +51,7 @@ describe('the log', () => {
           const text = `${' '.repeat(end - cut)}${credential} ${'y'.repeat(20_000)}`;
           log.info({ text }, text);
         }
-        // Replacing the secret makes the rest of the text shorter or longer.
+        // The token before the credential is replaced too, which changes the position of the credential.
         log.info({}, `Bearer ${'x'.repeat(16_384 + secret.length - 7 - cut)} ${credential}`);
       }
     }

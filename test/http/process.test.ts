@@ -213,8 +213,8 @@ describe('the other commands', () => {
 const PING = '/connections/demo/c1/actions/ping';
 
 /**
- * Connects a client to a started relay and sends it a command, which it does not answer. `invoked` is null if the
- * caller's connection broke.
+ * Connects a client to a started relay and sends it a command, which the client does not answer. `invoked` is null if
+ * the caller's connection broke.
  */
 async function withCommandInFlight(child: ChildProcess) {
   const { url = '', user_token: token = '' } = await firstLine(child);

@@ -73,7 +73,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Moves the clock in steps of `stepMs` until the promise settles. For code that polls with timers. */
+/** Moves the clock in steps of `stepMs` until the promise settles. Tests need it for code that polls with timers. */
 export async function meanwhile<T>(clock: FakeClock, awaited: Promise<T>, stepMs = 10): Promise<T> {
   let over = false;
   const done = (): void => void (over = true);

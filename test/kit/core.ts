@@ -167,7 +167,7 @@ export async function connect(
     backlog: () => client?.backlog ?? 0,
     close(cause, instanceId) {
       closes.push({ cause, instanceId });
-      // A relay that closes before its links does not record the ends of the links; they end with the relay's lease.
+      // A relay that closes before its links does not record the ends of the links. They end with the relay's lease.
       client?.session.closed(cause).catch((error: unknown) => {
         if (!isStoreUnavailable(error)) throw error;
       });

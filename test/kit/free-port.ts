@@ -6,12 +6,12 @@ import { createServer } from 'node:net';
 /** The lowest port that is returned. */
 const FIRST = 10_000;
 /**
- * The end of the range. It is below the ports that Linux (32,768 and up) and other systems (49,152 and up) give to
- * outgoing connections and to servers on port 0, so that none of these takes a port before its server listens.
+ * The end of the range. Systems give higher ports to outgoing connections and to servers on port 0: Linux from 32,768,
+ * others from 49,152. So none of these takes a returned port before its server listens.
  */
 const END = 32_000;
 
-/** Returns a random loopback port on which nothing listens now. A server that listens on a fixed port may take it. */
+/** Returns a random loopback port on which nothing listens now. A server with a fixed port may still take it. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, END);

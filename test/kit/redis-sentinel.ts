@@ -48,7 +48,8 @@ export async function startRedisSentinel(options: SentinelOptions = {}): Promise
   const first = await startRedis(quick);
   const follow = ['--replicaof', '127.0.0.1', String(first.port)];
   const second = await startRedis([...quick, ...follow]);
-  // The sentinel asks the master for its replicas at its start and then rarely, so the replica must be connected first.
+  // The sentinel asks the master for replicas when it starts, and later only rarely. So the replica must be connected
+  // first.
   const info = (of: number): Promise<string> => infoOf(of, passwords?.servers);
   await until(async () => (await info(second.port)).includes('master_link_status:up'));
   const port = await freePort();

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { COMMANDS, ruleOf } from '../../src/backends/redis/start-check/commands.ts';
 import { startRedis, type RedisServer } from './redis.ts';
 
-/** The rules for the commands of the relay over one Redis, as docs/redis-rights.md lists them. */
+/** The rules that permit the Redis commands of a relay, as docs/redis-rights.md lists them. */
 export const COMMAND_RULES: readonly string[] = Object.entries(COMMANDS).map(([name, words]) =>
   ruleOf([name, ...words.split(' ')]),
 );

@@ -65,9 +65,9 @@ const KINDS = ['internal', 'server', 'client', 'producer', 'consumer'];
 const ERROR = 2;
 
 /**
- * Draws one line for each span, children indented below their parents, both in the given order. A line has the kind,
- * the name, the status code, `!` and the error type of a failed span, events in brackets, and `~` with the name of each
- * linked span.
+ * Draws one line for each span, with its children indented below it. Spans are drawn in the given order. A line has the
+ * kind, the name, the status code, `!` and the error type of a failed span, events in brackets, and `~` with the name
+ * of each linked span.
  */
 export function trees(spans: readonly ReadableSpan[]): readonly string[] {
   const byId = new Map(spans.map((span) => [span.spanContext().spanId, span]));

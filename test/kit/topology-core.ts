@@ -15,7 +15,7 @@ export type OpenedCore = AsyncDisposable &
 
 /**
  * Starts the core of the run's topology with a FakeClock: one core over memory, one over Redis, or two over Redis. With
- * two cores, calls go to one and its `links` are those of the other. Disposal closes all cores.
+ * two cores, calls go to one of them, and `links` belong to the other. Disposal closes all cores.
  */
 export async function openCore(options: Omit<TestOptions, 'wrap'> = {}): Promise<OpenedCore> {
   const topology = inject('topology');

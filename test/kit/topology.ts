@@ -43,7 +43,7 @@ export type OpenedRelays = {
   readonly backend: Backend | null;
 };
 
-/** Opens and starts the relays of the run's topology. With `options.backend`, it is one relay over that backend. */
+/** Opens and starts the relays of the run's topology. With `options.backend`, opens one relay over that backend. */
 export async function openRelays(options: CallboardOptions): Promise<OpenedRelays> {
   const topology = options.backend ? 'direct' : inject('topology');
   if (topology === 'direct') return alone({ callboard: createCallboard(options), backend: options.backend ?? null });

@@ -46,7 +46,7 @@ async function start(clock: FakeClock, open: () => Promise<Backend>): Promise<Tw
   };
 }
 
-/** Registers a node that sends one heartbeat and then neither reads its mailbox nor sends another, as after a crash. */
+/** Registers a node that sends a single heartbeat and never reads its mailbox, like a node that crashed. */
 export async function deadNode(backend: Backend, nodeId: string): Promise<void> {
   await backend.nodes.attach(nodeId, {
     deliver: () => {},

@@ -84,7 +84,8 @@ describe('what a node records', () => {
     meter.closeSlot(START + 2 * FINE.slotMs);
     meter.count('requests', 'rest');
     const { known, rows } = read(meter, ['requests'], { to: START + 3 * FINE.slotMs, points: 3 });
-    // The events that the open slot had counted are not lost: they belong to the slot that is open now.
+    // The events that were counted in the open slot before the clock was set back are not lost. They are in the slot
+    // that is open now.
     expect([known, rows[0]?.counts]).toEqual(['111', [0, 1, 1, 1, 2, 2]]);
     expect(meter.snapshot().get('requests:rest')).toBe(5);
   });

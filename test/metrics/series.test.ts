@@ -71,7 +71,7 @@ describe.each(Object.entries(STORES))('series of two nodes over %s', (_, open) =
     '1,000 calls of known durations: the counts are equal, p50 and p99 are within 6 %',
     { timeout: 120_000 },
     async () => {
-      // A hundred durations over three orders of magnitude, each used ten times, on both nodes.
+      // There are a hundred durations over three orders of magnitude. Each is used ten times, on both nodes.
       const durations = Array.from({ length: 1000 }, (_v, i) => 5 + Math.floor(i / 10) ** 2);
       // Each of the two nodes has a link with at most 32 unfinished commands.
       await callAll(durations, 60);

@@ -1,9 +1,9 @@
-/** Tests that two guard mutants are caught as `npm run mutants` catches all of them. */
+/** Tests two of the guard mutants in the way in which `npm run mutants` tests all of them. */
 import { expect, test } from 'vitest';
 import { GUARD_MUTANTS } from '../../faults/mutants/guards.ts';
 import { caught, failsUnharmed } from '../../faults/mutants/judge.ts';
 
-/** The guard mutants to try. Tests of milliseconds judge them; `npm run mutants` tries all. */
+/** The guard mutants to try. They are judged by tests that take milliseconds. */
 const SHORT = ['claims-always-granted', 'tokens-counted-first'];
 const mutants = GUARD_MUTANTS.filter(({ name }) => SHORT.includes(name));
 

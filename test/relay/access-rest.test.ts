@@ -63,8 +63,8 @@ async function expectAlike(requester: string, given: Given, expected: Expected):
 const right = ({ access, scope }: Route): string => (access === 'host' || scope === 'host' ? 'host' : 'invoke');
 
 /**
- * The table has no row for the event stream, because a stream does not end by itself. `sites-events.test.ts` tests who
- * may subscribe.
+ * The table of routes has no row for the event stream, because a stream does not end by itself. `sites-events.test.ts`
+ * tests who may subscribe.
  */
 
 describe('the access of REST', () => {

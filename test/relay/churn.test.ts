@@ -9,11 +9,11 @@ import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 import { numRuns } from '../kit/topology.ts';
 
-/** The rows of one listing: how to add them, remove them if possible, and identify them by a text. */
+/** A listing under test: how it is read over REST and GraphQL, and how a row is added. */
 type Listing = {
   /**
-   * Returns the path of the listing for a user, without paging parameters. `member` is the member of a row that names
-   * it.
+   * Returns the path of the listing for a user, without paging parameters. `member` is the name of the member that
+   * identifies a row.
    */
   readonly path: (user: string) => string;
   readonly member: string;
@@ -75,7 +75,10 @@ async function runs(at: ChurnTarget, clientId: string, commandId: string): Promi
   await until(async () => (await at.callboard.core.delivery.command(admin, key)) !== null);
 }
 
-/** Names in mixed order, so that rows are added and removed everywhere in a listing. */
+/**
+ * Returns the name of the n-th row. Names are in mixed order, so that rows are added and removed everywhere in a
+ * listing.
+ */
 const scattered = (n: number): string => `r${((n * 7919) % 997).toString().padStart(3, '0')}-${n}`;
 
 const LISTINGS: Readonly<Record<string, Listing>> = {

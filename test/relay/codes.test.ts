@@ -44,7 +44,7 @@ function live(stage: Stage, over = {}): Promise<TestClient> {
   return connect(stage.callboard.core, user('alice'), { actions: [advertisement('open')], ...over });
 }
 
-/** Answers what the relay sends to the client, then returns the caller's answer. */
+/** Lets the client end the caller's command with this error code. Returns the caller's answer. */
 async function answered(stage: Stage, code: string, refused = false): Promise<Answer> {
   const client = await live(stage);
   const pending = call(stage, { command_id: 'c1' });

@@ -176,7 +176,7 @@ describe('a call over REST', () => {
       await alike({ path: `${path}?within_ms=x`, ask: {}, requester });
       await alike({ path, ask: { method: 'HEAD' }, requester });
     }
-    // Three requests of an administrator showed the result, each three times, because the slow relay has the same core.
+    // Three of the administrator's requests show the result. Each is sent once without the fast path and twice with it.
     expect(audits() - before).toBe(9);
   });
 });

@@ -1,4 +1,4 @@
-/** Tests that requests of GraphQL clients that the relay does not serve get an answer that these clients understand. */
+/** Tests that unsupported requests of GraphQL clients are answered in a form that these clients understand. */
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';

@@ -98,7 +98,8 @@ it('no path, parameter or body of REST makes the relay fail', async () => {
         );
         const target = `${path}?${new URLSearchParams(search)}`;
         const options = method === 'GET' ? {} : postJson(sent);
-        // An administrator may close links and nodes, so such a request is not bad input.
+        // An administrator may disconnect clients and drain nodes, so this input would do harm. A user sends it
+        // instead.
         const asks = /disconnect|drain/.test(template) && requester === 'admin' ? 'mallory' : requester;
         const answer = await at.ask(target, { ...options, method, token: await at.token(asks) });
         judge(answer, codeOf(answer));

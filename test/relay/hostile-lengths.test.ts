@@ -103,7 +103,7 @@ describe('a hostile text costs almost nothing', () => {
         const [media] = Object.values(operation.requestBody?.content ?? {});
         const body = resolve(media?.schema ?? {})['properties'];
         const parameters = (operation.parameters ?? []).map((one) => resolve(one) as Parameter);
-        // The longest texts that fit into a request line.
+        // These are the longest texts that fit into a request line.
         for (const text of hostile(2_000))
           await expectCheap(at, ...requestOf({ path, method, operation: { ...operation, parameters, body } }, text));
       }
@@ -145,7 +145,7 @@ function requestOf(
 ): [string, Parameters<HttpRelay['ask']>[1]] {
   const encoded = encodeURIComponent(text);
   const names = (operation.parameters ?? []).filter((one) => one.in === 'query').map(({ name }) => name);
-  // One parameter with the whole text and the others omitted, so that the request line stays as short as possible.
+  // Only one of the parameters is sent, so that the request line stays short.
   const search = names.length > 0 ? `?${names[0] ?? ''}=${encoded.slice(0, 4_000)}` : '';
   const where = `${path.replaceAll(/\{\w+\}/g, encoded.slice(0, 3_000))}${search}`;
   if (method === 'get' || method === 'delete') return [where, { method: method.toUpperCase() }];

@@ -58,8 +58,8 @@ const CHANGING_ROUTES: Readonly<Record<string, readonly Route[]>> = {
 };
 
 /**
- * The operations of CHANGING_ROUTES that are tested. Over Redis there are none, because they poll for their result
- * every few milliseconds, and the clock does not advance here.
+ * The operations of CHANGING_ROUTES that are tested. None is tested over Redis, where they poll for their result every
+ * few milliseconds, because the clock does not advance here.
  */
 const changingRoutes = inject('topology') === 'direct' ? CHANGING_ROUTES : {};
 
@@ -117,7 +117,8 @@ describe('REST and GraphQL', () => {
     const { paths } = JSON.parse((await at.rest('/openapi.json')).text);
     const operations = Object.entries<object>(paths)
       .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
-      // Operations without a REST document are left out, such as the event stream: over GraphQL it is `siteEvents`.
+      // Operations without a REST document are left out. One of them is the event stream, which is `siteEvents` over
+      // GraphQL.
       .filter((operation) => !OTHER_OPERATIONS.includes(operation))
       .sort();
     expect([...questions.keys()].sort()).toEqual(operations);

@@ -155,7 +155,7 @@ describe('the holder of a grant', () => {
     for (const id of ids) expect(Buffer.from(id, 'base64url').toString()).not.toContain(ALICE.user);
     const found = await nodes(ids, VIEWER);
     expect([found.errors, found.rows.map((row) => row?.id)]).toEqual([[], ids]);
-    // For the owner, the id of the site is another one. This id therefore finds nothing for the owner.
+    // A viewer gets another id for the site than its owner does. So the viewer's id finds nothing for the owner.
     const site = ids.filter((_, i) => rows[i]?.__typename === 'Site');
     expect((await nodes(site, ALICE.user)).rows).toEqual([null]);
   });

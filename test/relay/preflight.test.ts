@@ -1,7 +1,4 @@
-/**
- * Tests in random states that an invocation is answered as the preflight before it said, and that the preflight changes
- * nothing.
- */
+/** Tests in random states that a preflight predicts the answer to the invocation after it, and changes nothing. */
 import { expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/rules.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
@@ -15,7 +12,7 @@ const USERS = ['alice', 'bob'];
 const STATES = numRuns(100);
 const CALLS = 25;
 
-/** The answers that the calls of all states must have got at least once. Otherwise the calls prove too little. */
+/** The answers that must occur at least once over all states. Otherwise the calls prove too little. */
 const ANSWERS = [
   ...['pass', 'not_connected', 'command_conflict', 'capacity_exceeded', 'share_exceeded', 'policy_denied'],
   ...['action_not_advertised', 'instance_mismatch', 'draining'],
@@ -52,7 +49,7 @@ async function compareCalls(seed: number): Promise<ReadonlySet<string>> {
   return seen;
 }
 
-/** Returns bounds that a few calls reach in some states, and none in others. */
+/** Returns random bounds. A few calls reach some of them, and other bounds are never reached. */
 function boundsOf({ pick }: SeededRandom) {
   const shares = createShares({
     waits: { guarantee: pick([1, 3, 100]), total: null },

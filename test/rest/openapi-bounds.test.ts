@@ -34,7 +34,7 @@ function isRefused(body: any, codes: readonly string[]): boolean {
   return codes.includes(body?.code) || codes.includes(body?.first_refusal?.code);
 }
 
-/** The names of parameters that are secret ids. A malformed one is answered as one that does not exist. */
+/** The names of parameters that are secret ids. A malformed id gets the same answer as an unknown one. */
 const SECRET_IDS = ['session_id', 'grant_id'];
 
 let relay: Relay;

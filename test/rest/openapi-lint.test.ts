@@ -34,7 +34,7 @@ async function faults(document: object): Promise<readonly string[]> {
   return found.map(({ ruleId, message }) => `${ruleId}: ${message}`);
 }
 
-/** Rules of this project that no linter has. Each returns the routes that break it. */
+/** The rules of this project that no linter has. Each function returns whether an operation follows its rule. */
 const RULES: Readonly<Record<string, (operation: Operation) => boolean>> = {
   'an operation has a summary and a description, which are sentences': ({ summary = '', description: text = '' }) =>
     /\w.*\.$/s.test(summary) && /\w.*\.$/s.test(text),

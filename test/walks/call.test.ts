@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { walkCall } from './kit/call-walk.ts';
 
 /**
- * The limit of files that a call may pass on its way to the client, and the one on its way back. ARCHITECTURE.md (walk
- * 1) names each of them.
+ * The maximum numbers of source files that a call passes: INBOUND on its way to the client, OUTBOUND on its way back.
+ * ARCHITECTURE.md (walk 1) names the files.
  */
 const INBOUND = 22;
 const OUTBOUND = 16;

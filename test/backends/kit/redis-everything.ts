@@ -58,7 +58,7 @@ function rowsOf(entries: Reply | undefined): readonly StoredMessage[] {
   return decodeBlocks({ userId: '', suffix: '' }, entries).flatMap(({ rows }) => rows);
 }
 
-/** Returns what users hold of shares: fields of the meta key, whose other fields are not compared. */
+/** Returns the fields of the meta key that count users' shares. Its other fields are not compared. */
 async function sharesOf(store: RedisBench['store']): Promise<readonly (readonly [string, string])[]> {
   const [meta = null] = await store.read([['HGETALL', store.key(0, 'meta')]]);
   return [...fieldsOf(meta)].filter(([name]) => /^[a-z]$|:.{22}$/.test(name)).sort();

@@ -13,7 +13,7 @@ export async function runRaw(
   return (await store.read([command]))[0];
 }
 
-/** Sets when a node's lease ends, in every partition. */
+/** Sets the end of a node's lease in every partition. */
 export async function setLeaseEnd(bench: RedisBench, nodeId: string, ends: number): Promise<void> {
   for (let p = 0; p < bench.store.partitions; p++)
     await runRaw(bench, ['ZADD', bench.store.key(p, 'nodes'), ends, nodeId]);

@@ -1,4 +1,4 @@
-/** Opens a node over a Redis backend that records what it receives, for tests of mailboxes and leases. */
+/** Opens a node over a Redis backend, for tests of mailboxes and leases. The node records what it receives. */
 import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { MailboxRow, NodeReport } from '../../../src/core/delivery/nodes.ts';
 import type { RedisBench } from '../../contract/kit/redis-bench.ts';

@@ -7,7 +7,10 @@ import { startTcpProxy } from '../../kit/tcp-proxy.ts';
 /** The number of clients that `startCrowd` connects, and of calls that it makes. One page of a list shows fewer. */
 const CROWD = 50;
 
-/** A relay with a client `kiosk-1` of alice, which adds notes, fails, and waits until it is stopped. */
+/**
+ * A relay with alice's client `kiosk-1`. The client has an action that adds notes, one that fails, and one that runs
+ * until it is cancelled.
+ */
 export type ConsoleRelay = AsyncDisposable & {
   readonly relay: RealRelay;
   readonly runtime: Runtime;

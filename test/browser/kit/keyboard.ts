@@ -1,7 +1,7 @@
 /** Moves through a page as a person without a mouse does. */
 import type { Locator } from 'playwright-core';
 
-/** The maximum number of Tab presses: more than any page of the console has elements that take the focus. */
+/** The maximum number of Tab presses. Each page of the console has fewer elements that take the focus. */
 const MOST_STEPS = 150;
 
 /** Presses Tab until the element has the focus. Fails when Tab does not reach it. */

@@ -33,8 +33,7 @@ const LINES: readonly (readonly [words: readonly string[], proposals: readonly s
 
 /**
  * Creates a folder with a program `callboard`, the completion script of the shell, and a context `prod`. The program
- * prints stored answers of this checkout to each of the lines, because starting Node for each line would take most of
- * this test's time.
+ * prints proposals that were computed before, because starting Node for each line would take most of this test's time.
  */
 async function folderOf(shell: string): Promise<string> {
   const folder = ownFolder();

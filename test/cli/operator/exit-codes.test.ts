@@ -42,7 +42,7 @@ type Store = { admitting: boolean; answering: boolean };
 
 /**
  * Starts a real relay whose store loses the answer to an admission, as when its connection breaks. With `admitting`,
- * the command was admitted. Without `answering`, its records cannot be read either.
+ * the store admits the command nevertheless. Without `answering`, the store cannot be read either.
  */
 async function relayWithLoss(
   store: Store,

@@ -61,7 +61,8 @@ function shown(line: string, { code, out, err }: Ended, url: string): string {
       .replaceAll(config, '/home/operator/.config')
       .replaceAll(VERSION, '1.2.3')
       .replaceAll(REPEATED, 't0001')
-      // These counters count the calls that are made until an event arrives, which differ from run to run.
+      // These counters include calls that are made until an event arrives. The number of such calls differs from run to
+      // run.
       .replaceAll(/(counters"?:? *)\[.*?\]/g, '$1[]')
       .replaceAll(UUID, '00000000-0000-0000-0000-000000000000')
   );

@@ -1,6 +1,6 @@
 /**
- * Tests where a token must not be seen: in the arguments of processes, in the relay's log, in what commands print, in
- * golden files.
+ * Tests where a token must not be seen: in the arguments of processes, in the relay's log, in what commands print, and
+ * in golden files.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -133,7 +133,7 @@ describe('the token', () => {
     const golden = join(import.meta.dirname, 'golden');
     const files = readdirSync(golden);
     expect(files.length).toBeGreaterThan(30);
-    // A signed token, the token of a grant, an authorization header, or a token of the tests.
+    // Matches a signed token, the token of a grant, an authorization header, or a token of the tests.
     const token = /eyJ[\w-]{10,}\.|cbg_\w|bearer |(admin|user)-token|secret/i;
     for (const file of files) expect(readFileSync(join(golden, file), 'utf8'), file).not.toMatch(token);
   });

@@ -25,10 +25,10 @@ function succeeded(ended: Ended): Ended {
   return ended;
 }
 
-/** Resolves when the action `hang` runs at `far`; the second function ends it. */
+/** Resolves when the action `hang` runs at `far`. `release` ends the action. */
 const hanging = Promise.withResolvers<void>();
 const release = Promise.withResolvers<string>();
-/** A call of `hang` that was made at the relay of `far`, which therefore holds its wait. */
+/** A call of `hang`, made at the relay of `far`. That relay therefore holds the wait. */
 let hangingCall: Promise<Ended>;
 
 beforeAll(async () => {

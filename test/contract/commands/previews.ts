@@ -4,7 +4,7 @@ import type { AdmitRequest } from '../../../src/core/delivery/commands.ts';
 import { admission, ALICE, BOUND, countWaits, dispatched, ending, keyFor, kinds, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Defines the tests that a preview answers what the admission then answers, and writes nothing. */
+/** Defines the tests that a preview predicts the answer to the admission after it, and writes nothing. */
 export function previews(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   const both = async (id: string, over: Partial<AdmitRequest> = {}) => {

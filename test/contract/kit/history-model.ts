@@ -92,7 +92,7 @@ export function newMessage(over: Partial<NewMessage> = {}): NewMessage {
 /** A simple history: it keeps a plain list of messages, and applies every limit by scanning the whole list. */
 export class HistoryModel {
   #rows: Message[] = [];
-  /** For each user, the time of the newest message of a stream that was dropped completely for lack of room. */
+  /** For each user, the time of the newest message in any stream that was dropped completely for lack of room. */
   readonly #dropped = new Map<string, number>();
   readonly #lastSeq = new Map<string, number>();
   readonly #bench: Bench;
@@ -121,7 +121,7 @@ export class HistoryModel {
     return [...new Set(this.#of(userId).map(({ suffix }) => suffix))].sort();
   }
 
-  /** Returns the streams that are listed, and that count for the limit of a user's streams. */
+  /** Returns a user's streams that are listed. Only these count towards the limit of streams per user. */
   #listedSuffixes(userId: string): string[] {
     return this.#suffixes(userId).filter((suffix) => suffix !== LINK_STREAM);
   }

@@ -38,9 +38,11 @@ export type RedisBenchOptions = Partial<
   readonly partitions?: number;
   /** A clock with real timers, in place of `system`. Tests that break a connection need it. */
   readonly timers?: Clock;
-  /** Returns a client, not yet connected, of a Redis other than the one that all tests of the run share. */
+  /**
+   * Returns a client of another Redis than the one that all tests of the run share. The client is not connected yet.
+   */
   readonly connect?: () => Client;
-  /** Another bench whose namespace and clock the new one uses, as a second process of the same deployment does. */
+  /** Another bench. The new bench uses its namespace and clock, as a second process of the same deployment does. */
   readonly beside?: RedisBench;
 };
 
@@ -123,8 +125,8 @@ function ofTheRun(): Client {
 }
 
 /**
- * Returns the backend, and a function that waits until every mailbox was read to its current end. It sends a pulse
- * through each mailbox.
+ * Returns the backend, and a function that waits until every mailbox was read to its current end. The function sends a
+ * pulse through each mailbox.
  */
 function takeInTurn(rooms: Backend): { backend: Backend; upToNow(): Promise<void> } {
   const received = new Map<string, () => void>();

@@ -9,7 +9,7 @@ import { find } from './programs.ts';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const OVERLAYS = join(ROOT, 'deploy', 'kubernetes', 'overlays');
 
-/** The modules of the package `kubernetes-models` that have the type and the schema of each kind that deploy/ uses. */
+/** The module of the package `kubernetes-models` with the type and the schema of each kind of object in deploy/. */
 const MODULES: Readonly<Record<string, string>> = {
   'v1/ConfigMap': 'v1/ConfigMap',
   'v1/Service': 'v1/Service',
@@ -22,8 +22,8 @@ const OBJECT = z.looseObject({ apiVersion: z.string(), kind: z.string() });
 export type KubernetesObject = z.infer<typeof OBJECT>;
 
 /**
- * Returns the program that has kustomize built in: `kustomize` itself, or kubectl of version 1.21 or newer. Null if
- * there is none.
+ * Returns the command that runs kustomize: `kustomize` itself, or kubectl of version 1.21 or newer. Null if there is
+ * none.
  */
 export function renderer(): readonly string[] | null {
   const kustomize = find('kustomize');
@@ -42,7 +42,9 @@ export function render(overlay: string): readonly KubernetesObject[] {
   return parseAllDocuments(stdout).map((document) => OBJECT.parse(document.toJS()));
 }
 
-/** Throws for a value that the schema of its kind refuses. It accepts unknown members, which `typeFaults` finds. */
+/**
+ * Throws for a value that the schema of its kind refuses. The schema accepts unknown members; `typeFaults` finds them.
+ */
 export async function validate(object: KubernetesObject): Promise<void> {
   const { path, kind } = moduleOf(object);
   const loaded: Record<string, new (data: object) => { validate(): void }> = await import(`kubernetes-models/${path}`);
@@ -53,8 +55,8 @@ export async function validate(object: KubernetesObject): Promise<void> {
 }
 
 /**
- * Returns the errors of the TypeScript compiler about these objects as literals of their types, such as an unknown
- * member.
+ * Writes these objects as literals of their types, and returns the errors of the TypeScript compiler. An unknown member
+ * is such an error.
  */
 export function typeFaults(objects: readonly KubernetesObject[]): readonly string[] {
   // The file is inside the project, so that the compiler finds the package.

@@ -5,7 +5,8 @@ import { delimiter, join } from 'node:path';
 import { CERTIFICATE } from '../../kit/certificates.ts';
 
 /**
- * Returns the path of an installed program; null if it is not installed. It also looks where Debian installs servers.
+ * Returns the path of an installed program; null if it is not installed. Also searches the folders where Debian
+ * installs servers.
  */
 export function find(name: string): string | null {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/bin'];

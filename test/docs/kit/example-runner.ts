@@ -12,7 +12,7 @@ import { createPages } from './pages.ts';
 
 const SECRET = 'a secret of more than thirty-two bytes';
 const ADMIN = 'an-administrator-of-the-documentation';
-/** The path of a module that each Node of an example loads first. */
+/** The path of a module that each Node process of an example loads first. */
 const HOOKS = join(import.meta.dirname, 'from-source.mjs');
 /**
  * The shell functions for examples. curl fails on HTTP errors, except when an example limits its time. npx and
@@ -26,8 +26,8 @@ curl() { case " $* " in *" -m "*) command curl -sS "$@" || [ $? = 28 ];; *) comm
 
 export type Runner = AsyncDisposable & {
   /**
-   * Runs one example. The examples of a page run one after the other. Throws if it fails, with its output in the
-   * message.
+   * Runs one example. The examples of a page run one after the other. Rejects if the example fails, with the output in
+   * the message.
    */
   run(example: Example): Promise<void>;
 };
@@ -113,8 +113,8 @@ async function runProgram(program: string, argv: readonly string[], { folder, en
   let output = '';
   child.stdout.on('data', (text) => (output += text));
   child.stderr.on('data', (text) => (output += text));
-  // It waits for `exit` and not for `close`, because programs that the shell started in the background keep the pipes
-  // open.
+  // The event `exit` is awaited and not `close`, because programs that the shell started in the background keep the
+  // pipes open.
   const code = await new Promise((done) => child.once('exit', done));
   if (code !== 0) throw new Error(`It ended with ${String(code)}:\n${output}`);
   if (/"outcome":"(?!completed)/.test(output)) throw new Error(`The command did not complete:\n${output}`);

@@ -29,15 +29,15 @@ export function examplesOf(page: string): readonly Example[] {
 }
 
 /**
- * The test that runs an example, by the word with which the example's `info` begins, such as `interop: apollo.mjs`.
- * These tests install packages first.
+ * The tests that run some of the examples instead. The key is the word with which the example's `info` begins, such as
+ * `interop: apollo.mjs`. These tests install packages first.
  */
 const RUN_BY: Readonly<Record<string, string>> = {
   interop: 'run by `npm run interop`, with the libraries that it installs',
   packages: 'run by test/packages, in a folder where the package is installed',
 };
 
-/** Returns why a block is not run by this test; null if it is run. An empty reason counts as none. */
+/** Returns why a block is not run by this test; null if it is run. The text is empty if the page states no reason. */
 export function reasonNotRun({ info }: Example): string | null {
   const [, word = '', rest = ''] = /^([\w-]+): *(.*)$/.exec(info) ?? [];
   return word === 'not-run' ? rest : (RUN_BY[word] ?? null);

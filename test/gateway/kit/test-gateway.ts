@@ -55,7 +55,7 @@ export type TestGatewayOptions = Partial<Omit<GatewayOptions, 'core'>> & {
   readonly shares?: Shares;
 };
 
-/** Starts a real core, or two of one deployment, behind a gateway on a real port, with a FakeClock. */
+/** Starts a gateway on a real port, with a FakeClock. Behind it is a real core, or two cores of one deployment. */
 export async function startGateway({ wrap, shares = createShares(), ...over }: TestGatewayOptions = {}): Promise<
   TestGateway & AsyncDisposable
 > {

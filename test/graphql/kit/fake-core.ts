@@ -52,10 +52,7 @@ const NOTHING: FakeData = {
   cancel: () => fail('internal', 'not prepared'),
 };
 
-/**
- * Returns a core over fixed rows, with real pages and cursors, that records its calls. It replaces the rooms of core,
- * not their interface.
- */
+/** Returns a core over fixed rows, which records its calls. Pages and cursors are real. */
 export function fakeCore(given: Partial<FakeData>): FakeCore {
   const data = { ...NOTHING, ...given };
   const calls: string[] = [];

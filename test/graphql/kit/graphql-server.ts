@@ -21,7 +21,7 @@ export type GraphqlServer = AsyncDisposable & {
   readonly counts: ReadonlyMap<string, number>;
   /** Shuts down only the GraphQL handler; the HTTP server continues. */
   closeHandler(): Promise<void>;
-  /** Posts a query. `who` is a name of `principals`. */
+  /** Posts a query. `requester` is a name in `principals`. */
   ask(query: string, options?: Ask): Promise<Answer>;
 };
 export type Ask = {

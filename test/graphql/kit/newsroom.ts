@@ -11,7 +11,7 @@ import type { Principal } from '../../../src/core/auth/principal.ts';
 import { CallboardError, fail } from '../../../src/core/errors.ts';
 import { createFeed, type LiveEvent, type SharedSubscription, type Lifetime } from '../../../src/core/live.ts';
 
-/** One source of news that the test controls. */
+/** The news that a test publishes, and what the test can observe of the subscriptions. */
 export type Newsroom = {
   readonly schema: GraphQLSchema;
   publish(room: string, text: string): void;

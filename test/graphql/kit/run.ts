@@ -37,7 +37,7 @@ export function unaudited(core: Core): Core {
   return Object.assign(Object.create(core), { reveals: { ...core.reveals, read() {} } });
 }
 
-/** Returns the core with a note of each payload that is read, in the form of the audit. */
+/** Returns a core that calls `note` for each payload that is read. The fields of a note are those of an audit row. */
 function noting(core: Core, note: (fields: Record<string, unknown>) => void): Core {
   const log: Log = { debug() {}, warn() {}, error() {}, info: note };
   const read: Core['reveals']['read'] = (requester, subject) =>

@@ -10,7 +10,7 @@ export type Ends = {
   readonly res: ServerResponse;
   /** The relay's side of the connection. */
   readonly socket: Socket;
-  /** Returns how many times the response was written to, without its head. */
+  /** Returns how many times the response was written to. The head does not count. */
   writes(): number;
   /** Returns what the reader has received, chunks included. Long runs of `x` are left out. */
   text(): string;

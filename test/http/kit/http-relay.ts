@@ -38,7 +38,7 @@ export type HttpRelay = AsyncDisposable & {
   ask(path: string, options?: Ask): Promise<Answer>;
 };
 
-/** Starts a real relay on a free port, or as many as the run's topology has, with the most verbose log. */
+/** Starts as many real relays as the run's topology has, on free ports and with the most verbose log. */
 export async function startHttpRelay(
   config: Partial<Settings> = {},
   options: Partial<CallboardOptions> = {},

@@ -36,7 +36,7 @@ function runPython([file = '', ...args]: readonly string[], relay: string, token
   return new Program([python ?? '', '-B', join(EXAMPLES, 'python', file), ...args], { RELAY: relay, TOKEN: token });
 }
 
-/** The folder of Debian's packages of Go libraries, as sources. Go modules would need the network. */
+/** The folder in which Debian's packages install the sources of Go libraries. Go modules would need the network. */
 const GO_PATH = '/usr/share/gocode';
 const GO_PROGRAM = join(ROOT, '.cache/go/callboard-example');
 const hasGo =

@@ -17,7 +17,7 @@ const POLL = { timeout: 20_000 };
 const idsOf = (rows: readonly Row[], name: string): string[] =>
   rows.map((row) => `${row['userId']}/${row[name]}`).sort();
 
-/** Returns the local ids of both users' rows, which differ by user alone. */
+/** Returns the expected `user/id` of the rows of both users. The ids are the same for both. */
 const idsOfBoth = (count: number, prefix: string): string[] =>
   USERS.flatMap((user) => Array.from({ length: count }, (_, i) => `${user}/${prefix}-${i}`)).sort();
 

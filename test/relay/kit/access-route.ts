@@ -12,9 +12,9 @@ export type Route = {
   readonly body?: (ids: Ids) => object;
   readonly found: number;
   readonly absent: number;
-  /** Whether the answer contains no data of any single user. The word `planted` can then not occur in it. */
+  /** Whether the answer contains no data of any single user. Such an answer must not contain the word `planted`. */
   readonly plain?: true;
-  /** The scope that the owner needs, for a request with `grant` that changes the session. */
+  /** The scope that the session's owner needs, if `access` is `grant` and the request changes the session. */
   readonly scope?: 'host';
   /** Whether the request names no user, so that another user gets their own rows, which may exist. */
   readonly mine?: true;

@@ -200,8 +200,8 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
 };
 
 /**
- * The paths that no document describes: for everybody, for administrators, or for upgrades only. `file`: for everybody,
- * if the file was built.
+ * The paths that no document describes. `open`: for everybody. `admin`: for administrators. `upgrade`: for upgrades
+ * only. `file`: for everybody, if the file was built.
  */
 export const BUILTIN_ROUTES: Readonly<Record<string, 'open' | 'admin' | 'upgrade' | 'file'>> = {
   '/': 'open',

@@ -1,4 +1,4 @@
-/** Creates the data of one owner that tests of access look for in the answers to everybody else. */
+/** Creates the data of two users. Tests of access look for the data of one of them in the answers to everybody else. */
 import type { CallboardOptions } from '../../../src/callboard.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { postJson } from '../../http/kit/http-relay.ts';

@@ -130,8 +130,8 @@ const ODD_TEXTS: readonly string[] = [
 ];
 
 /**
- * Returns values that the schema may not allow: of other types, just outside of its limits, too many items. The caller
- * removes the values that the schema does allow.
+ * Returns values that the schema may not allow: values of other types, values just outside of its limits, and lists
+ * with too many items. The caller removes the values that the schema does allow.
  */
 export function odd(schema: Schema, resolve: (schema: Schema) => Schema): readonly unknown[] {
   const whole = resolve(schema);

@@ -5,8 +5,8 @@ import type { OpenedCore } from '../../kit/topology-core.ts';
 import type { RestServer } from './rest-server.ts';
 
 /**
- * Requests every route of sites, so that each answers in each status of success. `client` is alice's `tab`, and
- * advertises `open`.
+ * Requests every route of sites, so that each route answers with each of its success statuses. `client` is alice's
+ * `tab`, and advertises `open`.
  */
 export async function askSites(relay: RestServer & OpenedCore, client: TestClient): Promise<void> {
   const ask = async (method: string, path: string, body?: unknown, requester = 'alice') => {

@@ -75,7 +75,7 @@ export type Small = {
   signal: HangUpSignal | undefined;
 };
 
-/** Returns a schema with one of each kind of input and answer, whose enums output the words of REST. */
+/** Returns a schema with one of each kind of input and answer. Its enums output the words of REST. */
 export function smallSchema(small: Small): GraphQLSchema {
   const schema = buildSchema(SDL);
   const color = schema.getType('Color');

@@ -1,4 +1,4 @@
-/** Finds which files of `src` caused one moment after another, over callbacks, promises and ticks. */
+/** Finds the files of `src` whose code led from one moment to a later one, through callbacks, promises and ticks. */
 import { createHook, executionAsyncId } from 'node:async_hooks';
 
 /**
@@ -12,8 +12,8 @@ const FRAME = /^\s+at (?!async ).*\/src\/([^:]+\.ts):\d+/;
 
 /**
  * Records the causes of what happens in this process until it is disposed. A callback is caused by the code that
- * scheduled it. The continuation of a promise is also caused by the code that resolved the promise. Each cause is a
- * stack, and runs inside an async resource that has causes of its own.
+ * scheduled it. The continuation of a promise is also caused by the code that resolved the promise. Each cause has the
+ * files of its stack, and the async resource in which it ran. That resource has causes of its own.
  */
 export class CausalChain implements Disposable {
   readonly #resources = new Map<number, Resource>();

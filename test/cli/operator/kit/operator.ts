@@ -14,8 +14,8 @@ export type OperatorSettings = Pick<Io, 'clock' | 'ask' | 'screen'> & {
 export type RunOperator = (argv: readonly string[], settings?: OperatorSettings) => Promise<Ended>;
 
 /**
- * Returns a function that runs a command with this environment, in which each run may replace variables. The contexts
- * that are saved on this machine are not read.
+ * Returns a function that runs a command with this environment. Each run may replace variables. The contexts that are
+ * saved on this machine are not read.
  */
 export function operatorOf(base: Readonly<Record<string, string>>): RunOperator {
   return async (argv, { env, stop = () => {}, onPrint, ...io } = {}) => {
