@@ -11,9 +11,9 @@ import { UsageError, type Io } from './io.ts';
 const WITHIN_MS = 3_000;
 
 /**
- * Requests `/readyz` from the relay with these settings (host, port, base path) on this machine, and prints the answer.
- * Made for health checks of containers whose images have no curl. Throws if the relay is not ready, or does not answer
- * within 3 s (`--within`).
+ * Requests `/readyz` of the relay on this machine and prints the answer. The settings give its host, port and base
+ * path. Made for health checks of containers whose images have no curl. Throws if the relay is not ready, or does not
+ * answer within 3 s (`--within`).
  */
 export async function healthcheck(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--within'] });

@@ -32,8 +32,8 @@ const loadPackages = async () => ({
 type Packages = Awaited<ReturnType<typeof loadPackages>>;
 
 /**
- * Opens the export of spans. Returns null without an endpoint, and if a package is missing, which is logged. Throws
- * `invalid_argument` for variables with values that are not supported.
+ * Opens the export of spans. Returns null if no endpoint is set. If a package is missing, logs that and returns null.
+ * Throws `invalid_argument` for variables with values that are not supported.
  */
 export async function openTraceExport(env: Environment, log: Log): Promise<TraceExport | null> {
   const url = endpointOf(env);

@@ -1,6 +1,6 @@
 /**
- * Puts the JSON Schema validator into the compiled runtime, so that neither package depends on it.
- * `node src/clients/inline-validator.ts` rewrites dist/clients/runtime/validate.js. Not shipped.
+ * Puts the JSON Schema validator into the compiled runtime, so that the published packages do not depend on the
+ * validator. `node src/clients/inline-validator.ts` rewrites dist/clients/runtime/validate.js. Not shipped.
  */
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';

@@ -1,4 +1,4 @@
-/** Implements core's Tracing over the `trace` object of `@opentelemetry/api`, which the caller of this passes in. */
+/** Implements core's Tracing over the `trace` object of `@opentelemetry/api`, which the program passes in. */
 import type { TraceContext } from '../core/trace-context.ts';
 import type { Span, SpanEnd, SpanKind, Tracing } from '../core/tracing.ts';
 import {

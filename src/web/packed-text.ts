@@ -41,7 +41,7 @@ const PACK: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
 
 /**
  * Answers a GET or HEAD with the text, or with 304 if the client has it. Clients ask again each time (`no-cache`).
- * `headers` are further headers; a `vary` among them is completed.
+ * `headers` are further headers. `accept-encoding` is added to a `vary` among them.
  */
 export function sendPacked(
   req: IncomingMessage,

@@ -18,8 +18,8 @@ export type HttpReply = {
   /** Prepares the response for being written in any other way. */
   open(): void;
   /**
-   * Returns true when a response of this many bytes is refused because the requester has left too much unread; the
-   * refusal has then been sent.
+   * Sends a refusal and returns true if the requester has left too much unread for a response of this many bytes.
+   * Otherwise returns false.
    */
   refuses(bytes: number): boolean;
 };
@@ -96,8 +96,8 @@ type JsonAnswer = {
 };
 
 /**
- * The size in bytes from which on Node writes a buffer with less work than a string, because it joins a string with the
- * head and encodes both again.
+ * From this size in bytes on, a buffer costs Node less work than a string. Node joins a string with the response's head
+ * and encodes both again.
  */
 const LARGE = 8 * 1024;
 

@@ -9,7 +9,7 @@ import type { StreamMember, SseStream } from './sse-stream.ts';
 export type EventEncoder<T> = {
   /** Encodes one event. All members receive this text, each in its own envelope. */
   readonly encode: (live: LiveEvent<T>) => string;
-  /** Returns the envelope of a member. `id`: as in `envelopeOf`. */
+  /** Returns the envelope of a member. `id`: the member's operation id; null on a stream of its own. */
   readonly envelope: (id: string | null) => Envelope;
   /**
    * Returns the last frames of one member. `error`: why it ended (a CallboardError or any other failure), or null when
@@ -19,8 +19,8 @@ export type EventEncoder<T> = {
 };
 
 /**
- * An event that a group has encoded. The event is kept because it is encoded again, with the count, for a member that
- * missed earlier events.
+ * An event that a group has encoded. The event is kept because, for a member that missed earlier events, it is encoded
+ * again with their number.
  */
 type Frame<T> = { readonly event: T; readonly text: string };
 

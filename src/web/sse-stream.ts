@@ -76,7 +76,7 @@ export class SseStream {
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     });
-    // When the headers are flushed without a body, Node keeps them as one string instead of the thirty parts of it.
+    // When the headers are flushed without a body, Node keeps them as one string instead of thirty parts.
     res.flushHeaders();
     forget(res);
     if (res.socket) streaming.add(res.socket);
@@ -94,7 +94,7 @@ export class SseStream {
     return this.#closed;
   }
 
-  /** Whether the reader does not take what it was sent. */
+  /** Whether written data waits because the reader has not read it. */
   get blocked(): boolean {
     return this.#blockedAt !== null;
   }

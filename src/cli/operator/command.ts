@@ -1,4 +1,7 @@
-/** Turns a verb into a command of Stricli: its flags, its relay, its output and its errors. */
+/**
+ * Turns a verb into a command of Stricli, the library for command lines: its flags, its relay, its output and its
+ * errors.
+ */
 import { buildCommand, type Command, type CommandContext } from '@stricli/core';
 import { systemClock } from '../../clients/link/clock.ts';
 import type { Io } from '../io.ts';

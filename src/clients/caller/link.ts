@@ -49,8 +49,8 @@ const UNANSWERED = 256;
 /** The most requests that wait in this caller until the relay has answered earlier ones. A further request fails. */
 const QUEUED = 10_000;
 /**
- * How long the caller holds an answer that ended a wait early, in milliseconds. A relay that ends waits early because
- * it shuts down then closes the link. If the link is still open after this time, the answer is final.
+ * How long the caller holds an answer that ended a wait early, in milliseconds. A relay that shuts down ends all waits
+ * early and then closes the link. If the link is still open after this time, the answer is final.
  */
 const EARLY_MS = 1_000;
 
@@ -120,7 +120,8 @@ class LinkCaller implements Caller {
   }
 
   /**
-   * Resolves with the answer. Rejects when refused, aborted or closed, or without an answer in `budgetMs` + GRACE_MS.
+   * Sends a request and resolves with its answer. Rejects when the relay refuses the request, when the signal is
+   * aborted, when the caller is closed, and when no answer arrives within `budgetMs` + GRACE_MS.
    */
   #request(handle: Handle, frames: Frames, wait: WaitOptions): Promise<AnswerFrame> {
     const { signal, onStage, budgetMs, waitFor = 'completed' } = wait;

@@ -41,8 +41,8 @@ export type HttpOutcome<T> = {
 };
 
 /**
- * Reads the outcome from a response. A response of status 504 that has an `outcome` counts as an outcome. `refused`:
- * any other response of status 300 or above. Null: the response does not come from a relay.
+ * Reads the outcome from a response of any status, such as 504. Returns `refused` for a response of status 300 or above
+ * that has no `outcome`. Returns null if the response does not come from a relay.
  */
 export function readHttpOutcome<T>({ status, body }: HttpAnswer): HttpOutcome<T> | 'refused' | null {
   const outcomeText = textOf(body['outcome']);

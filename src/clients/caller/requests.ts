@@ -20,17 +20,17 @@ export type PendingRequest = {
   /** Returns the frame that sends the request. */
   frame(ref: string): string;
   /**
-   * Returns the frame that repeats the request on a new link, once the relay has confirmed that the command is
+   * Returns the frame that is sent on a new link instead of `frame`, if the relay has confirmed that the command is
    * admitted.
    */
   again(ref: string, leftMs: number): string;
   /** Whether the relay confirmed that the command is admitted. */
   admitted: boolean;
-  /** Whether `again` was sent. */
+  /** Whether the frame of `again` was sent. */
   resumed: boolean;
   /**
-   * An `outcome` frame without an outcome that came before the awaited stage and before `endsAt`. The relay is shutting
-   * down, and the wait continues over the next link.
+   * The `outcome` frame with which the relay ended this wait before its stage and before `endsAt`; null without one.
+   * The relay then is shutting down, and the wait continues over the next link.
    */
   early: OutcomeFrame | null;
   readonly onStage: ((stage: string) => void) | undefined;

@@ -1,4 +1,4 @@
-/** Runs the control server: HTTP on this machine only, through which local programs host cooperative sites. */
+/** Runs the control server, an HTTP server for this machine only. Through it, local programs host cooperative sites. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { guarded, type ErrorSink } from '../link/guard.ts';
 import { readObject } from './body.ts';

@@ -107,8 +107,8 @@ function baseOf(linkUrl: string): string {
 }
 
 /**
- * Throws HostError `runtime_disconnected` without a link: the runtime's instance may no longer be the live one of its
- * client.
+ * Throws HostError `runtime_disconnected` if there is no link. Another instance of the client may have replaced the
+ * runtime's instance since the link was lost.
  */
 export function requireLink({ status }: Pick<HostRuntime, 'status'>, messageId?: string): void {
   if (status.state === 'connected') return;

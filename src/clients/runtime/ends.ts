@@ -55,7 +55,10 @@ export function endFrame(commandId: string, end: EndReport, maxBytes: number): s
   return endFrame(commandId, failure('handler_failed', `The result is larger than ${maxBytes} bytes.`), maxBytes);
 }
 
-/** Returns a value as JSON text. Null for undefined; undefined for a value that cannot be written as JSON. */
+/**
+ * Returns a value as JSON text. Returns null for the value undefined, and undefined for a value that JSON cannot
+ * express.
+ */
 export function toJson(value: unknown): string | null | undefined {
   if (value === undefined) return null;
   try {

@@ -74,8 +74,8 @@ export type ActionSpec = {
   /** Whether only one command of the action may run at a time. While it runs, others are refused (`lease_busy`). */
   readonly lease?: boolean;
   /**
-   * How long the handler may run, in milliseconds, besides the command's own deadline. Then its signal is aborted, and
-   * the command fails with `client_timeout` if the handler stops.
+   * The longest time that the handler may run, in milliseconds. After it, the handler's signal is aborted. If the
+   * handler then stops, the command fails with `client_timeout`. The command's own deadline applies too.
    */
   readonly timeoutMs?: number;
   /**

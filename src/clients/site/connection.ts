@@ -11,7 +11,7 @@ const SILENCE_MS = 60_000;
 /** The most characters of one event. An event is at most 1 MiB of JSON; the rest is for the SSE fields around it. */
 const MAX_EVENT_CHARS = 2 * 1024 * 1024;
 
-/** The connection ended and may be opened again, not sooner than after `afterMs` milliseconds. */
+/** The error of a connection that ended and may be opened again, at the earliest after `afterMs` milliseconds. */
 export class Interrupted extends Error {
   readonly afterMs: number;
 

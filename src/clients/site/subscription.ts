@@ -74,7 +74,10 @@ export async function* subscribe(
   }
 }
 
-/** Returns the minimum delay before reconnecting, in milliseconds. Throws SiteError when reconnecting is of no use. */
+/**
+ * Yields what one connection receives until it ends. Then returns the minimum delay before reconnecting, in
+ * milliseconds, or throws SiteError when reconnecting is of no use.
+ */
 async function* untilBroken(
   connection: AsyncGenerator<SseFrame, never>,
   { state, clock, renewable, onStatus }: Following,
@@ -112,7 +115,7 @@ function broken(state: State, clock: Clock): void {
   state.live = null;
 }
 
-/** Throws SiteError `unauthenticated` when the token source gives the refused token again. */
+/** Takes a token from the source. Throws SiteError `unauthenticated` when the source gives the refused token again. */
 async function freshToken({ token }: SiteClientOptions, state: State): Promise<string> {
   state.token = await takeToken(token);
   if (state.token === state.refused) throw new SiteError('unauthenticated', 'The relay refused the token.');

@@ -120,8 +120,8 @@ export function useQuery<Data, Variables>(
 }
 
 /**
- * Clears the time of the latest answer when one of the causes changed; a change of the pause is not among them. It must
- * be called before the effect of `useQuery` that reads this time.
+ * Clears the time of the latest answer when one of `causes` has changed. Call it before the effect of `useQuery` that
+ * reads this time.
  */
 function useForget(latest: { current: number | null }, causes: readonly (string | number | null)[]): void {
   const seen = useRef(causes);

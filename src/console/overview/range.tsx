@@ -1,6 +1,6 @@
 /**
  * Chooses the time that the plots of the overview show: a window up to now, or a span between two times. The URL keeps
- * it.
+ * the choice.
  */
 import { useMemo, useState } from 'preact/hooks';
 import { KEPT_MS, useSpan, type TimeSpan } from '../plot/span.ts';

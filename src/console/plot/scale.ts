@@ -26,7 +26,8 @@ function roundStep(rough: number): number {
 }
 
 /**
- * Returns a scale of powers of ten, from the one at or below `least` to the one at or above `most`. Both are above 0.
+ * Returns a scale of powers of ten. It begins with the power at or below `least` and ends with the power at or above
+ * `most`. `least` and `most` must be above 0.
  */
 export function logScale(least: number, most: number): Scale {
   const low = Math.floor(Math.log10(least));

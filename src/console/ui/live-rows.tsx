@@ -39,7 +39,7 @@ type Changes<Row> = {
 };
 
 /**
- * Returns the rows with their live changes. When `read` is replaced, changes that arrived before it was read are
+ * Returns the rows with their live changes. When `read` is replaced, the changes that have arrived until then are
  * dropped.
  */
 export function useLiveRows<Row>(
