@@ -59,9 +59,7 @@ export interface Callboard extends AsyncDisposable {
   readonly url: string | null;
   /** Starts the relay once and resolves with its URL. Default: a free port of 127.0.0.1. `fd`: a listening socket. */
   listen(at?: { readonly host?: string; readonly port?: number; readonly fd?: number }): Promise<string>;
-  /**
-   * From the next token on, accepts only these credentials and tokens of the key set (`jwksUrl`). Closes no open link.
-   */
+  /** Replaces the configured credentials from the next token on. Tokens of `jwksUrl` stay valid. Closes no link. */
   replaceCredentials(credentials: ReplacedCredentials): void;
   /**
    * Serves this certificate to new connections. Throws if the relay was opened without TLS or if the texts do not fit

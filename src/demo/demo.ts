@@ -91,8 +91,8 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 type DemoConfig = Config & { readonly adminToken: string; readonly secret: string };
 
 /**
- * Adds credentials for this run: an admin token, so that no configured one is printed, and a secret, so that the demo
- * can sign tokens even if the configuration verifies other tokens in another way.
+ * Adds credentials for this run. It adds an admin token, so that no configured token is printed. It adds a secret if
+ * there is none, so that the demo can sign tokens.
  */
 function demoConfig(config: Config): DemoConfig {
   const made = randomBytes(24).toString('base64url');

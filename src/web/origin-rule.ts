@@ -44,7 +44,10 @@ function ownOrigin(request: IncomingMessage, trustProxy: boolean): string | null
   return host ? `${scheme}://${host}` : null;
 }
 
-/** Returns the first value of a header to which proxies append: the value that the browser requested. */
+/**
+ * Returns the first value of a header to which each proxy appends one. The first value is that of the browser's
+ * request.
+ */
 function first(header: string | string[] | undefined): string | null {
   const text = Array.isArray(header) ? header[0] : header;
   return text?.split(',')[0]?.trim() || null;

@@ -38,7 +38,7 @@ export type ReplyParts = {
   readonly requestId: string;
   readonly socket: Socket;
   readonly response: ServerResponse;
-  /** Bounds the bytes that a requester leaves unread: `refusal` is null while there is room. */
+  /** Bounds the bytes that a requester leaves unread. `refusal` returns null while there is room for more. */
   readonly unread: {
     refusal(socket: Socket, bytes: number): CallboardError | null;
     wrote(socket: Socket, bytes: number): void;

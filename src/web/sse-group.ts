@@ -34,9 +34,9 @@ export type GroupMemberOptions = {
 };
 
 /**
- * The members that receive the same events: one source, one encoding of each event, and one buffer for members with
- * streams of their own. Events that arrive within one tick are sent in one write; a write is sent earlier once it holds
- * SSE_MERGE_CHARS characters. The first member opens the group; it closes when the last one leaves.
+ * The members that receive the same events. They share one source and one encoding of each event. Members with streams
+ * of their own also share one buffer. Events that arrive within one tick are sent in one write, or earlier once they
+ * have SSE_MERGE_CHARS characters. The first member opens the group. The group closes when the last member leaves.
  */
 export class Group<T> {
   readonly encoder: EventEncoder<T>;

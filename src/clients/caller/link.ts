@@ -56,8 +56,8 @@ const EARLY_MS = 1_000;
 
 /**
  * Creates a caller over one link, which opens with the first request and stays open. When the link breaks, waits
- * continue over the next one: a command that is known to be admitted is awaited, any other is invoked again under its
- * id.
+ * continue over the next link. A command that is known to be admitted is then awaited. Any other command is invoked
+ * again under its id.
  */
 export function createLinkCaller(options: LinkCallerOptions): Caller {
   return new LinkCaller(options);

@@ -63,7 +63,7 @@ export interface SiteEventPublisher {
   publish(event: NewSiteEvent, options?: { readonly signal?: AbortSignal | undefined }): Promise<PublishReceipt>;
 }
 
-/** How long the relay may take to answer, on top of GRACE_MS. Milliseconds. */
+/** How long the relay may take to answer, in milliseconds. The request fails only GRACE_MS later. */
 const BUDGET_MS = 5_000;
 
 /** Creates a publisher of one site's events. Throws TypeError for an invalid site id. */

@@ -46,9 +46,9 @@ export class FrameBatch {
   }
 
   /**
-   * Sends the waiting frames after the first round of microtasks that adds none. One round is not enough, because the
-   * frames of one turn come from chains of promises of different lengths. `frames`: how many frames waited before the
-   * last round.
+   * Sends the waiting frames after the first round of microtasks that adds no frame. One round is not enough, because
+   * the frames of one turn come from chains of promises of different lengths. `frames`: how many frames waited before
+   * the last round.
    */
   #flushAfter(frames: number): void {
     queueMicrotask(() => {
