@@ -31,7 +31,7 @@ export type Config = {
   readonly files: readonly string[];
   /**
    * Whether the credentials were generated for this run, because none are configured (loopback and direct mode only).
-   * Print them for the user.
+   * The program must show them to the user.
    */
   readonly generated: boolean;
   /** The shared Redis; null: direct mode, with everything in this process. */

@@ -60,7 +60,7 @@ export const SHARE_ROWS = {
 export type ShareSetting = keyof typeof SHARE_ROWS;
 export type ShareSettings = { readonly [Name in ShareSetting]?: number | undefined };
 
-/** The names of the settings of each share: the guarantee, and the total or null. */
+/** For each share, the names of its two settings: the guarantee, and the total. Null: the share has no total. */
 export const SETTINGS_OF_SHARE: Readonly<Record<ShareName, readonly [ShareSetting, ShareSetting | null]>> = {
   links: ['LINKS_SHARE', 'LINKS_MAX'],
   advertised_bytes: ['ADVERTISED_SHARE_BYTES', 'ADVERTISED_MAX_BYTES'],

@@ -48,7 +48,7 @@ async function ask(url: string, within: number): Promise<{ readonly status: numb
   }
 }
 
-/** Returns a host that can be reached. A relay that listens on all addresses is reached over loopback. */
+/** Returns the host at which this machine reaches the relay: loopback for a relay that listens on all addresses. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::' || host === '[::]') return '[::1]';

@@ -21,7 +21,7 @@ await build({
     target: 'es2024',
     minify: false,
     lib: { entry, formats: ['es'], fileName: () => 'validate.js' },
-    // The other files of the runtime stay files.
+    // The other files of the runtime are not bundled into this one.
     rolldownOptions: { external: (name, importer) => importer === entry && name.startsWith('.') },
   },
 });

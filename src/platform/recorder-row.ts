@@ -6,8 +6,8 @@ import type { ReadingRow } from '../core/metrics/reading.ts';
 import type { Cell } from './counts.ts';
 
 /**
- * How the numbers of several slots are combined into one point: `sum` for a counter; for a gauge its last or its
- * highest sample.
+ * How the numbers of several slots are combined into one point. `sum`: the sum, for a counter. `last` and `highest`:
+ * the last or the highest sample, for a gauge.
  */
 export type Mode = 'sum' | 'last' | 'highest';
 

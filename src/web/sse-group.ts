@@ -19,8 +19,8 @@ export type EventEncoder<T> = {
 };
 
 /**
- * An event that a group has encoded. The event is kept because, for a member that missed earlier events, it is encoded
- * again with their number.
+ * An event and its encoded text. The event is kept, because it is encoded again for a member that missed earlier
+ * events. That text contains the number of missed events.
  */
 type Frame<T> = { readonly event: T; readonly text: string };
 

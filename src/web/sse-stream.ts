@@ -60,7 +60,7 @@ export class SseStream {
   readonly #direct: boolean;
   #members: StreamMember[] = [];
   #closed = false;
-  /** The time since when the reader has read nothing; null while it reads. */
+  /** The time at which the reader stopped reading, in epoch milliseconds; null while it reads. */
   #blockedAt: number | null = null;
   #drained: PromiseWithResolvers<void> | null = null;
 

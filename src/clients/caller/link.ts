@@ -152,7 +152,7 @@ class LinkCaller implements Caller {
     };
   }
 
-  /** Ends a wait because its signal was aborted, or (`signal` null) because no answer arrived. */
+  /** Ends a wait. `signal`: the signal that was aborted; null if no answer arrived in time. */
   #leave(ref: string, signal: AbortSignal | null): void {
     const request = this.#sent.get(ref) ?? this.#queue.get(ref);
     if (!request) return;

@@ -30,7 +30,7 @@ export type PendingRequest = {
   resumed: boolean;
   /**
    * The `outcome` frame with which the relay ended this wait before its stage and before `endsAt`; null without one.
-   * The relay then is shutting down, and the wait continues over the next link.
+   * Such a frame means that the relay is shutting down. The wait continues over the next link.
    */
   early: OutcomeFrame | null;
   readonly onStage: ((stage: string) => void) | undefined;
@@ -96,7 +96,7 @@ export function invocationOf<T>(handle: Handle, frame: AnswerFrame): Invocation<
 }
 
 /**
- * Returns the outcome frame for a command that the relay admitted and, after a broken link, no longer knows. The relay
+ * Returns an outcome frame for a command that the relay admitted before a link broke and no longer knows. The relay has
  * lost its data, so the command may have run.
  */
 export function forgotten({ handle }: PendingRequest): OutcomeFrame {
@@ -119,8 +119,8 @@ export function refusalOf(handle: Handle, { code, message, by, retry_after_ms, s
 }
 
 /**
- * Returns the header member that asks for stages. The first stage is always asked for: it confirms the admission, which
- * decides what is sent after a lost link.
+ * Returns the header member that asks for stages. The first stage is always requested, because it confirms the
+ * admission. What is sent on the next link depends on the admission.
  */
 function stagesOf({ onStage }: { readonly onStage?: unknown }) {
   return { stages: onStage === undefined ? 'first' : 'all' } as const;

@@ -99,7 +99,7 @@ function send({ request, response }: Exchange, { status, body, headers }: HostRe
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...headers,
-    // The rest of an unread body cannot be distinguished from the next request.
+    // Closes the connection, because the rest of an unread body cannot be distinguished from the next request.
     ...(!request.complete && { connection: 'close' }),
   });
   response.end(body && JSON.stringify(body));

@@ -42,8 +42,8 @@ export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): 
 }
 
 /**
- * Returns the frame of an end, at most `maxBytes` bytes. A result that is too large becomes a failure; a partial result
- * that is too large is left out.
+ * Returns the frame of an end. The frame has at most `maxBytes` bytes: a result that is too large becomes a failure,
+ * and a partial result that is too large is left out.
  */
 export function endFrame(commandId: string, end: EndReport, maxBytes: number): string {
   const text =

@@ -55,7 +55,7 @@ export type Call = {
 /**
  * Runs a command. The value that it returns or resolves to is the command's result, as JSON; undefined counts as null,
  * and `rawJson(text)` is sent unchanged. An error that it throws fails the command: see ActionError and
- * ActionCancelled. A handler that returns despite a cancel has completed.
+ * ActionCancelled. If a handler returns after a cancel, its command has completed.
  */
 export type Handler = (params: Params, call: Call) => unknown;
 

@@ -31,8 +31,8 @@ export type ConnectionOptions = Pick<SiteClientOptions, 'url' | 'sessionId' | 't
 };
 
 /**
- * Yields the frames of one connection. It never returns; it throws SiteError when reconnecting is of no use,
- * Interrupted when it is, or the reason of the aborted `signal`.
+ * Yields the frames of one connection. It never returns. It throws Interrupted if the connection may be opened again,
+ * SiteError if that is of no use, and the reason of `signal` if it is aborted.
  */
 export async function* openConnection(options: ConnectionOptions): AsyncGenerator<SseFrame, never> {
   const { clock, signal, heard } = options;

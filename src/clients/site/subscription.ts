@@ -152,7 +152,7 @@ function eventOf({ data }: SseFrame): SiteEvent | null {
   };
 }
 
-/** Returns epoch milliseconds for an RFC 3339 text or for epoch milliseconds. */
+/** Returns a time in epoch milliseconds. The given time is an RFC 3339 text, or epoch milliseconds already. */
 function timeOf(value: unknown): number {
   return typeof value === 'number' ? value : Date.parse(String(value));
 }

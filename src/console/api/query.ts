@@ -23,8 +23,8 @@ export type Query<Data> = {
   /** Sends the request again now. */
   readonly again: () => void;
   /**
-   * Repeats the request because an event has changed what it answers. Events that follow each other closely, or that
-   * arrive while an answer is awaited, cause one request together.
+   * Repeats the request after an event that has changed the answer. Calls that follow each other closely cause only one
+   * request. So do calls while an answer is awaited.
    */
   readonly changed: () => void;
 };

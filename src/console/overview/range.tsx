@@ -24,7 +24,7 @@ const WINDOWS: readonly Window[] = [
  * window.
  */
 const EVERY_MS = 10_000;
-/** The approximate number of steps that the plots show of a chosen span. */
+/** The approximate number of steps into which a chosen span is divided. */
 const STEPS = 60;
 
 export type PlotRange = {
