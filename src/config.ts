@@ -72,8 +72,8 @@ export type Config = {
   readonly traceIds: boolean;
   readonly logLevel: SettingValues['LOG_LEVEL'];
   /**
-   * Sentences for the log about variables with the prefix that are not settings, and settings without effect in this
-   * mode.
+   * Warnings for the log about variables that have the prefix but are no settings, and about settings without effect in
+   * this mode.
    */
   readonly warnings: readonly string[];
 };

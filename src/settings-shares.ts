@@ -91,7 +91,7 @@ function boundGiven(settings: ShareSettings, share: ShareName): Partial<ShareBou
 
 /**
  * Returns the faults of guarantees that exceed their totals, each with the guarantee's setting. Ignores texts that are
- * not numbers, which the schema reports.
+ * not numbers, because the schema reports them.
  */
 export function shareFaults(
   textOf: (name: ShareSetting) => string | undefined,

@@ -73,7 +73,7 @@ async function start(packages: Packages, { url, sampling }: ExportSettings, log:
 type Exporter = InstanceType<Packages['OTLPTraceExporter']>;
 
 /**
- * Logs the first failure of an exporter and its next success only, so that an unreachable collector does not fill the
+ * Logs only the first failure of an exporter and the next success, so that an unreachable collector does not fill the
  * log.
  */
 function noteFailures(exporter: Exporter, log: Log): Exporter {

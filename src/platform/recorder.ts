@@ -68,7 +68,8 @@ export class Recorder {
     const open = Math.floor(now / slotMs);
     if (open >= range.first && open <= range.last) {
       saw(open);
-      // The fresh samples of a gauge are later than those of the closed slots.
+      // A gauge that shows its last sample is skipped here, because its fresh sample is later than those of the closed
+      // slots.
       if (!fine) for (const [place, count] of this.#minute) if (!gauges.last.has(place)) take(open, place, count);
       this.#counts.eachFresh((place, count) => take(open, place, count));
     }

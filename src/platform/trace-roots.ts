@@ -15,7 +15,10 @@ export function decideRoots(tracer: TracerLike, ratio: number | null): TracerLik
   };
 }
 
-/** A span that is not recorded. Its ids are valid, which says that a sampler decided; they are sent to nobody. */
+/**
+ * A span that is not recorded. Its ids are valid, which tells the relay that a sampler has decided. They are sent to
+ * nobody.
+ */
 const DECLINED: SpanLike = {
   spanContext: () => ({ traceId: 'f'.repeat(32), spanId: 'f'.repeat(16), traceFlags: 0 }),
   isRecording: () => false,

@@ -18,7 +18,7 @@ export type Expiries = {
 /** The streams that expire within one second, and the timer for the earliest of them. */
 type Row = { readonly streams: Set<Ending>; at: number; cancel: Cancel };
 
-/** The length of time, in milliseconds, in which streams that expire share one row. */
+/** The length of the time that one row covers, in milliseconds. */
 const ROW_MS = 1000;
 
 export function createExpiries(clock: Clock): Expiries {

@@ -15,7 +15,7 @@ export type OriginRule = {
 const ORIGIN_SHOWN = 200;
 
 /**
- * Whether the request's origin is allowed. Pages cannot forge `Origin`, and browsers always send it with a WebSocket
+ * Whether the request's origin is allowed. Pages cannot forge `Origin`. Browsers always send it with a WebSocket
  * handshake, so a handshake without it does not come from a browser. The comparison is an exact text match: `null`,
  * suffixes, other ports and other spellings are all foreign.
  */

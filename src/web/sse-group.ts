@@ -29,7 +29,9 @@ export type GroupMemberOptions = {
   /** The member's operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
   readonly lifetime: Lifetime;
-  /** Called once, when the member has ended for any reason. A stream of its own ends with it. */
+  /**
+   * Called once, when the member has ended for any reason. If the member has a stream of its own, that stream ends too.
+   */
   readonly onEnd: () => void;
 };
 
@@ -185,7 +187,9 @@ export class GroupMember<T> implements StreamMember {
     this.#missed += dropped;
   }
 
-  /** Adds the number of missed events to a frame, by encoding it again. Only a member that missed events costs this. */
+  /**
+   * Adds the number of missed events to a frame, by encoding it again. Only members that missed events cause this work.
+   */
   #withMissed(frame: Frame<T>): Frame<T> {
     if (this.#missed === 0) return frame;
     const missed = this.#missed;

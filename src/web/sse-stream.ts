@@ -114,7 +114,7 @@ export class SseStream {
   write(chunk: Chunk): void {
     if (this.#closed) return;
     const taken = this.#out.write(this.#direct ? chunk.framed : chunk.plain);
-    // Data that the system accepted at once does not count, however much it was.
+    // The stream blocks only if data is left in the buffer. Data that the system accepted at once does not count.
     if (!taken && this.#blockedAt === null && this.#out.writableLength > 0) this.#block();
   }
 

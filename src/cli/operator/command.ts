@@ -41,7 +41,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 };
 const OUTPUT = { kind: 'enum', values: OUTPUTS, brief: 'Form of the output', default: 'table' };
 
-/** Builds the command of a verb. Its code is loaded when it runs. */
+/** Builds the command of a verb. The verb's code is loaded when the command runs. */
 export function commandOf(verb: Verb): Command<OperatorContext> {
   return buildCommand<Given, string[], OperatorContext>({
     docs: {

@@ -67,7 +67,7 @@ class LinkCaller implements Caller {
   readonly #options: LinkCallerOptions;
   readonly #clock: Clock;
   readonly #link: RelayLink;
-  /** The requests that were sent, or will be sent when the link is up, by their `ref`. */
+  /** The requests that were sent, or that will be sent when the link is up. The key is their `ref`. */
   readonly #sent = new Map<string, PendingRequest>();
   readonly #queue = new Map<string, PendingRequest>();
   #refs = 0;

@@ -50,7 +50,7 @@ export function readHttpOutcome<T>({ status, body }: HttpAnswer): HttpOutcome<T>
   const stage = textOf(body['stage']);
   const execution = textOf(body['execution']);
   if (stage === null || execution === null) return null;
-  // The caller assumes the type: the result of an action is not known here.
+  // The type is the caller's assumption. Nothing checks it.
   const result = (body['result'] ?? null) as T;
   const outcome = readOutcome({ outcome: outcomeText, result, error: failureOf(body) });
   return outcome && { rpcId: textOf(body['rpc_id']), stage, execution, outcome };

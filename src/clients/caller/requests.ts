@@ -42,7 +42,7 @@ export type PendingRequest = {
 
 export type Frames = Pick<PendingRequest, 'frame' | 'again'>;
 
-/** The longest time that the relay lets an await wait, in milliseconds. */
+/** The longest time for which the relay accepts an await, in milliseconds. */
 const LONGEST_WAIT_MS = 600_000;
 
 /** Whether the relay ended a wait that has reached neither its stage nor its time limit. */
@@ -134,7 +134,7 @@ function clamp(ms: number): number {
   return Math.max(0, Math.min(LONGEST_WAIT_MS, Math.floor(ms)));
 }
 
-/** Parses the result. It has the type that the caller assumes; nothing checks it. */
+/** Parses the result. Nothing checks that it has the type that the caller assumes. */
 function parse<T>(handle: Handle, payload: string | null): T {
   try {
     return JSON.parse(payload ?? 'null');

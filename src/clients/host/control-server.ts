@@ -27,16 +27,16 @@ export interface ControlServer extends AsyncDisposable {
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1']);
 /**
- * The time limits of requests and connections, in milliseconds, against local programs that connect and send slowly or
+ * The time limits of requests and connections, in milliseconds. They stop local programs that send slowly or send
  * nothing.
  */
 const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 };
 
 /**
- * Starts an HTTP server through which programs on this machine define cooperative sites and publish events with this
- * runtime: `PUT` and `DELETE` `/sites/{site_id}`, `POST /sites/{site_id}/events`. The token gives access to all of it.
- * Requests from other machines, from web pages or without the token are refused before their bodies are read. Rejects
- * with the error of `listen`, and with TypeError for a `host` that is not loopback or an invalid token.
+ * Starts an HTTP server for programs on this machine. Through it, they define cooperative sites and publish events with
+ * the given runtime: `PUT` and `DELETE` `/sites/{site_id}`, `POST /sites/{site_id}/events`. The token gives access to
+ * all routes. Requests from other machines, from web pages or without the token are refused before their bodies are
+ * read. Rejects with the error of `listen`, and with TypeError for a `host` that is not loopback or an invalid token.
  */
 export async function startCooperativeSiteControlServer(options: ControlServerOptions): Promise<ControlServer> {
   const { token, host = '127.0.0.1' } = options;

@@ -90,10 +90,7 @@ export function trimUrl(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
-/**
- * Returns `Retry-After`, which is in seconds, as milliseconds. Null: the header is absent or not a number of whole
- * seconds.
- */
+/** Returns the header `Retry-After` in milliseconds. Null: the header is absent or not a whole number of seconds. */
 export function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? '';
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : NaN;

@@ -8,7 +8,7 @@ import { createOutbox, type Outbox } from './outbox.ts';
 
 export type Refused = Extract<LinkFrame, { type: 'refused' }>;
 
-/** Codes of temporary refusals: the refused frame is kept and sent again. */
+/** The codes of temporary refusals. What the relay refused with such a code is sent again later. */
 export const TEMPORARY_CODES: ReadonlySet<string> = new Set([
   'store_unavailable',
   'draining',

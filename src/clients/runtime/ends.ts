@@ -7,7 +7,7 @@ import { fits } from './limits.ts';
 /** The reason why a command's signal was aborted. */
 export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';
 
-/** The failures of handlers that stopped for a reason other than a cancel. */
+/** The ends of commands whose handlers stopped for a reason other than a cancel, by that reason. */
 const STOPPED: Readonly<Record<Exclude<Stop, 'cancelled'>, EndReport>> = {
   deadline: failure('client_timeout', 'Stopped at the deadline.'),
   timeout: failure('client_timeout', 'Stopped after the time that the client allows for this action.'),

@@ -13,9 +13,9 @@ export type Judgement = {
 };
 
 /**
- * Returns null when the judge allows the command, otherwise the reason. It fails closed: a judge refuses if it throws,
- * if it answers anything but a yes, or if it has not answered when the signal is aborted. `onError` receives what the
- * judge throws; the caller does not see it.
+ * Returns null when the judge allows the command, otherwise the reason. The command is also refused if the judge
+ * throws, answers anything but a yes, or has not answered when the signal is aborted. `onError` receives what the judge
+ * throws; the caller does not see it.
  */
 export async function refusalOf({ judge, request, no, onError }: Judgement): Promise<string | null> {
   if (!judge) return no;

@@ -40,7 +40,7 @@ export type Asking = {
   readonly skip?: boolean;
 };
 
-/** The pause after a failed request, in milliseconds, unless the relay names one. */
+/** The pause after a failed request, in milliseconds. If the relay names a pause, that one is used. */
 const RETRY_MS = 4_000;
 /** The shortest pause between an answer and the request that an event causes, in milliseconds. */
 const EVENT_GAP_MS = 1_000;

@@ -128,7 +128,7 @@ function halfOf({ from, to }: TimeSpan): TimeSpan {
   return { from: from + quarter, to: to - quarter };
 }
 
-/** Returns a span of twice the length around the same middle, as far as the relay has series. */
+/** Returns a span of twice the length with the same middle, cut to the time for which the relay keeps series. */
 function twice({ from, to }: TimeSpan): TimeSpan {
   const half = (to - from) / 2;
   const now = Date.now();

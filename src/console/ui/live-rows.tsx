@@ -82,7 +82,8 @@ function nothing<Row>(): Changes<Row> {
 }
 
 /**
- * Creates the store of changes that arrived since the list was read. Its `keys` are those of new rows, to count them.
+ * Creates the store of changes that arrived since the list was read. `keys` has the keys of new rows, so that each row
+ * is counted once.
  */
 function gathering<Row>() {
   return { changed: new Map<string, Row>(), latest: new Map<string, Row>(), keys: new Set<string>() };
