@@ -32,7 +32,7 @@ export class Exemplars {
     this.#kept ??= new Map();
   }
 
-  /** Lets each bucket take a new example. */
+  /** Begins a new time slot, in which each bucket may take a new example. */
   nextSlot(): void {
     this.#slot++;
   }

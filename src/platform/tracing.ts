@@ -44,7 +44,7 @@ export function createTracing(api: TraceApi | undefined, { version, namesUsers }
   };
 }
 
-/** The id of a span that the API makes without an SDK. */
+/** The trace id of a span that the API makes without an SDK. */
 const NO_TRACE_ID = '0'.repeat(32);
 const NO_SPAN: Span = { recorded: false, declined: false, context: null, event() {}, link() {}, end() {} };
 /** The span of every call that a sampler declined. It is one object for all, because most calls are not sampled. */

@@ -15,7 +15,7 @@ export class PackedText {
 
   constructor(text: string) {
     this.#plain = Buffer.from(text);
-    // Weak: the same tag is valid for every encoding.
+    // The tag is weak, because it is the same for every encoding.
     this.etag = `W/"${createHash('sha256').update(this.#plain).digest('base64url')}"`;
   }
 

@@ -15,7 +15,7 @@ export type HttpReply = {
    * that the text refers to.
    */
   json(type: string, text: string, nonAscii?: boolean, inserts?: Inserts): void;
-  /** Prepares the response for being written in any other way. */
+  /** Prepares the response for a handler that writes it without `json`. */
   open(): void;
   /**
    * Sends a refusal and returns true if the requester has left too much unread for a response of this many bytes.
@@ -43,7 +43,7 @@ export type ReplyParts = {
     refusal(socket: Socket, bytes: number): CallboardError | null;
     wrote(socket: Socket, bytes: number): void;
   };
-  /** Answers an error in the form of the request's path. */
+  /** Answers with an error, in the format that belongs to the request's path. */
   readonly refuse: (error: CallboardError) => void;
 };
 
@@ -109,7 +109,7 @@ function sendJson(response: ServerResponse, { head, type, text, nonAscii, insert
   response.writeHead(200, [...head, 'Content-Type', type, 'content-length', String(bytes)]);
   if (pieces.length === 1) endWith(response, text, bytes);
   else {
-    // Corked, so that the pieces leave in one write.
+    // The response is corked, so that the pieces leave in one write.
     response.cork();
     for (const piece of pieces) response.write(piece);
     response.end();

@@ -7,7 +7,7 @@ import type { ActionRequest, Judge } from './types.ts';
 export type Judgement = {
   readonly judge: Judge | undefined;
   readonly request: ActionRequest;
-  /** The message of the refusal when the judge gives none. */
+  /** The message of the refusal if the judge gives no message. */
   readonly no: string;
   readonly onError: ErrorSink | undefined;
 };

@@ -82,7 +82,7 @@ async function ask(options: ConnectionOptions, signal: AbortSignal): Promise<Res
     },
   );
   const type = response.headers.get('content-type') ?? '';
-  // 204 tells an EventSource not to reconnect.
+  // The relay answers 204 for a session that is over, because 204 tells an EventSource not to reconnect.
   if (response.status === 204) throw new SiteError('session_inactive', 'The session is over.');
   if (response.status === 200 && type.startsWith('text/event-stream')) return response;
   throw await refusalOf(response);

@@ -8,7 +8,7 @@ import { SiteError } from './errors.ts';
 import type { SseFrame } from './sse.ts';
 import type { SiteClientOptions, SiteEvent, SiteGap, SubscribeOptions } from './types.ts';
 
-/** A connection that was live for this long resets the backoff. */
+/** A connection that was live for this time, in milliseconds, resets the backoff. */
 const STABLE_MS = 10_000;
 /** The longest delay before a reconnect that the relay may ask for, in milliseconds. */
 const LONGEST_AFTER_MS = 300_000;

@@ -40,7 +40,7 @@ const again: Scene = async ({ caller, id }) => {
 const report: Scene = ({ caller, signal }) =>
   caller('bob').invoke(kiosk('report.build'), { day: today() }, { connectWithinMs: RECONNECT_MS, signal });
 
-/** Makes a call with a large result, which history spills. */
+/** Makes a call whose result is so large that history stores it as a spilled payload. */
 const fullReport: Scene = ({ caller, signal }) =>
   caller('bob').invoke(kiosk('report.build'), { day: today(), table: true }, { connectWithinMs: RECONNECT_MS, signal });
 
