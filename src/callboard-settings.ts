@@ -69,7 +69,7 @@ export function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { 
   };
 }
 
-/** Returns what the relay reports about itself: its label and its limits. */
+/** Returns what the relay reports about itself: its version, its label and its limit of body sizes. */
 export function serverSettings({ label = null, maxBodyBytes = MAX_BODY_BYTES }: Settings): ServerSettings {
   return { version: VERSION, label, maxBodyBytes };
 }

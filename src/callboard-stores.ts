@@ -1,6 +1,6 @@
 /**
- * Opens the stores of a relay besides its backend: that of large payloads, and the audit of direct mode, with the keys
- * of its rows.
+ * Opens the stores of a relay that are not part of its backend: the store of large payloads, and the audit file of
+ * direct mode. Also derives the keys that sign audit rows.
  */
 import { hkdfSync } from 'node:crypto';
 import { openAuditFile } from './backends/memory/audit-file.ts';
@@ -37,7 +37,8 @@ export function auditStore({ audit }: Settings, log: Log): AuditStore | undefine
 }
 
 /**
- * Returns the bounds and the key of the audit. If the audit has no key and there is no secret, `crypto` signs the rows.
+ * Returns the bounds of the audit and the function that signs its rows. If the audit has no key and there is no secret,
+ * `crypto` signs the rows.
  */
 export function auditOptions(
   { audit, auth, redis }: Settings,

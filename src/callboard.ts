@@ -59,7 +59,7 @@ export interface Callboard extends AsyncDisposable {
   readonly url: string | null;
   /** Starts the relay once and resolves with its URL. Default: a free port of 127.0.0.1. `fd`: a listening socket. */
   listen(at?: { readonly host?: string; readonly port?: number; readonly fd?: number }): Promise<string>;
-  /** Accepts these credentials, and those of the key set, from the next token on. Open links are not closed. */
+  /** Replaces the configured credentials from the next token on. Tokens of `jwksUrl` stay valid. Closes no link. */
   replaceCredentials(credentials: ReplacedCredentials): void;
   /**
    * Serves this certificate to new connections. Throws if the relay was opened without TLS or if the texts do not fit
@@ -169,7 +169,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     reveal: config.reveal,
     server: serverSettings(config),
   });
-  // Tokens expire by the system clock, as for their issuer, and not by the clock of the store.
+  // Tokens expire by the system clock, as their issuers expect, and not by the clock of the store.
   const wall = options.clock ?? systemClock;
   const credentials = createCredentials({ ...NO_AUTH, ...config.auth }, { clock: wall, tickets: backend.tickets });
   const authenticator = withGrants(credentials.bearer, core.sites);

@@ -17,7 +17,7 @@ export function auditOf(settings: SettingValues): AuditConfig {
 }
 
 /**
- * Reports the setting of an audit file without a key. Rows in a file outlive the process, so the key that signs them
+ * Returns a fault if an audit file is set without a key. Rows in a file outlive the process, so the key that signs them
  * must be configured too.
  */
 export function auditFaults(

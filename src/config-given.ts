@@ -80,8 +80,8 @@ function collectFlags(argv: readonly string[], given: Map<SettingName, Given>, f
 }
 
 /**
- * Returns the setting that a flag sets. `alone`: the value that the flag has without a text, since `--fast-path` and
- * `--no-fast-path` set the same setting. Null: the flag is unknown.
+ * Returns the setting that a flag sets; null if the flag is unknown. `alone` is the value of a flag that is given
+ * without a text. `--fast-path` and `--no-fast-path` set the same setting to different values.
  */
 function readFlag(flag: string): ReadFlag | null {
   const off = flag.startsWith('no-');

@@ -6,7 +6,9 @@ export type RedisConfig = {
   /** The URL of Redis. It may contain a password, so it must never be logged or printed. */
   readonly url: string;
   readonly partitions: number;
-  /** The declared durability of the store; null: what Redis reports, which must include writing to disk. */
+  /**
+   * The durability of the store, as declared. Null: the relay takes what Redis reports, and Redis must write to disk.
+   */
   readonly durability: 'memory' | 'aof_everysec' | 'aof_always' | null;
   readonly namespace: string;
   readonly strictMigration: boolean;

@@ -9,8 +9,8 @@ import { readSettingFile } from './settings-files.ts';
 export type TlsConfig = { readonly cert: string; readonly key: string };
 
 /**
- * Returns the texts of the files that TLS_CERT and TLS_KEY name; null if neither is set, or if there is a fault, which
- * is added to `faults`.
+ * Returns the texts of the files that TLS_CERT and TLS_KEY name; null if neither is set. If there is a fault, adds it
+ * to `faults` and returns null.
  */
 export function tlsOf(given: ReadonlyMap<SettingName, Given>, faults: InputError[]): TlsConfig | null {
   const [certFile, keyFile] = [given.get('TLS_CERT'), given.get('TLS_KEY')];

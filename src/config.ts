@@ -31,7 +31,7 @@ export type Config = {
   readonly files: readonly string[];
   /**
    * Whether the credentials were generated for this run, because none are configured (loopback and direct mode only).
-   * Print them for the user.
+   * The program must show them to the user.
    */
   readonly generated: boolean;
   /** The shared Redis; null: direct mode, with everything in this process. */
@@ -72,8 +72,8 @@ export type Config = {
   readonly traceIds: boolean;
   readonly logLevel: SettingValues['LOG_LEVEL'];
   /**
-   * Sentences for the log about variables with the prefix that are not settings, and settings without effect in this
-   * mode.
+   * Warnings for the log about variables that have the prefix but are no settings, and about settings without effect in
+   * this mode.
    */
   readonly warnings: readonly string[];
 };

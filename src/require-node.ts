@@ -2,8 +2,8 @@
 import { nodeFault } from './node-version.ts';
 
 /**
- * The package's entry imports this file first, so that an old Node fails with this sentence instead of a missing
- * function.
+ * The package's entry imports this file first. On an old Node, the import fails with this sentence and not later with a
+ * missing function.
  */
 const fault = nodeFault(process.versions.node);
 if (fault !== null) throw new Error(fault);

@@ -6,10 +6,7 @@ const MIB = 1024 * 1024;
 
 export type Range = { readonly min: number; readonly max: number };
 
-/**
- * The range of each numeric setting, both ends included: milliseconds, bytes or counts. The same for settings and for
- * embedding programs.
- */
+/** The range of each numeric setting, both ends included. The numbers are milliseconds, bytes or counts. */
 export const RANGES = {
   retentionMs: { min: 1000, max: 365 * 24 * 3600_000 },
   idempotencyWindowMs: TERMINAL_RANGE_MS,
@@ -23,7 +20,7 @@ export const RANGES = {
 
 export type RangedSettings = { readonly [Name in keyof typeof RANGES]?: number | undefined };
 
-/** Throws `invalid_argument` that names every number that is not whole or not in its range. */
+/** Checks numeric settings. Throws `invalid_argument`, naming every number that is not a whole number in its range. */
 export function checkRanges(settings: RangedSettings): void {
   const given: Readonly<Record<string, unknown>> = { ...settings };
   const errors = Object.entries(RANGES).flatMap(([parameter, range]): readonly InputError[] =>

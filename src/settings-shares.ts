@@ -14,7 +14,7 @@ import {
 const MIB = 1024 * 1024;
 /** The smallest bound that may be set for a resource in bytes: a payload of the largest size must fit. */
 const MIN_BYTES = MIB;
-/** The largest values that a share accepts: 1 TiB, and a hundred million. */
+/** The largest bounds that a share accepts: 1 TiB for bytes, and a hundred million for counts. */
 const MAX_BYTES = 1024 * 1024 * MIB;
 const MAX_COUNT = 100_000_000;
 
@@ -30,8 +30,8 @@ const bytes = whole(MIN_BYTES, MAX_BYTES).optional();
 const count = whole(1, MAX_COUNT).optional();
 
 /**
- * The settings for each share: the guarantee for one user and, if it has one, the total for all users. Unset: the
- * share's default.
+ * The settings for each share: the guarantee for one user and, if the share has one, the total for all users. Unset:
+ * the share's default.
  */
 export const SHARE_ROWS = {
   LINKS_SHARE: count,
@@ -60,7 +60,7 @@ export const SHARE_ROWS = {
 export type ShareSetting = keyof typeof SHARE_ROWS;
 export type ShareSettings = { readonly [Name in ShareSetting]?: number | undefined };
 
-/** The names of the settings of each share: the guarantee, and the total or null. */
+/** For each share, the names of its two settings: the guarantee, and the total. Null: the share has no total. */
 export const SETTINGS_OF_SHARE: Readonly<Record<ShareName, readonly [ShareSetting, ShareSetting | null]>> = {
   links: ['LINKS_SHARE', 'LINKS_MAX'],
   advertised_bytes: ['ADVERTISED_SHARE_BYTES', 'ADVERTISED_MAX_BYTES'],
@@ -91,7 +91,7 @@ function boundGiven(settings: ShareSettings, share: ShareName): Partial<ShareBou
 
 /**
  * Returns the faults of guarantees that exceed their totals, each with the guarantee's setting. Ignores texts that are
- * not numbers, which the schema reports.
+ * not numbers, because the schema reports them.
  */
 export function shareFaults(
   textOf: (name: ShareSetting) => string | undefined,

@@ -1,4 +1,4 @@
-/** The table of all settings. */
+/** The table of all settings of a relay, with the parser and the default of each. */
 import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
 import {

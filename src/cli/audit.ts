@@ -13,8 +13,8 @@ export class AuditError extends Error {
 
 /**
  * Verifies the chain of an audit file (`--file`, by default AUDIT_FILE), or the chain of a running relay (`--url`, with
- * the token of an administrator in CALLBOARD_TOKEN). It uses the audit keys of these settings. Prints the first row
- * that is wrong.
+ * the token of an administrator in CALLBOARD_TOKEN). The audit keys come from the settings of the relay. Prints the
+ * first row that is wrong.
  */
 export async function audit([verb, ...argv]: readonly string[], io: Io): Promise<void> {
   if (verb !== 'verify') throw new UsageError('audit: expected "verify"');

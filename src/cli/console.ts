@@ -29,7 +29,7 @@ export async function consoleLink(argv: readonly string[], io: Io): Promise<void
   io.complain(`It signs ${name} in as an administrator, once, within ${SIGN_IN_TICKET_SECONDS} seconds.\n`);
 }
 
-/** Returns the address of the relay with these settings, as seen from this machine. */
+/** Returns the address at which this machine reaches a relay with these settings. */
 function addressOf({ host, port, basePath, tls }: Config): string {
   const known = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `${tls ? 'https' : 'http'}://${known.includes(':') ? `[${known}]` : known}:${port}${basePath}`;

@@ -3,7 +3,7 @@ import { splitFlags } from './flags.ts';
 import { allowHeapGrowth } from './heap-growth.ts';
 import { UsageError, type Io } from './io.ts';
 
-/** The highest pace of the demo, in calls per second. Above it the demo would mainly measure the machine. */
+/** The highest pace of the demo, in scenes per second. Above it the demo would mainly measure the machine. */
 const PACE_MAX = 50;
 
 /** Runs the demo until the first stop signal. */

@@ -24,7 +24,7 @@ export function jsonLine({ url, credentials }: Started): string {
   return `${JSON.stringify({ event: 'listening', url, ...generated })}\n`;
 }
 
-/** Returns the text for a person: what to open, and commands that work as they are pasted. */
+/** Returns the text for a person: the addresses to open, and commands to paste. */
 export function greeting(started: Started): string {
   const { url, mode, nodeId, credentials, code, consoleCode } = started;
   const editor = code === null ? `${url}/graphql` : `${url}/graphql#code=${code}`;
@@ -76,14 +76,14 @@ runtime.handle("notes.add", { summary: "Adds a note" }, ({ text }) => ({ added: 
 runtime.connect();'`;
 }
 
-/** Returns how a shell in this folder starts the same Node that runs this process. */
+/** Returns the shell command that starts the Node that runs this process. */
 function nodeCommand(): string {
   return process.execPath.includes(`${sep}node_modules${sep}`) ? 'npx node' : 'node';
 }
 
 /**
- * Returns how a program in this folder imports the client runtime: by its package name, or by its file address where
- * the package is not installed.
+ * Returns the name by which a program in this folder imports the client runtime: the package's name, or the address of
+ * its file if the package is not installed.
  */
 function runtimeSpecifier(): string {
   const name = 'callboard/runtime';

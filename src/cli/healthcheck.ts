@@ -11,9 +11,9 @@ import { UsageError, type Io } from './io.ts';
 const WITHIN_MS = 3_000;
 
 /**
- * Requests `/readyz` from the relay with these settings (host, port, base path) on this machine, and prints the answer.
- * Made for health checks of containers whose images have no curl. Throws if the relay is not ready, or does not answer
- * within 3 s (`--within`).
+ * Requests `/readyz` of the relay on this machine and prints the answer. The settings give its host, port and base
+ * path. Made for health checks of containers whose images have no curl. Throws if the relay is not ready, or does not
+ * answer within 3 s (`--within`).
  */
 export async function healthcheck(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--within'] });
@@ -48,7 +48,7 @@ async function ask(url: string, within: number): Promise<{ readonly status: numb
   }
 }
 
-/** Returns a host that can be reached. A relay that listens on all addresses is reached over loopback. */
+/** Returns the host at which this machine reaches the relay: loopback for a relay that listens on all addresses. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::' || host === '[::]') return '[::1]';

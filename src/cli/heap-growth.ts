@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Keeps V8's space for new objects at its initial size. Nearly everything that a start creates is kept, so V8 would
- * enlarge that space again and again, by 30 MB that an idle relay does not use.
+ * Keeps V8's space for new objects at its initial size. Nearly all objects that the start creates stay in use. V8 would
+ * therefore enlarge that space repeatedly, by 30 MB in all. An idle relay does not use these 30 MB.
  */
 export function holdHeapGrowth(): void {
   setFlagsFromString('--semi-space-growth-factor=1');

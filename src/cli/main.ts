@@ -52,7 +52,7 @@ function isOperators([noun = '', verb]: readonly string[]): boolean {
   return Object.hasOwn(NOUNS, noun) && !(noun === 'audit' && verb === 'verify');
 }
 
-/** Prints the words that may follow these words, one proposal a line. The scripts of `callboard completion` run it. */
+/** Prints proposals for the next word of a line, one proposal a line. The scripts of `callboard completion` run it. */
 async function complete(words: readonly string[], io: Io): Promise<number> {
   const { completions } = await import('./operator/app.ts');
   const found = await completions(words, io);

@@ -8,8 +8,8 @@ import type { RedactingLog } from '../platform/log.ts';
 import type { Io } from './io.ts';
 
 /**
- * The time between two readings of the files, in milliseconds. Reading them notices a new file however it was replaced,
- * even by a symbolic link.
+ * The time between two readings of the files, in milliseconds. The files are read and not watched, because reading them
+ * shows every replacement, even one by a symbolic link.
  */
 const CHECK_MS = 5_000;
 

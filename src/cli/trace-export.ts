@@ -32,8 +32,8 @@ const loadPackages = async () => ({
 type Packages = Awaited<ReturnType<typeof loadPackages>>;
 
 /**
- * Opens the export of spans. Returns null without an endpoint, and if a package is missing, which is logged. Throws
- * `invalid_argument` for variables with values that are not supported.
+ * Opens the export of spans. Returns null if no endpoint is set. If a package is missing, logs that and returns null.
+ * Throws `invalid_argument` for variables with values that are not supported.
  */
 export async function openTraceExport(env: Environment, log: Log): Promise<TraceExport | null> {
   const url = endpointOf(env);
@@ -73,7 +73,7 @@ async function start(packages: Packages, { url, sampling }: ExportSettings, log:
 type Exporter = InstanceType<Packages['OTLPTraceExporter']>;
 
 /**
- * Logs the first failure of an exporter and its next success only, so that an unreachable collector does not fill the
+ * Logs only the first failure of an exporter and the next success, so that an unreachable collector does not fill the
  * log.
  */
 function noteFailures(exporter: Exporter, log: Log): Exporter {

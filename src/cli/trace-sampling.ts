@@ -55,8 +55,8 @@ export function samplerOf(packages: Packages, { name, parentBased, ratio }: Trac
 
 /**
  * Returns the fraction of new traces to record, for `decideRoots`; null if the SDK decides. With a parent-based
- * sampler, later decisions follow the first one, so the first may be a random number instead of a function of the
- * trace's id.
+ * sampler, the later decisions about a trace follow the first one. So the first decision may be random and need not be
+ * a function of the trace's id.
  */
 export function rootRatioOf({ name, parentBased, ratio }: TraceSampling): number | null {
   if (!parentBased || name === 'always_on') return null;

@@ -8,9 +8,9 @@ import { build } from 'vite';
 export type Built = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
 
 /**
- * The replacement that the bundler makes in the code of `@cfworker/json-schema`, to hide the page's address from it. As
- * soon as this library is loaded, it resolves schemas against the page's address, and it throws if that is not a plain
- * URL, as in a worker made from a blob. Without an address it uses a fixed one.
+ * The bundler's replacement of `self.location` in the code of `@cfworker/json-schema`. It hides the page's address from
+ * this library. When the library is loaded, it resolves schemas against the page's address, and throws if that address
+ * is not a plain URL, as in a worker made from a blob. Without an address, the library uses a fixed one.
  */
 export const WITHOUT_ADDRESS = { 'self.location': 'undefined' };
 

@@ -1,6 +1,6 @@
 /**
- * Puts the JSON Schema validator into the compiled runtime, so that neither package depends on it.
- * `node src/clients/inline-validator.ts` rewrites dist/clients/runtime/validate.js. Not shipped.
+ * Puts the JSON Schema validator into the compiled runtime, so that the published packages do not depend on the
+ * validator. `node src/clients/inline-validator.ts` rewrites dist/clients/runtime/validate.js. Not shipped.
  */
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
@@ -21,7 +21,7 @@ await build({
     target: 'es2024',
     minify: false,
     lib: { entry, formats: ['es'], fileName: () => 'validate.js' },
-    // The other files of the runtime stay files.
+    // The other files of the runtime are not bundled into this one.
     rolldownOptions: { external: (name, importer) => importer === entry && name.startsWith('.') },
   },
 });

@@ -8,7 +8,7 @@ const script = import.meta.url;
 /** The path of the console, with a slash at its end: `<base>/console/`. */
 export const CONSOLE_PATH = new URL('../', script).pathname;
 
-/** The base path of the relay without a slash at its end, in the form of the relay's setting. */
+/** The base path of the relay without a slash at its end, as in the relay's setting BASE_PATH. */
 export const RELAY_PATH = CONSOLE_PATH.replace(/\/console\/$/, '');
 
 /** Returns the relay's base address, for commands that a person copies. */

@@ -21,14 +21,15 @@ const ALIASES = {
 };
 
 /**
- * The modules that nearly every page needs, bundled as one file. A small file costs more as a request than it saves.
+ * The modules that nearly every page needs. They are bundled as one file, because many small files would need many
+ * requests.
  */
 const SHARED =
   /src\/console\/(api|nodes\/(counters|scopes)|session|shell|ui|waits\/columns)|node_modules\/(@preact|preact\/(dist|hooks|jsx-runtime)|preact-iso)\//;
 
 /**
- * Leaves out a validator that only the tests of the forms library need. The library still imports it from a file that
- * it exports.
+ * Leaves out a validator that only the tests of the forms library need. The library's main code imports it all the
+ * same.
  */
 const WITHOUT_TESTS: Plugin = {
   name: 'without-test-validator',

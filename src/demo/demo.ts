@@ -34,11 +34,11 @@ export type DemoOptions = {
 
 /** The default number of scenes per second: slow enough to read along. */
 export const PACE = 2;
-/** The interval at which the demo prints its status, in milliseconds at pace 1. */
+/** The interval at which the demo prints its status, in milliseconds at the default pace. */
 const STATUS_MS = 10_000;
-/** The interval at which the demo replaces a client by a new instance, in milliseconds at pace 1. */
+/** The interval at which the demo replaces a client by a new instance, in milliseconds at the default pace. */
 const DEPLOY_MS = 30_000;
-/** The interval at which the demo adds a task to the board, in milliseconds at pace 1. */
+/** The interval at which the demo adds a task to the board, in milliseconds at the default pace. */
 const BOARD_TASK_MS = 20_000;
 /** How long the demo waits for its clients before it makes the first call, in milliseconds. */
 const CLIENTS_WAIT_MS = 5_000;
@@ -91,8 +91,8 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 type DemoConfig = Config & { readonly adminToken: string; readonly secret: string };
 
 /**
- * Adds credentials for this run: an admin token, so that no configured one is printed, and a secret, so that the demo
- * can sign tokens even if the configuration verifies other tokens in another way.
+ * Adds credentials for this run. It adds an admin token, so that no configured token is printed. It adds a secret if
+ * there is none, so that the demo can sign tokens.
  */
 function demoConfig(config: Config): DemoConfig {
   const made = randomBytes(24).toString('base64url');
@@ -118,7 +118,8 @@ function tokensOf({ secret, auth }: DemoConfig): Relay['token'] {
 }
 
 /**
- * Returns the environment of child processes, which lacks the relay's settings because these include its credentials.
+ * Returns the environment of child processes. It lacks the relay's settings, because they include the relay's
+ * credentials.
  */
 function withoutSettings(env: DemoOptions['env']): DemoOptions['env'] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('CALLBOARD_')));

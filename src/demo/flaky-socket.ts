@@ -3,8 +3,8 @@ import { WebSocket } from 'ws';
 import type { SocketConstructor } from '../clients/runtime/index.ts';
 
 /**
- * Returns a class of WebSockets, each of which is terminated without a close frame when `livesMs()` milliseconds have
- * passed since its creation.
+ * Returns a WebSocket class that imitates an unreliable network. Each socket is terminated without a close frame,
+ * `livesMs()` milliseconds after its creation.
  */
 export function flakySocket(livesMs: () => number): SocketConstructor {
   return class FlakySocket extends WebSocket {

@@ -20,8 +20,8 @@ export function kioskPlace(pool: WorkerPool): DemoPlace {
 }
 
 /**
- * Replaces the windows of workers one after the other: drains a window and opens a new one, as programs do whose
- * processes leak memory.
+ * Replaces the windows of workers one after the other: drains a window and opens a new one. Programs do this to bound
+ * the memory that their windows leak.
  */
 export async function renewDesks(pool: WorkerPool, pause: Pause, signal: AbortSignal): Promise<never> {
   for (;;) {

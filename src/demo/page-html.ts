@@ -70,7 +70,7 @@ const actions = [
   },
 ];`;
 
-/** JavaScript for the browser that reports the page's window, as far as a page can see it, and the page's own tab. */
+/** JavaScript for the browser. It reports the page's window, as far as a page can see it, and the page's own tab. */
 const PLACE = `const windowId = 'window-' + crypto.randomUUID().slice(0, 8);
 
 function report() {

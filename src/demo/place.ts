@@ -9,7 +9,7 @@ export interface DemoPlace {
   onChange(listener: () => void): void;
 }
 
-/** Returns a report of these contexts and no windows, which never changes. */
+/** Returns a place that never changes: these contexts and no windows. */
 export function stillPlace(contexts: readonly ReportedContext[]): DemoPlace {
   return { contexts: () => contexts, windows: () => [], onChange() {} };
 }

@@ -79,7 +79,10 @@ class DeskPool implements WorkerPool {
     return openDesk(++this.#opened, this.#workersInEach);
   }
 
-  /** Sets `taskId` at the moment a worker is found, so that no other task gets the same worker. */
+  /**
+   * Waits for an idle worker. Sets the worker's `taskId` as soon as it is found, so that no other task gets the same
+   * worker.
+   */
   #assign({ taskId, signal }: WorkerTask): Promise<Worker> {
     const { promise, resolve, reject } = Promise.withResolvers<Worker>();
     const take = (worker: Worker): void => {

@@ -1,4 +1,7 @@
-/** Holds the numbers of all counters, sampled gauges and histograms of a process in one array, without times. */
+/**
+ * Holds the current numbers of all counters, sampled gauges and histograms of a process in one array. It keeps no
+ * history.
+ */
 import { BUCKETS, bucketOf } from '../core/metrics/buckets.ts';
 
 /**
@@ -10,8 +13,8 @@ const LABELS_MAX = 64;
 const FIRST_SIZE = 256;
 
 /**
- * The position of one counter or histogram with one value of its label in the array: `size` numbers, from index `base`
- * on.
+ * The part of the array that belongs to one counter, gauge or histogram with one value of its label: `size` numbers
+ * from index `base` on.
  */
 export type Cell = {
   readonly label: string | undefined;
@@ -54,7 +57,10 @@ export class Counts {
     if (cell) this.#fresh[cell.base] = value;
   }
 
-  /** Returns the cell in which the duration was counted. */
+  /**
+   * Counts a duration in a histogram, and returns the cell in which it was counted; undefined if there is no such
+   * histogram.
+   */
   observe(name: string, ms: number, label: string | undefined): Cell | undefined {
     const cell = this.#cellOf(name, label);
     if (!cell) return undefined;
@@ -64,7 +70,7 @@ export class Counts {
     return cell;
   }
 
-  /** Returns the cells of a counter or histogram that were used. */
+  /** Returns the used cells of a counter, gauge or histogram. */
   cells(name: string): readonly Cell[] {
     return [...(this.#families.get(name)?.cells.values() ?? [])];
   }

@@ -32,7 +32,7 @@ export class Exemplars {
     this.#kept ??= new Map();
   }
 
-  /** Lets each bucket take a new example. */
+  /** Begins a new time slot, in which each bucket may take a new example. */
   nextSlot(): void {
     this.#slot++;
   }
@@ -59,8 +59,8 @@ export class Exemplars {
 type Kept = { readonly exemplar: Exemplar; readonly slot: number };
 
 /**
- * Returns the labels of an example: the trace, if it is recorded anywhere, and the command. Only the first of them if
- * they do not fit together. Null if neither fits: a part of an id would find nothing.
+ * Returns the labels of an example: the trace, if it is recorded anywhere, and the command. If they do not fit
+ * together, it returns only the first one that fits. Null if neither fits, because a part of an id would find nothing.
  */
 function labelsOf(of: MeasuredCommand): Exemplar['labels'] | null {
   const traceId = recordedTraceOf(of);

@@ -14,7 +14,7 @@ export class Gauges {
     this.#readers.set(name, read);
   }
 
-  /** Reads every gauge. Its values are fresh numbers of `Counts` until the next flush. */
+  /** Reads every gauge and puts its values into `Counts`, which keeps them until the next flush. */
   sample(): void {
     for (const [name, read] of this.#readers) {
       for (const { label } of this.#counts.cells(name)) this.#counts.set(name, label, 0);
@@ -23,8 +23,8 @@ export class Gauges {
   }
 
   /**
-   * Returns the indexes of the gauges in `Counts`, in two sets: `last` has those of which a longer time step shows the
-   * last sample, `highest` those of which it shows the highest.
+   * Returns the indexes of the gauges in `Counts`, in two sets. A longer time step shows the last sample of each gauge
+   * in `last`, and the highest sample of each gauge in `highest`.
    */
   places(): { readonly last: ReadonlySet<number>; readonly highest: ReadonlySet<number> } {
     const places = { last: new Set<number>(), highest: new Set<number>() };

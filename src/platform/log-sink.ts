@@ -10,8 +10,9 @@ const RETRY_MS = 20;
 export type Sink = { write(line: string): void };
 
 /**
- * Writes to standard error, once per tick for all lines of the tick, and the rest when the process exits. A reader that
- * is behind delays no request: lines wait, up to a bound, and are dropped beyond it. A reader that is gone is ignored.
+ * Creates a sink that writes to standard error, once per tick for all lines of the tick. Lines that are left are
+ * written when the process exits. A slow reader delays no request: lines wait, up to a bound, and are dropped beyond
+ * it. A reader that is gone is ignored.
  */
 export function createStderrSink(write: (bytes: Uint8Array) => number = toStderr): Sink {
   let waiting = '';

@@ -8,13 +8,13 @@ import { Recorder } from './recorder.ts';
 
 export type Meter = Metrics & {
   /**
-   * Sets how a gauge is read, which happens for each exposition and at no other time. If `read` throws or rejects, the
-   * gauge keeps its last value.
+   * Sets the function that reads a gauge. It is called for each exposition and at no other time. If it throws or
+   * rejects, the gauge keeps its last value.
    */
   gauge(name: GaugeName, read: () => number | Promise<number>): void;
   /**
-   * Does the same as `gauge`, for a gauge with a label: pairs of a label value and a number. A label value without a
-   * pair is not shown.
+   * Does the same as `gauge` for a gauge with a label. `read` returns pairs of a label value and a number. A label
+   * value without a pair is not shown.
    */
   gauges(name: GaugeName, read: GaugeReader): void;
   /** Writes all metrics as text. */
@@ -25,9 +25,8 @@ export type Meter = Metrics & {
 };
 
 /**
- * Implements core's Metrics. The Prometheus client is loaded for the first exposition, because its modules and its
- * observers of the process cost most of its memory. Its histogram of garbage collections starts then. `now`: epoch
- * milliseconds, for the times of exemplars.
+ * Implements core's Metrics. The Prometheus client is loaded only for the first exposition, to save memory until then.
+ * Its histogram of garbage collections also starts then. `now`: epoch milliseconds, for the times of exemplars.
  */
 export function createMetrics(now: () => number = Date.now): Meter {
   const counts = new Counts([...COUNTER_NAMES, ...SAMPLED_GAUGE_NAMES], HISTOGRAM_NAMES);

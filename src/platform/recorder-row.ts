@@ -1,14 +1,20 @@
-/** Builds the points that a reading shows for one counter, sampled gauge or histogram with one value of its label. */
+/**
+ * Builds the points of one recorded time series: those of a counter, sampled gauge or histogram with one value of its
+ * label.
+ */
 import type { ReadingRow } from '../core/metrics/reading.ts';
 import type { Cell } from './counts.ts';
 
 /**
- * How the numbers of several slots are combined into one point: `sum` for a counter; for a gauge its last or its
- * highest sample.
+ * How the numbers of several slots are combined into one point. `sum`: the sum, for a counter. `last` and `highest`:
+ * the last or the highest sample, for a gauge.
  */
 export type Mode = 'sum' | 'last' | 'highest';
 
-/** A number that was kept in the slot `number`, which is part of a point. */
+/**
+ * A count that was kept in one slot. `number` is the number of the slot, and `point` the index of the point that the
+ * slot is part of. `place` is the count's index in the array of all numbers.
+ */
 export type Kept = {
   readonly point: number;
   readonly number: number;
@@ -48,8 +54,8 @@ export class CellReading {
   }
 
   /**
-   * Returns the rows of the reading. `lasts`: the last slot of each point. A gauge that has no number there was zero.
-   * Empty if there is nothing to say.
+   * Returns the rows of the reading. `lasts`: the last slot of each point. A gauge that has no number in that slot was
+   * zero. Returns no row if the cell has no numbers.
    */
   reading(lasts: ReadonlyMap<number, number>): readonly ReadingRow[] {
     const { base, size, label = null } = this.#cell;

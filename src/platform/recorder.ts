@@ -1,4 +1,7 @@
-/** Records what was counted and sampled by time: in slots of 5 s for the last hour, and of a minute for the last day. */
+/**
+ * Records counters and gauges as time series: in slots of 5 s for the last hour, and in slots of a minute for the last
+ * day.
+ */
 import type { NodeReading, ReadingQuery } from '../core/metrics/reading.ts';
 import { COARSE, FINE } from '../core/metrics/slots.ts';
 import type { Cell, Counts } from './counts.ts';
@@ -17,7 +20,8 @@ export class Recorder {
   /** The number of the open slot; null before the first call of `closeSlot`. */
   #open: number | null = null;
   /**
-   * What was counted in the closed slots of the current minute, and the gauges at the end of the last one, by index.
+   * The combined numbers of the closed slots of the current minute, by index: sums of counters, and the last or the
+   * highest samples of gauges.
    */
   readonly #minute = new Map<number, number>();
 
@@ -64,7 +68,8 @@ export class Recorder {
     const open = Math.floor(now / slotMs);
     if (open >= range.first && open <= range.last) {
       saw(open);
-      // The fresh samples of a gauge are later than those of the closed slots.
+      // A gauge that shows its last sample is skipped here, because its fresh sample is later than those of the closed
+      // slots.
       if (!fine) for (const [place, count] of this.#minute) if (!gauges.last.has(place)) take(open, place, count);
       this.#counts.eachFresh((place, count) => take(open, place, count));
     }

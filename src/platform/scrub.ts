@@ -21,8 +21,9 @@ const SUSPECT = /bearer|eyJ|cb[gt]_|[?&]/i;
 const DEPTH = 4;
 const TEXT_MAX = 4096;
 /**
- * How many characters of a text are examined. A credential that continues beyond them may not be recognised, so the
- * last ones, as many as the longest credential has, are not shown.
+ * The number of characters of a long text that are examined, in addition to the length of the longest credential. A
+ * credential that is cut off at the end of the examined part may not be recognised. So as many characters as the
+ * longest credential has are not shown at that end.
  */
 const EXAMINED_MAX = 4 * TEXT_MAX;
 /** The number of characters that are enough to recognize a credential by the patterns above. */
@@ -123,13 +124,16 @@ function isFlat(fields: Record<string, unknown>): boolean {
   return true;
 }
 
-/** Redacts from the first part of a dotted run that starts like a JWT, if two more parts follow. */
+/** Redacts the end of a dotted run: from the first `eyJ`, with which a JWT begins, if two more parts follow. */
 function withoutJwt(run: string): string {
   const at = run.indexOf('eyJ');
   return at >= 0 && run.slice(at).split('.').length > 2 ? run.slice(0, at) + REDACTED : run;
 }
 
-/** Sets a member, except `__proto__`, which a name from outside may be: assigning it would set the prototype. */
+/**
+ * Sets a member, except one named `__proto__`. Names may come from outside, and assigning this one would set the
+ * prototype.
+ */
 function put(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') target[key] = value;
 }

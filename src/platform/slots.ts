@@ -1,7 +1,7 @@
 /**
- * Keeps the latest time slots of what was counted, packed. A slot lists the indexes at which something was counted,
- * each with its count. The numbers are stored with seven bits to a byte, in a string of one byte per character: such a
- * string takes 16 bytes more than its content, where a typed array takes some 200.
+ * Keeps the counts of the latest time slots in a packed form. A slot lists the indexes at which something was counted,
+ * each with its count. The numbers are stored with seven bits to a byte, in a string of one byte per character. Such a
+ * string takes 16 bytes more than its content; a typed array takes about 200 bytes more.
  */
 
 /** The bytes that a slot takes besides its content: the header of the string, its entry in the list, and its number. */

@@ -1,10 +1,10 @@
-/** Decides which new traces are recorded, in front of a tracer of OpenTelemetry. It records nothing itself. */
+/** Wraps a tracer of OpenTelemetry and decides which new traces it records. Records nothing itself. */
 import { NO_PARENT, type SpanLike, type TracerLike } from '../protocol/trace-api.ts';
 
 /**
- * Returns a tracer that records this part (0 to 1) of the new traces; null: as `tracer` decides. It decides before
- * `tracer` is asked, because asking costs every call that is not recorded more than the rest of its tracing. Only
- * `startSpan` decides: the relay starts its spans in no other way.
+ * Returns a tracer that records the fraction `ratio` (0 to 1) of the new traces. If `ratio` is null, `tracer` itself
+ * decides. Otherwise the decision is made before `tracer` is asked. For a call that is not recorded, asking would cost
+ * more than the rest of its tracing. Only `startSpan` decides: the relay starts its spans in no other way.
  */
 export function decideRoots(tracer: TracerLike, ratio: number | null): TracerLike {
   if (ratio === null) return tracer;
@@ -15,7 +15,10 @@ export function decideRoots(tracer: TracerLike, ratio: number | null): TracerLik
   };
 }
 
-/** A span that is not recorded. Its ids are valid, which says that a sampler decided; they are sent to nobody. */
+/**
+ * A span that is not recorded. Its ids are valid, which tells the relay that a sampler has decided. They are sent to
+ * nobody.
+ */
 const DECLINED: SpanLike = {
   spanContext: () => ({ traceId: 'f'.repeat(32), spanId: 'f'.repeat(16), traceFlags: 0 }),
   isRecording: () => false,

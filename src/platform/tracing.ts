@@ -1,4 +1,4 @@
-/** Implements core's Tracing over the `trace` object of `@opentelemetry/api`, which the caller of this passes in. */
+/** Implements core's Tracing over the `trace` object of `@opentelemetry/api`, which the program passes in. */
 import type { TraceContext } from '../core/trace-context.ts';
 import type { Span, SpanEnd, SpanKind, Tracing } from '../core/tracing.ts';
 import {
@@ -44,7 +44,7 @@ export function createTracing(api: TraceApi | undefined, { version, namesUsers }
   };
 }
 
-/** The id of a span that the API makes without an SDK. */
+/** The trace id of a span that the API makes without an SDK. */
 const NO_TRACE_ID = '0'.repeat(32);
 const NO_SPAN: Span = { recorded: false, declined: false, context: null, event() {}, link() {}, end() {} };
 /** The span of every call that a sampler declined. It is one object for all, because most calls are not sampled. */

@@ -10,8 +10,8 @@ export type EventFrame = {
 };
 
 /**
- * Writes one frame. Throws a TypeError if a field contains CR, LF or NUL: a line break would start a new field, and a
- * NUL may drop the field.
+ * Writes one frame. Throws a TypeError if a field contains CR, LF or NUL: a line break would start a new field, and
+ * clients ignore some fields that contain NUL.
  */
 export function eventFrame({ event, id, data }: EventFrame): string {
   for (const field of [event, id ?? '', data]) {

@@ -15,10 +15,10 @@ export type Expiries = {
   cancel(stream: Ending): void;
 };
 
-/** The streams that expire within one second, and the timer of the earliest. */
+/** The streams that expire within one second, and the timer for the earliest of them. */
 type Row = { readonly streams: Set<Ending>; at: number; cancel: Cancel };
 
-/** The length of time, in milliseconds, in which streams that expire share one row. */
+/** The length of the time that one row covers, in milliseconds. */
 const ROW_MS = 1000;
 
 export function createExpiries(clock: Clock): Expiries {
@@ -36,8 +36,8 @@ export function createExpiries(clock: Clock): Expiries {
       const at = stream.options.expiresAt ?? Infinity;
       if (at > now) next = Math.min(next, at);
       else {
-        // Removed before `end`: the stream may close later, when its reader allows it, and other streams may join this
-        // row until then.
+        // The stream is removed before `end`, because it may close only later. Other streams may join this row until
+        // then.
         row.streams.delete(stream);
         stream.end();
       }

@@ -2,8 +2,8 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Whether the requester hung up before the response was complete. Implements as much of AbortSignal as a wait needs, at
- * a lower cost.
+ * A signal that is aborted when the requester hangs up before the response is complete. Implements as much of
+ * AbortSignal as a wait needs, at a lower cost.
  */
 export class HangUpSignal {
   readonly #res: ServerResponse;

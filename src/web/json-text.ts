@@ -1,8 +1,8 @@
 /** Assembles the JSON text of an answer. Large parts of it may be bytes that were encoded before. */
 
 /**
- * Bytes that a text refers to, all of them ASCII. A reference is U+0000, the index, U+0000: JSON text never contains
- * this character.
+ * Pieces of ASCII bytes that a text refers to by their index. A reference is the index between two characters U+0000.
+ * JSON text never contains this character.
  */
 export type Inserts = readonly Buffer[];
 

@@ -15,7 +15,7 @@ export type OriginRule = {
 const ORIGIN_SHOWN = 200;
 
 /**
- * Whether the request's origin is allowed. Pages cannot forge `Origin`, and browsers always send it with a WebSocket
+ * Whether the request's origin is allowed. Pages cannot forge `Origin`. Browsers always send it with a WebSocket
  * handshake, so a handshake without it does not come from a browser. The comparison is an exact text match: `null`,
  * suffixes, other ports and other spellings are all foreign.
  */
@@ -44,7 +44,10 @@ function ownOrigin(request: IncomingMessage, trustProxy: boolean): string | null
   return host ? `${scheme}://${host}` : null;
 }
 
-/** Returns the first value of a header to which proxies append: the value that the browser requested. */
+/**
+ * Returns the first value of a header to which each proxy appends one. The first value is that of the browser's
+ * request.
+ */
 function first(header: string | string[] | undefined): string | null {
   const text = Array.isArray(header) ? header[0] : header;
   return text?.split(',')[0]?.trim() || null;

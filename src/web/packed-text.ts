@@ -15,7 +15,7 @@ export class PackedText {
 
   constructor(text: string) {
     this.#plain = Buffer.from(text);
-    // Weak: the same tag is valid for every encoding.
+    // The tag is weak, because it is the same for every encoding.
     this.etag = `W/"${createHash('sha256').update(this.#plain).digest('base64url')}"`;
   }
 
@@ -41,7 +41,7 @@ const PACK: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
 
 /**
  * Answers a GET or HEAD with the text, or with 304 if the client has it. Clients ask again each time (`no-cache`).
- * `headers` are further headers; a `vary` among them is completed.
+ * `headers` are further headers. `accept-encoding` is added to a `vary` among them.
  */
 export function sendPacked(
   req: IncomingMessage,

@@ -15,11 +15,11 @@ export type HttpReply = {
    * that the text refers to.
    */
   json(type: string, text: string, nonAscii?: boolean, inserts?: Inserts): void;
-  /** Prepares the response for being written in any other way. */
+  /** Prepares the response for a handler that writes it without `json`. */
   open(): void;
   /**
-   * Returns true when a response of this many bytes is refused because the requester has left too much unread; the
-   * refusal has then been sent.
+   * Sends a refusal and returns true if the requester has left too much unread for a response of this many bytes.
+   * Otherwise returns false.
    */
   refuses(bytes: number): boolean;
 };
@@ -38,12 +38,12 @@ export type ReplyParts = {
   readonly requestId: string;
   readonly socket: Socket;
   readonly response: ServerResponse;
-  /** Bounds the bytes that a requester leaves unread: `refusal` is null while there is room. */
+  /** Bounds the bytes that a requester leaves unread. `refusal` returns null while there is room for more. */
   readonly unread: {
     refusal(socket: Socket, bytes: number): CallboardError | null;
     wrote(socket: Socket, bytes: number): void;
   };
-  /** Answers an error in the form of the request's path. */
+  /** Answers with an error, in the format that belongs to the request's path. */
   readonly refuse: (error: CallboardError) => void;
 };
 
@@ -96,8 +96,8 @@ type JsonAnswer = {
 };
 
 /**
- * The size in bytes from which on Node writes a buffer with less work than a string, because it joins a string with the
- * head and encodes both again.
+ * From this size in bytes on, a buffer costs Node less work than a string. Node joins a string with the response's head
+ * and encodes both again.
  */
 const LARGE = 8 * 1024;
 
@@ -109,7 +109,7 @@ function sendJson(response: ServerResponse, { head, type, text, nonAscii, insert
   response.writeHead(200, [...head, 'Content-Type', type, 'content-length', String(bytes)]);
   if (pieces.length === 1) endWith(response, text, bytes);
   else {
-    // Corked, so that the pieces leave in one write.
+    // The response is corked, so that the pieces leave in one write.
     response.cork();
     for (const piece of pieces) response.write(piece);
     response.end();

@@ -12,9 +12,14 @@ export type RequestNotes = {
   outcome: string | null;
   /** The error code of the command, or of the request's refusal. */
   code: string | null;
-  /** The template of the path that the metrics name the request by; null: it is not measured, as a stream is not. */
+  /**
+   * The path template by which the metrics name the request. Null: the request is not measured, for example a stream.
+   */
   route: string | null;
-  /** The span of the request's first command, or else what the headers of the request name; null: no trace. */
+  /**
+   * The span of the request's first command. Without a command it is the span that the request's headers name. Null: no
+   * trace.
+   */
   trace: TraceContext | null;
 };
 

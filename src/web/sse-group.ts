@@ -9,7 +9,7 @@ import type { StreamMember, SseStream } from './sse-stream.ts';
 export type EventEncoder<T> = {
   /** Encodes one event. All members receive this text, each in its own envelope. */
   readonly encode: (live: LiveEvent<T>) => string;
-  /** Returns the envelope of a member. `id`: as in `envelopeOf`. */
+  /** Returns the envelope of a member. `id`: the member's operation id; null on a stream of its own. */
   readonly envelope: (id: string | null) => Envelope;
   /**
    * Returns the last frames of one member. `error`: why it ended (a CallboardError or any other failure), or null when
@@ -19,8 +19,8 @@ export type EventEncoder<T> = {
 };
 
 /**
- * An event that a group has encoded. The event is kept because it is encoded again, with the count, for a member that
- * missed earlier events.
+ * An event and its encoded text. The event is kept, because it is encoded again for a member that missed earlier
+ * events. That text contains the number of missed events.
  */
 type Frame<T> = { readonly event: T; readonly text: string };
 
@@ -29,14 +29,16 @@ export type GroupMemberOptions = {
   /** The member's operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
   readonly lifetime: Lifetime;
-  /** Called once, when the member has ended for any reason. A stream of its own ends with it. */
+  /**
+   * Called once, when the member has ended for any reason. If the member has a stream of its own, that stream ends too.
+   */
   readonly onEnd: () => void;
 };
 
 /**
- * The members that receive the same events: one source, one encoding of each event, and one buffer for members with
- * streams of their own. Events that arrive within one tick are sent in one write; a write is sent earlier once it holds
- * SSE_MERGE_CHARS characters. The first member opens the group; it closes when the last one leaves.
+ * The members that receive the same events. They share one source and one encoding of each event. Members with streams
+ * of their own also share one buffer. Events that arrive within one tick are sent in one write, or earlier once they
+ * have SSE_MERGE_CHARS characters. The first member opens the group. The group closes when the last member leaves.
  */
 export class Group<T> {
   readonly encoder: EventEncoder<T>;
@@ -185,7 +187,9 @@ export class GroupMember<T> implements StreamMember {
     this.#missed += dropped;
   }
 
-  /** Adds the number of missed events to a frame, by encoding it again. Only a member that missed events costs this. */
+  /**
+   * Adds the number of missed events to a frame, by encoding it again. Only members that missed events cause this work.
+   */
   #withMissed(frame: Frame<T>): Frame<T> {
     if (this.#missed === 0) return frame;
     const missed = this.#missed;

@@ -60,7 +60,7 @@ export class SseStream {
   readonly #direct: boolean;
   #members: StreamMember[] = [];
   #closed = false;
-  /** The time since when the reader has read nothing; null while it reads. */
+  /** The time at which the reader stopped reading, in epoch milliseconds; null while it reads. */
   #blockedAt: number | null = null;
   #drained: PromiseWithResolvers<void> | null = null;
 
@@ -76,7 +76,7 @@ export class SseStream {
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     });
-    // When the headers are flushed without a body, Node keeps them as one string instead of the thirty parts of it.
+    // When the headers are flushed without a body, Node keeps them as one string instead of thirty parts.
     res.flushHeaders();
     forget(res);
     if (res.socket) streaming.add(res.socket);
@@ -94,7 +94,7 @@ export class SseStream {
     return this.#closed;
   }
 
-  /** Whether the reader does not take what it was sent. */
+  /** Whether written data waits because the reader has not read it. */
   get blocked(): boolean {
     return this.#blockedAt !== null;
   }
@@ -114,7 +114,7 @@ export class SseStream {
   write(chunk: Chunk): void {
     if (this.#closed) return;
     const taken = this.#out.write(this.#direct ? chunk.framed : chunk.plain);
-    // Data that the system accepted at once does not count, however much it was.
+    // The stream blocks only if data is left in the buffer. Data that the system accepted at once does not count.
     if (!taken && this.#blockedAt === null && this.#out.writableLength > 0) this.#block();
   }
 

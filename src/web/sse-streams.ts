@@ -13,7 +13,9 @@ export type SseStreams = {
    * reservation. Throws `rate_limited` or `draining`.
    */
   reserve(requester: Principal): () => void;
-  /** Opens a response as a stream. The caller writes to it and ends it, and has called `reserve` for it. */
+  /**
+   * Opens a response as a stream. The caller must have called `reserve` before. It writes to the stream and ends it.
+   */
   open(res: ServerResponse, options: SseStreamOptions): SseStream;
   /** Ends every stream with its last chunk, if it has one, and refuses new streams as `draining`. */
   close(): void;

@@ -36,7 +36,7 @@ export async function runOperator(argv: readonly string[], io: Io): Promise<Oper
   return process.exitCode === 0 || process.exitCode === null ? OPERATOR_EXIT.done : OPERATOR_EXIT.usage;
 }
 
-/** Returns the words that may follow these words. The last word is the part that is typed so far. */
+/** Returns proposals that complete the last of `words`. That word is empty or typed only in part. */
 export async function completions(words: readonly string[], io: Io): Promise<readonly string[]> {
   const { context } = contextOf(io, () => {});
   const found = await proposeCompletions(applicationOf(), words, context);

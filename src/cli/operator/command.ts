@@ -1,4 +1,7 @@
-/** Turns a verb into a command of Stricli: its flags, its relay, its output and its errors. */
+/**
+ * Turns a verb into a command of Stricli, the library for command lines: its flags, its relay, its output and its
+ * errors.
+ */
 import { buildCommand, type Command, type CommandContext } from '@stricli/core';
 import { systemClock } from '../../clients/link/clock.ts';
 import type { Io } from '../io.ts';
@@ -38,7 +41,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 };
 const OUTPUT = { kind: 'enum', values: OUTPUTS, brief: 'Form of the output', default: 'table' };
 
-/** Builds the command of a verb. Its code is loaded when it runs. */
+/** Builds the command of a verb. The verb's code is loaded when the command runs. */
 export function commandOf(verb: Verb): Command<OperatorContext> {
   return buildCommand<Given, string[], OperatorContext>({
     docs: {

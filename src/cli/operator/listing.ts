@@ -4,7 +4,7 @@ import { readCount } from './times.ts';
 import { usageFailure } from './failure.ts';
 import type { OperatorRun } from './verb.ts';
 
-/** The cursor where a page begins, and the most rows that it may have. */
+/** The cursor where a page begins, and the most rows that the page may have. */
 export type Paging = { readonly cursor?: string; readonly limit?: number };
 
 type Seen = { readonly complete: boolean; readonly sources: readonly object[] };

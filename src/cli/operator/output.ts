@@ -10,8 +10,8 @@ export type Output = (typeof OUTPUTS)[number];
 /** The members of a JSON object. */
 export type OutputRow = Readonly<Record<string, unknown>>;
 /**
- * The names of the members that a table shows, and of those that together are the address of a row. A member of a
- * member is `outer.inner`.
+ * `shown`: the names of the members that a table shows. `id`: the names of the members that together identify a row. A
+ * member of a nested object is written `outer.inner`.
  */
 export type Columns = { readonly shown: readonly string[]; readonly id: readonly string[] };
 

@@ -18,8 +18,8 @@ export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [s
 }
 
 /**
- * Reads the params of a call: those of the file of `--params <file|->`, to which the arguments `key:=json` and
- * `key=text` are added.
+ * Reads the params of a call from the file of `--params <file|->`, and adds the arguments `key:=json` and `key=text` to
+ * them.
  */
 export async function readParams(file: string | undefined, pairs: readonly string[]): Promise<unknown> {
   const given = file === undefined ? undefined : parse(await contentOf(file), '--params');

@@ -17,7 +17,7 @@ export type RelayCall = {
   readonly signal?: AbortSignal;
 };
 
-/** An operation as it is sent, and what a subscription needs to send it. */
+/** The request of a GraphQL operation, ready to be sent. */
 export type SentOperation = {
   readonly name: string;
   readonly url: string;

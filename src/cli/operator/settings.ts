@@ -14,7 +14,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 export type RelaySettings = {
   /** The base address of the relay. */
   readonly url: string;
-  /** A description of what named the address, for people. */
+  /** What named the address, as a text for people: a flag, a variable, a context or the default. */
   readonly urlFrom: string;
   /** Reads the token from its source. Rejects with OperatorFailure if there is none. */
   readonly token: () => Promise<string>;

@@ -21,7 +21,7 @@ export type Following<Data> = {
 };
 
 /**
- * Passes on the data of each event until the signal is aborted; then it rejects with the signal's reason. Rejects with
+ * Passes the data of each event to `onData`. Rejects with the signal's reason when the signal is aborted. Rejects with
  * OperatorFailure when the relay refuses the subscription, and when the relay cannot be reached before the stream has
  * been open once.
  */

@@ -7,14 +7,17 @@ import type { OperatorExit } from './failure.ts';
 import type { Output } from './output.ts';
 import type { OperatorRelay } from './relay.ts';
 
-/** One flag of a verb: its help if it takes a text, or else a description of what it takes. */
+/**
+ * One flag of a verb. A flag that takes any text is only its help text. Any other flag is an object that also says what
+ * it takes.
+ */
 export type Flag =
   | string
   | { readonly help: string; readonly values: readonly string[]; readonly many?: true }
   | { readonly help: string; readonly many: true; readonly values?: undefined }
   | { readonly help: string; readonly on: true };
 
-/** The names of the flags that all verbs have that talk to a relay. */
+/** The names of the flags that are common to all verbs that talk to a relay. */
 export type SharedFlag = 'context' | 'url' | 'tokenFile' | 'tokenCommand';
 export const SHARED_FLAGS: readonly SharedFlag[] = ['context', 'url', 'tokenFile', 'tokenCommand'];
 

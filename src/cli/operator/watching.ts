@@ -19,8 +19,7 @@ export type Watching<Data, Variables> = Columns & {
 };
 
 /**
- * Prints events and resolves after `--count` lines. Otherwise it rejects when the operator interrupts it, or with the
- * relay's refusal.
+ * Prints events. Resolves after `--count` lines. Rejects when the operator interrupts it, and with the relay's refusal.
  */
 export async function printEvents<Data, Variables extends object>(
   run: OperatorRun,

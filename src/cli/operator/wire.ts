@@ -30,7 +30,7 @@ function isWord<Name extends EnumName>(name: Name, text: string): text is WordOf
   return wordsOf(name).includes(text);
 }
 
-/** Returns the variables of an operation with GraphQL's names in place of words. */
+/** Returns the variables of an operation with GraphQL's enum names in place of the words of REST. */
 export function withNames(operation: string, variables: object): Readonly<Record<string, unknown>> {
   const places = ENUM_PLACES[operation]?.variables ?? {};
   return Object.fromEntries(
@@ -41,7 +41,9 @@ export function withNames(operation: string, variables: object): Readonly<Record
   );
 }
 
-/** Returns the data of an operation with words in place of GraphQL's names. Changes the data in place. */
+/**
+ * Returns the data of an operation with the words of REST in place of GraphQL's enum names. Changes the given object.
+ */
 export function withWords<Data>(operation: string, data: Data): Data {
   for (const [place, name] of Object.entries(ENUM_PLACES[operation]?.data ?? {})) {
     const words = wordTable(name);

@@ -1,4 +1,7 @@
-/** Maps each method of Admin that reads to one GraphQL query. Transport and errors are the job of query.ts. */
+/**
+ * Implements the methods of Admin that read. Each sends one GraphQL query. Transport and errors are the job of
+ * query.ts.
+ */
 import * as documents from '../../generated/admin.ts';
 import { createActs } from './acts.ts';
 import { createQueryRunner, type RunQuery } from './query.ts';

@@ -3,7 +3,7 @@ import type { TypedDocumentString } from '../../generated/admin.ts';
 import { requestRelay, textOf, type RelayRequestOptions, type HttpAnswer } from '../link/relay-request.ts';
 import { AdminError } from './errors.ts';
 
-/** How long the relay may take to answer a query, on top of GRACE_MS. Milliseconds. */
+/** How long the relay may take to answer a query, in milliseconds. The request fails only GRACE_MS later. */
 const BUDGET_MS = 10_000;
 
 /** Runs one operation. Rejects with AdminError, also when the answer contains errors beside partial data. */

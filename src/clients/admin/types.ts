@@ -21,8 +21,8 @@ type Client = { readonly userId: string; readonly clientId: string };
 /** Selects a user's workers. */
 export type WorkersArgs = Omit<generated.WorkersQueryVariables, 'userId'> & {
   /**
-   * The canonical user id. Defaults to the literal user `default`, as in older deployments, and not to the user of the
-   * token, so pass the resolved user.
+   * The canonical user id. By default the user whose id is `default` is read, as in older deployments, and not the user
+   * of the token. So pass the user id.
    */
   readonly userId?: string;
 };
@@ -45,7 +45,7 @@ export interface DeliveryReader {
   status(command: Command): Promise<generated.DeliveryStatusQuery['delivery']['status']>;
 }
 
-/** The receipt in an answer that may be a refusal instead. */
+/** The type of the receipt in an answer. Such an answer is either a receipt or a refusal. */
 type Receipt<Answer, Name> = Omit<Extract<Answer, { readonly __typename: Name }>, '__typename'>;
 
 /** What an operator may change. A refusal rejects with AdminError. */
@@ -59,15 +59,15 @@ export interface AdminActs {
   ): Promise<Receipt<generated.CancelMutation['cancelCommand'], 'CancelReceipt'>>;
   /**
    * Closes the link of a client, which may connect again at once. Ends no command. Rejects with `not_found` if the
-   * client has no recent connection. A request whose connection breaks is not sent again (`unreachable`), so the link
-   * may then be closed or not. Written to the audit log.
+   * client has no recent connection. A request whose connection breaks rejects with `unreachable` and is not sent
+   * again. The link may then be closed or still open. Written to the audit log.
    */
   disconnect(
     client: generated.DisconnectMutationVariables,
   ): Promise<Receipt<generated.DisconnectMutation['disconnectClient'], 'DisconnectReceipt'>>;
   /**
-   * Takes a node out of service: it admits no new commands, and closes each link when its work is done, or after
-   * `withinMs` milliseconds (0 to 600 000, default 10 000). Resolves at once with the work that is left;
+   * Takes a node out of service. The node admits no new commands. It closes each link when the link's work is done, or
+   * after `withinMs` milliseconds (0 to 600 000, default 10 000). Resolves at once with the work that is left;
    * `delivery().nodes()` shows the progress. Cannot be undone. Rejects with `not_found` if there is no such node.
    * Written to the audit log.
    */
@@ -127,8 +127,8 @@ export interface Admin extends AdminActs {
     variables?: Pick<WorkersArgs, 'userId' | 'first'>,
   ): Promise<generated.WorkersOfTaskQuery['workers']['forTask']>;
   /**
-   * Returns the deduplication counts of the last `windowSeconds` (default 300), and the deduplicator's settings. They
-   * concern ingestion, not execution.
+   * Returns the deduplication counts of the last `windowSeconds` (default 300), and the deduplicator's settings. The
+   * counts concern the ingestion of messages, not the execution of commands.
    */
   dedup(variables?: generated.DedupQueryVariables): Promise<generated.DedupQuery['dedup']>;
   streams(variables: generated.StreamsQueryVariables): Promise<generated.StreamsQuery['streams']>;

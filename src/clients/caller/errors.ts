@@ -11,11 +11,11 @@ export type CallerErrorDetails = {
 
 /**
  * The error with which a Caller's methods reject when they give no Invocation or Receipt. `code` is one of callboard's
- * codes (`not_connected`, `policy_denied`, ...) when the relay refused the request; a refused invocation leaves no
- * record. Otherwise it is one of the caller's own codes:
+ * codes (`not_connected`, `policy_denied`, ...) when the relay refused the request. A refused invocation leaves no
+ * record. Otherwise `code` is one of the caller's own codes:
  *
  * - `unreachable`: the relay could not be reached, or its answer did not arrive. The command may have been admitted:
- * await `handle`.
+ *   await `handle`.
  * - `bad_answer`: the response does not come from a relay.
  * - `overloaded`: too many waits are queued in this caller already; nothing was sent.
  * - `closed`: the caller was closed.

@@ -49,15 +49,15 @@ const UNANSWERED = 256;
 /** The most requests that wait in this caller until the relay has answered earlier ones. A further request fails. */
 const QUEUED = 10_000;
 /**
- * How long the caller holds an answer that ended a wait early, in milliseconds. A relay that ends waits early because
- * it shuts down then closes the link. If the link is still open after this time, the answer is final.
+ * How long the caller holds an answer that ended a wait early, in milliseconds. A relay that shuts down ends all waits
+ * early and then closes the link. If the link is still open after this time, the answer is final.
  */
 const EARLY_MS = 1_000;
 
 /**
  * Creates a caller over one link, which opens with the first request and stays open. When the link breaks, waits
- * continue over the next one: a command that is known to be admitted is awaited, any other is invoked again under its
- * id.
+ * continue over the next link. A command that is known to be admitted is then awaited. Any other command is invoked
+ * again under its id.
  */
 export function createLinkCaller(options: LinkCallerOptions): Caller {
   return new LinkCaller(options);
@@ -67,7 +67,7 @@ class LinkCaller implements Caller {
   readonly #options: LinkCallerOptions;
   readonly #clock: Clock;
   readonly #link: RelayLink;
-  /** The requests that were sent, or will be sent when the link is up, by their `ref`. */
+  /** The requests that were sent, or that will be sent when the link is up. The key is their `ref`. */
   readonly #sent = new Map<string, PendingRequest>();
   readonly #queue = new Map<string, PendingRequest>();
   #refs = 0;
@@ -120,7 +120,8 @@ class LinkCaller implements Caller {
   }
 
   /**
-   * Resolves with the answer. Rejects when refused, aborted or closed, or without an answer in `budgetMs` + GRACE_MS.
+   * Sends a request and resolves with its answer. Rejects when the relay refuses the request, when the signal is
+   * aborted, when the caller is closed, and when no answer arrives within `budgetMs` + GRACE_MS.
    */
   #request(handle: Handle, frames: Frames, wait: WaitOptions): Promise<AnswerFrame> {
     const { signal, onStage, budgetMs, waitFor = 'completed' } = wait;
@@ -151,7 +152,7 @@ class LinkCaller implements Caller {
     };
   }
 
-  /** Ends a wait because its signal was aborted, or (`signal` null) because no answer arrived. */
+  /** Ends a wait. `signal`: the signal that was aborted; null if no answer arrived in time. */
   #leave(ref: string, signal: AbortSignal | null): void {
     const request = this.#sent.get(ref) ?? this.#queue.get(ref);
     if (!request) return;

@@ -41,8 +41,8 @@ export type HttpOutcome<T> = {
 };
 
 /**
- * Reads the outcome from a response. A response of status 504 that has an `outcome` counts as an outcome. `refused`:
- * any other response of status 300 or above. Null: the response does not come from a relay.
+ * Reads the outcome from a response of any status, such as 504. Returns `refused` for a response of status 300 or above
+ * that has no `outcome`. Returns null if the response does not come from a relay.
  */
 export function readHttpOutcome<T>({ status, body }: HttpAnswer): HttpOutcome<T> | 'refused' | null {
   const outcomeText = textOf(body['outcome']);
@@ -50,7 +50,7 @@ export function readHttpOutcome<T>({ status, body }: HttpAnswer): HttpOutcome<T>
   const stage = textOf(body['stage']);
   const execution = textOf(body['execution']);
   if (stage === null || execution === null) return null;
-  // The caller assumes the type: the result of an action is not known here.
+  // The type is the caller's assumption. Nothing checks it.
   const result = (body['result'] ?? null) as T;
   const outcome = readOutcome({ outcome: outcomeText, result, error: failureOf(body) });
   return outcome && { rpcId: textOf(body['rpc_id']), stage, execution, outcome };

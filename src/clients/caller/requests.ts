@@ -20,17 +20,17 @@ export type PendingRequest = {
   /** Returns the frame that sends the request. */
   frame(ref: string): string;
   /**
-   * Returns the frame that repeats the request on a new link, once the relay has confirmed that the command is
+   * Returns the frame that is sent on a new link instead of `frame`, if the relay has confirmed that the command is
    * admitted.
    */
   again(ref: string, leftMs: number): string;
   /** Whether the relay confirmed that the command is admitted. */
   admitted: boolean;
-  /** Whether `again` was sent. */
+  /** Whether the frame of `again` was sent. */
   resumed: boolean;
   /**
-   * An `outcome` frame without an outcome that came before the awaited stage and before `endsAt`. The relay is shutting
-   * down, and the wait continues over the next link.
+   * The `outcome` frame with which the relay ended this wait before its stage and before `endsAt`; null without one.
+   * Such a frame means that the relay is shutting down. The wait continues over the next link.
    */
   early: OutcomeFrame | null;
   readonly onStage: ((stage: string) => void) | undefined;
@@ -42,7 +42,7 @@ export type PendingRequest = {
 
 export type Frames = Pick<PendingRequest, 'frame' | 'again'>;
 
-/** The longest time that the relay lets an await wait, in milliseconds. */
+/** The longest time for which the relay accepts an await, in milliseconds. */
 const LONGEST_WAIT_MS = 600_000;
 
 /** Whether the relay ended a wait that has reached neither its stage nor its time limit. */
@@ -96,7 +96,7 @@ export function invocationOf<T>(handle: Handle, frame: AnswerFrame): Invocation<
 }
 
 /**
- * Returns the outcome frame for a command that the relay admitted and, after a broken link, no longer knows. The relay
+ * Returns an outcome frame for a command that the relay admitted before a link broke and no longer knows. The relay has
  * lost its data, so the command may have run.
  */
 export function forgotten({ handle }: PendingRequest): OutcomeFrame {
@@ -119,8 +119,8 @@ export function refusalOf(handle: Handle, { code, message, by, retry_after_ms, s
 }
 
 /**
- * Returns the header member that asks for stages. The first stage is always asked for: it confirms the admission, which
- * decides what is sent after a lost link.
+ * Returns the header member that asks for stages. The first stage is always requested, because it confirms the
+ * admission. What is sent on the next link depends on the admission.
  */
 function stagesOf({ onStage }: { readonly onStage?: unknown }) {
   return { stages: onStage === undefined ? 'first' : 'all' } as const;
@@ -134,7 +134,7 @@ function clamp(ms: number): number {
   return Math.max(0, Math.min(LONGEST_WAIT_MS, Math.floor(ms)));
 }
 
-/** Parses the result. It has the type that the caller assumes; nothing checks it. */
+/** Parses the result. Nothing checks that it has the type that the caller assumes. */
 function parse<T>(handle: Handle, payload: string | null): T {
   try {
     return JSON.parse(payload ?? 'null');

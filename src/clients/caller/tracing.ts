@@ -29,7 +29,7 @@ async function runTraced<T>(tracing: TraceApi, { handle, action, run }: TracedCa
     trace_state: traceState?.serialize(),
   };
   try {
-    // Without an SDK, spans have ids of zeros only.
+    // Without an SDK, a span has ids of zeros only. Such ids are not sent.
     const answer = await run(/[^0]/.test(traceId) ? trace : {});
     endSpan(span, answer.outcome, 'error' in answer ? answer.error.code : undefined);
     return answer;

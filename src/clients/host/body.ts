@@ -6,7 +6,7 @@ import { ProblemError } from './problem.ts';
 
 export const MAX_BODY_BYTES = 1024 * 1024;
 
-/** The members of a body that are sent on with their original text. */
+/** The members of a body whose original text is sent on unchanged. */
 const PASSED_ON: ReadonlySet<string> = new Set(['data']);
 /** The most members that the object in a body may have. */
 const MAX_MEMBERS = 100;

@@ -1,4 +1,4 @@
-/** Runs the control server: HTTP on this machine only, through which local programs host cooperative sites. */
+/** Runs the control server, an HTTP server for this machine only. Through it, local programs host cooperative sites. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { guarded, type ErrorSink } from '../link/guard.ts';
 import { readObject } from './body.ts';
@@ -27,16 +27,16 @@ export interface ControlServer extends AsyncDisposable {
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1']);
 /**
- * The time limits of requests and connections, in milliseconds, against local programs that connect and send slowly or
+ * The time limits of requests and connections, in milliseconds. They stop local programs that send slowly or send
  * nothing.
  */
 const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 };
 
 /**
- * Starts an HTTP server through which programs on this machine define cooperative sites and publish events with this
- * runtime: `PUT` and `DELETE` `/sites/{site_id}`, `POST /sites/{site_id}/events`. The token gives access to all of it.
- * Requests from other machines, from web pages or without the token are refused before their bodies are read. Rejects
- * with the error of `listen`, and with TypeError for a `host` that is not loopback or an invalid token.
+ * Starts an HTTP server for programs on this machine. Through it, they define cooperative sites and publish events with
+ * the given runtime: `PUT` and `DELETE` `/sites/{site_id}`, `POST /sites/{site_id}/events`. The token gives access to
+ * all routes. Requests from other machines, from web pages or without the token are refused before their bodies are
+ * read. Rejects with the error of `listen`, and with TypeError for a `host` that is not loopback or an invalid token.
  */
 export async function startCooperativeSiteControlServer(options: ControlServerOptions): Promise<ControlServer> {
   const { token, host = '127.0.0.1' } = options;
@@ -99,7 +99,7 @@ function send({ request, response }: Exchange, { status, body, headers }: HostRe
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...headers,
-    // The rest of an unread body cannot be distinguished from the next request.
+    // Closes the connection, because the rest of an unread body cannot be distinguished from the next request.
     ...(!request.complete && { connection: 'close' }),
   });
   response.end(body && JSON.stringify(body));

@@ -2,9 +2,9 @@
  * The error of a request that did not reach the relay, or that the relay refused. `code` is one of callboard's codes
  * (`stale_instance`, `forbidden`, ...), or:
  *
- * - `runtime_disconnected`: the runtime has no link, so nothing was sent, or the relay did not answer a registration.
+ * - `runtime_disconnected`: the runtime has no link and sent nothing, or the relay did not answer a registration.
  * - `unreachable`: the relay could not be reached, or its answer did not arrive. The event may have been retained:
- * publish it again with the same `messageId`, so that the relay retains it only once.
+ *   publish it again with the same `messageId`, so that the relay retains it only once.
  * - `bad_answer`: the response does not come from a relay.
  */
 export class HostError extends Error {

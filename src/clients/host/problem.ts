@@ -6,7 +6,7 @@ import { HostError } from './errors.ts';
 
 export type HostResponse = {
   readonly status: number;
-  /** The problem document or the answer, which is sent as JSON; absent for an answer without a body. */
+  /** The object that is sent as JSON: a problem document or an answer. Absent for an answer without a body. */
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
 };

@@ -63,7 +63,7 @@ export interface SiteEventPublisher {
   publish(event: NewSiteEvent, options?: { readonly signal?: AbortSignal | undefined }): Promise<PublishReceipt>;
 }
 
-/** How long the relay may take to answer, on top of GRACE_MS. Milliseconds. */
+/** How long the relay may take to answer, in milliseconds. The request fails only GRACE_MS later. */
 const BUDGET_MS = 5_000;
 
 /** Creates a publisher of one site's events. Throws TypeError for an invalid site id. */
@@ -107,8 +107,8 @@ function baseOf(linkUrl: string): string {
 }
 
 /**
- * Throws HostError `runtime_disconnected` without a link: the runtime's instance may no longer be the live one of its
- * client.
+ * Throws HostError `runtime_disconnected` if there is no link. Another instance of the client may have replaced the
+ * runtime's instance since the link was lost.
  */
 export function requireLink({ status }: Pick<HostRuntime, 'status'>, messageId?: string): void {
   if (status.state === 'connected') return;

@@ -17,9 +17,9 @@ export type Rules = {
 
 /**
  * Checks a request by its peer address and headers, before its body is read. Returns the refusal, or null when the
- * request is accepted. The first three checks keep other machines and web pages out: a page whose name was made to
- * resolve to this machine (DNS rebinding) sends its own name as Host, and browsers send Origin with every request that
- * can change state. Forwarded headers are ignored.
+ * request is accepted. The first three checks keep other machines and web pages out. A page whose name was made to
+ * resolve to this machine (DNS rebinding) still sends its own name as Host. Browsers send Origin with every request
+ * that can change state. Forwarded headers are ignored.
  */
 export function refusalOf(request: RequestHead, { port, token }: Rules): Problem | null {
   if (!isLoopback(request.socket.remoteAddress)) {

@@ -75,8 +75,8 @@ function eventRoutes(options: ControlSitesOptions, siteId: string): ReadonlyMap<
 }
 
 /**
- * Waits until the relay confirms the change, while there is a link and at most REGISTER_MS. The runtime keeps the
- * change even when this rejects because of a timeout or a lost link.
+ * Waits until the relay confirms the change. Rejects without a link, and after REGISTER_MS. The runtime keeps the
+ * change even then.
  */
 async function confirmed({ runtime, clock = systemClock }: ControlSitesOptions, done: Promise<void>): Promise<void> {
   done.catch(() => {});

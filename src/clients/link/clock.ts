@@ -1,8 +1,8 @@
-/** Defines the clock that the client libraries use, so that tests can replace it, and the default one. */
+/** Defines the interface of the client libraries' clock, and the default clock. Tests use a clock of their own. */
 
 /**
- * A source of time and timers. `now` returns epoch milliseconds. `after` runs a function once, `ms` milliseconds later,
- * and returns a function that cancels this. Cancelling twice does nothing.
+ * A source of time and timers. `now` returns epoch milliseconds. `after` runs a function once, `ms` milliseconds later.
+ * It returns a function that cancels the timer and may be called twice.
  */
 export interface Clock {
   now(): number;

@@ -6,8 +6,8 @@ import type { Welcome } from './status.ts';
 const UNIT_BYTES = 3;
 
 /**
- * Joins frames into messages. Each frame is sent at once until `allow` is called, and always to a relay that accepts
- * only one frame in a message.
+ * Joins frames into messages. Before `allow` is called, each frame is sent at once. If the relay accepts only one frame
+ * in a message, each frame is always sent at once.
  */
 export class FrameBatch {
   readonly #write: (message: string) => boolean;
@@ -46,9 +46,9 @@ export class FrameBatch {
   }
 
   /**
-   * Sends the waiting frames after the first round of microtasks that adds none. One round is not enough, because the
-   * frames of one turn come from chains of promises of different lengths. `frames`: how many frames waited before the
-   * last round.
+   * Sends the waiting frames after the first round of microtasks that adds no frame. One round is not enough, because
+   * the frames of one turn come from chains of promises of different lengths. `frames`: how many frames waited before
+   * the last round.
    */
   #flushAfter(frames: number): void {
     queueMicrotask(() => {

@@ -2,7 +2,7 @@
 
 export type ErrorSink = (error: unknown) => void;
 
-/** Runs a user's callback. Passes what it throws or rejects with to the sink; ignores what the sink throws. */
+/** Runs a user's callback. Passes its errors and rejections to the sink, and ignores errors of the sink. */
 export function guarded(run: () => unknown, onError: ErrorSink | undefined): void {
   try {
     const answer = run();

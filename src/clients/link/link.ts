@@ -28,7 +28,7 @@ export type LinkOptions = {
   onStatus(status: LinkStatus): void;
 };
 
-/** A link that was up for this long resets the backoff. */
+/** A link that was up for this time, in milliseconds, resets the backoff. */
 const STABLE_MS = 10_000;
 /** The longest delay before a reconnect that the relay may ask for, in milliseconds. */
 const LONGEST_AFTER_MS = 300_000;

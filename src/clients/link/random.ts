@@ -6,9 +6,9 @@ export function randomId(prefix: string): string {
 }
 
 /**
- * Returns an id like `randomId`, but ids sort by the millisecond of their creation (`now`, epoch milliseconds). It has
- * 48 bits of time and 80 random bits. The relay keeps commands in the order of their ids, and appending to that order
- * costs least.
+ * Returns an id like `randomId`. These ids sort by the millisecond of their creation (`now`, epoch milliseconds). An id
+ * has 48 bits of time and 80 random bits. The relay keeps commands in the order of their ids, and appending to that
+ * order costs least.
  */
 export function timeOrderedId(prefix: string, now: number): string {
   return prefix + Math.trunc(now).toString(16).padStart(12, '0') + randomDigits(10);

@@ -6,8 +6,8 @@ export type { RawJson };
 
 /**
  * Wraps JSON text so that it is sent unchanged in place of a value. Numbers beyond double precision and the order of
- * members are preserved. It replaces a whole value; inside another value it is serialized again. Throws SyntaxError
- * when the text is not JSON.
+ * members are preserved. The wrapped text must be the whole value: inside another value it is parsed and serialized
+ * again. Throws SyntaxError when the text is not JSON.
  */
 export function rawJson(text: string): RawJson {
   JSON.parse(text);

@@ -27,7 +27,7 @@ export type RelayRequest = {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly body?: object;
-  /** How long the relay may take to answer, on top of GRACE_MS. Milliseconds. */
+  /** How long the relay may take to answer, in milliseconds. The request fails only GRACE_MS later. */
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
   /** The span that the request belongs to. */
@@ -51,10 +51,10 @@ const RETRY_BASE_MS = 200;
 export const GRACE_MS = 15_000;
 
 /**
- * Sends a request until a relay answers. It retries a broken connection and a server error without a JSON object, such
- * as a proxy's, so the request must be safe to repeat. Rejects with the `unreachable` fault after the last retry, with
- * the `unauthenticated` fault when the token function fails, and with the signal's reason as soon as the signal is
- * aborted.
+ * Sends a request until a relay answers. It sends the request again after a broken connection, and after a server error
+ * without a JSON object, which may come from a proxy. So the request must be safe to repeat. Rejects with the
+ * `unreachable` fault after the last retry, with the `unauthenticated` fault when the token function fails, and with
+ * the signal's reason as soon as the signal is aborted.
  */
 export async function requestRelay(options: RelayRequestOptions, request: RelayRequest): Promise<HttpAnswer> {
   const clock = options.clock ?? systemClock;
@@ -90,10 +90,7 @@ export function trimUrl(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
-/**
- * Returns `Retry-After`, which is in seconds, as milliseconds. Null: the header is absent or not a number of whole
- * seconds.
- */
+/** Returns the header `Retry-After` in milliseconds. Null: the header is absent or not a whole number of seconds. */
 export function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? '';
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : NaN;

@@ -139,7 +139,10 @@ function endOf({ code }: SocketEvent): SessionEnd {
   return { code: code ?? null, reason: reason ?? 'connection_lost', bye: null };
 }
 
-/** Sockets throw when they are in the wrong state. They then also emit `close`, which ends the session. */
+/**
+ * Runs `act`, and returns false if it throws. A socket throws when it is in the wrong state. It then also emits
+ * `close`, which ends the session.
+ */
 function attempt(act: () => void): boolean {
   try {
     act();

@@ -8,10 +8,10 @@ export type Welcome = Extract<DownFrame, { type: 'welcome' }>;
  *
  * - `connecting`: a socket is being opened. `attempt` counts the failures since the last stable link.
  * - `connected`: the relay sent `welcome`.
- * - `disconnected`: there is no link. The next attempt follows in `retryInMs` milliseconds; null before `connect` is
- * called.
- * - `closed`: permanently, by `close()` (reason `client_closed`) or because the relay's close code says not to
- * reconnect.
+ * - `disconnected`: there is no link. `retryInMs` is the time until the next attempt, in milliseconds; null before
+ *   `connect` is called.
+ * - `closed`: the link is closed permanently, by `close()` (reason `client_closed`) or because the relay's close code
+ *   says not to reconnect.
  *
  * `reason` is the name of the close code if there was one, otherwise `connection_lost`, `connect_timeout`,
  * `connect_failed`, `heartbeat_lost`, `token_failed`, or `not_connected` before the first attempt.

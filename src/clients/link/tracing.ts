@@ -9,7 +9,7 @@ export type { TraceApi } from '../../protocol/trace-api.ts';
 /** The name of the tracer: the instrumentation scope of the spans. */
 export const SCOPE = 'callboard';
 
-/** Returns the attributes of a span when it begins. */
+/** Returns the attributes that the span of a command has from its start. */
 export function spanAttributes(commandId: string): SpanValues {
   return { 'rpc.system.name': SCOPE, 'callboard.command_id': commandId };
 }

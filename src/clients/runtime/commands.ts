@@ -165,8 +165,8 @@ function stop(running: Running, why: Stop, message: string): void {
 }
 
 /**
- * Returns the end of a command that was refused or, before its handler ran, cancelled. A cancelled command ends as
- * cancelled, not as refused.
+ * Returns the end of a command whose handler did not run. A command that was cancelled ends as cancelled, any other as
+ * refused.
  */
 function refusedAs(code: 'client_denied' | 'approval_denied', message: string, { stop }: Running): EndReport {
   return stop === 'cancelled' ? { type: 'cancelled', payload: null } : failure(code, message);

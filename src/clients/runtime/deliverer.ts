@@ -8,7 +8,7 @@ import { createOutbox, type Outbox } from './outbox.ts';
 
 export type Refused = Extract<LinkFrame, { type: 'refused' }>;
 
-/** Codes of temporary refusals: the refused frame is kept and sent again. */
+/** The codes of temporary refusals. What the relay refused with such a code is sent again later. */
 export const TEMPORARY_CODES: ReadonlySet<string> = new Set([
   'store_unavailable',
   'draining',
@@ -91,7 +91,7 @@ export class Deliverer {
     this.#options.onTaken();
   }
 
-  /** Sends the oldest kept ends. If more are left, a later call sends the rest, without those acknowledged by then. */
+  /** Sends the oldest kept ends, at most RESEND_AT_ONCE. If there are more, it calls itself again after RESEND_MS. */
   resend(): void {
     const texts = this.#outbox.texts();
     for (const text of texts.slice(0, RESEND_AT_ONCE)) this.#options.send(text);

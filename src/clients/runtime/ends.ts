@@ -7,7 +7,7 @@ import { fits } from './limits.ts';
 /** The reason why a command's signal was aborted. */
 export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';
 
-/** The failures of handlers that stopped for a reason other than a cancel. */
+/** The ends of commands whose handlers stopped for a reason other than a cancel, by that reason. */
 const STOPPED: Readonly<Record<Exclude<Stop, 'cancelled'>, EndReport>> = {
   deadline: failure('client_timeout', 'Stopped at the deadline.'),
   timeout: failure('client_timeout', 'Stopped after the time that the client allows for this action.'),
@@ -42,8 +42,8 @@ export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): 
 }
 
 /**
- * Returns the frame of an end, at most `maxBytes` bytes. A result that is too large becomes a failure; a partial result
- * that is too large is left out.
+ * Returns the frame of an end. The frame has at most `maxBytes` bytes: a result that is too large becomes a failure,
+ * and a partial result that is too large is left out.
  */
 export function endFrame(commandId: string, end: EndReport, maxBytes: number): string {
   const text =
@@ -55,7 +55,10 @@ export function endFrame(commandId: string, end: EndReport, maxBytes: number): s
   return endFrame(commandId, failure('handler_failed', `The result is larger than ${maxBytes} bytes.`), maxBytes);
 }
 
-/** Returns a value as JSON text. Null for undefined; undefined for a value that cannot be written as JSON. */
+/**
+ * Returns a value as JSON text. Returns null for the value undefined, and undefined for a value that JSON cannot
+ * express.
+ */
 export function toJson(value: unknown): string | null | undefined {
   if (value === undefined) return null;
   try {

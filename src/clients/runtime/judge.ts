@@ -7,15 +7,15 @@ import type { ActionRequest, Judge } from './types.ts';
 export type Judgement = {
   readonly judge: Judge | undefined;
   readonly request: ActionRequest;
-  /** The message of the refusal when the judge gives none. */
+  /** The message of the refusal if the judge gives no message. */
   readonly no: string;
   readonly onError: ErrorSink | undefined;
 };
 
 /**
- * Returns null when the judge allows the command, otherwise the reason. It fails closed: a judge refuses if it throws,
- * if it answers anything but a yes, or if it has not answered when the signal is aborted. `onError` receives what the
- * judge throws; the caller does not see it.
+ * Returns null when the judge allows the command, otherwise the reason. The command is also refused if the judge
+ * throws, answers anything but a yes, or has not answered when the signal is aborted. `onError` receives what the judge
+ * throws; the caller does not see it.
  */
 export async function refusalOf({ judge, request, no, onError }: Judgement): Promise<string | null> {
   if (!judge) return no;

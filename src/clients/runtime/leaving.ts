@@ -52,8 +52,8 @@ export class Leaving {
   }
 
   /**
-   * Called when the link breaks. After the relay's answer, the shutdown is complete: a reconnect could replace a
-   * successor that may be connected by now.
+   * Called when the link breaks. If the relay has answered, the shutdown is complete. This client does not reconnect,
+   * because it could replace a successor that is connected by now.
    */
   lost(): void {
     if (this.#state === 'answered') this.closed();

@@ -11,8 +11,8 @@ export type LedgerEntry =
  */
 export class RunLedger {
   /**
-   * All remembered commands. Ended ones are in the order of their ends; a running one is where it was put when it
-   * began.
+   * All remembered commands. Ended commands are in the order of their ends. A running command keeps the position that
+   * it got when it began.
    */
   readonly #entries = new Map<string, LedgerEntry>();
   #bytes = 0;

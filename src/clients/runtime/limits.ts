@@ -48,7 +48,10 @@ export const RESEND_MS = 1_000;
 
 const encoder = new TextEncoder();
 
-/** Returns whether the text has at most `bytes` bytes as UTF-8. Encodes it only if its length does not decide this. */
+/**
+ * Returns whether the text has at most `bytes` bytes as UTF-8. Encodes the text only if its length alone does not
+ * decide.
+ */
 export function fits(text: string, bytes: number): boolean {
   return text.length * 3 <= bytes || (text.length <= bytes && encoder.encode(text).length <= bytes);
 }

@@ -12,7 +12,7 @@ import { toJson } from './ends.ts';
 import { fits } from './limits.ts';
 
 type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
-/** A row of the wire with camel-case names. Null counts as absent. */
+/** The form of a protocol row in which its names are in camel case. A member that is null counts as absent. */
 type Camelized<T> = { readonly [K in keyof T as Camel<K & string>]: undefined extends T[K] ? T[K] | null : T[K] };
 
 /**
@@ -21,7 +21,7 @@ type Camelized<T> = { readonly [K in keyof T as Camel<K & string>]: undefined ex
  */
 export type ReportedContext = Camelized<WireContext> & { readonly metadata?: unknown };
 /**
- * A browser window. The relay shows the counts that it contains (workers, idle and busy ones) while the client reports
+ * A browser window. The relay shows its counts of workers, idle workers and busy workers only while the client reports
  * no contexts.
  */
 export type ReportedWindow = Camelized<WireWindow>;
@@ -30,7 +30,8 @@ export type ReportedWindow = Camelized<WireWindow>;
 export type ReportRow = { readonly id: string; readonly json: string };
 
 /**
- * The most levels of nesting in reported metadata. The relay accepts 200 levels in a report, which needs some itself.
+ * The most levels of nesting in reported metadata. The relay accepts 200 levels in a report, and the report around the
+ * metadata needs some of them.
  */
 const DEPTH = 190;
 const STRINGS = /"(?:[^"\\]|\\.)*"/g;

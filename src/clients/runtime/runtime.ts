@@ -178,7 +178,7 @@ class LinkRuntime implements Runtime {
     return helloFrame({ token, clientId, instanceId, clientType: this.#options.clientType, ...advertised });
   }
 
-  /** Advertises once for all changes of one event-loop turn. Without a link, the next hello does it. */
+  /** Advertises once for all changes of one event-loop turn. Without a link, the next hello advertises. */
   #advertise(): void {
     if (this.#advertising) return;
     this.#advertising = true;

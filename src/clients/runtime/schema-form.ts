@@ -34,7 +34,7 @@ const FORMS: readonly (readonly [form: object | boolean, keywords: string])[] = 
   [false, '$dynamicRef $recursiveRef id'],
 ];
 
-/** A JSON Schema against which every schema is valid that the validator can apply. */
+/** A JSON Schema that accepts every schema that the validator can apply. */
 export const SCHEMA_FORM: Readonly<Record<string, unknown>> = {
   type: ['object', 'boolean'],
   properties: Object.fromEntries(FORMS.flatMap(([form, keywords]) => keywords.split(' ').map((name) => [name, form]))),

@@ -1,4 +1,4 @@
-/** Limits how often something happens. */
+/** Limits how many times per second something may happen. */
 import type { Clock } from '../link/clock.ts';
 
 /**

@@ -27,7 +27,7 @@ export function traced(
   const { action, command_id } = frame;
   const name = isKnown ? action : OTHER_METHOD;
   const method = { 'rpc.method': name, ...(!isKnown && { 'rpc.method_original': action }) };
-  // The call is not sampled, and belongs to no trace whose flags could say so.
+  // The call is not sampled. There is no trace id with which to pass this on to a span, so no span is started.
   if (!frame.trace_id && frame.trace_flags === NOT_SAMPLED) return Promise.resolve(run());
   const options = { kind: SERVER, attributes: { ...spanAttributes(command_id), ...method } };
   return tracing.getTracer(SCOPE).startActiveSpan(name, options, parentOf(tracing, frame), async (span) => {

@@ -55,7 +55,7 @@ export type Call = {
 /**
  * Runs a command. The value that it returns or resolves to is the command's result, as JSON; undefined counts as null,
  * and `rawJson(text)` is sent unchanged. An error that it throws fails the command: see ActionError and
- * ActionCancelled. A handler that returns despite a cancel has completed.
+ * ActionCancelled. If a handler returns after a cancel, its command has completed.
  */
 export type Handler = (params: Params, call: Call) => unknown;
 
@@ -74,8 +74,8 @@ export type ActionSpec = {
   /** Whether only one command of the action may run at a time. While it runs, others are refused (`lease_busy`). */
   readonly lease?: boolean;
   /**
-   * How long the handler may run, in milliseconds, besides the command's own deadline. Then its signal is aborted, and
-   * the command fails with `client_timeout` if the handler stops.
+   * The longest time that the handler may run, in milliseconds. After it, the handler's signal is aborted. If the
+   * handler then stops, the command fails with `client_timeout`. The command's own deadline applies too.
    */
   readonly timeoutMs?: number;
   /**
@@ -187,9 +187,9 @@ export interface Runtime extends AsyncDisposable {
   /** Calls the listener for each later status change. Returns a function that removes the listener. */
   onStatus(listener: (status: LinkStatus) => void): () => void;
   /**
-   * Adds an action and advertises it. Throws TypeError for an invalid or used name, a schema that does not compile, an
-   * invalid `timeoutMs`, an advertisement that is too large, or too many actions. Returns a function that removes the
-   * action; its running commands continue.
+   * Adds an action and advertises it. Throws TypeError for a name that is invalid or in use, a schema that does not
+   * compile, an invalid `timeoutMs`, an advertisement that is too large, or too many actions. Returns a function that
+   * removes the action; its running commands continue.
    */
   handle(name: string, spec: ActionSpec, run: Handler): () => void;
   /**
@@ -205,10 +205,10 @@ export interface Runtime extends AsyncDisposable {
    */
   removeSite(siteId: string): Promise<void>;
   /**
-   * Sets the execution contexts of this client: all of them (a list), or only the changes. The runtime keeps the
-   * current state and reports it to the relay: a snapshot after each `welcome`, otherwise the changes, with all changes
-   * of one event-loop turn in one report. Throws TypeError, naming the wrong member, or for more than 1000 contexts;
-   * the state is then unchanged.
+   * Sets the execution contexts of this client. A list replaces all of them; an object has only the changes. The
+   * runtime keeps the current state. It reports a snapshot to the relay after each `welcome`, and changes at other
+   * times. All changes of one event-loop turn go into one report. Throws TypeError, naming the wrong member, or for
+   * more than 1000 contexts; the state is then unchanged.
    */
   reportContexts(contexts: readonly ReportedContext[] | ReportChanges<ReportedContext>): void;
   /** Like `reportContexts`, for browser windows: at most 100. */

@@ -64,8 +64,8 @@ function isSchema(value: unknown): value is Schema | boolean {
 }
 
 /**
- * Copies a JSON value into objects without prototypes, because the library takes inherited members such as
- * `constructor` for given ones.
+ * Copies a JSON value into objects without prototypes, because the library treats inherited members such as
+ * `constructor` like members of the value.
  */
 function bare(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;

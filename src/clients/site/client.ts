@@ -13,7 +13,7 @@ import type {
   SubscribeOptions,
 } from './types.ts';
 
-/** How long an invocation may take, by default. */
+/** How long an invocation may take by default, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
 /** A viewer of one session of a cooperative site, in a browser: receives the site's events and invokes its actions. */

@@ -11,7 +11,7 @@ const SILENCE_MS = 60_000;
 /** The most characters of one event. An event is at most 1 MiB of JSON; the rest is for the SSE fields around it. */
 const MAX_EVENT_CHARS = 2 * 1024 * 1024;
 
-/** The connection ended and may be opened again, not sooner than after `afterMs` milliseconds. */
+/** The error of a connection that ended and may be opened again, at the earliest after `afterMs` milliseconds. */
 export class Interrupted extends Error {
   readonly afterMs: number;
 
@@ -31,8 +31,8 @@ export type ConnectionOptions = Pick<SiteClientOptions, 'url' | 'sessionId' | 't
 };
 
 /**
- * Yields the frames of one connection. It never returns; it throws SiteError when reconnecting is of no use,
- * Interrupted when it is, or the reason of the aborted `signal`.
+ * Yields the frames of one connection. It never returns. It throws Interrupted if the connection may be opened again,
+ * SiteError if that is of no use, and the reason of `signal` if it is aborted.
  */
 export async function* openConnection(options: ConnectionOptions): AsyncGenerator<SseFrame, never> {
   const { clock, signal, heard } = options;
@@ -82,7 +82,7 @@ async function ask(options: ConnectionOptions, signal: AbortSignal): Promise<Res
     },
   );
   const type = response.headers.get('content-type') ?? '';
-  // 204 tells an EventSource not to reconnect.
+  // The relay answers 204 for a session that is over, because 204 tells an EventSource not to reconnect.
   if (response.status === 204) throw new SiteError('session_inactive', 'The session is over.');
   if (response.status === 200 && type.startsWith('text/event-stream')) return response;
   throw await refusalOf(response);

@@ -4,7 +4,7 @@
 export type SseFrame = { readonly event: string; readonly data: string };
 
 export interface SseParser {
-  /** The stream's last `retry` field, in milliseconds; null while it sent none. */
+  /** The value of the stream's last `retry` field, in milliseconds; null before the first one. */
   readonly retryMs: number | null;
   /**
    * Returns the events that these bytes complete and keeps the rest for the next call. Accepts any bytes; throws

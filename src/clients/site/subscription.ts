@@ -8,7 +8,7 @@ import { SiteError } from './errors.ts';
 import type { SseFrame } from './sse.ts';
 import type { SiteClientOptions, SiteEvent, SiteGap, SubscribeOptions } from './types.ts';
 
-/** A connection that was live for this long resets the backoff. */
+/** A connection that was live for this time, in milliseconds, resets the backoff. */
 const STABLE_MS = 10_000;
 /** The longest delay before a reconnect that the relay may ask for, in milliseconds. */
 const LONGEST_AFTER_MS = 300_000;
@@ -74,7 +74,10 @@ export async function* subscribe(
   }
 }
 
-/** Returns the minimum delay before reconnecting, in milliseconds. Throws SiteError when reconnecting is of no use. */
+/**
+ * Yields what one connection receives until it ends. Then returns the minimum delay before reconnecting, in
+ * milliseconds, or throws SiteError when reconnecting is of no use.
+ */
 async function* untilBroken(
   connection: AsyncGenerator<SseFrame, never>,
   { state, clock, renewable, onStatus }: Following,
@@ -112,7 +115,7 @@ function broken(state: State, clock: Clock): void {
   state.live = null;
 }
 
-/** Throws SiteError `unauthenticated` when the token source gives the refused token again. */
+/** Takes a token from the source. Throws SiteError `unauthenticated` when the source gives the refused token again. */
 async function freshToken({ token }: SiteClientOptions, state: State): Promise<string> {
   state.token = await takeToken(token);
   if (state.token === state.refused) throw new SiteError('unauthenticated', 'The relay refused the token.');
@@ -149,7 +152,7 @@ function eventOf({ data }: SseFrame): SiteEvent | null {
   };
 }
 
-/** Returns epoch milliseconds for an RFC 3339 text or for epoch milliseconds. */
+/** Returns a time in epoch milliseconds. The given time is an RFC 3339 text, or epoch milliseconds already. */
 function timeOf(value: unknown): number {
   return typeof value === 'number' ? value : Date.parse(String(value));
 }

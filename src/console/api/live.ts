@@ -23,7 +23,7 @@ export type LiveHandlers<Data> = {
   readonly onData: (data: Data) => number;
   /**
    * Called when the page must be read again: the stream was opened, events were dropped, or there is no stream. Events
-   * that arrive while the page is read are newer than what is read.
+   * that arrive before the answer are newer than the answer.
    */
   readonly onStale: () => void;
   /** Called when the relay has completed the subscription, so that no more events follow. */

@@ -23,8 +23,8 @@ export type Query<Data> = {
   /** Sends the request again now. */
   readonly again: () => void;
   /**
-   * Repeats the request because an event has changed what it answers. Events that follow each other closely, or that
-   * arrive while an answer is awaited, cause one request together.
+   * Repeats the request after an event that has changed the answer. Calls that follow each other closely cause only one
+   * request. So do calls while an answer is awaited.
    */
   readonly changed: () => void;
 };
@@ -40,7 +40,7 @@ export type Asking = {
   readonly skip?: boolean;
 };
 
-/** The pause after a failed request, in milliseconds, unless the relay names one. */
+/** The pause after a failed request, in milliseconds. If the relay names a pause, that one is used. */
 const RETRY_MS = 4_000;
 /** The shortest pause between an answer and the request that an event causes, in milliseconds. */
 const EVENT_GAP_MS = 1_000;
@@ -120,8 +120,8 @@ export function useQuery<Data, Variables>(
 }
 
 /**
- * Clears the time of the latest answer when one of the causes changed; a change of the pause is not among them. It must
- * be called before the effect of `useQuery` that reads this time.
+ * Clears the time of the latest answer when one of `causes` has changed. Call it before the effect of `useQuery` that
+ * reads this time.
  */
 function useForget(latest: { current: number | null }, causes: readonly (string | number | null)[]): void {
   const seen = useRef(causes);

@@ -10,8 +10,8 @@ export type Sending = { readonly signal?: AbortSignal };
 export type DocumentAnswer<Data> = { readonly data: Data; readonly text: string };
 
 /**
- * Sends one operation. Rejects with RequestError, even if the answer has data beside its errors, and with AbortError.
- * When the relay refuses the token, the tab asks the user for another one.
+ * Sends one operation. Rejects with AbortError when aborted, otherwise with RequestError, even if the answer has data
+ * beside its errors. When the relay refuses the token, the tab asks the user for another one.
  */
 export async function send<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,

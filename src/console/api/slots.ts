@@ -10,8 +10,8 @@ const SLOTS = 4;
 export type Release = () => void;
 
 /**
- * Takes a slot; null when all are taken. Over HTTP/2 and later every tab gets one, and also where the browser has no
- * locks (on a page without a secure origin).
+ * Takes a slot; null when all are taken. Every tab gets a slot over HTTP/2 and later. Every tab also gets one if the
+ * browser has no locks, as on a page without a secure origin.
  */
 export async function takeSlot(): Promise<Release | null> {
   const { locks } = navigator;

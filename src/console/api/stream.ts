@@ -16,7 +16,7 @@ export type StreamOptions<Data> = {
 
 /**
  * Runs a subscription to its end. Resolves when the relay has completed it. Rejects with RequestError when the relay
- * refused it or the stream broke, and with AbortError.
+ * refused it or the stream broke, and with AbortError when aborted.
  */
 export async function subscribe<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,

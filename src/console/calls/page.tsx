@@ -154,7 +154,7 @@ function filterOf(values: UrlState['values']): DeliveryFilter {
 }
 
 /**
- * Returns the time that lies an age such as `15m` ago. It is cut to the minute, so that repeated requests have the same
+ * Converts an age such as `15m` to a time. The time is cut to the minute, so that repeated requests have the same
  * filter.
  */
 function sinceOf(since: string | undefined): string | null {

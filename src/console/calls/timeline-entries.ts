@@ -100,7 +100,10 @@ function endText(outcome: string, clientId: string): string {
   return outcome === 'EXPIRED' ? 'Nothing was written to the client.' : '';
 }
 
-/** Returns entries about what else happened at that time. They prove nothing about the command. */
+/**
+ * Returns entries for a request to cancel the call and for a connection of the client after the admission. They prove
+ * nothing about the command.
+ */
 function contextOf({ connection, clientId }: CallDetails, delivery: Delivery): readonly TimelineEntry[] {
   const entries: TimelineEntry[] = [];
   if (delivery.cancelRequestedAt !== null) {

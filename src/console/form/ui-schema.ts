@@ -50,7 +50,10 @@ function isFormable(schema: Readonly<Record<string, unknown>>): boolean {
   return typeof type === 'string' || schema['properties'] !== undefined;
 }
 
-/** Returns the schema that a reference within the root schema names. Any other reference is not formable. */
+/**
+ * Returns the given schema, or the part of the root schema that its `$ref` names. For any other `$ref`, returns a
+ * schema that no form can show.
+ */
 function resolve(given: unknown, root: unknown): Readonly<Record<string, unknown>> {
   const schema = membersOf(given);
   const { $ref } = schema;

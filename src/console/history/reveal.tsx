@@ -71,7 +71,8 @@ type RevealProps = {
 };
 
 /**
- * Shows a payload. An administrator must first give a reason, which is written to the audit before anything is shown.
+ * Shows a payload. An administrator must first give a reason. The reason is written to the audit log before anything is
+ * shown.
  */
 function Reveal({ title, subject, own, onClose }: RevealProps) {
   const [read, setRead] = useState<(() => Promise<string | null>) | null>(() => (isAdmin.value ? null : own));

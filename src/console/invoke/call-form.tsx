@@ -77,7 +77,7 @@ export function CallForm({ userId, clientId, actionName, action, onBack }: CallF
 
 /**
  * Returns the label of the button. Arguments that do not fit the schema may be sent, because the client decides. Text
- * that is not JSON may not.
+ * that is not JSON cannot be sent.
  */
 function sendLabel(faults: readonly ParamsFault[]): string {
   if (faults.some(({ syntax }) => syntax)) return 'Correct the JSON to invoke';

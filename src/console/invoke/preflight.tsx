@@ -119,8 +119,8 @@ function Layers({ layers, faults }: { readonly layers: readonly Layer[]; readonl
 }
 
 /**
- * Adds to the client's layer the faults that the console found by the client's schema. Only the client decides about
- * them.
+ * Adds faults to the client's layer: those that the console found by checking the params against the client's schema.
+ * Only the client decides whether it refuses them.
  */
 function withFaults(layer: Layer, faults: readonly ParamsFault[]): Layer {
   const message = faults.map(({ at, text }) => (at === '' ? text : `${at}: ${text}`)).join(' ');

@@ -5,7 +5,7 @@ import type { Column } from '../ui/table.tsx';
 
 export type Scope = { readonly scopeId: string; readonly reservedCommands: number; readonly limit: number | null };
 
-/** The fraction of its limit from which a scope is shown as nearly full. */
+/** A scope that uses at least this fraction of its limit is shown as nearly full. */
 const NEARLY_FULL = 0.9;
 
 export const SCOPE_COLUMNS: readonly Column<Scope>[] = [

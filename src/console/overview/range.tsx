@@ -1,6 +1,6 @@
 /**
  * Chooses the time that the plots of the overview show: a window up to now, or a span between two times. The URL keeps
- * it.
+ * the choice.
  */
 import { useMemo, useState } from 'preact/hooks';
 import { KEPT_MS, useSpan, type TimeSpan } from '../plot/span.ts';
@@ -24,7 +24,7 @@ const WINDOWS: readonly Window[] = [
  * window.
  */
 const EVERY_MS = 10_000;
-/** The approximate number of steps that the plots show of a chosen span. */
+/** The approximate number of steps into which a chosen span is divided. */
 const STEPS = 60;
 
 export type PlotRange = {
@@ -128,7 +128,7 @@ function halfOf({ from, to }: TimeSpan): TimeSpan {
   return { from: from + quarter, to: to - quarter };
 }
 
-/** Returns a span of twice the length around the same middle, as far as the relay has series. */
+/** Returns a span of twice the length with the same middle, cut to the time for which the relay keeps series. */
 function twice({ from, to }: TimeSpan): TimeSpan {
   const half = (to - from) / 2;
   const now = Date.now();

@@ -12,8 +12,8 @@ export const SERIES_NAMES = [
 ];
 
 /**
- * Returns the part of each series that lies in the span. A step counts if any part of it does. Series without such a
- * step are left out.
+ * Returns the part of each series that lies in the span. It includes the steps that lie in the span only partly. Series
+ * without a step in the span are left out.
  */
 export function within(items: readonly SeriesItem[], { from, to }: TimeSpan): readonly SeriesItem[] {
   return items.flatMap((item) => {
@@ -24,7 +24,7 @@ export function within(items: readonly SeriesItem[], { from, to }: TimeSpan): re
   });
 }
 
-/** Returns the time that the series span; null if there are no series. */
+/** Returns the time range of the series; null if there are no series. */
 export function timeOf(items: readonly SeriesItem[]): PlotTime | null {
   const [first] = items;
   if (!first) return null;

@@ -6,7 +6,7 @@ import { crosshair, dragged, pointerHandlers } from './pointer.ts';
 import { round, type Scale } from './scale.ts';
 import { useSpan } from './span.ts';
 
-/** A moment that is marked in every plot, such as the one when a node fell silent. `at`: epoch milliseconds. */
+/** A moment that is marked in every plot, such as the moment at which a node fell silent. `at`: epoch milliseconds. */
 export type PlotMark = { readonly at: number; readonly text: string };
 
 export type PlotColumn = { readonly name: string; readonly points: readonly (number | null)[] };

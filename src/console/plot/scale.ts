@@ -18,7 +18,7 @@ export function linearScale(most: number, isWhole = false): Scale {
   return { y: (value) => 100 - (value / top) * 100, ticks: Array.from({ length: steps + 1 }, (_, at) => at * step) };
 }
 
-/** Returns the smallest of 1, 2, 2.5 and 5 times a power of ten that is not below `rough`. */
+/** Returns the smallest round step that is not below `rough`: 1, 2, 2.5 or 5 times a power of ten. */
 function roundStep(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(rough, Number.MIN_VALUE)));
   const factor = [1, 2, 2.5, 5, 10].find((candidate) => candidate * power >= rough - 1e-12) ?? 10;
@@ -26,7 +26,8 @@ function roundStep(rough: number): number {
 }
 
 /**
- * Returns a scale of powers of ten, from the one at or below `least` to the one at or above `most`. Both are above 0.
+ * Returns a scale of powers of ten. It begins with the power at or below `least` and ends with the power at or above
+ * `most`. `least` and `most` must be above 0.
  */
 export function logScale(least: number, most: number): Scale {
   const low = Math.floor(Math.log10(least));

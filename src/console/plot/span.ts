@@ -6,8 +6,9 @@ import { useUrlState } from '../ui/url-state.ts';
 /** A span of time. Both ends are epoch milliseconds. */
 export type TimeSpan = { readonly from: number; readonly to: number };
 
-/** How long the relay keeps series, and the shortest span (six of the shortest steps). Milliseconds. */
+/** How long the relay keeps series, in milliseconds. */
 export const KEPT_MS = 86_400_000;
+/** The length of the shortest span, in milliseconds: six of the shortest steps. */
 const LEAST_MS = 30_000;
 
 /** The span that two texts name, or a sentence that says why they name none. */
@@ -38,7 +39,7 @@ export type SpanState = {
 export function useSpan(): SpanState {
   const { values, change } = useUrlState();
   const { from, to } = values;
-  // The ends are read once, so that a span that is shown does not become too old for the relay.
+  // The URL is read once for each change, so that a shown span is not refused later because it has become too old.
   const { span, fault } = useMemo(() => readEnds(from, to), [from, to]);
   const choose = (chosen: TimeSpan): void => {
     const wider = Math.max(0, LEAST_MS - (chosen.to - chosen.from)) / 2;

@@ -30,7 +30,7 @@ export function signIn(given: string): void {
   write(given);
 }
 
-/** Asks for another token in front of the page, which stays open. Does nothing if the tab has another token already. */
+/** Shows the sign-in form in front of the page. Does nothing if the tab already has a token other than `refused`. */
 export function signOutOf(refused: string, why: SignedOut['why'], message: string | null): void {
   if (token.value !== refused) return;
   token.value = null;

@@ -33,7 +33,7 @@ const EVERY_MS = 5_000;
 /** The longest delay of a browser's timer, in milliseconds. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** Reads these facts while the console is shown. Renders nothing. */
+/** Reads the viewer, the nodes and the number of waiting callers while the console is shown. Renders nothing. */
 export function ShellFacts() {
   const who = useQuery(ViewerDocument, {});
   const found = who.data?.viewer ?? null;

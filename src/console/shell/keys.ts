@@ -55,7 +55,7 @@ export function listenForKeys(): void {
     if (palette) return void (run('Ctrl K') && event.preventDefault());
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (!keysOn.value || isTyping(event.target) || document.querySelector('dialog[open]')) return;
-    // Enter on a button or a link activates it.
+    // Enter on a button or a link is left to the browser, which activates the element.
     if (event.key === 'Enter' && event.target instanceof Element && event.target.closest('a, button, summary')) return;
     const second = event.timeStamp - prefixAt < PREFIX_MS;
     prefixAt = !second && event.key === PREFIX ? event.timeStamp : -Infinity;

@@ -10,7 +10,7 @@ export type PageRoute = {
   /** The path of the page below the console's path. A segment such as `:user` matches any id. */
   readonly path: string;
   readonly page: Page;
-  /** The page that users see who are not administrators, if it differs from `page`. */
+  /** The page for users who are not administrators, if it differs from `page`. */
   readonly ofUser?: Page;
   /** The name of the page, if only administrators may see it. */
   readonly admins?: string;

@@ -76,7 +76,7 @@ function PaletteDialog() {
   );
 }
 
-/** Returns the pages whose name contains the text, and the objects of which the text may be the id. */
+/** Returns the pages whose name contains the text, and the objects that may have the text as their id. */
 function targetsOf(text: string): readonly Target[] {
   const admin = isAdmin.value;
   const pages = PAGES.filter((page) => admin || !page.admin)

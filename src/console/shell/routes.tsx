@@ -26,7 +26,7 @@ export function Routes() {
 
 const REFUSED = new Map<string, ComponentType>();
 
-/** Returns the page for those who may open it. Other users get a page that says who may. */
+/** Returns the page if the viewer may open it, otherwise a page that says who may. */
 function pageOf({ page, ofUser, admins }: PageRoute): ComponentType {
   if (isAdmin.value) return page;
   if (admins === undefined) return ofUser ?? page;

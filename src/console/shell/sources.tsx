@@ -10,8 +10,8 @@ import { silentNodes, type ShellNode } from './facts.tsx';
 type SourcesProps = {
   readonly completeness: CompletenessPartFragment | undefined;
   /**
-   * The words for what the page still shows of a silent node, with their verb: `Callers that wait on it are shown`.
-   * Absent: the node's links.
+   * What the page still shows of a silent node, as the beginning of a sentence: `Callers that wait on it are shown`.
+   * Absent: the sentence is about the node's links.
    */
   readonly held?: string | undefined;
 };

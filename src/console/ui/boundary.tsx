@@ -4,7 +4,10 @@ import { Icon } from './icon.tsx';
 
 type BoundaryProps = { readonly children: ComponentChildren; readonly place: string };
 
-/** Catches errors of the components inside it. When `place` changes, such as to another URL, it shows them again. */
+/**
+ * Catches errors of the components inside it. When `place` changes, such as to another URL, it shows the components
+ * again.
+ */
 export class Boundary extends Component<BoundaryProps, { readonly failed: string | null }> {
   override state: { readonly failed: string | null } = { failed: null };
 

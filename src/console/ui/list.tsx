@@ -31,7 +31,7 @@ type ListProps = {
   readonly filters?: readonly Filter[];
   /** The name of the filter that takes words without a name. */
   readonly bare?: string;
-  /** Leaves out the bar of filters, on a page that has one bar for several lists. */
+  /** Whether the list has its own bar of filters. False on a page that has one bar for several lists. */
   readonly ownFilters?: boolean;
   /** The notices that are shown between the filters and the table. */
   readonly notices?: ComponentChildren;
@@ -43,7 +43,7 @@ type ListProps = {
   readonly empty: ComponentChildren;
   readonly size?: number;
   /**
-   * The words for what the list still shows of a silent node, with their verb. Absent: the rows do not depend on a
+   * What the list still shows of a silent node, as the beginning of a sentence. Absent: the rows do not depend on a
    * single node.
    */
   readonly held?: string;

@@ -39,7 +39,7 @@ type Changes<Row> = {
 };
 
 /**
- * Returns the rows with their live changes. When `read` is replaced, changes that arrived before it was read are
+ * Returns the rows with their live changes. When `read` is replaced, the changes that have arrived until then are
  * dropped.
  */
 export function useLiveRows<Row>(
@@ -82,7 +82,8 @@ function nothing<Row>(): Changes<Row> {
 }
 
 /**
- * Creates the store of changes that arrived since the list was read. Its `keys` are those of new rows, to count them.
+ * Creates the store of changes that arrived since the list was read. `keys` has the keys of new rows, so that each row
+ * is counted once.
  */
 function gathering<Row>() {
   return { changed: new Map<string, Row>(), latest: new Map<string, Row>(), keys: new Set<string>() };

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { bytes } from './format.ts';
 import { CopyButton } from './id.tsx';
 
-/** The number of characters from which a text is cut until the user asks for all of it. */
+/** The number of characters of a long text that are shown until the user asks for all of it. */
 const SHOWN_CHARS = 16 * 1024;
 
 export function Payload({ text, what }: { readonly text: string; readonly what: string }) {

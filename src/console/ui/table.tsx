@@ -1,6 +1,6 @@
 /**
- * Shows tables whose rows can be opened. A table has a keyboard cursor, becomes cards on a phone, and can show rows as
- * last recorded.
+ * Shows tables whose rows can be opened. A table has a keyboard cursor, becomes cards on a phone, and can mark rows
+ * whose state is only the last recorded one.
  */
 import { Component, type ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';

@@ -4,7 +4,7 @@ import { age, clock, day, exactClock, shortDay } from './format.ts';
 
 type At = { readonly at: string };
 
-/** Shows a time such as `14:31:12` in UTC, after its day if that is not today. The title has the exact time. */
+/** Shows a time such as `14:31:12` in UTC. The day is shown too if it is not today. The title has the exact time. */
 export function Time({ at, exact = false }: At & { readonly exact?: boolean }) {
   const today = new Date(now.value).toISOString().slice(0, 10) === at.slice(0, 10);
   return (

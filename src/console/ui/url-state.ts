@@ -7,8 +7,8 @@ export type UrlState = {
   /** The members of the query; absent and empty ones are undefined. */
   readonly values: Readonly<Record<string, string | undefined>>;
   /**
-   * Returns the URL of the page with these members set, or removed if null. It leaves out the position in a list, which
-   * belongs to one filter.
+   * Returns the URL of the page with these members of the query set. A member whose new value is null is removed. So is
+   * `after`, the position in a list, unless `changes` contains it.
    */
   readonly hrefWith: (changes: Changes) => string;
   /** Goes to the URL of `hrefWith`, with an entry in the browser's history. */

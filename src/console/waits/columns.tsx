@@ -8,7 +8,7 @@ import type { Column } from '../ui/table.tsx';
 import { Until } from '../ui/time.tsx';
 import { WAIT_FOR } from '../ui/words.ts';
 
-/** The age from which a wait is shown as long, in milliseconds. */
+/** A wait that is older than this, in milliseconds, is shown as a long wait. */
 export const LONG_WAIT_MS = 60_000;
 
 export const WAIT_COLUMNS: readonly Column<WaitRowFragment>[] = [

@@ -43,7 +43,7 @@ export function createHolder(pause: Pause): (request: ActionRequest) => Promise<
   };
 }
 
-/** Returns a position in a park that moves slowly with time. */
+/** Returns a position in a park. The position moves slowly with time. */
 function position(digits: number) {
   const round = (degrees: number): number => Number(degrees.toFixed(digits));
   const turn = Date.now() / 600_000;

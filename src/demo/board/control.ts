@@ -1,4 +1,6 @@
-/** Changes the demo's board through the control server of the host library. */
+/**
+ * Defines the site of the demo's task board and publishes its changes, through the control server of the host library.
+ */
 
 /** The control server as any local program uses it: plain HTTP and a token, without a callboard library. */
 export type Control = { readonly url: string; readonly token: string };

@@ -24,7 +24,8 @@ export interface Board extends AsyncDisposable {
   readonly origin: string;
   /**
    * Hosts the board at this relay and creates two viewers: `editor`, who may finish tasks, and `reader`, who may only
-   * read. Resolves with their pages, and with `all`, which shows both, when they are served. May be called once.
+   * read. Resolves when their pages are served. The result also has the page `all`, which shows both. May be called
+   * once.
    */
   join(relay: Pick<Relay, 'url' | 'token'>): Promise<readonly BoardPage[]>;
 }

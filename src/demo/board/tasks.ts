@@ -12,7 +12,7 @@ const TITLES = [
   'Feed the cat',
   'Find the other glove',
 ];
-/** The most open tasks. */
+/** The most tasks that may be open at once. */
 const OPEN_MAX = 6;
 /** The number of tasks above which finished ones are removed. */
 const KEPT_MAX = 12;

@@ -25,8 +25,8 @@ const listNotes: Scene = ({ caller }) => caller('bob').invoke(kiosk('notes.list'
 const wrongNote: Scene = ({ caller }) => caller('bob').invoke(kiosk('notes.add'), { txt: 'Misspelt.' });
 
 /**
- * Calls three times with one command id. It runs once: the second call gets the first one's result, and the third is a
- * conflict, because its params differ.
+ * Makes three calls with one command id. The command runs once. The second call gets the result of the first one. The
+ * third call is a conflict, because its params differ.
  */
 const again: Scene = async ({ caller, id }) => {
   const commandId = id('note');
@@ -40,7 +40,7 @@ const again: Scene = async ({ caller, id }) => {
 const report: Scene = ({ caller, signal }) =>
   caller('bob').invoke(kiosk('report.build'), { day: today() }, { connectWithinMs: RECONNECT_MS, signal });
 
-/** Makes a call with a large result, which history spills. */
+/** Makes a call whose result is so large that history stores it as a spilled payload. */
 const fullReport: Scene = ({ caller, signal }) =>
   caller('bob').invoke(kiosk('report.build'), { day: today(), table: true }, { connectWithinMs: RECONNECT_MS, signal });
 
@@ -50,7 +50,7 @@ const cancelledReport: Scene = async ({ caller, pause, signal }) => {
   return caller('bob').cancel(begun.handle, 'The report is no longer needed.');
 };
 
-/** Aborts the wait of a call, which does not end the command, and later awaits the command by its id. */
+/** Aborts the wait of a call. The command continues, and is awaited later by its id. */
 const hungUp: Scene = async ({ caller, id, pause, signal }) => {
   const handle = { userId: 'bob', clientId: 'kiosk', commandId: id('report') };
   const phone = new AbortController();

@@ -101,8 +101,8 @@ async function afterBreak(run: OperatorRun, ids: Ids, error: unknown): Promise<n
 }
 
 /**
- * Reads the record of a command after the relay could not say what became of it. Without a record the outcome stays
- * unknown: another node may have admitted the command and its answer may have been lost.
+ * Reads the record of a command after the relay could not say what became of it. If there is no record, the outcome
+ * stays unknown. Another node may have admitted the command, and that node's answer may have been lost.
  */
 async function lookAfter(run: OperatorRun, ids: Ids, answer: HttpAnswer): Promise<OperatorExit> {
   const { io, relay, stopped } = run;
