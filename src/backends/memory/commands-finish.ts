@@ -53,8 +53,8 @@ function finish(acts: Acts, entry: Entry | undefined, end: End): FinishResult {
 }
 
 /**
- * Keeps an end that came too late as evidence, without changing the outcome. The record describes the first late end,
- * and history gets a row for each one that is new.
+ * Keeps an end as evidence that came too late or from another instance. The command's record describes the first such
+ * end. History gets a row for each, until the record has SIGHTINGS_PER_COMMAND sightings.
  */
 function keepLate(
   acts: Acts,

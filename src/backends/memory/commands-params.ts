@@ -17,7 +17,7 @@ type Queue = {
 
 /**
  * Returns why the params of a new command do not fit in what the client's user may hold of `queued_bytes`, or null if
- * they do. Small params for a connected client with an empty queue are never refused, because they are about to be
+ * they fit. Small params for a connected client with an empty queue are never refused, because they are about to be
  * dispatched.
  */
 export function paramsRefusal({ binding, waiting, holdings }: Queue, params: JsonText | null): ShareRefusal | null {

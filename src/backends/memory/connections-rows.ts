@@ -37,7 +37,10 @@ export interface ConnectionRows {
   put(connection: Connection): Connection;
   /** Replaces a link's state without counting it as a sign of life. */
   replace(row: ConnectionRow, connection: Connection): Connection;
-  /** Marks the link as down. If the link was silent for too long, it counts as down since then. */
+  /**
+   * Marks the link as down. A link that was silent for too long counts as down from DEAD_MS after its last sign of
+   * life.
+   */
   lose(row: ConnectionRow, cause: DisconnectCause): Connection;
   /** Reads the connections of one user, or of all if `userId` is null, ordered by (user, client). */
   from(userId: string | null, after: Position | null): IteratorObject<Connection>;

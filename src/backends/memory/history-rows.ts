@@ -60,8 +60,8 @@ type State = {
   readonly evictions: Evictions;
   readonly totals: Totals;
   /**
-   * The first `seq` of a stream that is created. Every `seq` of a stream that was removed is lower, so a stream that is
-   * created again does not reuse one.
+   * The first `seq` of the next stream that is created. It is higher than every `seq` of a removed stream, so a new
+   * stream with the same name reuses none.
    */
   seqFloor: number;
 };

@@ -43,8 +43,8 @@ export type MemoryHistoryOptions = {
  */
 export interface MemoryHistory extends HistoryStore {
   /**
-   * Retains a message. The time `at` of the messages never decreases over all streams: if the clock goes back, `at`
-   * stays the same until the clock has caught up.
+   * Retains a message. The time `at` never decreases from one message to the next, over all streams. If the clock goes
+   * back, `at` stays the same until the clock has caught up.
    */
   retain(message: NewMessage): Message;
   /**
@@ -81,7 +81,7 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
     const rows = tables.of(message.suffix);
     return rows.add(message, next(rows, clock.now())).message;
   };
-  /** Drops expired rows. Returns a function that makes the gap for evicted rows. */
+  /** Drops expired rows. `gaps` returns the gap of an answer that may lack evicted rows. */
   const look = (): { gaps(source: EvidenceSource, droppedAt: number): ObservedSource[] } => {
     const now = clock.now();
     const before = now - limits.retentionMs;

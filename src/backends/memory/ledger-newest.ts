@@ -11,8 +11,8 @@ import { lowerBound } from './sorted.ts';
 export type Newest<T> = { readonly item: T; readonly place: number };
 
 /**
- * A part of the list: the items from index `head` on. The number of an item's position is its offset plus the `place`
- * of the chunk.
+ * A part of the list: the items from index `head` on. An item's place is the origin of the list, plus the `place` of
+ * its chunk, plus its own offset.
  */
 type Chunk<T> = { readonly place: number; readonly items: (T | undefined)[]; readonly offsets: number[]; head: number };
 

@@ -58,7 +58,7 @@ lib.commands_add = function(rec, params, binding)
   local window = lib.commands_settings.terminalMs
   local first, span = lib.spans_name(rec, window)
   lib.newest_add(rec, window, first)
-  -- For an id that the caller did not choose, room is counted only while there is some.
+  -- If the caller did not choose the id, room for a mark is taken only while there is some.
   if rec.chosenId or not lib.admission_no_mark(rec) then lib.shares_take('m', rec.uh, 1, span) end
 end
 
