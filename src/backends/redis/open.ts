@@ -25,7 +25,8 @@ import { unavailable, type Client } from './types.ts';
 /** The time, in milliseconds, within which the store must answer to count as ready. */
 const READY_MS = 1_000;
 /**
- * How long the first connection may take, milliseconds. Otherwise connecting through sentinels would be tried for ever.
+ * How long the first connection may take, milliseconds. Without this limit, connecting through sentinels would be tried
+ * for ever.
  */
 const OPEN_MS = 10_000;
 
@@ -35,7 +36,7 @@ local time = redis.call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 return string.format('%.0f', math.max(ms, tonumber(redis.call('HGET', KEYS[1], 'floor') or 0)))`;
 
-/** A script that does nothing but may write, so a Redis without memory refuses it. */
+/** A script that does nothing. It is declared as one that may write, so a Redis without memory refuses it. */
 const MAY_GROW = '#!lua\nreturn 1';
 
 export type RedisBackendOptions = {
@@ -68,7 +69,7 @@ export type RedisBackend = {
   readonly store: Store;
   /** The clock of the deployment: for all times that are compared with times from the store. */
   readonly clock: Clock;
-  /** Signs cursors, the same on every node. */
+  /** The key that signs cursors. It is the same on every node. */
   readonly cursorKey: string;
   /** Keeps large payloads in Redis itself, for deployments without a shared directory. */
   readonly spill: SpillStore;

@@ -2,11 +2,10 @@
 -- as evidence.
 -- a: 1 client's hash, 2 instance, 3 'result', 'error' or 'cancelled', 4 payload; 5 payload for history, 6 its spill
 --    (JSON), 7 the spill's bytes; 8 error (JSON), 9 '1' if the client refused; 10 id of the message, 11 hash of its
--- mark, 12 a random text that a repetition of this call passes again (see dedup_see); 13 digest of the end, 14 the
+--    mark, 12 a random text that a repetition of this call passes again (see dedup_see); 13 digest of the end, 14 the
 --    most sightings that are kept, 15 settings, 16 command, 17 user's hash.
 -- Returns {'finished', record, how many rows in the calling node's mailbox name this end}, {'duplicate' | 'late' |
--- 'fenced',
--- record}, or {'unknown'}.
+-- 'fenced', record}, or {'unknown'}.
 -- class: allow_oom
 -- needs: lib-commands, lib-dedup, lib-record
 -- grouped: yes

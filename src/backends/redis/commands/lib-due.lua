@@ -1,14 +1,14 @@
 -- Finds commands that are due. The reservations of a scope (`reserved`) are ordered by deadline, so they are also the
--- index of deadlines. `scopedue` says which scopes to search: it has the hash of each scope by a time that is never
--- later than its earliest deadline. An admission lowers that time, a search for due commands raises it, and an end
--- leaves it as it is, so most calls write nothing here. `connectdue` has the commands that were never queued, by
--- connect deadline: their deadline (13 digits), client's hash and id.
+-- index of deadlines. `scopedue` says which scopes to search: it has the hash of each scope, ordered by a time that is
+-- never later than the scope's earliest deadline. An admission lowers that time, a search for due commands raises it,
+-- and an end leaves it as it is, so most calls write nothing here. `connectdue` has the commands that were never
+-- queued, ordered by connect deadline. Each is named by its deadline (13 digits), its client's hash and its id.
 -- needs: lib-commands
 
--- One search looks into as many scopes as it may return commands, plus this many. So if it finds fewer commands than it
--- may return, it has raised the time of at least this many scopes, and the next search reaches other scopes.
+-- One search looks into at most `limit` plus this many scopes. It raises the time of each scope without due commands,
+-- so the next search reaches other scopes.
 lib.due_scopes = 256
--- One search collects this many times the commands that it may return, of which it returns the oldest.
+-- One search stops once it has found `limit` times this many commands.
 lib.due_spare = 10
 
 -- Returns the name that a command which was never queued has in `connectdue`.

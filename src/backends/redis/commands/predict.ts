@@ -30,7 +30,7 @@ export function startOf(fields: StateFields): string {
 
 /**
  * Predicts a queued command's state once it is marked as dispatched, as texts between which Redis inserts the time.
- * Null if the command cannot be marked.
+ * Returns null if the command cannot be marked.
  */
 export function markedState(
   fields: StateFields,
@@ -57,8 +57,8 @@ export function unmarked(command: Command): Command {
 
 /**
  * Predicts a running command's state once its client has reported this end, as texts between which Redis inserts: when
- * it ended; when it is forgotten; when the end was first and last seen; the span of its result. Null if the end is not
- * the first one, or not the bound instance's.
+ * it ended; when it is forgotten; when the end was first and last seen; the span of its result. Returns null if the
+ * command is not running, already has a reported end, or is bound to another instance.
  */
 export function endedState(fields: StateFields, end: End, messageId: string): readonly string[] | null {
   const stage = fieldOf(fields, 'stage');

@@ -2,8 +2,8 @@
 -- at>|<place>|<task>|<row>`. Task and place are the `tasks` and `places` of contexts-report; neither contains a bar.
 -- needs: lib-connections
 
--- Decodes a part of a report, and adds `before`, the stored values of the ids that it names, and `size`, the number of
--- rows that the client would have after it.
+-- Decodes a part of a report. Adds `before`: the stored values of the ids that the part names. Adds `size`: the number
+-- of rows that the client would have after the report.
 lib.contexts_part = function(json, at)
   local part = cjson.decode(json)
   part.name = key(at.kind, at.ch)

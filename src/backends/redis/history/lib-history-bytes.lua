@@ -69,7 +69,7 @@ lib.history_of_oldest = function()
 end
 
 -- Removes the oldest blocks of a stream until `excess` bytes are removed, or the whole stream if it has no more than
--- that, and notes that they were dropped early.
+-- that. Records that rows were dropped early.
 lib.history_shorten = function(row, excess)
   local head = lib.history_head(row.uh, row.sth)
   local before = head and head.bytes or 0

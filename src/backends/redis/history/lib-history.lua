@@ -98,7 +98,7 @@ lib.history_is_stale = function(row, info)
   return math.abs(now - info.renewed) >= lib.history_lag(row.retentionMs)
 end
 
--- From time to time: renews the expiry of the keys and the stream's scores in `streamgone` and `streamage`.
+-- Renews the expiry of the keys, and the stream's scores in `streamgone` and `streamage`, if they are stale.
 lib.history_renew = function(row, info)
   if not lib.history_is_stale(row, info) then return end
   info.renewed = now
@@ -162,8 +162,8 @@ lib.history_forget = function(member)
   lib.history_uncount({ userId = userId, uh = uh })
 end
 
--- Forgets at most `count` streams that are too old. True if there are more. The index may be behind: the head of each
--- stream that it names is read, and the index is corrected if the stream was written since.
+-- Forgets at most `count` streams that are too old. Returns true if there are more. The index may be behind: the head
+-- of each stream that it names is read, and the index is corrected if the stream was written since.
 lib.history_sweep = function(retentionMs, count)
   local due = call('ZRANGEBYSCORE', key('streamgone'), '-inf', text(now), 'LIMIT', 0, count + 1)
   for i = 1, math.min(count, #due) do

@@ -145,7 +145,7 @@ export class Member {
       this.#epochs = taken;
       this.#identify(taken);
     } catch (error) {
-      // The node is attached in some partitions, but reads no mailbox there: releases it.
+      // The node may be attached in some partitions, but reads no mailbox there. So it is released.
       const freed = this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot));
       await Promise.allSettled(freed);
       throw error;

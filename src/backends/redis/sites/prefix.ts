@@ -6,7 +6,7 @@
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 /**
- * Returns the text with which all ids of a partition begin: its number in base 64, padded to equal width. Empty if
+ * Returns the text with which all ids of a partition begin: its number in base 64, padded to equal width. Returns '' if
  * there is only one partition.
  */
 export function prefixOfPartition(partition: number, partitions: number): string {
