@@ -136,8 +136,7 @@ function createRoom(root: string, shares: Shares): Room {
     },
     free(owner, bytes) {
       const holdings = holdingsOf(owner);
-      // Another process may have written a file that this one removes, so not all of its bytes may have been counted
-      // here.
+      // Another process may have written a file that this one removes, so its bytes may not have been counted here.
       holdings.release('spilled_bytes', Math.min(bytes, holdings.held('spilled_bytes')));
     },
   };

@@ -12,7 +12,8 @@ export type RightsWatch = {
   /** Throws `store_unavailable` with `reason` if a right is missing now, or if Redis cannot be asked. */
   check(): Promise<void>;
   /**
-   * To be called with every error of Redis. After a refusal it checks the rights and logs which one is missing, once.
+   * To be called with every error of Redis. If the error is a refusal, checks the rights. Logs the missing rights when
+   * they have changed.
    */
   noticed(error: unknown): void;
 };

@@ -45,8 +45,8 @@ export type Batches = {
 };
 
 /**
- * Collects the acts of a tick: those of one partition and class are sent as one call of the program, or as a few if
- * there are many.
+ * Collects the acts of a tick. The acts of one partition and class are sent as one call of a program, or as several
+ * calls if there are many.
  */
 export function createBatches(options: BatchOptions): Batches {
   const { programs } = options;
