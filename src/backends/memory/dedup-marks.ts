@@ -137,8 +137,8 @@ export class DedupMarks {
 }
 
 /**
- * The marks of one user. Ids are kept in one Set for each client. An id's text is the same string that its history row
- * holds.
+ * The marks of one user. Ids are kept in one Set for each client. An id is the same string as in its history row, so
+ * its text takes no further memory.
  */
 class UserMarks {
   readonly holdings: Holdings;

@@ -67,8 +67,8 @@ type State = {
 };
 
 /**
- * Why a message is dropped. `bound`: a limit that is the same for every stream was reached. `room`: there was no memory
- * for it, so its stream has a gap.
+ * Why a message is dropped. `bound`: a limit that is the same for every stream was reached. `room`: it had to make room
+ * for another message, so its stream has a gap.
  */
 type Why = 'bound' | 'room';
 

@@ -38,7 +38,7 @@ export type MemoryHistoryOptions = {
 };
 
 /**
- * Core's HistoryStore, with methods that retain a message in the same tick, so that an act on a command can retain its
+ * Core's HistoryStore, with methods that retain a message in the same tick. So an act on a command can retain its
  * messages within the act.
  */
 export interface MemoryHistory extends HistoryStore {
@@ -61,7 +61,7 @@ export interface MemoryHistory extends HistoryStore {
 
 /**
  * Creates the history of one process. Every method first drops expired messages, so that no answer shows or counts
- * them. When a message is dropped early because of a limit on bytes or on a user's streams, answers have a gap
+ * them. A message may be dropped early because of a limit on bytes or on a user's streams. Answers then have a gap
  * `evicted` for as long as the message would have been shown.
  */
 export function createMemoryHistory({ clock, limits: given, dedup, shares }: MemoryHistoryOptions): MemoryHistory {

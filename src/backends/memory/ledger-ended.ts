@@ -56,10 +56,7 @@ export class EndedCommands {
     return this.#marks.bytes;
   }
 
-  /**
-   * Returns whether a listing of this user's commands (null: of all users' commands) lacks records that were reduced to
-   * marks early.
-   */
+  /** Returns whether listings of this user (null: of any user) lack records that were reduced to marks early. */
   short(userId: string | null, now: number): boolean {
     return now < (userId === null ? this.#shortUntil : (this.users.find(userId)?.shortUntil ?? -Infinity));
   }

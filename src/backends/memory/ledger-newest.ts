@@ -36,8 +36,8 @@ export class NewestFirst<T> {
   #left = 0;
 
   /**
-   * `gone`: returns whether an item was deleted. `now`: the time in epoch milliseconds. The places start at this
-   * number, so that every place of an earlier process is lower than those of this one.
+   * `gone`: returns whether an item was deleted. `now`: the time in epoch milliseconds. Places start at 1000 times this
+   * number, so they are higher than all places of an earlier process.
    */
   constructor(gone: (item: T) => boolean, now: number) {
     this.#gone = gone;

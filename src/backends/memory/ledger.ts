@@ -148,10 +148,7 @@ export class Ledger {
     return user.holdings.refusal('marks', 1);
   }
 
-  /**
-   * Reserves room for the mark of a command, if none is reserved yet. `chosenId`: whether to reserve it even if there
-   * is no room left.
-   */
+  /** Reserves room for a command's mark, if none is reserved yet. If `chosenId` is false, only while there is room. */
   reserveMark(entry: Entry, chosenId: boolean): void {
     const { holdings } = entry.client.user;
     if (entry.marked || (!chosenId && holdings.refusal('marks', 1) !== null)) return;
@@ -213,10 +210,7 @@ export class Ledger {
     return this.#entries.size;
   }
 
-  /**
-   * Returns whether a listing of this user's commands (null: of all users' commands) lacks records that were reduced to
-   * marks early.
-   */
+  /** Returns whether listings of this user (null: of any user) lack records that were reduced to marks early. */
   short(userId: string | null): boolean {
     return this.#ended.short(userId, this.#clock.now());
   }

@@ -76,9 +76,9 @@ export type RedisBackend = {
 };
 
 /**
- * Opens the store that several processes share. Throws `store_unavailable` if Redis cannot be reached, and
- * `invalid_argument` with every fault if Redis or the namespace does not fit these options; nothing stays open then.
- * Closing the backend closes everything.
+ * Opens the store that several processes share. Throws `store_unavailable` if Redis cannot be reached. Throws
+ * `invalid_argument` with every fault if Redis or the namespace does not fit these options. After an error nothing
+ * stays open. Closing the backend closes everything.
  */
 export async function openRedisBackend(options: RedisBackendOptions): Promise<RedisBackend> {
   const { log } = options;
@@ -107,8 +107,8 @@ export async function openRedisBackend(options: RedisBackendOptions): Promise<Re
 }
 
 /**
- * Returns the error with the address of the store and the last error of its connection, which says more than the error
- * of the failed call.
+ * Returns the error with the address of the store and the last error of its connection. That error says more than the
+ * error of the failed call.
  */
 function refusalOf(target: RedisTarget, error: CallboardError, fault: Error | null): CallboardError {
   if (error.code !== 'store_unavailable') return error;

@@ -18,8 +18,8 @@ import { full } from './full.ts';
 
 export type DirectoryOptions = {
   /**
-   * The directory. It is created if absent. The store never reads, writes or removes anything outside of the directory,
-   * or files in it that are not its own.
+   * The directory. It is created if absent. The store reads, writes and removes only its own files, and only in this
+   * directory.
    */
   readonly root: string;
   readonly clock: Clock;

@@ -107,7 +107,7 @@ lib.commands_renumber = function(ch)
   set(name, 'o', false)
 end
 
--- Says whether a text starts with another; false also if there is no text.
+-- Says whether the text `whole` starts with `start`. Without a text the answer is no.
 lib.commands_starts = function(whole, start)
   return whole and string.sub(whole, 1, #start) == start
 end

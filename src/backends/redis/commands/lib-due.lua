@@ -1,7 +1,7 @@
 -- Finds commands that are due. The reservations of a scope (`reserved`) are ordered by deadline, so they are also the
 -- index of deadlines. `scopedue` says which scopes to search: it has the hash of each scope, ordered by a time that is
--- never later than the scope's earliest deadline. An admission lowers that time, a search for due commands raises it,
--- and an end leaves it as it is, so most calls write nothing here. `connectdue` has the commands that were never
+-- never later than the scope's earliest deadline. An admission lowers that time, and a search for due commands raises
+-- it. An end leaves it as it is, so most calls write nothing here. `connectdue` has the commands that were never
 -- queued, ordered by connect deadline. Each is named by its deadline (13 digits), its client's hash and its id.
 -- needs: lib-commands
 
@@ -53,9 +53,9 @@ lib.due_found = function(found, name, since)
   found.list[#found.list + 1] = { since = tonumber(since), name = name }
 end
 
--- Finds the commands past their connect deadline or deadline. Returns a list of names, each with the time since when
--- the command is due, the longest due first; at least `limit` if there are that many. The second result says whether
--- the same search would find more in other scopes.
+-- Finds the commands past their connect deadline or deadline. Returns a list of names, the longest due first, each with
+-- the time since when its command is due. The list has at least `limit` names if there are that many. The second result
+-- says whether the same search would find more in other scopes.
 lib.due_find = function(limit)
   local found, budget = { list = {}, known = {} }, limit + lib.due_scopes
   lib.due_unconnected(limit, found)

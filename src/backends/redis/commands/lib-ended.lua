@@ -34,8 +34,8 @@ lib.ended_span_of_results = function(settings)
   return 'r' .. began, began, tonumber(began) + length + shown + lib.ended_fetched
 end
 
--- Keeps the result of a command that ends now, and returns its span; '-' if its user has no room for it in the share
--- result_bytes.
+-- Keeps the result of a command that ends now, and returns the result's span. Returns '-' if the user has no room for
+-- the result in the share result_bytes.
 lib.ended_result = function(rec, result, settings)
   if lib.shares_refusal(settings.shares.r, 'r', rec.uh, #result) then return lib.ended_no_room end
   local span, began, over = lib.ended_span_of_results(settings)
@@ -52,7 +52,7 @@ lib.commands_result = function(rec, retentionMs)
   return get(lib.ended_results(rec, rec.resultIn), rec.name)[1]
 end
 
--- Reads the record of an ended command; nil if there is none, or it is to be forgotten by now.
+-- Reads the record of an ended command; nil if there is none, or it is due to be forgotten.
 lib.ended_read = function(uh, name)
   for _, span in ipairs(lib.spans_of(uh).ended) do
     local whole = get(lib.spans_key(uh, span), name)[1]

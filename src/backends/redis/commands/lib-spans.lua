@@ -1,9 +1,9 @@
--- Spans of time. The records, names and results of a user's commands are in keys that each hold one span of time, and
--- such a key is removed as a whole. `spans:<user's hash>` has the spans of a user, by when they are removed;
--- `endedspans` has those of all users. The name of a span says what its key holds and when the span began:
--- `<began>.<window>` records of commands that ended in it; `n<began>.<window>` names of commands that were admitted in
--- it; `r<began>` results of commands that ended in it. `window` is the idempotency window of those records: records
--- with different windows never share a span.
+-- Spans of time. The records, names and results of a user's commands are in keys. Each key holds one span of time and
+-- is removed as a whole. `spans:<user's hash>` has the spans of a user, by when they are removed; `endedspans` has
+-- those of all users. The name of a span says what its key holds and when the span began: `<began>.<window>` records of
+-- commands that ended in it; `n<began>.<window>` names of commands that were admitted in it; `r<began>` results of
+-- commands that ended in it. `window` is the idempotency window of those records: records with different windows never
+-- share a span.
 -- needs: lib-shares
 lib.spans_grace = 3600000
 -- The longest time between a command's admission and its end, ms: the longest connect budget, the longest answer

@@ -1,7 +1,4 @@
-/**
- * A cache of the ends of commands that this process recorded, so that mailbox rows of its own node need not repeat
- * them.
- */
+/** A cache of the ends of commands that this process recorded, so that rows in its own mailbox need not repeat them. */
 import type { Command } from '../../../core/delivery/command.ts';
 import type { JsonText } from '../../../core/json.ts';
 

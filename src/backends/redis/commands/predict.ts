@@ -49,7 +49,7 @@ export function markedState(
   });
 }
 
-/** Returns a command that was admitted and marked by one act as it was before the mark. */
+/** Returns a command as it was before it was marked as dispatched. One act has admitted and marked it. */
 export function unmarked(command: Command): Command {
   const queued = { stage: 'queued', lastProvenStage: 'queued', execution: 'not_written' } as const;
   return { ...command, ...queued, version: 1, attempts: 0, boundInstanceId: null, dispatchedAt: null };

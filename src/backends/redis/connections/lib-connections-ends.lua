@@ -78,8 +78,8 @@ lib.connections_sweep = function(limit)
   return false
 end
 
--- Reads the row of a client as it is now: marked as down if its node's lease is over. nil if there is none, or it is
--- due to be forgotten.
+-- Reads the row of a client as it is now: marked as down if its node's lease is over. Returns nil if there is none, or
+-- it is due to be forgotten.
 lib.connections_load = function(ch)
   local row = hash(key('conn', ch))
   if not row then return nil end

@@ -35,8 +35,8 @@ export type LeaseView = { readonly now: number; readonly over: ReadonlyMap<strin
 export type Looked = LeaseView & { readonly members: readonly string[]; readonly count: number };
 
 /**
- * Collects the reads that are requested in one tick of the event loop. Those of a partition together take one round
- * trip for parts of indexes, and one for keys.
+ * Collects the reads that are requested in one tick of the event loop. The reads of one partition take one round trip
+ * for parts of indexes, and one for keys.
  */
 export interface Looker {
   /** Forgets the rows that are due to be forgotten, and then reads a part of an index. */

@@ -71,8 +71,8 @@ lib.contexts_header = function(value)
   return { assignedAt = assignedAt, place = place, task = task }
 end
 
--- Returns the value to store for a context. An assignment dates from its first report. Another task, or the same one
--- after a report without it, is a new assignment.
+-- Returns the value to store for a context. An assignment begins with the first report of the task. If the client
+-- reports the context without that task in between, a later report of the task begins a new assignment.
 lib.contexts_value = function(part, i)
   local task = part.tasks[i]
   local assignedAt = ''

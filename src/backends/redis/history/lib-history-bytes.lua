@@ -26,8 +26,8 @@ lib.history_uncount = function(row)
   lib.history_count(row, -lib.shares_held('h:' .. row.uh))
 end
 
--- Removes the oldest rows of the user who is most over their guarantee, or of all users if no user is over, until the
--- total is kept. Called before a row is appended.
+-- Removes the oldest rows until the total is kept. They are those of the user who is most over their guarantee, or of
+-- all users if no user is over. Called before a row is appended.
 lib.history_make_bytes = function(row)
   if not row.shares or row.shares[2] == cjson.null or lib.history_made then return end
   if lib.shares_held('h') <= row.shares[2] then return end

@@ -1,7 +1,7 @@
 -- Functions that the acts which read history share.
 -- needs: lib-history, lib-history-blocks, lib-history-commands
 
--- Returns the position of a message in history, which its deduplication mark has as text, as {seq, at}.
+-- Decodes the position of a message in history, as its deduplication mark has it. Returns {seq, at}.
 lib.history_placed = function(place)
   local at, seq = string.match(place, '^(%d+)-(%d+)$')
   return { seq, at }

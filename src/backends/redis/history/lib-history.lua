@@ -142,8 +142,8 @@ lib.history_make_room = function(row)
   lib.history_drop({ userId = row.userId, suffix = suffix, uh = row.uh, sth = sth }, shown)
 end
 
--- Forgets a stream. The highest `seq` of the user's forgotten streams is kept for a while, so that the numbers of this
--- one continue above it if it is opened again.
+-- Forgets a stream. The highest `seq` of the user's forgotten streams is kept for a while. If this stream is opened
+-- again, its numbers continue above that `seq`.
 lib.history_forget = function(member)
   local userId, suffix, uh, sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
   local heads, head = key('streamheads', uh), lib.history_head(uh, sth)

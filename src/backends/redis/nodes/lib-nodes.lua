@@ -14,9 +14,9 @@ lib.nodes_alive = function(node)
   return not lease or tonumber(lease) > now
 end
 
--- Returns the epoch of a node's current boot; false if no such node is attached. (The HASH of a node that was cleaned
--- up says that it is fenced.) The epoch of the calling node is known without a read, because the driver has compared
--- it.
+-- Returns the epoch of a node's current boot; false if no such node is attached. The HASH of a node that was cleaned up
+-- stays, and says that the node is fenced. The epoch of the calling node is known without a read, because the driver
+-- has compared it.
 lib.nodes_epoch = function(node)
   if node == ARGV[2] then return ARGV[3] end
   return fact('epoch:' .. node, function()

@@ -79,7 +79,7 @@ export class Member {
         this.#reaper.begin(partition, gone);
       }),
     ).catch((error: unknown) => {
-      // This beat may have renewed a lease that had ended; its answer, which says so, was lost.
+      // The answer to this beat was lost. The beat may have renewed a lease that had ended.
       this.#lapsed = true;
       throw error;
     });

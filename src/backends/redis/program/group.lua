@@ -117,7 +117,7 @@ local function lower(name, score, member)
   members[member] = math.min(tonumber(score), members[member] or math.huge)
 end
 
--- Reads those of the fields of a HASH that are not known yet, with one command.
+-- Reads the given fields of a HASH, except those that are known already, at most 1000 at a time.
 local function prefetch(name, fields)
   local seen, missing = hashOf(name).seen, {}
   for _, field in ipairs(fields) do

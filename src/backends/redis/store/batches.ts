@@ -19,7 +19,7 @@ type Asked = {
 };
 /**
  * The calling node, and the numbers of the last call that it sent and the last one that Redis confirmed. If Redis lost
- * a write, the number that it has is lower than the last one that it had confirmed.
+ * a write, its number is lower than the last one that it confirmed.
  */
 type Caller = { readonly identity: Identity; sent: number; confirmed: number };
 
