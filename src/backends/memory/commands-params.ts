@@ -1,4 +1,4 @@
-/** Counts the params of waiting commands against the bound `queued_bytes` of their user. */
+/** Counts the bytes of waiting commands' params in the share `queued_bytes` of their users. */
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { paramsAreSmall, paramsBytesAtMost } from '../../core/shares/queued.ts';
 import type { Holdings, ShareRefusal } from '../../core/shares/shares.ts';

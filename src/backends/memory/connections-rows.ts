@@ -31,7 +31,7 @@ type First = { readonly most: number; readonly rows: readonly Connection[]; read
  */
 export interface ConnectionRows {
   find(key: ClientKey): ConnectionRow | undefined;
-  /** Like `find`, but forgets no rows: an expired row is skipped. */
+  /** Returns the client's connection, like `find`, but forgets no rows. Skips a row that has expired. */
   peek(key: ClientKey): Connection | null;
   /** Stores a link that has just shown a sign of life. Replaces the connection of the client's row, or adds a row. */
   put(connection: Connection): Connection;

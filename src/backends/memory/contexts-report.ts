@@ -54,8 +54,8 @@ export function liveCounts(instance: ReportingInstance, windowId: string): Windo
 }
 
 /**
- * Returns how many rows there would be after this part of a report, or 0 if the report has no such part. Looks only at
- * the rows that the part names.
+ * Returns how many rows there would be after a part of a report, or 0 if `part` is null. Looks only at the rows that
+ * the part names.
  */
 function sizeAfter<T>(held: SortedMap<unknown>, part: ReportPart<T> | null, idOf: (row: T) => string): number {
   if (!part) return 0;

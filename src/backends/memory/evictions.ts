@@ -20,7 +20,7 @@ export interface Evictions {
   note(userId: string, at: number, streamGone: boolean): void;
   droppedAt(userId: string): number;
   wholeStreamAt(userId: string): number;
-  /** Like `droppedAt`, but over all users. */
+  /** Returns the latest `droppedAt` of all users. */
   anyDroppedAt(): number;
   anyWholeStreamAt(): number;
   /** Forgets dropped messages that would no longer be shown, because they were retained at `before` or earlier. */

@@ -30,7 +30,7 @@ export const NO_TRACE: TraceIds = {
 export type About = { readonly commandId: string; readonly trace: TraceIds; readonly head: StreamHead };
 
 /**
- * The members of a message about a command that `About` does not have. If no id is given, the id is `<command>:<kind>`.
+ * The members of a message about a command, except those in `About`. If no id is given, the id is `<command>:<kind>`.
  */
 export type MessagePart = {
   readonly kind: MessageKind;

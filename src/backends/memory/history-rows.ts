@@ -46,7 +46,7 @@ export interface Rows {
    * time.
    */
   add(message: NewMessage, at: number): Row;
-  /** Like `add`, for a message about a command, in its client's stream. */
+  /** Adds a message about a command to the stream of the command's client, like `add`. */
   addOfCommand(about: About, part: MessagePart, at: number): void;
   /** Drops the messages that were retained at `before` or earlier. */
   expire(before: number): void;

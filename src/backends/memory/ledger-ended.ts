@@ -138,8 +138,9 @@ export class EndedCommands {
   }
 
   /**
-   * Reduces a record to its mark. If there was no room for the mark, drops the record. This happens only to ids that
-   * the relay made. The greatest of them is remembered, so that callers cannot use them again.
+   * Reduces a record to its mark. If there was no room for the mark, drops the record without one. That happens only if
+   * the relay made the command's id. The greatest of these ids is remembered, and callers may not choose an id up to
+   * it.
    */
   #reduce(entry: Entry): void {
     const { commandId, client, marked, result } = entry;

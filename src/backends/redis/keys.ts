@@ -155,7 +155,7 @@ export function hashOf(sha256: (text: string) => string, ...texts: readonly stri
   return sha256(texts.map((text) => `${text.length}:${text}`).join('')).slice(0, 22);
 }
 
-/** Returns the partition of what the hash stands for. It stays the same as long as `partitions` does. */
+/** Returns the partition that a hash belongs to. It stays the same as long as `partitions` does. */
 export function partitionOf(scopeHash: string, partitions: number): number {
   return calculateSlot(scopeHash) % partitions;
 }

@@ -21,7 +21,7 @@ export type Probe = {
    * calls `detached` if a channel missed MISSES probes.
    */
   turn(): void;
-  /** To be called with the topic of each message that this process published and received. */
+  /** Records a probe that arrived. Call it with the topic of each message that this process published and received. */
   received(topic: string): void;
 };
 

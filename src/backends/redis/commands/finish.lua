@@ -33,8 +33,8 @@ lib.commands_see = function(sightings, messageId, most)
   return lib.commands_sightings_text(sightings)
 end
 
--- Keeps an end as evidence that came too late or from another instance. The record describes the first such end.
--- History gets a row for each, until the record has the most sightings.
+-- Keeps an end that came too late, or from another instance, as evidence. The record describes the first such end.
+-- History gets a row for each such end, until the record has the most sightings.
 lib.commands_late = function(rec, sightings, a)
   if #sightings < tonumber(a[14]) then
     lib.commands_retain(rec, {

@@ -11,7 +11,8 @@ lib.admission_attach = function(rec, wait)
   return nil, not known
 end
 
--- Return how many reservations the scope of a command holds, and how many commands of its client were not dispatched.
+-- The first returns how many reservations the scope of a command holds, and the second how many commands of its client
+-- were not dispatched.
 lib.admission_reserved = function(rec) return size(key('reserved', rec.sh)) end
 lib.admission_queued = function(rec) return tonumber(get(key('client', rec.ch), 'n')[1] or 0) end
 

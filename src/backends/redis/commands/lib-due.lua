@@ -16,13 +16,14 @@ lib.due_name = function(rec)
   return string.format('%013d', tonumber(rec.deadline)) .. rec.name
 end
 
--- Called at the admission of a command.
+-- Adds a command to the indexes of deadlines when it is admitted.
 lib.due_add = function(rec)
   lower(key('scopedue'), rec.deadline, rec.sh)
   if not rec.queuedAt then put(key('connectdue'), rec.connectDeadline, lib.due_name(rec)) end
 end
 
--- Called when a command is queued for the first time, or ends before that: its connect deadline no longer counts.
+-- Removes a command from `connectdue`, because its connect deadline no longer counts. Called when the command is queued
+-- for the first time, or ends before that.
 lib.due_connected = function(rec)
   drop(key('connectdue'), lib.due_name(rec))
 end

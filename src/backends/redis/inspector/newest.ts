@@ -13,7 +13,7 @@ const STEP = 1000;
 /** The length of a hash in a name, in characters. */
 const HASH = 22;
 /**
- * The longest time from a command's admission to its end, milliseconds. After its end, its record is kept for the
+ * The longest time from a command's admission to its end, milliseconds. After that, its record is kept for the
  * idempotency window.
  */
 const LIFE_MS = CONNECT_WITHIN_MS.max + RESPOND_WITHIN_MS.max + 60_000;
@@ -60,7 +60,7 @@ export async function listNewest(
   }
 }
 
-/** Returns the text with which the names of the filter's user, or of the filter's client, begin. */
+/** Returns the text with which the names of the wanted commands begin; '' if the filter has no user. */
 function prefixOf(store: Store, { userId, clientId }: DeliveryFilter): string {
   if (userId === null) return '';
   return store.hash(userId) + (clientId === null ? '' : store.hash(userId, clientId));

@@ -105,7 +105,7 @@ export class Member {
     }
   }
 
-  /** To be called when the store refused a call of this node. */
+  /** Handles a refusal: the store has refused a call of this node. The node then attaches again. */
   verdict(verdict: Verdict): void {
     if (this.#state === 'left') return;
     if (verdict === 'LOST') this.#lost = 'store_lost';

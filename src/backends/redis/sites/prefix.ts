@@ -1,6 +1,6 @@
 /**
- * Writes a partition into the ids of sessions, tokens and tickets, and reads it from them, so that they are found
- * without knowing their owner. Pure.
+ * Writes a partition into the ids of sessions, tokens and tickets, and reads it from such an id. So each is found
+ * without knowing its owner. Pure.
  */
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
