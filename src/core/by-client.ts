@@ -32,6 +32,11 @@ export class ByClient<V> {
     if (clients.size === 0) this.#users.delete(userId);
   }
 
+  *entries(): Generator<readonly [ClientKey, V]> {
+    for (const [userId, clients] of this.#users)
+      for (const [clientId, value] of clients) yield [{ userId, clientId }, value];
+  }
+
   *values(): Generator<V> {
     for (const clients of this.#users.values()) yield* clients.values();
   }

@@ -23,3 +23,8 @@ export type LinkDetails = {
    */
   readonly previousInstanceId: string | null;
 };
+
+/** Returns the id of a row of a link history. It is unique among the rows of one client. */
+export function linkRowId(kind: string, epoch: number): string {
+  return `${kind}:${epoch}`;
+}

@@ -39,7 +39,9 @@ export type FrameRouterParts = {
 /** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
 export class FrameRouter {
   readonly #parts: GatewayParts;
-  readonly #outputs: FrameRouterOutputs;
+  readonly #writer: FrameWriter;
+  readonly #limits: FrameLimits;
+  readonly #reports: Reports;
   readonly #address: string;
   /** The handler of callers' requests. Created with the first request, because most client links never send one. */
   #callers: Callers | null = null;
@@ -52,7 +54,9 @@ export class FrameRouter {
 
   constructor({ parts, outputs, address }: FrameRouterParts, { principal, session, holdings }: Handshake) {
     this.#parts = parts;
-    this.#outputs = outputs;
+    this.#writer = outputs.writer;
+    this.#limits = outputs.limits;
+    this.#reports = outputs.reports;
     this.#address = address;
     this.#session = session;
     this.#kind = session ? 'client' : 'caller';
@@ -69,7 +73,7 @@ export class FrameRouter {
   }
 
   get peer(): LinkPeer {
-    return this.#session?.result.connection.clientType ?? 'caller';
+    return this.#session?.clientType ?? 'caller';
   }
 
   take(frame: Exclude<UpFrame, HelloFrame>): void {
@@ -92,7 +96,7 @@ export class FrameRouter {
   }
 
   #takeControl(frame: ControlFrame): void {
-    const { limits } = this.#outputs;
+    const limits = this.#limits;
     const about = aboutFrame(frame);
     switch (frame.type) {
       case 'pong':
@@ -128,7 +132,7 @@ export class FrameRouter {
     const session = this.#session;
     if (!session) return;
     this.#run({}, async () => {
-      if ((await isBound(session)) === false) this.#outputs.writer.close('node_lost');
+      if ((await isBound(session)) === false) this.#writer.close('node_lost');
     });
   }
 
@@ -158,8 +162,7 @@ export class FrameRouter {
   }
 
   #ensureCallers(): Callers {
-    const { writer, limits } = this.#outputs;
-    return (this.#callers ??= new Callers({ core: this.#parts.core, writer, limits }));
+    return (this.#callers ??= new Callers({ core: this.#parts.core, writer: this.#writer, limits: this.#limits }));
   }
 
   #request(frame: CallerFrame): void {
@@ -168,7 +171,7 @@ export class FrameRouter {
   }
 
   #report(frame: ReportFrame): void {
-    const { reports } = this.#outputs;
+    const reports = this.#reports;
     const session = this.#session;
     if (!session) this.#run(frame, () => this.#clientSession('runs no commands'));
     else if (reports.allows(frame)) this.#run(frame, () => reports.take(frame, session));
@@ -177,9 +180,9 @@ export class FrameRouter {
   async #renew(token: string): Promise<void> {
     const renewed = admit(await this.#parts.authenticator.authenticate(token, this.#address), this.#kind);
     if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token belongs to another user.');
-    if (this.#session?.result.connection.host) requireUser(renewed, 'host');
+    if (this.#session?.host) requireUser(renewed, 'host');
     this.#principal = renewed;
-    this.#outputs.writer.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
+    this.#writer.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
   }
 
   /** `closed` is sent in order after the commands, so the client reads each command before it. */
@@ -187,13 +190,13 @@ export class FrameRouter {
     const session = this.#clientSession('runs no commands');
     this.#leaving = true;
     const commands = await session.leave();
-    this.#outputs.writer.send({ type: 'closed' }, toJson({ commands }));
+    this.#writer.send({ type: 'closed' }, toJson({ commands }));
   }
 
   async #advertise(payload: string | null): Promise<void> {
     const session = this.#activeSession('advertises nothing');
-    const connection = await session.advertise(readAdvertisement(payload).actions);
-    if (connection === null) this.#outputs.writer.close('node_lost');
+    const connection = await session.advertise(readAdvertisement(payload, this.#parts.actionLists).actions);
+    if (connection === null) this.#writer.close('node_lost');
   }
 
   async #reportRows(payload: string | null): Promise<void> {
@@ -201,13 +204,13 @@ export class FrameRouter {
     const outcome = await session.report(readReport(payload));
     if (outcome === 'full')
       fail('capacity_exceeded', `A client has at most ${CLIENT_CONTEXTS} contexts and ${CLIENT_WINDOWS} windows.`);
-    if (outcome === 'fenced') this.#outputs.writer.close('node_lost');
+    if (outcome === 'fenced') this.#writer.close('node_lost');
   }
 
   async #host(frame: SiteFrame): Promise<void> {
     const { core } = this.#parts;
     await takeSite(frame, { core, session: this.#activeSession('hosts nothing'), principal: this.#principal });
-    this.#outputs.writer.send({ type: 'site_ack', ref: frame.ref });
+    this.#writer.send({ type: 'site_ack', ref: frame.ref });
   }
 
   #clientSession(otherwise: string): LinkSession {
@@ -230,10 +233,9 @@ export class FrameRouter {
   }
 
   #failed(error: unknown, of: OffendingFrame | UpFrame): void {
-    const { writer, limits } = this.#outputs;
     const about = 'type' in of ? aboutFrame(of) : of;
-    if (error instanceof BadPayload) limits.refuseBadFrame(error.message, about);
-    else writer.refuse(refusalOf(error, this.#parts), about);
+    if (error instanceof BadPayload) this.#limits.refuseBadFrame(error.message, about);
+    else this.#writer.refuse(refusalOf(error, this.#parts), about);
   }
 }
 

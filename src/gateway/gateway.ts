@@ -12,6 +12,7 @@ import { ByteRates } from '../core/shares/byte-rate.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import { statusOf } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frame.ts';
+import { ActionLists } from './action-lists.ts';
 import { addressOf } from './address.ts';
 import { offersSubprotocol, rejectUpgrade, type UpgradeRefusal } from './reject-upgrade.ts';
 import { Link } from './link.ts';
@@ -77,6 +78,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     inbound: new ByteRates(clock, INBOUND_BYTES_PER_SECOND),
     ...options,
     turnEnd: createTurnEnd(),
+    actionLists: new ActionLists(),
     beat: () => beat,
     onDone,
   };

@@ -15,6 +15,7 @@ import { holderOf } from '../core/shares/holders.ts';
 import type { Holdings } from '../core/shares/shares.ts';
 import { FRAMES_PER_MESSAGE } from '../protocol/frame.ts';
 import type { DownHeader, UpFrame } from '../protocol/frames.ts';
+import type { ActionLists } from './action-lists.ts';
 import { readAdvertisement } from './hello.ts';
 
 export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
@@ -36,6 +37,7 @@ type HandshakeParts = {
   readonly authenticator: Authenticator;
   /** The inbound byte rates of users. */
   readonly inbound: ByteRates;
+  readonly actionLists: ActionLists;
   /** The peer's address. */
   readonly address: string;
   /**
@@ -50,7 +52,7 @@ type HandshakeParts = {
  * only if the link opens.
  */
 export async function openLink(
-  { core, authenticator, inbound, address, helloBytes }: HandshakeParts,
+  { core, authenticator, inbound, actionLists, address, helloBytes }: HandshakeParts,
   hello: HelloFrame,
   link: ClientLink,
 ): Promise<Handshake> {
@@ -58,7 +60,7 @@ export async function openLink(
   const authenticated = await authenticator.authenticate(hello.token, address);
   if (authenticated?.kind === 'user') inbound.of(authenticated.userId).charge(helloBytes);
   const principal = admit(authenticated, kind);
-  const { metadata, actions } = readAdvertisement(hello.payload);
+  const { metadata, actions } = readAdvertisement(hello.payload, actionLists);
   if (kind === 'caller') {
     if (core.draining) fail('draining', 'This node takes no new links.');
     const holdings = claimLink(core, principal);

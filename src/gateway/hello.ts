@@ -4,6 +4,7 @@ import { invalid } from '../core/errors.ts';
 import { name as actionName } from '../core/ids.ts';
 import { checkedJson, isArrayText, isObjectText, itemsOf, utf8Length, type JsonText } from '../core/json.ts';
 import { ACTION_BYTES, CLIENT_ACTIONS, METADATA_BYTES } from '../core/limits.ts';
+import type { ActionLists } from './action-lists.ts';
 import { flagIn, memberIn, objectOf, textIn } from './payload.ts';
 
 /** The metadata and actions that a client advertises; the JSON texts are exactly as received. */
@@ -11,19 +12,19 @@ export type Advertisement = { readonly metadata: JsonText | null; readonly actio
 
 /**
  * Reads the payload of `hello` and of `actions`. Throws `invalid_argument` with the name of the invalid member. Unknown
- * members are ignored.
+ * members are ignored. `lists`: the lists of actions that are remembered.
  */
-export function readAdvertisement(payload: string | null): Advertisement {
+export function readAdvertisement(payload: string | null, lists: ActionLists): Advertisement {
   if (payload === null) return { metadata: null, actions: [] };
   const members = objectOf('payload', checkedJson(payload) ?? invalid('payload', 'not JSON, or nested too deeply'));
   const metadata = memberIn(members, 'metadata');
   if (metadata !== null && utf8Length(metadata) > METADATA_BYTES)
     invalid('metadata', `at most ${METADATA_BYTES} bytes are kept`);
-  return { metadata, actions: readActions(memberIn(members, 'actions')) };
+  const actions = memberIn(members, 'actions');
+  return { metadata, actions: actions === null ? [] : lists.get(actions, { payload, parse: readActions }) };
 }
 
-function readActions(json: JsonText | null): readonly ActionAdvertisement[] {
-  if (json === null) return [];
+function readActions(json: JsonText): readonly ActionAdvertisement[] {
   if (!isArrayText(json)) return invalid('actions', 'an array was expected');
   const items =
     itemsOf(json, CLIENT_ACTIONS) ?? invalid('actions', `at most ${CLIENT_ACTIONS} actions can be advertised`);

@@ -34,7 +34,10 @@ export function limitInbound(
  * frame in advance. If all of them resumed together, their frames would arrive together and stall the event loop.
  */
 export class Inbound {
-  readonly #options: InboundOptions;
+  readonly #held: HeldRate;
+  readonly #socket: Readable;
+  readonly #clock: Clock;
+  readonly #metrics: Metrics;
   #cancel: Cancel | null = null;
   #over = false;
   /** The size of the last frame, in bytes. */
@@ -42,8 +45,11 @@ export class Inbound {
   /** The number of bytes that were charged in advance for the next frame. */
   #reserved = 0;
 
-  constructor(options: InboundOptions) {
-    this.#options = options;
+  constructor({ held, socket, clock, metrics }: InboundOptions) {
+    this.#held = held;
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#metrics = metrics;
   }
 
   /** Whether reading is paused. */
@@ -53,7 +59,7 @@ export class Inbound {
 
   /** Charges a received frame, in bytes, and pauses reading if the rate is exceeded. */
   charge(bytes: number): void {
-    const wait = this.#options.held.rate.charge(bytes - this.#reserved);
+    const wait = this.#held.rate.charge(bytes - this.#reserved);
     this.#last = bytes;
     this.#reserved = 0;
     if (wait > 0 && !this.#over && this.#cancel === null) this.#pause(wait);
@@ -70,24 +76,23 @@ export class Inbound {
   /** Resumes reading for good and releases the user's rate. Call it once, when the socket is gone. */
   release(): void {
     this.readOn();
-    this.#options.held.rate.charge(-this.#reserved);
+    this.#held.rate.charge(-this.#reserved);
     this.#reserved = 0;
-    this.#options.held.release();
+    this.#held.release();
   }
 
   #pause(ms: number): void {
-    const { socket, clock, metrics } = this.#options;
-    metrics.count('inbound_limited', 'link');
-    socket.pause();
-    this.#cancel = clock.after(ms, () => this.#look());
+    this.#metrics.count('inbound_limited', 'link');
+    this.#socket.pause();
+    this.#cancel = this.#clock.after(ms, () => this.#look());
   }
 
   /** Resumes, unless other links of the user have used up the rate in the meantime: then it waits again. */
   #look(): void {
-    const { rate } = this.#options.held;
+    const { rate } = this.#held;
     const wait = rate.charge(0);
     if (wait > 0) {
-      this.#cancel = this.#options.clock.after(wait, () => this.#look());
+      this.#cancel = this.#clock.after(wait, () => this.#look());
       return;
     }
     this.#reserved = this.#last;
@@ -99,6 +104,6 @@ export class Inbound {
     if (this.#cancel === null) return;
     this.#cancel();
     this.#cancel = null;
-    this.#options.socket.resume();
+    this.#socket.resume();
   }
 }

@@ -8,6 +8,7 @@ import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { ByteRates } from '../core/shares/byte-rate.ts';
 import type { CloseReason } from '../protocol/close.ts';
+import type { ActionLists } from './action-lists.ts';
 import type { TurnEnd } from './frame-buffer.ts';
 
 /** Who is at the other end of a link: a client of this type, or a caller. */
@@ -35,6 +36,8 @@ export type GatewayParts = {
   readonly beat: () => number;
   /** The inbound byte rates of users. */
   readonly inbound: ByteRates;
+  /** The lists of actions that clients advertised most recently. */
+  readonly actionLists: ActionLists;
   /** Called once for each welcomed link, with its socket and its principal. */
   readonly onWelcome: (socket: Duplex, principal: Principal) => void;
   /**

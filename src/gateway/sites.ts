@@ -19,7 +19,7 @@ export type Hosting = {
 
 /** Registers or removes a site that the link's client hosts. Rejects with a CallboardError or BadPayload. */
 export async function takeSite(frame: SiteFrame, { core, session, principal }: Hosting): Promise<void> {
-  const { host, clientId } = session.result.connection;
+  const { host, clientId } = session;
   requireUser(principal, 'host');
   if (!host) fail('forbidden', 'The token in the hello of this link lacks the scope "host".');
   if (frame.op === 'remove') {

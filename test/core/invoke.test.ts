@@ -390,7 +390,7 @@ describe('links', () => {
     await settle();
     await first.session.closed('client_closed');
     const second = await connect(relay.core, alice);
-    expect(second.session.result.kind).toBe('resumed');
+    expect(second.opened).toBe('resumed');
     await settle();
     expect(second.sent).toEqual([]);
     expect(await relay.core.delivery.loads([target])).toEqual([{ inFlight: 1, queued: 0 }]);

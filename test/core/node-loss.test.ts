@@ -52,7 +52,7 @@ describe('a node that was fenced', () => {
     await test.lose('fenced');
     expect(client.closes).toEqual([{ cause: 'node_lost', instanceId: null }]);
     const again = await connect(test.core, alice);
-    expect(again.session.unfinished.map(({ commandId }) => commandId)).toEqual([command.commandId]);
+    expect(again.unfinished.map(({ commandId }) => commandId)).toEqual([command.commandId]);
     await again.result(command);
     expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' }, result: '{"ok":true}' });
     expect(test.counts.get('node_losses:fenced')).toBe(1);

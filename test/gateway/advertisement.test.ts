@@ -1,7 +1,12 @@
 /** Tests reading what a client advertises: exactness and bounds. */
 import { describe, expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import { readAdvertisement } from '../../src/gateway/hello.ts';
+import { ActionLists } from '../../src/gateway/action-lists.ts';
+import { readAdvertisement as readWith, type Advertisement } from '../../src/gateway/hello.ts';
+
+function readAdvertisement(payload: string | null): Advertisement {
+  return readWith(payload, new ActionLists());
+}
 
 function faultOf(payload: string): string {
   try {

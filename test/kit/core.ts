@@ -9,6 +9,7 @@ import type { Core, HelloRequest } from '../../src/core/core.ts';
 import { createCore } from '../../src/core/create.ts';
 import { Cursors } from '../../src/core/cursor.ts';
 import type { Command } from '../../src/core/delivery/command.ts';
+import type { ConnectResult } from '../../src/core/connections/store.ts';
 import type { ClientLink, LinkSession } from '../../src/core/delivery/link.ts';
 import type { SpillStore } from '../../src/core/history/spill.ts';
 import { isStoreUnavailable } from '../../src/core/errors.ts';
@@ -116,10 +117,16 @@ export class TestClient {
   readonly cancels: string[];
   readonly closes: { cause: string; instanceId: string | null }[];
   readonly session: LinkSession;
+  /** Whether the link was the client's first, resumed the instance, or replaced another one. */
+  readonly opened: ConnectResult['kind'] | undefined;
+  /** The commands of an earlier link of the instance that had not ended when this one opened. */
+  readonly unfinished: readonly Command[];
   backlog = 0;
 
   constructor(session: LinkSession, log: Pick<TestClient, 'sent' | 'cancels' | 'closes'>) {
     this.session = session;
+    this.opened = session.result?.kind;
+    this.unfinished = session.unfinished;
     this.sent = log.sent;
     this.cancels = log.cancels;
     this.closes = log.closes;

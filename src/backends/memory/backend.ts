@@ -65,7 +65,7 @@ export function createMemoryBackend({
   const history = createMemoryHistory({ clock, limits, dedup, shares });
   const reports = createReportingInstances();
   const holdingsOf = (userId: string): Holdings => shares.of(userId);
-  const connections = createMemoryConnections({ clock, onGone: reports.drop, retain: history.retain });
+  const connections = createMemoryConnections({ clock, onGone: reports.drop, retain: history.keepLink });
   return {
     tickets: createMemoryTickets(clock),
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },

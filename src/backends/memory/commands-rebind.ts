@@ -4,7 +4,7 @@ import type { Command } from '../../core/delivery/command.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { move, type Acts } from './commands-acts.ts';
 import { end } from './commands-settle.ts';
-import { keyOf, type Entry } from './ledger.ts';
+import { keyOf, type ClientQueue, type Entry } from './ledger.ts';
 
 type Move = { readonly binding: Binding; readonly link: LinkMove };
 
@@ -15,12 +15,10 @@ type Move = { readonly binding: Binding; readonly link: LinkMove };
 export function rebind(acts: Acts, key: ClientKey, { binding: reported, link }: Move): RebindResult {
   const client = acts.ledger.client(key);
   const bound = client.binding?.epoch ?? -Infinity;
-  if (link === 'up' ? reported.epoch < bound : reported.epoch !== bound) {
-    acts.ledger.dropIdle(key);
-    return { requeued: 0, unfinished: [], orphaned: [] };
-  }
+  if (link === 'up' ? reported.epoch < bound : reported.epoch !== bound) return noneMoved(acts, client);
   const binding = link === 'down' ? null : reported;
   client.binding = binding;
+  if (client.idle) return noneMoved(acts, client);
   let requeued = 0;
   for (const entry of [...client.waiting]) {
     const queuedBefore = entry.command.queuedAt !== null;
@@ -36,6 +34,12 @@ export function rebind(acts: Acts, key: ClientKey, { binding: reported, link }: 
   }
   if (!binding) acts.ledger.dropIdle(key);
   return { requeued, unfinished, orphaned };
+}
+
+/** Returns the result of a move that changed no command. Drops the client's queue if it is no longer needed. */
+function noneMoved(acts: Acts, client: ClientQueue): RebindResult {
+  acts.ledger.dropIdle(client.head);
+  return { requeued: 0, unfinished: [], orphaned: [] };
 }
 
 /**

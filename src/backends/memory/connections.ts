@@ -60,6 +60,8 @@ export function createMemoryConnections({
     const now = clock.now();
     const resumed = previous?.instanceId === request.instanceId;
     if (previous && !resumed) onGone(request);
+    const { replacedInstanceId, replacedAt, predecessors } = succession(previous, request.instanceId, now);
+    // All members are in one literal, because members that a spread adds would take more memory.
     const connection: Connection = {
       userId: request.userId,
       clientId: request.clientId,
@@ -75,7 +77,9 @@ export function createMemoryConnections({
       lastSeenAt: now,
       disconnectedAt: null,
       disconnectCause: null,
-      ...succession(previous, request.instanceId, now),
+      replacedInstanceId,
+      replacedAt,
+      predecessors,
     };
     if (previous?.disconnectedAt === null) {
       const cause = endCauseAt(previous, now);

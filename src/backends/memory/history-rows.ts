@@ -3,6 +3,7 @@ import type { NewMessage } from '../../core/history/message.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAM_MESSAGES, STREAMS_PER_USER } from '../../core/limits.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
 import { CommandRow, type About, type MessagePart, type StreamHead } from './history-command-row.ts';
+import { fitsLinkRow, LinkRow } from './history-link-row.ts';
 import { MessageRow, RowList, type Row, type Stream, type User } from './history-row.ts';
 import { createEvictions, type Evictions } from './evictions.ts';
 import { List } from './list.ts';
@@ -87,7 +88,10 @@ export function createRows(limits: RowLimits, shares: Shares): Rows {
     evictions: state.evictions,
     totals: state.totals,
     newest: () => state.byAge.backwards(),
-    add: (message, at) => append(state, new MessageRow({ stream: streamFor(state, message), at }, message)),
+    add(message, at) {
+      const placed = { stream: streamFor(state, message), at };
+      return append(state, fitsLinkRow(message) ? new LinkRow(placed, message) : new MessageRow(placed, message));
+    },
     addOfCommand(about, part, at) {
       append(state, new CommandRow({ stream: streamFor(state, about.head), at }, about, part));
     },

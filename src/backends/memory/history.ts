@@ -52,6 +52,8 @@ export interface MemoryHistory extends HistoryStore {
    * read.
    */
   keep(about: About, part: MessagePart, now: number): void;
+  /** Retains a row of a link history. Like `keep`, it creates no Message object. */
+  keepLink(row: NewMessage): void;
   ingest(message: IngestedMessage): IngestResult;
   /**
    * Returns what is held now, and what was dropped for lack of room since the start. Link histories are not included.
@@ -77,10 +79,11 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
     rows.expire(lastAt - limits.retentionMs);
     return lastAt;
   };
-  const retain = (message: NewMessage): Message => {
+  const add = (message: NewMessage): Row => {
     const rows = tables.of(message.suffix);
-    return rows.add(message, next(rows, clock.now())).message;
+    return rows.add(message, next(rows, clock.now()));
   };
+  const retain = (message: NewMessage): Message => add(message).message;
   /** Drops expired rows. `gaps` returns the gap of an answer that may lack evicted rows. */
   const look = (): { gaps(source: EvidenceSource, droppedAt: number): ObservedSource[] } => {
     const now = clock.now();
@@ -92,6 +95,7 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
   return {
     retentionMs: limits.retentionMs,
     retain,
+    keepLink: (row) => void add(row),
     keep: (about, part, now) => messages.addOfCommand(about, part, next(messages, now)),
     ingest(message) {
       const { userId, clientId, id: messageId } = message;

@@ -2,12 +2,14 @@
 import type { Command } from '../../core/delivery/command.ts';
 import type { Binding, NewWaiter } from '../../core/delivery/commands.ts';
 import type { Waiter } from '../../core/delivery/waiter.ts';
+import { clientStream } from '../../core/history/message.ts';
+import type { ClientKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
 import type { StreamHead, TraceIds } from './history-command-row.ts';
 import { PackedCommand } from './commands-packed.ts';
 import { DueItem } from './due.ts';
-import type { List, ListItem } from './list.ts';
+import { List, type ListItem } from './list.ts';
 import type { SparseQueue } from './list-sparse.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];
@@ -144,19 +146,49 @@ export class WaiterRow {
   }
 }
 
-/** The commands of one client: those that wait for it, in the order of admission, and those that it runs. */
-export type ClientQueue = {
+/**
+ * The commands of one client, and the waiters for them. Each list is created at its first use, because a connected
+ * client usually has no command.
+ */
+export class ClientQueue {
   readonly user: UserLedger;
-  /** The holdings of the client's user. */
-  readonly holdings: Holdings;
   /** The ids of the client, and the suffix of its history stream. */
   readonly head: StreamHead;
-  binding: Binding | null;
-  readonly waiting: List<Entry>;
-  readonly running: List<Entry>;
+  binding: Binding | null = null;
+  #waiting: List<Entry> | null = null;
+  #running: List<Entry> | null = null;
+  #waiters: List<WaiterRow> | null = null;
+
+  constructor(user: UserLedger, { userId, clientId }: ClientKey) {
+    this.user = user;
+    this.head = { userId, clientId, suffix: clientStream(clientId) };
+  }
+
+  /** The holdings of the client's user. */
+  get holdings(): Holdings {
+    return this.user.holdings;
+  }
+
+  /** The commands that wait for the client, in the order of admission. */
+  get waiting(): List<Entry> {
+    return (this.#waiting ??= new List());
+  }
+
+  /** The commands that the client runs. */
+  get running(): List<Entry> {
+    return (this.#running ??= new List());
+  }
+
   /** The waiters for the client's commands, in the order of registration. */
-  readonly waiters: List<WaiterRow>;
-};
+  get waiters(): List<WaiterRow> {
+    return (this.#waiters ??= new List());
+  }
+
+  /** Whether the client has no live command. */
+  get idle(): boolean {
+    return (this.#waiting?.size ?? 0) + (this.#running?.size ?? 0) === 0;
+  }
+}
 
 /**
  * The ledger's data of one user: what the user holds of the shares, and the user's ended commands, oldest first.

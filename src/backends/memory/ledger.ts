@@ -4,7 +4,6 @@
 import { ByClient } from '../../core/by-client.ts';
 import type { Clock } from '../../core/clock.ts';
 import { wasDispatched, type CommandMark } from '../../core/delivery/command.ts';
-import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
@@ -12,7 +11,7 @@ import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { isRelayId } from './commands-marks.ts';
 import { giveUpParams } from './commands-params.ts';
 import { DueIndex } from './due.ts';
-import type { ClientQueue, Entry, UserLedger } from './ledger-entry.ts';
+import { ClientQueue, type Entry, type UserLedger } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
 import { CommandMap, type Whose } from './ledger-map.ts';
 import type { Newest } from './ledger-newest.ts';
@@ -20,7 +19,7 @@ import { hasNoRecord } from './ledger-users.ts';
 import { List } from './list.ts';
 import { createSortedMap } from './sorted.ts';
 
-export { Entry, WaiterRow, type ClientQueue } from './ledger-entry.ts';
+export { ClientQueue, Entry, WaiterRow } from './ledger-entry.ts';
 
 /** The commands that hold a reservation in one admission scope. */
 export type Scope = { readonly scopeId: string; readonly holders: List<Entry> };
@@ -56,15 +55,7 @@ export class Ledger {
     if (known) return known;
     const user = this.#ended.users.of(key.userId);
     user.clients++;
-    const queue: ClientQueue = {
-      user,
-      holdings: user.holdings,
-      head: { userId: key.userId, clientId: key.clientId, suffix: clientStream(key.clientId) },
-      binding: null,
-      waiting: new List(),
-      running: new List(),
-      waiters: new List(),
-    };
+    const queue = new ClientQueue(user, key);
     this.#clients.set(key, queue);
     return queue;
   }
@@ -159,7 +150,7 @@ export class Ledger {
   /** Removes the queue of a client that is not bound and has no live commands. */
   dropIdle(key: ClientKey): void {
     const queue = this.peekClient(key);
-    if (!queue || queue.binding !== null || queue.waiting.size + queue.running.size > 0) return;
+    if (!queue || queue.binding !== null || !queue.idle) return;
     this.#clients.delete(key);
     queue.user.clients--;
     this.#ended.users.dropIdle(queue.user, this.#clock.now());

@@ -1,15 +1,15 @@
 /** Core's ReconnectStore in memory: counts how often each client reconnected in the last hour. */
 import type { Clock } from '../../core/clock.ts';
 import { compareReconnects, type ReconnectStore } from '../../core/connections/reconnects.ts';
-import { clientKeyText, type ClientKey } from '../../core/ids.ts';
+import { ByClient } from '../../core/by-client.ts';
+import type { ClientKey } from '../../core/ids.ts';
 import { RECONNECT_CLIENTS, RECONNECT_SLOT_MS, RECONNECT_SLOTS } from '../../core/limits.ts';
 
 /**
  * The clients whose links opened in one time slot, and how often each reconnected in it. `full`: whether there were
  * more clients than are counted.
  */
-type Slot = { readonly number: number; readonly counts: Map<string, Counted>; full: boolean };
-type Counted = { readonly client: ClientKey; reconnects: number };
+type Slot = { readonly number: number; readonly counts: ByClient<number>; full: boolean };
 
 /** Creates the store. It keeps one map for each time slot of the last hour. */
 export function createMemoryReconnects(clock: Clock): ReconnectStore {
@@ -25,27 +25,25 @@ export function createMemoryReconnects(clock: Clock): ReconnectStore {
     const number = Math.floor(clock.now() / RECONNECT_SLOT_MS);
     const known = current().find((slot) => slot.number === number);
     if (known) return known;
-    const made: Slot = { number, counts: new Map(), full: false };
+    const made: Slot = { number, counts: new ByClient(), full: false };
     slots = [...slots, made];
     return made;
   };
-  const sum = (key: string): number =>
-    current().reduce((total, { counts }) => total + (counts.get(key)?.reconnects ?? 0), 0);
+  const sum = (client: ClientKey): number =>
+    current().reduce((total, { counts }) => total + (counts.get(client) ?? 0), 0);
   return {
-    note({ userId, clientId }, again) {
-      const client = { userId, clientId };
-      const key = clientKeyText(client);
-      const counts = again || current().some((slot) => slot.counts.has(key));
+    note(client, again) {
+      const counts = again || current().some((slot) => slot.counts.get(client) !== undefined);
       const slot = slotOfNow();
-      const known = slot.counts.get(key);
-      if (known) known.reconnects += counts ? 1 : 0;
-      else if (slot.counts.size < RECONNECT_CLIENTS) slot.counts.set(key, { client, reconnects: counts ? 1 : 0 });
-      else slot.full = true;
+      const known = slot.counts.get(client);
+      if (known === undefined && slot.counts.size >= RECONNECT_CLIENTS) slot.full = true;
+      else slot.counts.set(client, (known ?? 0) + (counts ? 1 : 0));
     },
-    counts: (clients) => clients.map((client) => sum(clientKeyText(client))),
+    counts: (clients) => clients.map(sum),
     top(first) {
-      const clients = new Map(current().flatMap(({ counts }) => [...counts].map(([key, { client }]) => [key, client])));
-      const rows = [...clients].map(([key, client]) => ({ ...client, reconnects: sum(key) }));
+      const clients = new ByClient<ClientKey>();
+      for (const { counts } of current()) for (const [client] of counts.entries()) clients.set(client, client);
+      const rows = [...clients.values()].map((client) => ({ ...client, reconnects: sum(client) }));
       const found = rows.filter(({ reconnects }) => reconnects > 0).sort(compareReconnects);
       return { rows: found.slice(0, first), complete: current().every(({ full }) => !full) };
     },

@@ -4,7 +4,8 @@ import type { ActionAdvertisement } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
 import type { HelloRequest } from '../core.ts';
-import { clientKeyText, type ClientKey } from '../ids.ts';
+import { ByClient } from '../by-client.ts';
+import type { ClientKey } from '../ids.ts';
 import { FORGET_MS } from '../limits.ts';
 import type { Holdings, Shares } from '../shares/shares.ts';
 import { actionsWeight, helloWeight, ReportedRows } from './advertised-weight.ts';
@@ -17,7 +18,8 @@ type Advertiser = {
   /** The number of bytes of the metadata and the actions that the client last sent. */
   metadata: number;
   actions: number;
-  readonly rows: ReportedRows;
+  /** What the client reported; null before its first report. */
+  rows: ReportedRows | null;
   /** The number of open links on this node. It is two for a moment when one link replaces the other. */
   links: number;
   closedAt: number;
@@ -31,9 +33,9 @@ type Advertiser = {
  */
 export class Advertised {
   readonly #parts: Parts;
-  readonly #advertisers = new Map<string, Advertiser>();
+  readonly #advertisers = new ByClient<Advertiser>();
   /** The clients without a link, in the order in which they lost it. */
-  readonly #closed = new Map<string, Advertiser>();
+  readonly #closed = new Map<Advertiser, ClientKey>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -46,17 +48,16 @@ export class Advertised {
     connect: () => ConnectResult | Promise<ConnectResult>,
   ): Promise<ConnectResult> {
     this.#forget();
-    const key = clientKeyText(client);
-    const known = this.#advertisers.get(key);
+    const known = this.#advertisers.get(client);
     const holdings = known?.holdings ?? this.#parts.shares.of(client.userId);
     const { metadata, actions } = helloWeight(hello);
     const growth = metadata + actions - (known ? known.metadata + known.actions : 0);
     return claimed(holdings, growth, connect, ({ kind }) => {
-      const advertiser = this.#advertisers.get(key) ?? { holdings, ...NOTHING, rows: new ReportedRows() };
-      this.#advertisers.set(key, advertiser);
-      this.#closed.delete(key);
+      const advertiser = this.#advertisers.get(client) ?? newAdvertiser(holdings);
+      this.#advertisers.set(client, advertiser);
+      this.#closed.delete(advertiser);
       advertiser.links++;
-      const gone = kind === 'resumed' ? 0 : advertiser.rows.clear();
+      const gone = kind === 'resumed' ? 0 : rowsGone(advertiser);
       count(holdings, metadata + actions - advertiser.metadata - advertiser.actions - gone);
       advertiser.metadata = metadata;
       advertiser.actions = actions;
@@ -70,7 +71,7 @@ export class Advertised {
     act: () => T | null | Promise<T | null>,
   ): Promise<T | null> {
     this.#forget();
-    const advertiser = this.#advertisers.get(clientKeyText(client));
+    const advertiser = this.#advertisers.get(client);
     if (!advertiser) return act();
     const weight = actionsWeight(actions);
     return claimed(advertiser.holdings, weight - advertiser.actions, act, (done) => {
@@ -86,9 +87,9 @@ export class Advertised {
     act: () => ReportOutcome | Promise<ReportOutcome>,
   ): Promise<ReportOutcome> {
     this.#forget();
-    const advertiser = this.#advertisers.get(clientKeyText(client));
+    const advertiser = this.#advertisers.get(client);
     if (!advertiser) return act();
-    const change = advertiser.rows.change(report);
+    const change = (advertiser.rows ??= new ReportedRows()).change(report);
     return claimed(advertiser.holdings, change.growth(), act, (outcome) => {
       if (outcome === 'taken') count(advertiser.holdings, change.apply());
     });
@@ -96,25 +97,31 @@ export class Advertised {
 
   /** Called when a link of the client has closed. */
   closed(client: ClientKey): void {
-    const key = clientKeyText(client);
-    const advertiser = this.#advertisers.get(key);
+    const advertiser = this.#advertisers.get(client);
     if (!advertiser || --advertiser.links > 0) return;
     advertiser.closedAt = this.#parts.clock.now();
-    this.#closed.set(key, advertiser);
+    this.#closed.set(advertiser, client);
   }
 
   #forget(): void {
     const due = this.#parts.clock.now() - FORGET_MS;
-    for (const [key, advertiser] of this.#closed) {
+    for (const [advertiser, client] of this.#closed) {
       if (advertiser.closedAt > due) return;
-      this.#closed.delete(key);
-      this.#advertisers.delete(key);
-      count(advertiser.holdings, -(advertiser.metadata + advertiser.actions + advertiser.rows.clear()));
+      this.#closed.delete(advertiser);
+      this.#advertisers.delete(client);
+      count(advertiser.holdings, -(advertiser.metadata + advertiser.actions + rowsGone(advertiser)));
     }
   }
 }
 
-const NOTHING = { metadata: 0, actions: 0, links: 0, closedAt: 0 };
+function newAdvertiser(holdings: Holdings): Advertiser {
+  return { holdings, metadata: 0, actions: 0, rows: null, links: 0, closedAt: 0 };
+}
+
+/** Removes what the client reported. Returns the bytes that it weighed. */
+function rowsGone({ rows }: Advertiser): number {
+  return rows?.clear() ?? 0;
+}
 
 /** Reserves the growth while the store is asked, then lets `counted` count what the store accepted. */
 async function claimed<T>(

@@ -11,7 +11,7 @@ import { writeDispatch, writeHeld } from './dispatch-writes.ts';
 import type { ClientLink } from './link.ts';
 import { endDispatchSpan, endLinkSpans } from './link-spans.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
-import { createLinkQueue, LinkQueues, type Claim, type LinkQueue } from './link-queues.ts';
+import { createLinkQueue, endWaits, LinkQueues, type Claim, type LinkQueue } from './link-queues.ts';
 import { isAnswered, isBusy, isHolding, mayDispatch, wakeWaits, waitFor } from './link-queues.ts';
 
 /**
@@ -46,7 +46,7 @@ export class Dispatcher {
     this.#linkQueues.remove(linkQueue);
     linkQueue.held = null;
     endLinkSpans(this.#deps, linkQueue);
-    for (const { wake } of linkQueue.waits.splice(0)) wake();
+    endWaits(linkQueue);
   }
 
   /**

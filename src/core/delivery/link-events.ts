@@ -19,11 +19,13 @@ export function linkOpened(deps: Deps, { kind, connection, previous }: ConnectRe
  * Writes the log line of a client link that closed on this node. `durationMs`: how long it was open. The event is
  * published later, once the store has recorded the disconnect.
  */
-export function linkClosed({ log, clock, metrics }: Deps, connection: Connection, cause: DisconnectCause): void {
+export function linkClosed({ log, clock, metrics }: Deps, connection: ClosedLink, cause: DisconnectCause): void {
   const durationMs = Math.max(0, clock.now() - connection.connectedAt);
   metrics.count('links_closed', cause);
   log.info({ ...namesOf(connection), cause, durationMs }, 'link closed');
 }
+
+type ClosedLink = LinkNames & Pick<Connection, 'connectedAt'>;
 
 type Changed = { readonly connection: Connection; readonly cause: DisconnectCause | null };
 
@@ -31,6 +33,8 @@ export function publishChange({ backend, clock }: Deps, change: ConnectionChange
   backend.bus.publish('connections', { change, ...changed, at: clock.now() });
 }
 
-function namesOf({ userId, clientId, instanceId, epoch, nodeId }: Connection) {
+type LinkNames = Pick<Connection, 'userId' | 'clientId' | 'instanceId' | 'epoch' | 'nodeId'>;
+
+function namesOf({ userId, clientId, instanceId, epoch, nodeId }: LinkNames) {
   return { userId, clientId, instanceId, epoch, nodeId };
 }

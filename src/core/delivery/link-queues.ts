@@ -53,24 +53,26 @@ export type LinkQueue = {
    * store has answered these, so that the order holds.
    */
   retriedDispatches: number;
-  readonly waits: LinkQueueWait[];
+  /** The code that waits for a change of this queue; null while none does. */
+  waits: LinkQueueWait[] | null;
   /** The spans of commands that are written and have not ended; created with the first one. */
   spans: Map<string, OpenSpan> | null;
 };
 
 export function createLinkQueue(client: ClientKey, binding: Binding, link: ClientLink): LinkQueue {
-  const own = { queue: new LazyMap<string, CommandKey>(), window: new LazySet<string>(), waits: [] };
   return {
     client,
     binding,
     link,
-    ...own,
+    queue: new LazyMap<string, CommandKey>(),
+    window: new LazySet<string>(),
     claims: null,
     open: false,
     quiet: false,
     held: null,
     pendingDispatches: 0,
     retriedDispatches: 0,
+    waits: null,
     spans: null,
   };
 }
@@ -102,18 +104,26 @@ export function isAnswered({ pendingDispatches }: LinkQueue): boolean {
 /** Resolves once `over` holds for the link, or once all its waits are ended. */
 export function waitFor(linkQueue: LinkQueue, over: LinkQueueWait['over']): Promise<void> {
   return new Promise((wake) => {
-    linkQueue.waits.push({ over, wake });
+    (linkQueue.waits ??= []).push({ over, wake });
     wakeWaits(linkQueue);
   });
 }
 
 export function wakeWaits(linkQueue: LinkQueue): void {
   const { waits } = linkQueue;
-  if (waits.length === 0) return;
-  for (const wait of waits.splice(0)) {
+  if (waits === null) return;
+  linkQueue.waits = null;
+  for (const wait of waits) {
     if (wait.over(linkQueue)) wait.wake();
-    else waits.push(wait);
+    else (linkQueue.waits ??= []).push(wait);
   }
+}
+
+/** Ends all waits, because the link is gone. */
+export function endWaits(linkQueue: LinkQueue): void {
+  const { waits } = linkQueue;
+  linkQueue.waits = null;
+  for (const { wake } of waits ?? []) wake();
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Builds the rows of a user's link history: one for each client link that opened, and one for each that ended. */
 import { endCauseAt, type Connection, type DisconnectCause } from '../connections/connection.ts';
 import { LINK_STREAM, NO_PAYLOAD, type LinkMessageKind, type NewMessage } from '../history/message.ts';
-import type { LinkDetails } from '../link-details.ts';
+import { linkRowId, type LinkDetails } from '../link-details.ts';
 
 /**
  * Returns the row of a link that opened. `previous`: the client's earlier row, live or remembered; null if there is
@@ -25,7 +25,7 @@ function rowOf(connection: Connection, kind: LinkMessageKind, changing: Changing
   const { userId, clientId, instanceId, clientType, nodeId, epoch } = connection;
   return {
     ...NO_PAYLOAD,
-    id: `${kind}:${epoch}`,
+    id: linkRowId(kind, epoch),
     userId,
     suffix: LINK_STREAM,
     kind,

@@ -1,5 +1,5 @@
 /** Handles what the client of one link reports, and the end of the link. */
-import type { Connection, DisconnectCause } from '../connections/connection.ts';
+import type { ClientType, Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
 import type { Deps } from '../deps.ts';
@@ -41,26 +41,40 @@ type Opened = {
  * holds one object.
  */
 export class ClientSession implements LinkSession {
-  readonly result: ConnectResult;
-  readonly unfinished: readonly Command[];
+  readonly clientType: ClientType;
+  readonly host: boolean;
+  result: ConnectResult | null;
+  unfinished: readonly Command[];
   readonly #parts: SessionParts;
   readonly #linkQueue: LinkQueue;
+  readonly #connectedAt: number;
   #open = true;
   #left: Promise<void> | null = null;
 
   constructor(parts: SessionParts, { linkQueue, result, unfinished }: Opened) {
     this.#parts = parts;
     this.#linkQueue = linkQueue;
+    this.clientType = result.connection.clientType;
+    this.host = result.connection.host;
+    this.#connectedAt = result.connection.connectedAt;
     this.result = result;
     this.unfinished = unfinished;
+  }
+
+  get clientId(): string {
+    return this.#linkQueue.client.clientId;
   }
 
   begin(): void {
     const { isDraining, dispatcher } = this.#parts;
     const linkQueue = this.#linkQueue;
+    const { unfinished } = this;
+    // The result holds the client's previous connection, and nothing reads either of them later.
+    this.result = null;
+    this.unfinished = NONE;
     if (isDraining()) return linkQueue.link.close('node_drained', null);
     linkQueue.open = true;
-    for (const { cancelRequestedAt, commandId } of this.unfinished)
+    for (const { cancelRequestedAt, commandId } of unfinished)
       if (cancelRequestedAt !== null) linkQueue.link.sendCancel(commandId, null);
     dispatcher.pump(linkQueue);
   }
@@ -129,8 +143,9 @@ export class ClientSession implements LinkSession {
     this.#open = false;
     const { deps, dispatcher, advertised } = this.#parts;
     dispatcher.detach(this.#linkQueue);
-    advertised.closed(this.#linkQueue.client);
-    linkClosed(deps, this.result.connection, cause);
+    const { client, binding } = this.#linkQueue;
+    advertised.closed(client);
+    linkClosed(deps, { ...client, ...binding, connectedAt: this.#connectedAt }, cause);
     // For a client that left, the disconnect is already recorded.
     if (this.#left) await this.#left;
     else await this.#unbind(cause);
@@ -180,6 +195,8 @@ export class ClientSession implements LinkSession {
     return { userId, clientId, commandId: id('command_id', commandId) };
   }
 }
+
+const NONE: readonly Command[] = [];
 
 type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => MaybePromise<FinishResult> };
 

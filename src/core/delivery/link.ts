@@ -1,5 +1,5 @@
 /** The interface between core and the gateway for one client link. Types only. */
-import type { ActionAdvertisement, Connection, DisconnectCause } from '../connections/connection.ts';
+import type { ActionAdvertisement, ClientType, Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
 import type { TerminalError } from '../history/message.ts';
@@ -31,10 +31,15 @@ export interface ClientLink {
 
 /** One open link as the gateway uses it. All methods are bound to the link's instance and epoch. */
 export interface LinkSession {
-  readonly result: ConnectResult;
+  readonly clientId: string;
+  readonly clientType: ClientType;
+  /** Whether the token of the hello allowed the client to host sites. */
+  readonly host: boolean;
+  /** What binding the link changed; null once `begin` was called. */
+  readonly result: ConnectResult | null;
   /**
    * Commands that were written to an earlier link of this instance and have not ended. The client is asked for their
-   * reports on this link.
+   * reports on this link. Empty once `begin` was called.
    */
   readonly unfinished: readonly Command[];
   /**

@@ -53,7 +53,7 @@ export type NewMessage = StoredPayload & {
   readonly error: TerminalError | null;
   /**
    * The details of a link, in messages of the kinds LINK_KINDS; absent in all others. A message with these details has
-   * no payload.
+   * no payload, error, command or trace.
    */
   readonly link?: LinkDetails;
 };

@@ -57,12 +57,28 @@ export class ByteRate {
   }
 }
 
-/** The rate of one user, held while a link lives. */
-export type HeldRate = {
+/** The rate of one user, and the number of links that hold it. All links of the user use the same object. */
+export class HeldRate {
   readonly rate: ByteRate;
-  /** Releases the rate. Call it once, when the link has ended. */
-  release(): void;
-};
+  #links = 0;
+
+  constructor(rate: ByteRate) {
+    this.rate = rate;
+  }
+
+  get held(): boolean {
+    return this.#links > 0;
+  }
+
+  hold(): void {
+    this.#links++;
+  }
+
+  /** Call it once for each call of `hold`, when the link has ended. */
+  release(): void {
+    this.#links--;
+  }
+}
 
 /** The number of rates from which on idle ones are dropped. */
 const KEPT = 1_000;
@@ -74,7 +90,7 @@ const KEPT = 1_000;
 export class ByteRates {
   readonly #clock: Clock;
   readonly #perSecond: number;
-  readonly #rates = new Map<string, { readonly rate: ByteRate; links: number }>();
+  readonly #rates = new Map<string, HeldRate>();
   #sweepAt = KEPT;
 
   constructor(clock: Clock, perSecond: number) {
@@ -84,27 +100,27 @@ export class ByteRates {
 
   /** Returns the user's rate, for one immediate use. Do not keep it: see `hold`. */
   of(userId: string): ByteRate {
-    return this.#entry(userId).rate;
+    return this.#held(userId).rate;
   }
 
   /** Returns the user's rate, for a link: it stays valid until it is released, so that no frame has to look it up. */
   hold(userId: string): HeldRate {
-    const entry = this.#entry(userId);
-    entry.links++;
-    return { rate: entry.rate, release: () => void entry.links-- };
+    const held = this.#held(userId);
+    held.hold();
+    return held;
   }
 
   get size(): number {
     return this.#rates.size;
   }
 
-  #entry(userId: string): { readonly rate: ByteRate; links: number } {
+  #held(userId: string): HeldRate {
     const known = this.#rates.get(userId);
     if (known) return known;
     if (this.#rates.size >= this.#sweepAt) this.#sweep();
-    const entry = { rate: new ByteRate(this.#clock, this.#perSecond), links: 0 };
-    this.#rates.set(userId, entry);
-    return entry;
+    const made = new HeldRate(new ByteRate(this.#clock, this.#perSecond));
+    this.#rates.set(userId, made);
+    return made;
   }
 
   /**
@@ -112,7 +128,7 @@ export class ByteRates {
    * remain now.
    */
   #sweep(): void {
-    for (const [userId, { rate, links }] of this.#rates) if (links === 0 && rate.full) this.#rates.delete(userId);
+    for (const [userId, { rate, held }] of this.#rates) if (!held && rate.full) this.#rates.delete(userId);
     this.#sweepAt = Math.max(KEPT, 2 * this.#rates.size);
   }
 }

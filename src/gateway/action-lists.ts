@@ -1,0 +1,49 @@
+/** Keeps the lists of actions that clients advertised most recently, so that equal lists are one object. */
+import type { ActionAdvertisement } from '../core/connections/connection.ts';
+import type { JsonText } from '../core/json.ts';
+
+/** The greatest number of lists that are kept: one for each version of each application that connects. */
+const LISTS = 64;
+/**
+ * The greatest length of a payload whose list is kept, in characters. The text of a list may be a slice of its payload,
+ * which then stays in memory too. All of them together have at most 4 Mi characters.
+ */
+const PAYLOAD_CHARS = 65_536;
+
+type Parsed = {
+  readonly payload: string;
+  readonly parse: (json: JsonText) => readonly ActionAdvertisement[];
+};
+
+/**
+ * Remembers parsed lists of actions by their JSON text. All tabs of an application advertise the same list: they share
+ * one parsed object, and a list that is known is not parsed again when the tabs reconnect.
+ */
+export class ActionLists {
+  /** In the order of last use, oldest first. */
+  readonly #lists = new Map<string, readonly ActionAdvertisement[]>();
+
+  /**
+   * Returns the list for this text, which is part of `payload`. Calls `parse` if it is not remembered. If `parse` throws,
+   * nothing is remembered.
+   */
+  get(json: JsonText, { payload, parse }: Parsed): readonly ActionAdvertisement[] {
+    if (payload.length > PAYLOAD_CHARS) return parse(json);
+    const list = this.#lists.get(json) ?? parse(json);
+    this.#lists.delete(json);
+    this.#lists.set(json, list);
+    if (this.#lists.size > LISTS) this.#dropOldest();
+    return list;
+  }
+
+  get size(): number {
+    return this.#lists.size;
+  }
+
+  #dropOldest(): void {
+    for (const json of this.#lists.keys()) {
+      this.#lists.delete(json);
+      return;
+    }
+  }
+}
