@@ -1,6 +1,6 @@
 /**
- * Keeps the audit of administrators' acts in a file to which rows are only appended, one row on each line. The row of
- * an act is on disk before the act begins.
+ * Keeps the audit of administrators' acts in a file, one row on each line. The row of an act is on disk before the act
+ * begins.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ export type AuditFileText = {
   readonly lines: readonly string[];
   /** The size of the complete lines, in bytes. */
   readonly bytes: number;
-  /** The bytes after the last line feed: a row that was not finished; empty if there is none. */
+  /** The bytes after the last line feed. They are an unfinished row, or empty. */
   readonly torn: Buffer;
 };
 
@@ -31,8 +31,8 @@ export function readAuditFile(file: string | number): AuditFileText {
 }
 
 /**
- * Opens an audit file, or creates it. A crash may have left an unfinished last row: it is cut off the file and reported
- * as `torn`. Throws `invalid_argument` if the file cannot be used.
+ * Opens an audit file, or creates it. If a crash left an unfinished last row, the row is cut off and reported as
+ * `torn`. Throws `invalid_argument` if the file cannot be used.
  */
 export function openAuditFile(path: string, log: Log): AuditStore & { close(): Promise<void> } {
   const { found, torn } = openAt(path);
@@ -117,7 +117,7 @@ class AuditFile {
     }
   }
 
-  /** Writes the lines to a new file, and replaces this file by it. */
+  /** Writes the lines to a new file, and renames it over this file. */
   async replace(lines: readonly string[]): Promise<void> {
     const text = `${lines.join('\n')}\n`;
     const beside = `${this.#path}.new`;

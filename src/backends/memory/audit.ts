@@ -13,12 +13,12 @@ type Held = Pick<SealedRow, 'row' | 'line'>;
 
 /** A chain of audit rows in memory. Every method completes in the tick in which it is called. */
 export class MemoryAudit implements AuditStore {
-  /** The rows, in order and without gaps. */
+  /** The rows, ordered by number. */
   #rows: Held[] = [];
   #head: AuditHead = { seq: 0, mac: '' };
   readonly #outcomes = new Map<number, string>();
 
-  /** Loads rows that were stored before, oldest first. A row that cannot be read is kept, but never listed. */
+  /** Loads rows that were stored before, oldest first. Skips lines that cannot be read as rows. */
   load(lines: readonly string[]): void {
     for (const line of lines) {
       const opened = openRow(line);

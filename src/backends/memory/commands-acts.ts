@@ -1,5 +1,5 @@
 /**
- * Holds the steps that several acts on commands have in common. Only this file may replace a command's record or end a
+ * Holds the steps that several acts on commands have in common, such as replacing a command's record and ending a
  * command.
  */
 import type { Clock } from '../../core/clock.ts';
@@ -28,10 +28,7 @@ export type Acts = {
   readonly holdingsOf: (userId: string) => Holdings;
 };
 
-/**
- * Replaces a command's record by one with these changes. Every change of a record goes through this function, except
- * the dispatch in commands.ts.
- */
+/** Replaces a command's record by one with these changes and the next version. */
 export function move(entry: Entry, change: Partial<Command>): Command {
   const before = entry.command;
   const command = { ...before, ...change, version: before.version + 1 };

@@ -1,4 +1,4 @@
-/** Records the end of a command that its client reported. */
+/** Records the ends that clients report for their commands. */
 import { isTerminal, type Command, type Outcome, type Sighting } from '../../core/delivery/command.ts';
 import { endMessageId, type End, type FinishResult } from '../../core/delivery/commands.ts';
 import type { CommandKey } from '../../core/ids.ts';
@@ -53,8 +53,8 @@ function finish(acts: Acts, entry: Entry | undefined, end: End): FinishResult {
 }
 
 /**
- * Keeps an end that came too late as evidence, without changing the outcome. The record describes the first late end,
- * and history gets a row for each one that is new.
+ * Keeps an end that came too late, or from another instance, as evidence. The command's record describes the first such
+ * end. History gets a row for each such end, until the record has SIGHTINGS_PER_COMMAND sightings.
  */
 function keepLate(
   acts: Acts,

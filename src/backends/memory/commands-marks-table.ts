@@ -30,9 +30,9 @@ const FULLEST = 0.75;
 
 /**
  * A compact table to which marks are only added. Each mark takes 37 bytes in an array that grows by a quarter at a
- * time. An index with open addressing finds the marks; it is at most three quarters full, and a slot of it takes 2
- * bytes (4 bytes in a shard with more than 65,535 marks). The table is divided into shards by key, so that growing
- * never takes long. Keys must be uniformly distributed, and requesters must not be able to choose them.
+ * time. An index with open addressing finds the marks. It is at most three quarters full. A slot takes 2 bytes, or 4
+ * bytes in a shard with more than 49,152 marks. The table is divided into shards by key, so that growing never takes
+ * long. Keys must be uniformly distributed, and requesters must not be able to choose them.
  */
 export class MarkTable {
   readonly #shards: (Shard | undefined)[] = Array.from({ length: SHARDS }, () => undefined);

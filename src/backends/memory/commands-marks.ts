@@ -11,10 +11,10 @@ import { MarkTable } from './commands-marks-table.ts';
  * one generation later.
  */
 const GENERATIONS = 12;
-/** The number of clients whose hash is kept, so that it need not be computed again. */
+/** The most clients whose hashes are kept, so that they need not be computed again. */
 const SALTS = 10_000;
 
-/** The marks of commands that ended within one twelfth of the window, and the number of them that each owner has. */
+/** The marks of commands that ended within one twelfth of the window, and the number of marks of each owner. */
 type Generation<O> = { readonly number: number; readonly table: MarkTable; readonly owners: Map<O, number> };
 
 export type MarksOptions<O> = {
@@ -25,9 +25,9 @@ export type MarksOptions<O> = {
 };
 
 /**
- * The marks of ended commands, each kept until its window is over and taking at most 60 bytes. Whole generations are
- * dropped, so no search for expired marks is needed. Ids that callers chose are hashed with a secret of this process,
- * so that no requester can choose ids that collide.
+ * The marks of ended commands. Each mark is kept until its window is over, and takes at most 60 bytes. Whole
+ * generations are dropped, so no search for expired marks is needed. Ids that callers chose are hashed with a secret of
+ * this process, so that no requester can choose ids that collide.
  */
 export class CommandMarks<O> {
   readonly #options: MarksOptions<O>;
@@ -67,7 +67,9 @@ export class CommandMarks<O> {
     generation.owners.set(owner, (generation.owners.get(owner) ?? 0) + 1);
   }
 
-  /** Makes sure that `onDropped` is called for the owner when this window is over. Counts no mark. */
+  /**
+   * Makes sure that `onDropped` is called for the owner when the window that began at `endedAt` is over. Adds no mark.
+   */
   note(owner: O, endedAt: number): void {
     const { owners } = this.#generationOf(endedAt);
     owners.set(owner, owners.get(owner) ?? 0);
@@ -139,8 +141,8 @@ export class CommandMarks<O> {
 }
 
 /**
- * Returns the 32-bit words that represent a digest in a mark. NO_DIGEST is not hashed, because no invocation has it as
- * its digest.
+ * Returns the 32-bit words that represent a digest in a mark. NO_DIGEST, the digest of every command whose id the relay
+ * made, is all zeros.
  */
 function digestWords(digest: string): Uint32Array {
   return digest === NO_DIGEST ? NO_WORDS : wordsOf(digest);
@@ -156,8 +158,8 @@ export function isRelayId(commandId: string): boolean {
 }
 
 /**
- * Returns the 128 bits of a UUID, with the first and the third word exchanged. A table uses the first and the last word
- * of a key to find its slot, and the first word of a UUID of version 7 is a time.
+ * Returns the 128 bits of a UUID, with the first and the third word exchanged. A table finds the slot of a key by its
+ * first and its last word, so these must be random. In a UUID of version 7 the first word is a time.
  */
 function wordsOfUuid(text: string): Uint32Array {
   const words = new Uint32Array(4);

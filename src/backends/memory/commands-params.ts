@@ -1,4 +1,4 @@
-/** Counts the params of waiting commands against the bound `queued_bytes` of their user. */
+/** Counts the bytes of waiting commands' params in the share `queued_bytes` of their users. */
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { paramsAreSmall, paramsBytesAtMost } from '../../core/shares/queued.ts';
 import type { Holdings, ShareRefusal } from '../../core/shares/shares.ts';
@@ -17,7 +17,7 @@ type Queue = {
 
 /**
  * Returns why the params of a new command do not fit in what the client's user may hold of `queued_bytes`, or null if
- * they do. Small params for a connected client with an empty queue are never refused, because they are about to be
+ * they fit. Small params for a connected client with an empty queue are never refused, because they are about to be
  * dispatched.
  */
 export function paramsRefusal({ binding, waiting, holdings }: Queue, params: JsonText | null): ShareRefusal | null {

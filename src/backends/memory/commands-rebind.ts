@@ -43,8 +43,8 @@ function noneMoved(acts: Acts, client: ClientQueue): RebindResult {
 }
 
 /**
- * Queues a command on the client's link. Returns false if the command waits for another instance, or has ended because
- * it names another one.
+ * Queues a command on the client's link. Returns false if the command names another instance. Such a command ends if it
+ * was queued before. Otherwise it keeps waiting for that instance.
  */
 function queue(acts: Acts, entry: Entry, binding: Binding): boolean {
   const { namedInstanceId, queuedAt } = entry.command;
@@ -75,8 +75,8 @@ function reattach(entry: Entry, { nodeId }: Binding): Command {
 }
 
 /**
- * Returns the node from which this node recovers the command: the node that held it before, if that is another node.
- * Otherwise returns what the record has already, which may be null.
+ * Returns the node that held the command before, if that is another node than `nodeId`. Otherwise returns what the
+ * record has already, which may be null.
  */
 function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
   return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;

@@ -17,8 +17,8 @@ export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlem
 }
 
 /**
- * Ends a command without a report from its client. The code `expired` proves that the command was never written to the
- * client. Otherwise the outcome is unknown. After the store has lost data, nothing is proven.
+ * Ends a command without a report from its client. The outcome `expired` proves that the command was never written to
+ * the client. If the command was dispatched, or the store has lost data, the outcome is `outcome_unknown`.
  */
 export function end(acts: Acts, entry: Entry, code: Code): Command {
   const error = { code, message: END_MESSAGES[code] ?? code };

@@ -55,7 +55,7 @@ export function createMemoryCommands(acts: Acts): CommandStore {
 const NO_COMMANDS = { waiting: { size: 0 }, running: { size: 0 } };
 
 function admit(acts: Acts, request: AdmitRequest): AdmitResult {
-  // The relay has just made this id, so no command can have it.
+  // If the caller chose no id, the relay has just made one, so no command can have it.
   const known = request.chosenId ? acts.ledger.find(request) : undefined;
   if (known) return attach(acts, known, request);
   const mark = request.chosenId ? acts.ledger.mark(request, request.digest) : null;

@@ -31,13 +31,16 @@ type First = { readonly most: number; readonly rows: readonly Connection[]; read
  */
 export interface ConnectionRows {
   find(key: ClientKey): ConnectionRow | undefined;
-  /** Like `find`, but forgets no rows: an expired row is skipped. */
+  /** Returns the client's connection, like `find`, but forgets no rows. Skips a row that has expired. */
   peek(key: ClientKey): Connection | null;
   /** Stores a link that has just shown a sign of life. Replaces the connection of the client's row, or adds a row. */
   put(connection: Connection): Connection;
   /** Replaces a link's state without counting it as a sign of life. */
   replace(row: ConnectionRow, connection: Connection): Connection;
-  /** Marks the link as down. If the link was silent for too long, it counts as down since then. */
+  /**
+   * Marks the link as down. A link that was silent for too long counts as down from DEAD_MS after its last sign of
+   * life.
+   */
   lose(row: ConnectionRow, cause: DisconnectCause): Connection;
   /** Reads the connections of one user, or of all if `userId` is null, ordered by (user, client). */
   from(userId: string | null, after: Position | null): IteratorObject<Connection>;

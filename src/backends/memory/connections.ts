@@ -61,7 +61,7 @@ export function createMemoryConnections({
     const resumed = previous?.instanceId === request.instanceId;
     if (previous && !resumed) onGone(request);
     const { replacedInstanceId, replacedAt, predecessors } = succession(previous, request.instanceId, now);
-    // One literal with all members: members that are added later by a spread take memory of their own.
+    // All members are in one literal, because members that a spread adds would take more memory.
     const connection: Connection = {
       userId: request.userId,
       clientId: request.clientId,

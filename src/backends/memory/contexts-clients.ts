@@ -67,7 +67,7 @@ export function startIn(instance: ReportingInstance, after: Position | null): st
 }
 
 /**
- * Makes a key that sorts as the tuple (user, client) does: the separator is below every character that the two may
+ * Makes a key that sorts as the tuple (user, client) does. The separator sorts before every character that an id may
  * contain.
  */
 function orderKey({ userId, clientId }: ClientKey): string {

@@ -46,14 +46,17 @@ export function take(instance: ReportingInstance, { contexts, windows }: Context
   if (windows) change(instance.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
 }
 
-/** Returns the counts of a window, as the client's contexts give them; null if the client reports no contexts. */
+/** Counts the workers of a window from the client's contexts. Returns null if the client reports no contexts. */
 export function liveCounts(instance: ReportingInstance, windowId: string): WindowCounts | null {
   if (!instance.reportsContexts) return null;
   instance.counts ??= countByWindow(instance.contexts.values());
   return instance.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
 }
 
-/** Returns how many rows there would be after the report. Looks only at the rows that the report names. */
+/**
+ * Returns how many rows there would be after a part of a report, or 0 if `part` is null. Looks only at the rows that
+ * the part names.
+ */
 function sizeAfter<T>(held: SortedMap<unknown>, part: ReportPart<T> | null, idOf: (row: T) => string): number {
   if (!part) return 0;
   if (part.snapshot) return part.set.length;

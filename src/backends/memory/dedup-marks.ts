@@ -25,8 +25,8 @@ export class DedupMarks {
   readonly #metrics: Metrics;
   readonly #users = new Map<string, UserMarks>();
   /**
-   * The user of each mark, in the order in which the marks were set; `#ends` has the expiry of each. Evicting a mark
-   * leaves its entry in place, so the first `evicted` entries of a user have no mark any more.
+   * The user of each mark, in the order in which the marks were set. `#ends` has the expiry of each mark. Evicting a
+   * mark leaves its entry in place, so the first `evicted` entries of a user have no mark any more.
    */
   #places: (UserMarks | undefined)[] = [];
   #ends: number[] = [];
@@ -104,7 +104,7 @@ export class DedupMarks {
     return this.#places[this.#head];
   }
 
-  /** Drops the user's oldest mark. A user without marks and entries is forgotten. */
+  /** Drops the user's oldest mark. A user without marks is forgotten. */
   #drop(user: UserMarks): void {
     user.dropFirst();
     this.#size--;
@@ -137,8 +137,8 @@ export class DedupMarks {
 }
 
 /**
- * The marks of one user. Ids are kept in one Set for each client. An id's text is the same string that its history row
- * holds.
+ * The marks of one user. Ids are kept in one Set for each client. An id is the same string as in its history row, so
+ * its text takes no further memory.
  */
 class UserMarks {
   readonly holdings: Holdings;

@@ -12,7 +12,10 @@ export interface MemoryDedup extends DedupStore {
   see(key: DedupKey, now?: number): boolean;
 }
 
-/** Creates the deduplicator: marks within their share, and counters in time slots of DEDUP_GRAIN_MS. */
+/**
+ * Creates the deduplicator. Its marks stay within their share, and its counters are kept for each time slot of
+ * DEDUP_GRAIN_MS.
+ */
 export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { readonly clock: Clock }): MemoryDedup {
   const marks = new DedupMarks(options);
   const counters = createCounters();

@@ -23,7 +23,7 @@ export class DueItem {
 }
 
 /**
- * Items in buckets of the time at which they are due. Adding, moving and removing an item each take constant time,
+ * Items in buckets, by the time at which they are due. Adding, moving and removing an item each take constant time,
  * however many items there are and however far ahead they are due. An item that is removed early leaves nothing behind.
  * An item belongs to at most one index.
  */

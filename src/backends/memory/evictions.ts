@@ -2,25 +2,25 @@
 import { List, type ListItem } from './list.ts';
 
 /**
- * What is remembered about one user's dropped messages. `droppedAt`: when the newest message that was dropped for lack
- * of room had been retained, in epoch milliseconds. `wholeStreamAt`: the same, but only of streams that were dropped
- * completely.
+ * What is remembered about one user's messages that were dropped for lack of room. `droppedAt`: when the newest of them
+ * was retained, in epoch milliseconds. `wholeStreamAt`: the same, but only of messages that were the last of their
+ * stream.
  */
 type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<Note> | null };
 
 /**
- * Remembers that messages were dropped early, for as long as these messages would still be shown: until then, an answer
- * that could have contained one has a gap. Each method takes constant time, and each user takes one small object.
+ * Remembers that messages were dropped early, for as long as these messages would still be shown. An answer that could
+ * have contained one of them has a gap. Each method takes constant time, and each user takes one small object.
  */
 export interface Evictions {
   /**
-   * Records that a message of this user was dropped. `at`: when the message had been retained. `streamGone`: whether it
-   * was the last message of its stream.
+   * Records that a message of this user was dropped. `at`: when the message was retained. `streamGone`: whether it was
+   * the last message of its stream.
    */
   note(userId: string, at: number, streamGone: boolean): void;
   droppedAt(userId: string): number;
   wholeStreamAt(userId: string): number;
-  /** Like `droppedAt`, but over all users. */
+  /** Returns the latest `droppedAt` of all users. */
   anyDroppedAt(): number;
   anyWholeStreamAt(): number;
   /** Forgets dropped messages that would no longer be shown, because they were retained at `before` or earlier. */

@@ -29,7 +29,9 @@ export const NO_TRACE: TraceIds = {
 /** The command that a message is about: its id, its trace and its stream. */
 export type About = { readonly commandId: string; readonly trace: TraceIds; readonly head: StreamHead };
 
-/** The rest of a message about a command. If no id is given, the id is `<command>:<kind>`. */
+/**
+ * The members of a message about a command, except those in `About`. If no id is given, the id is `<command>:<kind>`.
+ */
 export type MessagePart = {
   readonly kind: MessageKind;
   readonly instanceId: string | null;

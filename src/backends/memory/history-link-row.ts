@@ -12,7 +12,7 @@ export function fitsLinkRow(message: NewMessage): message is LinkMessage {
 }
 
 /**
- * A row that is also its message and its details: one object, because each open link retains one and hardly any is ever
+ * A row that is also its message. It is one object, because each open link retains such a row and hardly any is ever
  * read.
  */
 export class LinkRow extends Row implements LinkMessage {

@@ -16,7 +16,7 @@ export const ROW_BYTES = 1024;
 
 /**
  * A stream and its messages: the elements of `rows` from index `head` on, with consecutive `seq`. `evictedAt`: when the
- * newest message that was dropped for lack of room had been retained.
+ * newest of the messages that were dropped for lack of room was retained.
  */
 export type Stream = {
   readonly user: User;

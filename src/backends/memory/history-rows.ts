@@ -47,7 +47,7 @@ export interface Rows {
    * time.
    */
   add(message: NewMessage, at: number): Row;
-  /** Like `add`, for a message about a command, in its client's stream. */
+  /** Adds a message about a command to the stream of the command's client, like `add`. */
   addOfCommand(about: About, part: MessagePart, at: number): void;
   /** Drops the messages that were retained at `before` or earlier. */
   expire(before: number): void;
@@ -61,15 +61,15 @@ type State = {
   readonly evictions: Evictions;
   readonly totals: Totals;
   /**
-   * The first `seq` of a stream that is created. Every `seq` of a stream that was removed is lower, so a stream that is
-   * created again does not reuse one.
+   * The first `seq` of the next stream that is created. It is higher than every `seq` of a removed stream, so a new
+   * stream with the same name reuses none.
    */
   seqFloor: number;
 };
 
 /**
- * Why a message is dropped. `bound`: a limit that is the same for every stream was reached. `room`: there was no memory
- * for it, so its stream has a gap.
+ * Why a message is dropped. `bound`: a limit that is the same for every stream was reached. `room`: it had to make room
+ * for another message, so its stream has a gap.
  */
 type Why = 'bound' | 'room';
 

@@ -8,7 +8,7 @@ import { createRows, HISTORY_LIMITS, type RowLimits, type Rows, type Stream } fr
 export type TableLimits = RowLimits & {
   /** The most rows of one user's link history. */
   readonly linkMessages: number;
-  /** The most bytes of all link histories together, counted as `bytes` counts those of messages. */
+  /** The most bytes of all link histories together. Each row counts as a message does for `bytes`. */
   readonly linkBytes: number;
 };
 
@@ -29,8 +29,8 @@ export interface Tables {
 }
 
 /**
- * Creates the two tables. `shares` counts what the messages of each user take; link histories are counted apart from
- * it.
+ * Creates the two tables. `shares` counts the bytes that the messages of each user take. Link histories have a table of
+ * shares of their own.
  */
 export function createTables(limits: TableLimits, shares: Shares | undefined): Tables {
   const { bytes, linkBytes, linkMessages, retentionMs } = limits;

@@ -38,13 +38,13 @@ export type MemoryHistoryOptions = {
 };
 
 /**
- * Core's HistoryStore, with methods that retain a message in the same tick, so that an act on a command can retain its
+ * Core's HistoryStore, with methods that retain a message in the same tick. So an act on a command can retain its
  * messages within the act.
  */
 export interface MemoryHistory extends HistoryStore {
   /**
-   * Retains a message. The time `at` of the messages never decreases over all streams: if the clock goes back, `at`
-   * stays the same until the clock has caught up.
+   * Retains a message. The time `at` never decreases from one message to the next, over all streams. If the clock goes
+   * back, `at` stays the same until the clock has caught up.
    */
   retain(message: NewMessage): Message;
   /**
@@ -63,7 +63,7 @@ export interface MemoryHistory extends HistoryStore {
 
 /**
  * Creates the history of one process. Every method first drops expired messages, so that no answer shows or counts
- * them. When a message is dropped early because of a limit on bytes or on a user's streams, answers have a gap
+ * them. A message may be dropped early because of a limit on bytes or on a user's streams. Answers then have a gap
  * `evicted` for as long as the message would have been shown.
  */
 export function createMemoryHistory({ clock, limits: given, dedup, shares }: MemoryHistoryOptions): MemoryHistory {
@@ -84,7 +84,7 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
     return rows.add(message, next(rows, clock.now()));
   };
   const retain = (message: NewMessage): Message => add(message).message;
-  /** Drops expired rows. Returns a function that makes the gap for evicted rows. */
+  /** Drops expired rows. `gaps` returns the gap of an answer that may lack evicted rows. */
   const look = (): { gaps(source: EvidenceSource, droppedAt: number): ObservedSource[] } => {
     const now = clock.now();
     const before = now - limits.retentionMs;

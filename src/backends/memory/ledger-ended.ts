@@ -25,9 +25,9 @@ export type EndedOptions = {
 
 /**
  * The ended commands, each kept until its window is over. Three shares bound them. Beyond `result_bytes`, results are
- * dropped. Beyond `ended_records`, records are reduced to their marks. `marks` bounds the number of marks. The oldest
- * of the user who is most over their guarantee is dropped first, or the oldest of all if no user is over. Each method
- * takes amortised constant time.
+ * dropped. Beyond `ended_records`, records are reduced to their marks. `marks` bounds the number of marks. Results and
+ * records are dropped oldest first, from the user who is most over their guarantee, or from all users if none is over.
+ * Each method takes amortised constant time.
  */
 export class EndedCommands {
   readonly users: UserLedgers;
@@ -56,10 +56,7 @@ export class EndedCommands {
     return this.#marks.bytes;
   }
 
-  /**
-   * Returns whether a record of this user, or of any user (null), was reduced to a mark although it would still be
-   * shown.
-   */
+  /** Returns whether listings of this user (null: of any user) lack records that were reduced to marks early. */
   short(userId: string | null, now: number): boolean {
     return now < (userId === null ? this.#shortUntil : (this.users.find(userId)?.shortUntil ?? -Infinity));
   }
@@ -141,8 +138,9 @@ export class EndedCommands {
   }
 
   /**
-   * Reduces a record to its mark. Only a command whose id the relay made can lack room for a mark. Such ids are
-   * remembered, and callers may not use them.
+   * Reduces a record to its mark. If there was no room for the mark, drops the record without one. That happens only if
+   * the relay made the command's id. The greatest of these ids is remembered, and callers may not choose an id up to
+   * it.
    */
   #reduce(entry: Entry): void {
     const { commandId, client, marked, result } = entry;

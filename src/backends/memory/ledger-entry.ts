@@ -204,10 +204,7 @@ export type UserLedger = {
   readonly waiters: List<WaiterRow>;
   /** The number of the user's clients that have an object in the ledger. */
   clients: number;
-  /**
-   * Records of this user were reduced to marks early. The last of them would have been shown until this time, in epoch
-   * milliseconds.
-   */
+  /** The time until which the user's listings lack records that were reduced to marks early, in epoch milliseconds. */
   shortUntil: number;
   /** The greatest id that the relay made and whose record was dropped without a mark; '' if there is none. */
   unmarkedId: string;

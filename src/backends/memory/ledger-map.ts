@@ -73,8 +73,8 @@ export class CommandMap<V> {
   }
 
   /**
-   * Reads the values that were added before `after`, latest first, or all if it is null. While they are being read, no
-   * key may be added or removed.
+   * Reads the values whose place is below `after`, latest first. If `after` is null, reads all values. While they are
+   * being read, no key may be added or removed.
    */
   newest(after: number | null): IteratorObject<Newest<V>> {
     return this.#newest.values(after);

@@ -11,8 +11,8 @@ import { lowerBound } from './sorted.ts';
 export type Newest<T> = { readonly item: T; readonly place: number };
 
 /**
- * A part of the list: the items from index `head` on. The number of an item's position is its offset plus the `place`
- * of the chunk.
+ * A part of the list: the items from index `head` on. An item's place is the origin of the list, plus the `place` of
+ * its chunk, plus its own offset.
  */
 type Chunk<T> = { readonly place: number; readonly items: (T | undefined)[]; readonly offsets: number[]; head: number };
 
@@ -36,8 +36,8 @@ export class NewestFirst<T> {
   #left = 0;
 
   /**
-   * `gone`: returns whether an item was deleted. `now`: the time in epoch milliseconds. The places start at this
-   * number, so that every place of an earlier process is lower than those of this one.
+   * `gone`: returns whether an item was deleted. `now`: the time in epoch milliseconds. Places start at 1000 times this
+   * number, so they are higher than all places of an earlier process.
    */
   constructor(gone: (item: T) => boolean, now: number) {
     this.#gone = gone;

@@ -87,7 +87,7 @@ export class Ledger {
     this.#due.set(entry, at);
   }
 
-  /** Moves a command that was dispatched from the commands that wait for its client to those that the client runs. */
+  /** Moves a dispatched command from its client's waiting commands to its client's running commands. */
   run(entry: Entry): void {
     const { waiting, running } = entry.client;
     if (entry.place) waiting.remove(entry.place);
@@ -112,8 +112,8 @@ export class Ledger {
   }
 
   /**
-   * Drops results and records until their totals are kept. An act that ends a command calls it last, because the
-   * replies before it may contain the command's result.
+   * Drops results and records until their totals are kept. An act that ends a command calls it after the replies,
+   * because a reply may contain the command's result.
    */
   keepWithin(now: number): void {
     this.#ended.keepWithin(now);
@@ -129,7 +129,7 @@ export class Ledger {
 
   /**
    * Returns why an unknown id that a caller chose may not be admitted, or null if it may. Either there is no room for
-   * its mark, or it may be an id that the relay made and did not remember for lack of room.
+   * its mark, or the relay may have made this id before and forgotten it for lack of room.
    */
   refuseChosen(
     { user }: { readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'> },
@@ -139,10 +139,7 @@ export class Ledger {
     return user.holdings.refusal('marks', 1);
   }
 
-  /**
-   * Reserves room for the mark of a command that has none. If a caller chose the command's id, always; otherwise only
-   * while there is room.
-   */
+  /** Reserves room for a command's mark, if none is reserved yet. If `chosenId` is false, only while there is room. */
   reserveMark(entry: Entry, chosenId: boolean): void {
     const { holdings } = entry.client.user;
     if (entry.marked || (!chosenId && holdings.refusal('marks', 1) !== null)) return;
@@ -175,15 +172,15 @@ export class Ledger {
   }
 
   /**
-   * Reads the commands with a record, after a position: those of one client, of one user or of all, ordered by (user,
-   * client, command).
+   * Reads the commands that have a record, ordered by (user, client, command), from after a position. `whose` selects
+   * the commands of one client, of one user or of all.
    */
   inOrder(whose: Whose, after: Position | null): IteratorObject<Entry> {
     this.#expire();
     return this.#entries.values(whose, after);
   }
 
-  /** Reads the commands with a record, latest admission first, beginning before the place `after`. */
+  /** Reads the commands that have a record and whose place is below `after`, latest admission first. */
   newestFirst(after: number | null): IteratorObject<Newest<Entry>> {
     this.#expire();
     return this.#entries.newest(after);
@@ -204,7 +201,7 @@ export class Ledger {
     return this.#entries.size;
   }
 
-  /** Whether a record of this user, or of any user (null), was reduced to a mark although it would still be shown. */
+  /** Returns whether listings of this user (null: of any user) lack records that were reduced to marks early. */
   short(userId: string | null): boolean {
     return this.#ended.short(userId, this.#clock.now());
   }

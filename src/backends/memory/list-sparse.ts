@@ -2,7 +2,7 @@
 
 /** The number of slots in a full chunk. */
 const CHUNK = 512;
-/** How many more slots of deleted items than items the queue may hold before it is compacted. */
+/** The queue is compacted once its deleted items outnumber its other items by more than this. */
 const SLACK = 32;
 
 /**

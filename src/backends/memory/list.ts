@@ -10,7 +10,7 @@ export type ListItem<T> = {
 
 /**
  * A doubly linked list. Appending, removing any node and reading either end each take constant time. A Map keeps the
- * order of insertion too, but it finds its first entry only by skipping all entries that were deleted before it, and
+ * order of insertion too. But it finds its first entry only by skipping all entries that were deleted before it, and it
  * replaces its table again and again. While the list is being iterated, nothing may be removed.
  */
 export class List<T> {

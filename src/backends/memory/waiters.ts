@@ -45,7 +45,7 @@ export class WaiterIndex {
   }
 
   /**
-   * Replies to the waiters of a command whose conditions the record now meets. Called after the record was replaced, so
+   * Replies to each waiter whose condition the command's record now meets. Called after the record was replaced, so
    * that no reply comes before the change.
    */
   reply(entry: Entry): void {

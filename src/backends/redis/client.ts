@@ -42,8 +42,8 @@ type Options = Omit<RedisOptions, 'replyMapping'>;
 const retry = (attempt: number): number => Math.min(RETRY_MS, 50 * attempt);
 
 /**
- * A connection that is not open yet: call `connect`. While Redis is away its commands fail at once, no command is sent
- * twice, and it reconnects by itself. Each outage is logged once.
+ * Creates a connection, which `connect` opens. While Redis is away, commands fail at once, and the connection
+ * reconnects by itself. No command is sent twice. Each outage is logged once.
  */
 export function connectTo(target: RedisTarget, purpose: Purpose, log: Log): Client {
   return watched(target.form === 'cluster' ? clusterOf(target, purpose) : redisOf(target, purpose), purpose, log);

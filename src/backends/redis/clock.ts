@@ -23,9 +23,9 @@ export type StoreClock = Clock & {
 };
 
 /**
- * The clock of a deployment: the time of its store, which all nodes share. It adds an offset, measured every 2 s, to
- * this machine's time. It never goes back, and differs from the store's time by at most half a round trip. Timers are
- * this machine's. Throws what the first measurement throws.
+ * Creates the clock of a deployment, which shows the time of its store on all nodes. It adds an offset, measured every
+ * 2 s, to this machine's time. It never goes back, and differs from the store's time by at most half a round trip.
+ * Timers are this machine's. Throws what the first measurement throws.
  */
 export async function createStoreClock(options: StoreClockOptions): Promise<StoreClock> {
   const { read, system, monotonic = () => performance.now(), log } = options;

@@ -4,8 +4,8 @@ import calculateSlot from 'cluster-key-slot';
 /**
  * Every kind of key that callboard has in Redis, and what it holds. A key is `<tag>:<kind>` or `<tag>:<kind>:<hash>`.
  * The tag is the partition's, in braces, so that all keys of a partition are in one slot of a cluster. No text of a
- * user is part of a key. `ends`: `ttl`, the key has an expiry; `emptied`, it ends with its last member; `node`, it is
- * removed with its node; `kept`, it never ends.
+ * user is part of a key. `ends` says when a key is removed. `ttl`: at its expiry. `emptied`: with its last member.
+ * `node`: with its node. `kept`: never.
  */
 export const KINDS = {
   meta: {
@@ -155,7 +155,7 @@ export function hashOf(sha256: (text: string) => string, ...texts: readonly stri
   return sha256(texts.map((text) => `${text.length}:${text}`).join('')).slice(0, 22);
 }
 
-/** Returns the partition of a scope. It stays the same as long as `partitions` does. */
+/** Returns the partition that a hash belongs to. It stays the same as long as `partitions` does. */
 export function partitionOf(scopeHash: string, partitions: number): number {
   return calculateSlot(scopeHash) % partitions;
 }

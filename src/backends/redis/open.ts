@@ -25,7 +25,8 @@ import { unavailable, type Client } from './types.ts';
 /** The time, in milliseconds, within which the store must answer to count as ready. */
 const READY_MS = 1_000;
 /**
- * How long the first connection may take, milliseconds. Otherwise connecting through sentinels would be tried for ever.
+ * How long the first connection may take, milliseconds. Without this limit, connecting through sentinels would be tried
+ * for ever.
  */
 const OPEN_MS = 10_000;
 
@@ -35,7 +36,7 @@ local time = redis.call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 return string.format('%.0f', math.max(ms, tonumber(redis.call('HGET', KEYS[1], 'floor') or 0)))`;
 
-/** A script that does nothing but may write, so a Redis without memory refuses it. */
+/** A script that does nothing. It is declared as one that may write, so a Redis without memory refuses it. */
 const MAY_GROW = '#!lua\nreturn 1';
 
 export type RedisBackendOptions = {
@@ -68,16 +69,16 @@ export type RedisBackend = {
   readonly store: Store;
   /** The clock of the deployment: for all times that are compared with times from the store. */
   readonly clock: Clock;
-  /** Signs cursors, the same on every node. */
+  /** The key that signs cursors. It is the same on every node. */
   readonly cursorKey: string;
   /** Keeps large payloads in Redis itself, for deployments without a shared directory. */
   readonly spill: SpillStore;
 };
 
 /**
- * Opens the store that several processes share. Throws `store_unavailable` if Redis cannot be reached, and
- * `invalid_argument` with every fault if Redis or the namespace does not fit these options; nothing stays open then.
- * Closing the backend closes everything.
+ * Opens the store that several processes share. Throws `store_unavailable` if Redis cannot be reached. Throws
+ * `invalid_argument` with every fault if Redis or the namespace does not fit these options. After an error nothing
+ * stays open. Closing the backend closes everything.
  */
 export async function openRedisBackend(options: RedisBackendOptions): Promise<RedisBackend> {
   const { log } = options;
@@ -106,8 +107,8 @@ export async function openRedisBackend(options: RedisBackendOptions): Promise<Re
 }
 
 /**
- * Returns the error with the address of the store and the last error of its connection, which says more than the error
- * of the failed call.
+ * Returns the error with the address of the store and the last error of its connection. That error says more than the
+ * error of the failed call.
  */
 function refusalOf(target: RedisTarget, error: CallboardError, fault: Error | null): CallboardError {
   if (error.code !== 'store_unavailable') return error;

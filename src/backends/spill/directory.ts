@@ -18,8 +18,8 @@ import { full } from './full.ts';
 
 export type DirectoryOptions = {
   /**
-   * The directory. It is created if absent. The store never reads, writes or removes anything outside of the directory,
-   * or files in it that are not its own.
+   * The directory. It is created if absent. The store reads, writes and removes only its own files, and only in this
+   * directory.
    */
   readonly root: string;
   readonly clock: Clock;
@@ -136,8 +136,7 @@ function createRoom(root: string, shares: Shares): Room {
     },
     free(owner, bytes) {
       const holdings = holdingsOf(owner);
-      // Another process may have written a file that this one removes, so not all of its bytes may have been counted
-      // here.
+      // Another process may have written a file that this one removes, so its bytes may not have been counted here.
       holdings.release('spilled_bytes', Math.min(bytes, holdings.held('spilled_bytes')));
     },
   };

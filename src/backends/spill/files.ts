@@ -115,7 +115,7 @@ function addTo(bytes: Map<string, number>, file: string, more: number): void {
 }
 
 /**
- * Removes the objects whose hour is over, and their directories. Leaves files that are not the store's own, and links.
+ * Removes the objects whose hour is over, and their directories. Leaves links, and files that are not the store's own.
  */
 export async function removePast(root: string, now: number): Promise<Freed> {
   let objects = 0;

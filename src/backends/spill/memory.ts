@@ -26,7 +26,7 @@ const isGone = ({ text }: Held): boolean => text === null;
 
 /**
  * Creates a spill store in memory. The share `spilled_bytes` bounds it in the same way as `history_bytes` bounds the
- * history: beyond the total, the oldest object of the user who is most over their guarantee is dropped first, or the
+ * history. Beyond the total, the oldest object of the user who is most over their guarantee is dropped first, or the
  * oldest of all if no user is over. Reading a dropped object reports `unavailable`. The content is lost with the
  * process.
  */

@@ -1,7 +1,8 @@
 -- How the audit is stored, and the functions that its acts share. A namespace has one chain of rows, in its first
 -- partition. Each entry of the STREAM `audit` is a row, and its id is the row's number. Its fields: `l` the stored
 -- line, `a` the time, `u` the hash of the user that an act concerns, or ''. The HASH `audithead` has the number and the
--- MAC of the newest row.
+-- MAC of the newest row. Three ZSETs index the rows: `auditacts` has the numbers of all acts, `auditof` those of one
+-- user's acts, and `auditends` the outcome of each act.
 
 -- Returns the number and the MAC of the newest row.
 lib.audit_head = function()

@@ -23,7 +23,7 @@ export function createRedisAudit({ store }: Pick<RedisParts, 'store'>): AuditSto
       const found: ListedAct[] = [];
       for (let at = 0; at < flat.length; at += 3) {
         const [seq, line, outcome] = flat.slice(at, at + 3);
-        // A row may have been removed since the index was read.
+        // There is no line if the index names a row that was removed.
         if (typeof line !== 'string') continue;
         found.push({ seq: Number(seq), act: line, outcome: typeof outcome === 'string' ? outcome : null });
       }

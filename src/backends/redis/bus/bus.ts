@@ -24,8 +24,8 @@ const PROBE_MS = 5_000;
  */
 export type RedisBus = Bus & {
   /**
-   * Resolves once this node receives the events of other nodes. While Redis is away, that is once it is back. Rejects
-   * when the bus is closed.
+   * Resolves once this node receives the events of other nodes. Waits while Redis is away. Rejects when the bus is
+   * closed.
    */
   ready(): Promise<void>;
   close(): void;
@@ -151,7 +151,7 @@ function createSender({ store, log, oneServer = false }: RedisParts, origin: str
   };
 }
 
-/** Parses JSON. Undefined if the text is not JSON. */
+/** Parses JSON. Returns undefined if the text is not JSON. */
 function parsed(json: string): unknown {
   try {
     return JSON.parse(json) as unknown;

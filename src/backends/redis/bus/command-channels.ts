@@ -1,4 +1,4 @@
-/** The channels of the commands that someone on this node listens to. */
+/** Remembers the Redis channels of the commands that someone on this node listens to. Subscribes to none itself. */
 import type { CommandKey } from '../../../core/ids.ts';
 import type { Store } from '../store/store.ts';
 import { commandOf, placeOfCommand } from './topics.ts';
@@ -11,11 +11,11 @@ export type CommandChannels = {
    * Records whether the topic has listeners. Returns the command's channel; null if the topic is not a command's.
    */
   changed(topic: string, wanted: boolean): { readonly channel: string; readonly partition: number } | null;
-  /** The topics that these channels carry. */
+  /** Returns the topics whose events these channels carry. */
   among(channels: readonly string[]): readonly CommandTopic[];
-  /** The topics of commands of this partition. */
+  /** Returns the topics of the commands in this partition. */
   inPartition(partition: number): readonly CommandTopic[];
-  /** The partitions of all commands that someone on this node listens to. */
+  /** Returns the partitions of all commands that someone on this node listens to. */
   partitions(): ReadonlySet<number>;
 };
 

@@ -12,7 +12,10 @@ export type Listeners = {
   add(topic: string, listener: Listener): Cancel;
 };
 
-/** `changed` is called with a topic when its first listener is added and when its last one is removed. */
+/**
+ * Creates an empty table. `changed`: called with a topic when its first listener is added, and when its last one is
+ * removed.
+ */
 export function createListeners(log: Log, changed: (topic: string) => void): Listeners {
   const topics = new Map<string, Set<Listener>>();
   return {

@@ -1,6 +1,6 @@
 /**
- * Finds out that the bus subscriber receives nothing although its connection looks healthy. It only reports that; the
- * bus replaces it.
+ * Detects when the bus subscriber receives nothing although its connection looks healthy. It only reports this, and the
+ * bus replaces the subscriber.
  */
 
 /** After this many probes of a channel that were published and not received, the subscription counts as detached. */
@@ -16,9 +16,12 @@ export type ProbeOptions = {
 };
 
 export type Probe = {
-  /** Publishes a probe on each partition's channel, unless the probes before are still being sent. */
+  /**
+   * Publishes a probe on each partition's channel, except where the previous probe is still being sent. Before that,
+   * calls `detached` if a channel missed MISSES probes.
+   */
   turn(): void;
-  /** To be called with the topic of each message that this process published and received. */
+  /** Records a probe that arrived. Call it with the topic of each message that this process published and received. */
   received(topic: string): void;
 };
 

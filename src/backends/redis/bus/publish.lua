@@ -1,6 +1,6 @@
 -- Publishes messages on channels of the partition, in order and after the earlier acts of the call.
--- a: 1 '1' if every subscriber listens to this server, so that messages without a subscriber are left out; for each
---    message: kind of the channel; hash, or ''; text.
+-- a: 1 '1' if every subscriber listens to this server, so that messages without a subscriber are left out; then for
+--    each message the kind of its channel, the hash in the channel's name or '', and its text.
 -- Returns nothing.
 -- class: allow_oom
 -- grouped: yes

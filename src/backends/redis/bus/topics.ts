@@ -1,4 +1,4 @@
-/** Which channel the events of a topic are published on, and how a message is written. Sends nothing. */
+/** Chooses the channel for the events of a topic, and encodes and decodes messages. Sends nothing. */
 import type { ConnectionEvent } from '../../../core/bus.ts';
 import type { CommandEvent } from '../../../core/delivery/command-event.ts';
 import type { CommandKey } from '../../../core/ids.ts';
@@ -30,7 +30,7 @@ export function placeOfCommand(store: Store, { userId, clientId, commandId }: Co
   return { partition: store.partitionOfUser(userId), kind: 'hint', hash: store.hash(userId, clientId, commandId) };
 }
 
-/** Reads the command's key from a topic; null if the topic is not a command's. */
+/** Reads the command's key from a topic. Returns null if the topic is not a command's. */
 export function commandOf(topic: string): CommandKey | null {
   if (!topic.startsWith(COMMAND)) return null;
   const [userId = '', clientId = '', commandId = ''] = topic.slice(COMMAND.length).split('/');
@@ -38,8 +38,8 @@ export function commandOf(topic: string): CommandKey | null {
 }
 
 /**
- * Chooses the partition on whose channel an event is published. Every node subscribes to every partition's channel, so
- * the events of an id that names no partition can use any of them.
+ * Chooses the partition on whose channel an event is published. If an id names no partition, any channel can be used,
+ * because every node subscribes to all of them.
  */
 function partitionOf(store: Store, topic: string, event: unknown): number {
   if (topic.startsWith(EVENTS)) return store.partitionOfUser((event as CommandEvent).command.userId);
@@ -60,7 +60,7 @@ export function encodeMessage({ origin, topic, json }: Message): string {
   return `${origin} ${topic}\n${json}`;
 }
 
-/** Decodes a message, except for its JSON. Null if the text is not a message of callboard. */
+/** Decodes a message, except for its JSON. Returns null if the text is not a message of callboard. */
 export function decodeMessage(text: string): Message | null {
   const space = text.indexOf(' ');
   const line = text.indexOf('\n');

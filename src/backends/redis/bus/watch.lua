@@ -1,5 +1,5 @@
 -- Notes that a node listens to hints of the partition's commands. Hints are published for as long as such a note lasts.
--- a: 1 how long, ms.
+-- a: 1 how long the note lasts, ms.
 -- Returns nothing.
 -- class: grow
 -- grouped: yes

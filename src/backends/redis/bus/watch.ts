@@ -17,8 +17,8 @@ export type WatchOptions = Pick<RedisParts, 'store' | 'system'> & {
 /** The notes of this node, one for each partition. */
 export type Watch = {
   /**
-   * Writes or renews the note of this partition. Resolves once that is done, or Redis did not answer. Null if the note
-   * is new enough. Never rejects.
+   * Writes or renews the note of this partition. Returns null if the note is new enough. Otherwise returns a promise
+   * that resolves when the note is written or the attempt has failed. The promise never rejects.
    */
   want(partition: number): Promise<void> | null;
 };

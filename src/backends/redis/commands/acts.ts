@@ -28,7 +28,7 @@ import { jsonOr, listOf, type Fields } from '../replies.ts';
 
 type Args = readonly (string | number | null)[];
 
-/** Runs one act on a command. Resolves to its reply, whose first item is its kind. */
+/** Runs one act on a command. Resolves to the reply. The first item of the reply is its kind. */
 async function ask({ store }: CommandParts, of: ClientKey, name: string, args: Args): Promise<readonly Fields[]> {
   return listOf(await store.act(store.partitionOfUser(of.userId), name, args));
 }

@@ -1,13 +1,14 @@
 -- Admits a command, or attaches to the one that has its id.
--- a: 1 most reservations of its scope, 2 most undispatched of its client, 3 most waiters of a command; 4 time to
---    connect, 5 time to answer (ms); 6 params; 7 its payload for history, 8 its spill (JSON), 9 the spill's bytes; 10
---    number of the wait, 11 caller's node, 12 what it waits for; 13 settings; 14 the request, as the record has it;
---    15 client's hash, 16 command, 17 user's hash; of the request: 18 scope's hash, 19 stream's hash, 20 user, 21
---    client, 22 digest, 23 scope, 24 instance, 25 trace, 26 parent span; 27 '' or how the link begins that the client
---    must be bound to; 28 '' or the epoch of a link of the caller's node that has room for the command, 29 the attempt
---    to mark it with; 30 '1' if the caller chose the id; 31 bytes of the params; 32 '1' if they are small.
--- Returns {'admitted', record, waiters, '1' if it is marked}, {'attached', record, result, now}, {'refused', code,
--- share or ''}, or {'outdated'} if the client is bound to another link.
+-- a: 1 the most reservations of its scope, 2 the most undispatched commands of its client, 3 the most waiters of a
+--    command; 4 time to connect, 5 time to answer (ms); 6 params; of its history row: 7 payload, 8 spill (JSON), 9 the
+--    spill's bytes; of the caller's wait: 10 number, 11 node, 12 what it waits for; 13 settings; 14 the request, as the
+--    record has it; 15 client's hash, 16 command, 17 user's hash; of the request: 18 scope's hash, 19 stream's hash, 20
+--    user, 21 client, 22 digest, 23 scope, 24 instance, 25 trace, 26 parent span; 27 '' or the start of the text of the
+--    link that the client must be bound to; if the caller's node offers to dispatch the command at once: 28 epoch of
+--    the link (else ''), 29 number of the attempt; 30 '1' if the caller chose the id; 31 bytes of the params; 32 '1' if
+--    they are small.
+-- Returns {'admitted', record, waiters, '1' if it is marked as dispatched}, {'attached', record, result, now},
+-- {'refused', code, share or ''}, or {'outdated'} if the client is bound to another link.
 -- class: grow
 -- needs: lib-admission, lib-commands, lib-due, lib-ended, lib-history-commands, lib-mark, lib-newest, lib-record, lib-shares, lib-spans, lib-waiters
 -- grouped: yes
@@ -58,7 +59,7 @@ lib.commands_add = function(rec, params, binding)
   local window = lib.commands_settings.terminalMs
   local first, span = lib.spans_name(rec, window)
   lib.newest_add(rec, window, first)
-  -- For an id that the caller did not choose, room is counted only while there is some.
+  -- If the caller did not choose the id, room for a mark is taken only while there is some.
   if rec.chosenId or not lib.admission_no_mark(rec) then lib.shares_take('m', rec.uh, 1, span) end
 end
 

@@ -1,12 +1,12 @@
--- Records the end that a client reported, if the calling node knows the record. The node passes the next record, and
--- the start of the state and the waiters that it expects. If either differs in Redis, nothing is written, and the node
--- calls commands-finish.
--- a: 1 client's hash, 2 command, 3 user's hash, 4 how its state begins, 5 the waiters; its state at the end: 6 before
---    the time it ends, 7 then before the time it is forgotten, 8 then before the time of the sighting, 9 then before
---    the span of the result, 10 the rest; 11 the result; 12 to 18 of its history row: id, kind, payload, spill (JSON),
---    bytes, error (JSON), instance; 19 settings; 20 to 26 of the request: user, client, scope's hash, scope, stream's
---    hash, trace, parent span.
--- Returns {time, span of the result or '', how many rows of the own mailbox name this end}; false if
+-- Records the end that a client reported, if the calling node knows the record. The node passes the next record. It
+-- also passes the waiters and the start of the state that it expects in Redis. If either differs, nothing is written,
+-- and the node calls commands-finish.
+-- a: 1 client's hash, 2 command, 3 user's hash, 4 how its state begins, 5 the waiters; its next state in parts: 6 up to
+--    the time of the end, 7 up to the time at which it is forgotten, 8 up to the time of the sighting, 9 up to the span
+--    of the result, 10 the rest; 11 the result; 12 to 18 of its history row: id, kind, payload, spill (JSON), bytes,
+--    error (JSON), instance; 19 settings; 20 to 26 of the request: user, client, scope's hash, scope, stream's hash,
+--    trace, parent span.
+-- Returns {time, span of the result or '', how many rows in the calling node's mailbox name this end}; false if
 -- something differs.
 -- class: allow_oom
 -- needs: lib-commands, lib-dedup, lib-ended, lib-history-commands, lib-shares, lib-spans, lib-waiters

@@ -2,10 +2,10 @@
 -- as evidence.
 -- a: 1 client's hash, 2 instance, 3 'result', 'error' or 'cancelled', 4 payload; 5 payload for history, 6 its spill
 --    (JSON), 7 the spill's bytes; 8 error (JSON), 9 '1' if the client refused; 10 id of the message, 11 hash of its
---    mark, 12 a text that is the same when this call is repeated (see dedup_see); 13 digest of the end, 14 the
+--    mark, 12 a random text that a repetition of this call passes again (see dedup_see); 13 digest of the end, 14 the
 --    most sightings that are kept, 15 settings, 16 command, 17 user's hash.
--- Returns {'finished', record, how many rows of the own mailbox name this end}, {'duplicate' | 'late' | 'fenced',
--- record}, or {'unknown'}.
+-- Returns {'finished', record, how many rows in the calling node's mailbox name this end}, {'duplicate' | 'late' |
+-- 'fenced', record}, or {'unknown'}.
 -- class: allow_oom
 -- needs: lib-commands, lib-dedup, lib-record
 -- grouped: yes
@@ -33,8 +33,8 @@ lib.commands_see = function(sightings, messageId, most)
   return lib.commands_sightings_text(sightings)
 end
 
--- Keeps a late report as evidence; the outcome does not change. The record has the first late report, and history has a
--- row for each new one.
+-- Keeps an end that came too late, or from another instance, as evidence. The record describes the first such end.
+-- History gets a row for each such end, until the record has the most sightings.
 lib.commands_late = function(rec, sightings, a)
   if #sightings < tonumber(a[14]) then
     lib.commands_retain(rec, {

@@ -1,4 +1,4 @@
--- Reads the records of commands. a: of each command its client's hash, its id and its user's hash. Returns {now, then
+-- Reads the records of commands. a: for each command its client's hash, its id and its user's hash. Returns {now, then
 -- for each the record, or false if there is none}.
 -- class: allow_oom
 -- needs: lib-commands, lib-record

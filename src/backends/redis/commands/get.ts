@@ -41,7 +41,8 @@ export function getCommands(
 export type CommandName = ReturnType<typeof nameArgs>;
 
 /**
- * Reads records in one partition, one answer per name, in the order of the names. Runs one act for READ_BATCH names.
+ * Reads records in one partition, one answer per name, in the order of the names. Each act reads at most READ_BATCH
+ * records.
  */
 export async function getNamed(
   { store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>,

@@ -1,6 +1,6 @@
 /**
- * A cache of the records of live commands. This process predicts the next record from it, and each act checks that
- * prediction against Redis.
+ * A cache of the records of live commands. From it this process predicts the record after the next act. Each act first
+ * compares the cached record with the one in Redis.
  */
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import type { Fields } from '../replies.ts';
@@ -13,7 +13,7 @@ export type Held = {
   readonly request: string;
   /** The fields of `state` and `request`. Each record is split only once, when it is read or predicted. */
   readonly texts: RecordTexts;
-  /** The waiters of the command, as the text that its client's HASH has; null if they are not known. */
+  /** The waiters of the command, as the text in its client's HASH; null if they are not known. */
   readonly waits: string | null;
   /** The command's params as JSON; null if they are not known. */
   readonly params: string | null;

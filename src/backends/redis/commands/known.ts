@@ -1,6 +1,6 @@
 /**
- * Marks and ends commands whose records this process knows, each with one short act. If Redis has another record, the
- * full acts follow.
+ * Marks commands as dispatched and ends them with short acts, if this process knows their records. If Redis has another
+ * record, the full acts follow.
  */
 import type { Binding, DispatchResult, End } from '../../../core/delivery/commands.ts';
 import type { CommandKey } from '../../../core/ids.ts';
@@ -14,8 +14,8 @@ import { commandOf, endedCommandOf, textsOf } from './record.ts';
 export type Attempt = Binding & { readonly attempt: string | null };
 
 /**
- * Marks a command whose record this process knows. Returns null if it does not know enough. Resolves to null if the
- * record in Redis differs; nothing was written then.
+ * Marks a command as dispatched, if this process knows its record; otherwise returns null. Resolves to null, without
+ * writing anything, if the record in Redis differs.
  */
 export function markKnown(
   parts: CommandParts,
@@ -57,8 +57,8 @@ async function mark(
 type KnownEnd = { readonly end: End; readonly messageId: string };
 
 /**
- * Ends a command whose record this process knows. Returns null if it does not know enough. Resolves to null if the
- * record in Redis differs; nothing was written then.
+ * Ends a command, if this process knows its record and its waiters; otherwise returns null. Resolves to null, without
+ * writing anything, if the record in Redis differs.
  */
 export function endKnown(parts: CommandParts, key: CommandKey, known: KnownEnd): Promise<RecordedEnd | null> | null {
   const before = parts.held.get(key);

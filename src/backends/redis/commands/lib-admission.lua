@@ -1,7 +1,7 @@
 -- The rules by which an admission is refused. They write nothing, so commands-preview uses them too.
 -- needs: lib-commands, lib-shares, lib-waiters
 
--- Returns why a wait may not attach to the command that has its id, or nil; and then whether the wait must be
+-- Returns why a wait may not attach to this command, or nil. The second result says whether the wait must be
 -- registered. `wait`: digest, number, node, waitFor, most.
 lib.admission_attach = function(rec, wait)
   if rec.digest ~= wait.digest then return 'command_conflict', false end
@@ -11,7 +11,8 @@ lib.admission_attach = function(rec, wait)
   return nil, not known
 end
 
--- Return how many reservations the scope of a command holds, and how many commands of its client were not dispatched.
+-- The first returns how many reservations the scope of a command holds, and the second how many commands of its client
+-- were not dispatched.
 lib.admission_reserved = function(rec) return size(key('reserved', rec.sh)) end
 lib.admission_queued = function(rec) return tonumber(get(key('client', rec.ch), 'n')[1] or 0) end
 
@@ -27,8 +28,8 @@ lib.admission_no_room = function(rec, binding, params)
   return lib.shares_refusal(lib.commands_settings.shares.q, 'q', rec.uh, params.bytes)
 end
 
--- Returns why a command with a new id may not be admitted, or nil; and then the share that is used up, if it is not
--- `marks`. `terms`: connectWithinMs, scopeLimit, queueLimit, chosenId, params (see admission_no_room).
+-- Returns why a command with a new id may not be admitted, or nil. The second result is the share that is used up, if
+-- it is not `marks`. `terms`: connectWithinMs, scopeLimit, queueLimit, chosenId, params (see admission_no_room).
 lib.admission_refusal = function(rec, binding, terms)
   if not binding and terms.connectWithinMs == 0 then return 'not_connected' end
   local named = rec.namedInstanceId

@@ -79,8 +79,7 @@ lib.commands_note = function(rec, fields)
   lib.commands_write(rec)
 end
 
--- Writes a new version of a command: every change that clients of the API can see passes here. The fields in `removed`
--- become null.
+-- Writes a new version of a command. The fields in `removed` become null.
 lib.commands_move = function(rec, changes, removed)
   changes.version = text(tonumber(rec.version) + 1)
   for _, field in ipairs(removed or {}) do rec[field] = false end
@@ -93,7 +92,7 @@ lib.commands_count = function(ch, by)
   set(name, 'n', text(tonumber(get(name, 'n')[1] or 0) + by))
 end
 
--- Gives back the bytes of params that are counted for a command that waits. It is dispatched now, or ends.
+-- Stops counting the bytes of a command's params. Called when the command is dispatched, and when it ends.
 lib.commands_unqueue = function(rec)
   if not rec.queuedBytes then return end
   lib.shares_take('q', rec.uh, -tonumber(rec.queuedBytes))
@@ -108,7 +107,7 @@ lib.commands_renumber = function(ch)
   set(name, 'o', false)
 end
 
--- Says whether a text starts with another; false also if there is no text.
+-- Says whether the text `whole` starts with `start`. Without a text the answer is no.
 lib.commands_starts = function(whole, start)
   return whole and string.sub(whole, 1, #start) == start
 end
@@ -161,8 +160,7 @@ lib.commands_leave = function(rec)
 end
 
 -- Ends a command: stores its result and record, frees its reservation, replies to its waiters. A command becomes
--- terminal only here and in commands-end, which predicts the record. `reported` and the return value: see
--- waiters_reply.
+-- terminal only here and in commands-end. `reported` and the return value: see waiters_reply.
 lib.commands_conclude = function(rec, changes, result, reported)
   local kept = lib.commands_settings.terminalMs
   changes.stage = 'terminal'
@@ -177,7 +175,7 @@ lib.commands_conclude = function(rec, changes, result, reported)
 end
 
 -- Ends a command without a report of its client: as `expired` if nothing was written to the client, else as
--- `outcome_unknown`. After a loss of the store nothing is certain.
+-- `outcome_unknown`. After a loss of the store the outcome is always unknown.
 lib.commands_end = function(rec, code)
   local words = lib.commands_settings.words or {}
   local problem = cjson.encode({ code = code, message = words[code] or code })
@@ -220,7 +218,8 @@ lib.commands_binding = function(ch)
   return nil
 end
 
--- Lists the live commands of a client for whose stage `wanted` returns true: {id, place}, in the order of the queue.
+-- Lists live commands of a client as {id, place}, in the order of the queue. `wanted`: returns true for each stage to
+-- list.
 lib.commands_of = function(ch, wanted)
   local name, ids = key('client', ch), {}
   for _, field in ipairs(call('HKEYS', name)) do

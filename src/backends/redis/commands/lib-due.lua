@@ -1,14 +1,14 @@
 -- Finds commands that are due. The reservations of a scope (`reserved`) are ordered by deadline, so they are also the
--- index of deadlines. `scopedue` says which scopes to search: it has the hash of each scope by a time that is never
--- later than its earliest deadline. An admission lowers that time, a search for due commands raises it, and an end
--- leaves it as it is, so most calls write nothing here. `connectdue` has the commands that were never queued, by
--- connect deadline: their deadline (13 digits), client's hash and id.
+-- index of deadlines. `scopedue` says which scopes to search: it has the hash of each scope, ordered by a time that is
+-- never later than the scope's earliest deadline. An admission lowers that time, and a search for due commands raises
+-- it. An end leaves it as it is, so most calls write nothing here. `connectdue` has the commands that were never
+-- queued, ordered by connect deadline. Each is named by its deadline (13 digits), its client's hash and its id.
 -- needs: lib-commands
 
--- One search looks into as many scopes as it may return commands, plus this many. So if it finds fewer commands than it
--- may return, it has raised the time of at least this many scopes, and the next search reaches other scopes.
+-- One search looks into at most `limit` plus this many scopes. It raises the time of each scope without due commands,
+-- so the next search reaches other scopes.
 lib.due_scopes = 256
--- One search collects this many times the commands that it may return, of which it returns the oldest.
+-- One search stops once it has found `limit` times this many commands.
 lib.due_spare = 10
 
 -- Returns the name that a command which was never queued has in `connectdue`.
@@ -16,13 +16,14 @@ lib.due_name = function(rec)
   return string.format('%013d', tonumber(rec.deadline)) .. rec.name
 end
 
--- Called at the admission of a command.
+-- Adds a command to the indexes of deadlines when it is admitted.
 lib.due_add = function(rec)
   lower(key('scopedue'), rec.deadline, rec.sh)
   if not rec.queuedAt then put(key('connectdue'), rec.connectDeadline, lib.due_name(rec)) end
 end
 
--- Called when a command is queued for the first time, or ends before that: its connect deadline no longer counts.
+-- Removes a command from `connectdue`, because its connect deadline no longer counts. Called when the command is queued
+-- for the first time, or ends before that.
 lib.due_connected = function(rec)
   drop(key('connectdue'), lib.due_name(rec))
 end
@@ -53,9 +54,9 @@ lib.due_found = function(found, name, since)
   found.list[#found.list + 1] = { since = tonumber(since), name = name }
 end
 
--- Finds the commands past their connect deadline or deadline. Returns a list of names, each with the time since when
--- the command is due, the longest due first; at least `limit` if there are that many. The second result says whether
--- the same search would find more in other scopes.
+-- Finds the commands past their connect deadline or deadline. Returns a list of names, the longest due first, each with
+-- the time since when its command is due. The list has at least `limit` names if there are that many. The second result
+-- says whether the same search would find more in other scopes.
 lib.due_find = function(limit)
   local found, budget = { list = {}, known = {} }, limit + lib.due_scopes
   lib.due_unconnected(limit, found)

@@ -34,8 +34,8 @@ lib.ended_span_of_results = function(settings)
   return 'r' .. began, began, tonumber(began) + length + shown + lib.ended_fetched
 end
 
--- Keeps the result of a command that ends now, and returns its span; '-' if its user has no room for it in the share
--- result_bytes.
+-- Keeps the result of a command that ends now, and returns the result's span. Returns '-' if the user has no room for
+-- the result in the share result_bytes.
 lib.ended_result = function(rec, result, settings)
   if lib.shares_refusal(settings.shares.r, 'r', rec.uh, #result) then return lib.ended_no_room end
   local span, began, over = lib.ended_span_of_results(settings)
@@ -52,7 +52,7 @@ lib.commands_result = function(rec, retentionMs)
   return get(lib.ended_results(rec, rec.resultIn), rec.name)[1]
 end
 
--- Reads the record of an ended command; nil if there is none, or it is to be forgotten by now.
+-- Reads the record of an ended command; nil if there is none, or it is due to be forgotten.
 lib.ended_read = function(uh, name)
   for _, span in ipairs(lib.spans_of(uh).ended) do
     local whole = get(lib.spans_key(uh, span), name)[1]
@@ -68,8 +68,8 @@ end
 -- Stores the record of a command that ends now among the ended commands.
 lib.ended_add = function(rec, window)
   rec.span = lib.ended_open(rec, window)
-  -- It ended later than commands normally can, because no node ran for a while. Its first name may be removed before
-  -- its record.
+  -- If no node ran for a while, a command may end so late that its name is removed before its record. It then gets a
+  -- second name.
   if now > tonumber(rec.admittedAt) + lib.spans_life then lib.spans_name(rec, window) end
   local second = text(math.floor(tonumber(rec.forgetAt) / 1000))
   local counted = fact('ended:' .. second, function()
@@ -83,7 +83,7 @@ lib.ended_add = function(rec, window)
   if not grouping then call('HINCRBY', key('endedcount'), second, 1) end
 end
 
--- Counts the ended commands whose record is not to be forgotten yet, to the second.
+-- Counts the ended commands whose records are not forgotten yet. The count is exact to the second.
 lib.ended_count = function()
   local flat, count, second = call('HGETALL', key('endedcount')), 0, math.floor(now / 1000)
   for i = 1, #flat, 2 do
@@ -106,7 +106,7 @@ lib.ended_sweep_counts = function()
   call('HSET', KEYS[1], 'counted', text(second))
 end
 
--- Removes at most `limit` spans whose time is over. True if there are more.
+-- Removes at most `limit` spans whose time is over. Returns true if there are more.
 lib.ended_sweep = function(limit)
   lib.ended_sweep_counts()
   return lib.spans_sweep(limit)

@@ -1,9 +1,9 @@
--- Spans of time. The records, names and results of a user's commands are in keys that each hold one span of time, and
--- such a key is removed as a whole. `spans:<user's hash>` has the spans of a user, by when they are removed;
--- `endedspans` has those of all users. The name of a span says what its key holds and when the span began:
--- `<began>.<window>` records of commands that ended in it; `n<began>.<window>` names of commands that were admitted in
--- it; `r<began>` results of commands that ended in it. `window` is the idempotency window of those records: records
--- with different windows never share a span.
+-- Spans of time. The records, names and results of a user's commands are in keys. Each key holds one span of time and
+-- is removed as a whole. `spans:<user's hash>` has the spans of a user, by when they are removed; `endedspans` has
+-- those of all users. The name of a span says what its key holds and when the span began: `<began>.<window>` records of
+-- commands that ended in it; `n<began>.<window>` names of commands that were admitted in it; `r<began>` results of
+-- commands that ended in it. `window` is the idempotency window of those records: records with different windows never
+-- share a span.
 -- needs: lib-shares
 lib.spans_grace = 3600000
 -- The longest time between a command's admission and its end, ms: the longest connect budget, the longest answer
@@ -37,7 +37,7 @@ lib.spans_key = function(uh, name)
   return key(letter and kinds[letter] or 'ended', uh .. ':' .. (letter and string.sub(name, 2) or name))
 end
 
--- Registers a span of a user, to be removed at the time `over`. False if it was registered before.
+-- Registers a span of a user, to be removed at the time `over`. Returns false if it was registered before.
 lib.spans_open = function(user, name, over)
   local spans = lib.spans_of(user.uh)
   if spans.known[name] then return false end
@@ -51,7 +51,7 @@ lib.spans_open = function(user, name, over)
   return true
 end
 
--- Removes at most `limit` spans whose time is over. True if there are more.
+-- Removes at most `limit` spans whose time is over. Returns true if there are more.
 lib.spans_sweep = function(limit)
   local over = call('ZRANGEBYSCORE', key('endedspans'), '-inf', text(now), 'LIMIT', 0, limit + 1)
   for i = 1, math.min(limit, #over) do
@@ -75,7 +75,7 @@ lib.spans_of_names = function(window)
 end
 
 -- Adds the name of a command to the listings by name. The name stays until its span is removed, so that the end of a
--- command need not remove it. Returns whether this is the first name of its user in this span, then the span.
+-- command need not remove it. Returns whether the span is new, and then the span.
 lib.spans_name = function(rec, window)
   local name, over = lib.spans_of_names(window)
   local first = lib.spans_open(rec, name, over)

@@ -1,13 +1,10 @@
-/**
- * A cache of the ends of commands that this process recorded, so that mailbox rows of its own node need not repeat
- * them.
- */
+/** A cache of the ends of commands that this process recorded, so that rows in its own mailbox need not repeat them. */
 import type { Command } from '../../../core/delivery/command.ts';
 import type { JsonText } from '../../../core/json.ts';
 
 /** The end of a command that this process recorded: the values that its waiters are resolved with. */
 export type OwnEnd = { readonly command: Command; readonly result: JsonText | null };
-/** An end with `rows`: how many rows were added to this process's own mailbox when the end was recorded. */
+/** A recorded end. `rows`: how many rows that name it were added to this process's own mailbox. */
 export type RecordedEnd = OwnEnd & { readonly rows: number };
 
 /**
@@ -27,7 +24,10 @@ export interface OwnEnds {
    * as the command's end. It may reject.
    */
   begin(name: string, recording: Promise<RecordedEnd | null>): void;
-  /** Returns the end that a mailbox row names. Waits if it is still being recorded. Null if it is not in the cache. */
+  /**
+   * Returns the end that a mailbox row names. Waits if it is still being recorded. Resolves to null if it is not in the
+   * cache.
+   */
   take(name: string): Promise<OwnEnd | null>;
 }
 

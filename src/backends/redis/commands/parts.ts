@@ -13,9 +13,9 @@ import type { Store } from '../store/store.ts';
 import { createLocalWaits, type LocalWaits } from '../waiters/local.ts';
 
 /**
- * The settings that Lua reads with `commands_use` (lib-commands.lua), as JSON. `rows` is passed to acts that retain a row
- * of history. `ends` is passed to acts that may end a command for a reason of their own; it also has the messages that
- * such an end shows.
+ * The settings that Lua reads with `commands_use` (lib-commands.lua), as JSON. `rows` is passed to acts that retain a
+ * row of history. `ends` is passed to acts that may end a command for a reason of their own. It also has the messages
+ * that such an end shows.
  */
 export type CommandSettings = { readonly rows: string; readonly ends: string };
 

@@ -30,7 +30,7 @@ export function startOf(fields: StateFields): string {
 
 /**
  * Predicts a queued command's state once it is marked as dispatched, as texts between which Redis inserts the time.
- * Null if the command cannot be marked.
+ * Returns null if the command cannot be marked.
  */
 export function markedState(
   fields: StateFields,
@@ -49,7 +49,7 @@ export function markedState(
   });
 }
 
-/** Returns a command that was admitted and marked by one act as it was before the mark. */
+/** Returns a command as it was before it was marked as dispatched. One act has admitted and marked it. */
 export function unmarked(command: Command): Command {
   const queued = { stage: 'queued', lastProvenStage: 'queued', execution: 'not_written' } as const;
   return { ...command, ...queued, version: 1, attempts: 0, boundInstanceId: null, dispatchedAt: null };
@@ -57,8 +57,8 @@ export function unmarked(command: Command): Command {
 
 /**
  * Predicts a running command's state once its client has reported this end, as texts between which Redis inserts: when
- * it ended; when it is forgotten; when the end was first and last seen; the span of its result. Null if the end is not
- * the first one, or not the bound instance's.
+ * it ended; when it is forgotten; when the end was first and last seen; the span of its result. Returns null if the
+ * command is not running, already has a reported end, or is bound to another instance.
  */
 export function endedState(fields: StateFields, end: End, messageId: string): readonly string[] | null {
   const stage = fieldOf(fields, 'stage');

@@ -1,8 +1,9 @@
 -- Says what an admission would answer now. Writes nothing. It has the class of commands-admit, so a Redis without
 -- memory refuses both.
--- a: 1 most reservations of its scope, 2 most undispatched of its client, 3 most waiters of a command; 4 time to
---    connect (ms); 5 what it would wait for; 6 client's hash, 7 command, 8 user's hash, 9 scope's hash; 10 digest, 11
---    instance; 12 settings; 13 '1' if the caller chose the id; 14 bytes of the params; 15 '1' if they are small.
+-- a: 1 the most reservations of its scope, 2 the most undispatched commands of its client, 3 the most waiters of a
+--    command; 4 time to connect (ms); 5 what it would wait for; 6 client's hash, 7 command, 8 user's hash, 9 scope's
+--    hash; 10 digest, 11 instance; 12 settings; 13 '1' if the caller chose the id; 14 bytes of the params; 15 '1' if
+--    they are small.
 -- Returns {kind, record or code, now, instance that the client is bound to, reservations, undispatched, whether the id
 -- is known, share or ''}.
 -- class: grow

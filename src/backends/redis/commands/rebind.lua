@@ -1,12 +1,12 @@
 -- Moves a client's commands when its link comes up ('up'), goes down ('down') or stayed open ('again'): waiting
 -- commands are queued or parked, and running ones are sorted by instance. One act moves one part of the queue, in the
--- order of admission. While a link comes up, its binding holds `upTo`, the last place that was waiting when it came up,
--- and `moved`, the last place that was queued on it. A command that is admitted between two parts gets a later place,
--- and a later part posts it to the node.
+-- order of admission. While a link comes up, its binding holds two places: `upTo` is the last place that was waiting
+-- when the link came up, and `moved` the last place that was queued on the link. A command that is admitted between two
+-- parts gets a later place, and a later part posts it to the node.
 -- a: 1 client's hash, 2 node, 3 instance, 4 epoch of the link, 5 'up', 'down' or 'again', 6 settings, 7 '' or the last
 --    place of the part before.
--- Returns {how many were queued again, records that the instance runs, records that another one ran, the last place of
--- this part, or false if it was the last part}.
+-- Returns {how many were queued again, records of the commands that the instance runs, records of those that an earlier
+-- instance ran, the last place of this part, or false if it was the last part}.
 -- class: allow_oom
 -- needs: lib-commands, lib-due, lib-record
 lib.commands_bind = function(a)

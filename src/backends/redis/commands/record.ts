@@ -191,8 +191,9 @@ function parsed<T>(json: string | null): T | null {
 }
 
 /**
- * Returns a command as it is shown at this time. `resultExpired` is also set if the command completed `retentionMs` ago
- * or longer, because results are shown no longer than that; even if there was no result, which the record does not say.
+ * Returns a command as it is shown at this time. `resultExpired` is also set once the command completed `retentionMs`
+ * ago, because results are shown no longer. It is set even if there was no result, because the record does not say
+ * whether there was one.
  */
 export function retained(
   command: Command,

@@ -1,4 +1,4 @@
-/** Core's CommandStore over Redis: admits commands, and passes every other call to the file beside it that does it. */
+/** Core's CommandStore over Redis: admits commands, and passes all other calls to the files beside this one. */
 import type {
   AdmitPreview,
   AdmitQuestion,
@@ -27,7 +27,7 @@ import { jsonOr, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 
-/** Core's CommandStore over Redis. Each of its methods is one act in Redis. */
+/** Creates Core's CommandStore over Redis. Each change of a command is one act in Redis. */
 export function createRedisCommands(redis: RedisParts): CommandStore {
   const parts = commandParts(redis);
   const { store } = parts;
@@ -54,7 +54,7 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
 
 type Admitting = CommandParts & Pick<RedisParts, 'retentionMs'>;
 
-/** Keeps the caller's wait here if it is registered. */
+/** Admits a command. If Redis has registered the caller's wait, this process keeps the wait too. */
 async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResult> {
   const { waits } = parts;
   const wait = waits.begin(request, request.waiter);
@@ -98,8 +98,8 @@ async function admitAs(parts: Admitting, request: AdmitRequest, wait: string): P
     return { answer: { kind, command: attached, result: jsonOr(more) }, at: Number(last) };
   }
   const at = command.admittedAt;
-  // The mailbox row of a command that was admitted here only names it. If the row arrives before this answer, a slower
-  // act follows.
+  // If the command is queued on this node, its mailbox row only names it, so its record is cached here. If the row
+  // arrives before this answer, a slower act follows.
   if (command.nodeId === callerNodeId) {
     const state = String(record).slice(0, -text.length);
     held.put(request, heldCommand({ state, request: text, waits: String(more), params: request.params }));
@@ -131,14 +131,17 @@ async function preview({ store, settings, retentionMs }: Admitting, question: Ad
   return { ...state, answer: { kind: 'attached', command, result: null } };
 }
 
-/** What decides whether the shares of the user have room: whether the id is chosen, and the size of the params. */
+/**
+ * Returns the arguments by which the act checks the user's shares: whether the caller chose the id, and how large the
+ * params are.
+ */
 function roomArgs({ chosenId, params }: AdmitQuestion): readonly (string | number | null)[] {
   return [chosenId ? '1' : null, params === null ? 0 : utf8Length(params), paramsAreSmall(params) ? '1' : null];
 }
 
 type Refused = Extract<AdmitResult, { readonly kind: 'refused' }>;
 
-/** `share`: the share that is used up, or '' if it is `marks`, or the refusal has another reason. */
+/** Decodes a refusal. `share`: the share that is used up; '' if that is `marks`, or if no share is. */
 function refusedFor(code: Reply | undefined, share: Reply | undefined): Refused {
   const refused = { kind: 'refused', code: code as AdmitRefusal } as const;
   return share === '' ? refused : { ...refused, share: share as ShareName };

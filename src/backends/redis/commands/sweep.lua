@@ -1,4 +1,4 @@
--- Removes spans whose time is over. a: 1 at most how many. Returns 1 if there are more, else 0.
+-- Removes spans whose time is over. a: 1 the most spans to remove. Returns 1 if there are more, else 0.
 -- class: allow_oom
 -- needs: lib-ended
 acts['commands-sweep'] = function(a)

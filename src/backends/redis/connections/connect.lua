@@ -29,7 +29,7 @@ acts['connections-connect'] = function(a)
   if previous and not call('HGET', key('conn', ch), 'disconnectedAt') then
     lib.links_ended(previous, cause, lib.connections_lost(previous.nodeId, previous.lastSeenAt) or now)
   end
-  -- At least the time, so that epochs grow even if the store has lost the count.
+  -- The epoch is at least the time, so that epochs grow even if the store has lost the last one.
   local epoch = math.max(tonumber(call('HGET', KEYS[1], 'epoch') or 0) + 1, now)
   row.epoch = text(epoch)
   call('HSET', KEYS[1], 'epoch', row.epoch)

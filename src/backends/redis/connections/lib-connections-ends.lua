@@ -9,8 +9,9 @@ lib.connections_end_cause = function(row)
 end
 
 -- The most earlier instances of a client that its row lists (limits.ts: PREDECESSORS). `connections_predecessors`
--- returns those of the instance that replaces this row, the latest first, separated by newlines. Each has, separated by
--- NULs: instance, node, when it was replaced (ms), and why its link was down by then (`replaced` if it was up).
+-- returns the list for the instance that replaces this row, the latest first, separated by newlines. Each item has,
+-- separated by NULs: instance, node, when it was replaced (ms), and why its link was down by then (`replaced` if it was
+-- up).
 lib.connections_predecessors_most = 10
 lib.connections_predecessors = function(previous)
   local cause = lib.connections_end_cause(previous)
@@ -30,8 +31,8 @@ lib.connections_drop = function(user, client, ch)
   return call('ZREMRANGEBYLEX', key('ctxs'), from, to) + call('ZREMRANGEBYLEX', key('wins'), from, to)
 end
 
--- The fields of a client's row that the end of its link needs, without what the client advertises; nil if there is no
--- row.
+-- The fields of a client's row that the end of its link needs, without what the client advertises. `connections_brief`
+-- returns nil if there is no row.
 lib.connections_brief_fields = {
   'userId', 'clientId', 'instanceId', 'nodeId', 'epoch', 'clientType', 'connectedAt', 'lastSeenAt', 'disconnectedAt', 'links',
 }
@@ -64,7 +65,7 @@ lib.connections_end_unclosed = function(ch)
   if at then lib.links_ended(row, why or 'heartbeat_lost', at) end
 end
 
--- Forgets the rows that are due to be forgotten: at most `limit`, 64 by default. True if more are left.
+-- Forgets the rows that are due to be forgotten: at most `limit`, 64 by default. Returns true if more are left.
 lib.connections_sweep = function(limit)
   limit = limit or 64
   local due = call('ZRANGEBYSCORE', key('conngone'), '-inf', text(now), 'LIMIT', 0, limit + 1)
@@ -77,8 +78,8 @@ lib.connections_sweep = function(limit)
   return false
 end
 
--- Reads the row of a client as it is now: marked as down if its node's lease is over. nil if there is none, or it is
--- due to be forgotten.
+-- Reads the row of a client as it is now: marked as down if its node's lease is over. Returns nil if there is none, or
+-- it is due to be forgotten.
 lib.connections_load = function(ch)
   local row = hash(key('conn', ch))
   if not row then return nil end
@@ -98,9 +99,9 @@ lib.connections_load = function(ch)
   return row
 end
 
--- Marks the row of this client as down, only under this epoch (nil: any); true if it did. If the link was lost before,
--- because its node's lease ended or because it was silent, the row gets the time of that loss. If the lease ended, it
--- also gets that cause.
+-- Marks the row of this client as down, if its link has this epoch (nil: any epoch). Returns true if it did. If the
+-- link was lost before, because its node's lease ended or because it was silent, the row gets the time of that loss. If
+-- the lease ended, it also gets that cause.
 lib.connections_lose = function(ch, epoch, cause)
   local name = key('conn', ch)
   local row = lib.connections_brief(ch)

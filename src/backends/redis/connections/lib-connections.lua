@@ -1,13 +1,13 @@
 -- Functions that the acts on connections share. A link that was not closed is lost `dead` ms after its last sign of
--- life, and a row is forgotten `forget` ms after its link was lost (limits.ts: DEAD_MS, FORGET_MS). The times in a row
+-- life. A row is forgotten `forget` ms after its link was lost (limits.ts: DEAD_MS, FORGET_MS). The times in a row
 -- decide this. The keys last much longer, and expire only after the whole deployment is gone.
 lib.connections_dead = 60000
 lib.connections_forget = 60000
 lib.connections_ttl = 4 * 3600000
 lib.connections_renew = 3600000
 
--- Returns when a link that is not marked as down was lost, because its node's lease ended or because it was silent; nil
--- while it is up. The second result is the cause if the lease ended.
+-- Returns when a link was lost that is not marked as down. It is lost if its node's lease ended, or if it was silent.
+-- Returns nil while the link is up. The second result is the cause if the lease ended.
 lib.connections_lost = function(node, lastSeenAt)
   local silent = tonumber(lastSeenAt) + lib.connections_dead
   local lease = tonumber(call('ZSCORE', key('nodes'), node) or nil)

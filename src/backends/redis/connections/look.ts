@@ -1,12 +1,12 @@
-/** Reads parts of the indexes by name: connections, contexts and windows. The reads of one tick are sent together. */
+/** Reads parts of the indexes of connections, contexts and windows. The reads of one tick are sent together. */
 import type { KeyKind } from '../keys.ts';
 import { fieldsOf, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
 /**
- * The most rows that one act forgets, and the most such acts that a read waits for. After that many the read is
- * answered even if more rows are due to be forgotten: its members do not show them, but its count includes them.
+ * The most rows that one act forgets, and the most such acts that a read waits for. After that many acts the read is
+ * answered even if more rows are due to be forgotten. Listings leave these rows out, but counts include them.
  */
 const SWEEP_ROWS = 64;
 const SWEEPS = 100;
@@ -35,11 +35,11 @@ export type LeaseView = { readonly now: number; readonly over: ReadonlyMap<strin
 export type Looked = LeaseView & { readonly members: readonly string[]; readonly count: number };
 
 /**
- * Collects the reads that are requested in one tick of the event loop. Those of a partition together take one round
- * trip for parts of indexes, and one for keys.
+ * Collects the reads that are requested in one tick of the event loop. The reads of one partition take one round trip
+ * for parts of indexes, and one for keys.
  */
 export interface Looker {
-  /** Reads a part of an index, after it has forgotten the rows that are due to be forgotten. */
+  /** Forgets the rows that are due to be forgotten, and then reads a part of an index. */
   look(partition: number, part: Part): Promise<Looked>;
   read(command: ReadCommand): Promise<Reply>;
 }
@@ -125,7 +125,10 @@ function* piecesOf(parts: readonly Part[]): Generator<readonly Part[]> {
   yield piece;
 }
 
-/** Decodes the answer of an act: the time, and in turn each node and the end of its lease. */
+/**
+ * Decodes the time and the leases that an act returned. `over`: in turn each node whose lease is over, and the end of
+ * the lease.
+ */
 export function leaseViewOf(now: Reply | undefined, over: Reply | undefined): LeaseView {
   const ends = [...fieldsOf(over ?? null)].map(([node, end]) => [node, Number(end)] as const);
   return { now: Number(now), over: new Map(ends) };

@@ -51,8 +51,8 @@ export function predecessorsOf(text: Reply | undefined): readonly Predecessor[] 
 }
 
 /**
- * Returns a connection with these stamps as it is at this time: down if its node's lease is over. Null if it is due to
- * be forgotten.
+ * Returns a connection with these stamps as it is at this time: down if its node's lease is over. Returns null if it is
+ * due to be forgotten.
  */
 export function asOf(
   connection: Connection | null,
@@ -65,7 +65,7 @@ export function asOf(
 
 /**
  * Returns the stamps of a row at this time. If the lease of its node is over, the link was lost when the lease ended,
- * unless it was lost before. Null if the row is due to be forgotten.
+ * unless it was lost before. Returns null if the row is due to be forgotten.
  */
 export function stampsAt(stamps: Stamps, { now, over }: LeaseView): Stamps | null {
   const { nodeId, lastSeenAt } = stamps;

@@ -104,7 +104,9 @@ function hashOf(store: Store, { userId, clientId }: ClientKey): string {
   return store.hash(userId, clientId);
 }
 
-/** Lists for any number of users, with one read of the indexes in each partition concerned, then one of the rows. */
+/**
+ * Lists the first connections of several users. Reads the indexes once in each partition concerned, and then the rows.
+ */
 async function ofUsers({ store, looker, rowsOf }: Context, userIds: readonly string[], first: number) {
   const looks = userIds.map((userId) => {
     const part = { ...partOf('conns', { prefix: [userId], after: null }, first), counted: true };

@@ -1,5 +1,4 @@
--- Forgets a bounded number of rows that are due, then reads parts of indexes by name, so that the answer has no rows
--- whose time is over.
+-- Forgets a bounded number of rows that are due to be forgotten, and then reads parts of indexes by name.
 -- a: 1 how many rows to forget at most; then, for each part: kind of the index, lower bound, upper bound, how many
 --    members, '1' to count
 -- Returns {now, '1' if more rows are due, in turn each node whose lease is over and the end of the lease, {members,

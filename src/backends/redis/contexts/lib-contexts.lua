@@ -2,8 +2,8 @@
 -- at>|<place>|<task>|<row>`. Task and place are the `tasks` and `places` of contexts-report; neither contains a bar.
 -- needs: lib-connections
 
--- Decodes a part of a report, and adds `before`, the stored values of the ids that it names, and `size`, the number of
--- rows that the client would have after it.
+-- Decodes a part of a report. Adds `before`: the stored values of the ids that the part names. Adds `size`: the number
+-- of rows that the client would have after the report.
 lib.contexts_part = function(json, at)
   local part = cjson.decode(json)
   part.name = key(at.kind, at.ch)
@@ -71,8 +71,8 @@ lib.contexts_header = function(value)
   return { assignedAt = assignedAt, place = place, task = task }
 end
 
--- Returns the value to store for a context. An assignment dates from its first report. Another task, or the same one
--- after a report without it, is a new assignment.
+-- Returns the value to store for a context. An assignment begins with the first report of the task. If the client
+-- reports the context without that task in between, a later report of the task begins a new assignment.
 lib.contexts_value = function(part, i)
   local task = part.tasks[i]
   local assignedAt = ''

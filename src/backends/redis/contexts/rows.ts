@@ -73,7 +73,7 @@ export const REPORTER_FIELDS = [
   'reportsContexts',
 ] as const;
 
-/** Decodes these fields of a client's row. Null if there is no row, or it is due to be forgotten. */
+/** Decodes REPORTER_FIELDS of a client's row. Returns null if there is no row, or the row is due to be forgotten. */
 export function reporterOf(key: ClientKey, values: readonly Reply[], leases: LeaseView): Reporter | null {
   const row = new Map<string, string>();
   REPORTER_FIELDS.forEach((name, i) => {

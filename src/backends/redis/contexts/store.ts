@@ -88,8 +88,8 @@ function rowsByKey<T>(
 type ClientFilter = Pick<ContextFilter, 'userId' | 'clientId' | 'clientType'>;
 
 /**
- * Returns the members of a listing that the user and client of a filter decide. Rows of other clients are recognized by
- * their names and not read.
+ * Returns the `prefix`, `partitions` and `wanted` of a listing, which depend on the user and client of its filter. Rows
+ * of other clients are recognized by their names and not read.
  */
 function ofClients(store: Store, { userId, clientId }: ClientFilter) {
   const prefix = userId === null ? [] : clientId === null ? [userId] : [userId, clientId];

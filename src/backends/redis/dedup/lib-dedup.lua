@@ -43,9 +43,9 @@ lib.dedup_add = function(counts)
   end
 end
 
--- Counts one sighting of a message. `token` (without a blank) is the same if a call is repeated because it got no
--- answer; a repeated call is not counted. Returns whether the sighting is the first one within the mark's time, then
--- the mark as it was before: nil if it is new.
+-- Counts one sighting of a message. A call that is repeated because it got no answer has the same `token` (without a
+-- blank), and is not counted again. Returns whether the sighting is the first one within the mark's time, then the mark
+-- as it was before: nil if it is new.
 lib.dedup_see = function(markHash, token)
   local new = { ends = now + lib.dedup_ttl, token = token, last = token, place = '-' }
   local before = call('SET', key('mark', markHash), lib.dedup_text(new), 'NX', 'GET', 'PX', text(lib.dedup_ttl + 10000))
@@ -64,8 +64,8 @@ lib.dedup_see = function(markHash, token)
   return false, mark
 end
 
--- Counts one sighting as `dedup_see` does, of a message whose first sighting was counted without a mark, and is
--- recorded elsewhere with the time `firstSeenAt`.
+-- Counts a repeated sighting of a message, as `dedup_see` does. The first sighting was counted without a mark;
+-- `firstSeenAt` is its time.
 lib.dedup_again = function(markHash, token, firstSeenAt)
   local ends = firstSeenAt + lib.dedup_ttl
   if ends > now and call('EXISTS', key('mark', markHash)) == 0 then

@@ -5,8 +5,8 @@ import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
 /**
- * Creates Core's DedupStore over Redis, which only reads counters. The acts that ingest messages and that record ends
- * of commands set the marks. No mark is dropped early, so the counters are exact.
+ * Creates Core's DedupStore over Redis. It only reads counters. The acts that ingest messages and that record ends of
+ * commands set the marks. No mark is dropped early, so the counters are exact.
  */
 export function createRedisDedup({ store }: { readonly store: Store }): DedupStore {
   return {

@@ -1,9 +1,8 @@
 -- Lists the places of a command's rows. a: 1 retention (ms); 2 user; 3 the user's hash; 4 command; 5 the most places; 6
 -- the place to continue after, or ''; 7 '1': newest first.
 -- Returns {now, time of the newest row that was dropped early or false, 1 if the oldest places are missing or else 0,
--- place...}. A place is `<time> NUL <suffix> NUL <seq>`, both numbers with 16 digits. The first places of a span are in
--- no particular order, and some may be before the place to continue after: the caller selects those that it needs (see
--- history/places.ts).
+-- place...}. A place is `<time> NUL <suffix> NUL <seq>`, both numbers with 16 digits. The places are not sorted, and
+-- some may come before the place to continue after. The caller sorts and selects them (see history/places.ts).
 -- class: allow_oom
 -- needs: lib-history, lib-history-commands, lib-history-reads
 acts['history-command'] = function(a)

@@ -69,9 +69,10 @@ lib.history_bound = function(row, info)
   }
 end
 
--- Finds the oldest blocks of a stream for which `bound.beyond` returns true, but not its last block, and subtracts them
--- from the counts of the stream. Returns the id of the oldest block that stays if the caller must remove the blocks
--- before it, else false; and then whether `beyond` may return true for later blocks too.
+-- Finds the oldest blocks of a stream for which `bound.beyond` returns true, and subtracts them from the counts of the
+-- stream. The last block of the stream is never one of them. Returns the id of the oldest block that stays if the
+-- caller must remove the blocks before it, else false. The second result says whether `beyond` may return true for
+-- later blocks too.
 lib.history_trim = function(row, info, bound)
   if not bound.any then return false, false end
   local heads, field = key('streamheads', row.uh), 'c' .. row.sth

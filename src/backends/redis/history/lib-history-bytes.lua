@@ -26,8 +26,8 @@ lib.history_uncount = function(row)
   lib.history_count(row, -lib.shares_held('h:' .. row.uh))
 end
 
--- Removes the oldest rows of the user who is most over their guarantee, or of all users if no user is over, until the
--- total is kept. Called before a row is appended.
+-- Removes the oldest rows until the total is kept. They are those of the user who is most over their guarantee, or of
+-- all users if no user is over. Called before a row is appended.
 lib.history_make_bytes = function(row)
   if not row.shares or row.shares[2] == cjson.null or lib.history_made then return end
   if lib.shares_held('h') <= row.shares[2] then return end
@@ -69,7 +69,7 @@ lib.history_of_oldest = function()
 end
 
 -- Removes the oldest blocks of a stream until `excess` bytes are removed, or the whole stream if it has no more than
--- that, and notes that they were dropped early.
+-- that. Records that rows were dropped early.
 lib.history_shorten = function(row, excess)
   local head = lib.history_head(row.uh, row.sth)
   local before = head and head.bytes or 0

@@ -35,7 +35,7 @@ lib.history_by_command = function(row, at, seq)
   set(name, row.commandId, places .. text(at) .. '\0' .. row.suffix .. '\0' .. text(seq) .. '\0')
 end
 
--- Called for each row: the first row of a user in a span sets when the span is removed.
+-- Registers a span of a user when the user's first row in it is appended, and sets when the span is removed.
 lib.history_open_span = function(row, span)
   local heads = key('streamheads', row.uh)
   if tonumber(get(heads, 's')[1] or 0) >= span then return end

@@ -1,7 +1,7 @@
 -- Functions that the acts which read history share.
 -- needs: lib-history, lib-history-blocks, lib-history-commands
 
--- Reads where history stores a message from the message's deduplication mark: {seq, at}.
+-- Decodes the position of a message in history, as its deduplication mark has it. Returns {seq, at}.
 lib.history_placed = function(place)
   local at, seq = string.match(place, '^(%d+)-(%d+)$')
   return { seq, at }
@@ -55,7 +55,7 @@ end
 lib.history_backwards = function(retentionMs, streamMessages)
   local oldest = { at = text(math.max(0, now - retentionMs + 1)), messages = streamMessages }
   local heads, listed, upcoming = {}, 0, nil
-  -- Returns the next stream in the order of last writes. The index may be behind by `history_lag`.
+  -- Sets `upcoming` to the next stream, in the order of last writes. The index may be behind by `history_lag`.
   local function nextStream()
     local found
     repeat

@@ -98,7 +98,7 @@ lib.history_is_stale = function(row, info)
   return math.abs(now - info.renewed) >= lib.history_lag(row.retentionMs)
 end
 
--- From time to time: renews the expiry of the keys and the stream's scores in `streamgone` and `streamage`.
+-- Renews the expiry of the keys, and the stream's scores in `streamgone` and `streamage`, if they are stale.
 lib.history_renew = function(row, info)
   if not lib.history_is_stale(row, info) then return end
   info.renewed = now
@@ -142,8 +142,8 @@ lib.history_make_room = function(row)
   lib.history_drop({ userId = row.userId, suffix = suffix, uh = row.uh, sth = sth }, shown)
 end
 
--- Forgets a stream. The highest `seq` of the user's forgotten streams is kept for a while, so that the numbers of this
--- one continue above it if it is opened again.
+-- Forgets a stream. The highest `seq` of the user's forgotten streams is kept for a while. If this stream is opened
+-- again, its numbers continue above that `seq`.
 lib.history_forget = function(member)
   local userId, suffix, uh, sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
   local heads, head = key('streamheads', uh), lib.history_head(uh, sth)
@@ -162,8 +162,8 @@ lib.history_forget = function(member)
   lib.history_uncount({ userId = userId, uh = uh })
 end
 
--- Forgets at most `count` streams that are too old. True if there are more. The index may be behind: the head of each
--- stream that it names is read, and the index is corrected if the stream was written since.
+-- Forgets at most `count` streams that are too old. Returns true if there are more. The index may be behind: the head
+-- of each stream that it names is read, and the index is corrected if the stream was written since.
 lib.history_sweep = function(retentionMs, count)
   local due = call('ZRANGEBYSCORE', key('streamgone'), '-inf', text(now), 'LIMIT', 0, count + 1)
   for i = 1, math.min(count, #due) do

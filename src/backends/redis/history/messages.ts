@@ -1,4 +1,4 @@
-/** Reads pages of the messages of a stream, or of a command, from Redis. Changes nothing. */
+/** Reads pages of the messages of a stream, or of a command, from Redis. */
 import type { Message } from '../../../core/history/message.ts';
 import { PAGE_READ_BYTES } from '../../../core/limits-queries.ts';
 import type { HistoryStore, MessageFilter, MessagePage } from '../../../core/history/store.ts';
@@ -55,7 +55,7 @@ export type Look = {
   readonly least: number;
 };
 
-/** Reads which rows of a stream are shown, after it has forgotten the streams that are too old. */
+/** Finds which rows of a stream are shown. Before that, the act forgets streams that are too old. */
 export async function lookAt(parts: HistoryParts, name: StreamName): Promise<Look> {
   const { store, retentionMs } = parts;
   const partition = store.partitionOfUser(name.userId);
@@ -150,7 +150,7 @@ function bytesOf({ rows }: Block): number {
   return rows.reduce((sum, { message }) => sum + (message.payload === null ? 0 : message.payloadBytes), 0);
 }
 
-/** Fills one page. Ends it early once PAGE_READ_BYTES of payloads were read. */
+/** Fills one page. Ends it early once SCAN_BUDGET rows or PAGE_READ_BYTES of payloads were read. */
 async function takePage(
   stored: AsyncIterable<StoredMessage> | Iterable<StoredMessage>,
   { kinds }: MessageFilter,

@@ -1,7 +1,7 @@
 -- Finds the newest messages of all streams except link histories, newest first. a: 1 retention (ms); 2 the most
 -- messages; 3 '1': only those with a payload; 4 the most rows of a stream. Returns {now, time of the newest row that
--- was dropped early or false, 1 if there are more messages or else 0, then for each message: user, suffix, hash of the
--- stream, `<at>-<seq>`}.
+-- was dropped early or false, 1 if there may be more messages or else 0, then for each message: user, suffix, hash of
+-- the stream, `<at>-<seq>`}.
 -- class: allow_oom
 -- needs: lib-history, lib-history-reads
 acts['history-newest'] = function(a)

@@ -13,7 +13,7 @@ import type { ReadCommand, Reply } from '../types.ts';
 const BATCH = 32;
 
 type CommandName = { readonly userId: string; readonly commandId: string };
-/** Where a message of a command is stored. `text`: the same, as the member of the index. */
+/** Where a message of a command is stored. `text`: the place as a member of the index. */
 type Place = {
   readonly text: string;
   readonly suffix: string;
@@ -23,7 +23,7 @@ type Place = {
 };
 type Index = { readonly places: readonly Place[]; readonly gaps: readonly ObservedSource[] };
 
-/** Reads one page. Skips messages that the index still names but their stream no longer has. */
+/** Reads one page. Skips messages that the index still names although their streams no longer have them. */
 export async function scanCommand(parts: HistoryParts, name: CommandName, page: MessagePage): Promise<Scan<Message>> {
   const rows: { readonly row: Message; readonly position: Position }[] = [];
   let after = page.after;
@@ -55,8 +55,8 @@ async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName
   const [stamp, droppedAt, full, ...texts] = reply;
   const now = Number(stamp);
   const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
-  // The index of this command was full and has lost its oldest messages. They are reported like messages that were
-  // dropped to make room.
+  // The index of this command is full, so it may have lost its oldest messages. They are reported like messages that
+  // were dropped to make room.
   if (full === 1 && gaps.length === 0) gaps.push(...gapsOf(parts, { source: 'messages', now }, String(now)));
   return { places: picked(texts, { from, backwards, first: page.first }), gaps };
 }

@@ -37,7 +37,10 @@ export function payloadBytesOf({ payload, spill }: NewMessage): number {
   return payload === null ? (spill?.bytes ?? 0) : utf8Length(payload);
 }
 
-/** Encodes a message as arguments of the acts that append it: names and values in turn. Throws `internal` for a NUL. */
+/**
+ * Encodes a message as arguments of the acts that append it: names and values in turn. Throws `internal` if a text
+ * contains a NUL.
+ */
 export function rowArgs(parts: HistoryParts, message: NewMessage): readonly (string | number | null)[] {
   const { store, retentionMs, streamsPerUser } = parts;
   const { id, clientId, instanceId, commandId, traceId, parentSpanId, payload } = message;

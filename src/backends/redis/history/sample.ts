@@ -1,4 +1,4 @@
-/** Reads samples of the newest messages, of one stream or of all. Changes nothing. */
+/** Reads samples of the newest messages, of one stream or of all. */
 import { Sampling } from '../../../core/history/sample.ts';
 import type { HistoryStore, RawSample, SampleBounds } from '../../../core/history/store.ts';
 import { trustJson, type JsonText } from '../../../core/json.ts';

@@ -33,7 +33,7 @@ export function createStreamListings(parts: HistoryParts): Listings {
 
 type Asked = { readonly userId: string; readonly min: string; readonly max: string };
 
-/** Sorts after every character, so a prefix with it is above every text with that prefix. */
+/** A prefix followed by this character sorts after every text that begins with the prefix. */
 const LAST = '\u{10ffff}';
 
 function boundsOf(prefix: string | null, after: string | null): Pick<Asked, 'min' | 'max'> {

@@ -1,4 +1,4 @@
-/** Lists commands that match a filter, in the order of names or of admission. Changes nothing. */
+/** Lists commands that match a filter, in the order of names or of admission. Changes no command. */
 import type { Connection } from '../../../core/connections/connection.ts';
 import { hasLabels } from '../../../core/connections/labels.ts';
 import type { Command } from '../../../core/delivery/command.ts';

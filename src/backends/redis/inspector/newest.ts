@@ -13,7 +13,8 @@ const STEP = 1000;
 /** The length of a hash in a name, in characters. */
 const HASH = 22;
 /**
- * The longest time from a command's admission to its end, milliseconds. Its record is kept for the window after that.
+ * The longest time from a command's admission to its end, milliseconds. After that, its record is kept for the
+ * idempotency window.
  */
 const LIFE_MS = CONNECT_WITHIN_MS.max + RESPOND_WITHIN_MS.max + 60_000;
 
@@ -59,7 +60,7 @@ export async function listNewest(
   }
 }
 
-/** Returns the text with which the names of one user's, or one client's, commands begin. */
+/** Returns the text with which the names of the wanted commands begin; '' if the filter has no user. */
 function prefixOf(store: Store, { userId, clientId }: DeliveryFilter): string {
   if (userId === null) return '';
   return store.hash(userId) + (clientId === null ? '' : store.hash(userId, clientId));

@@ -1,6 +1,6 @@
 /**
- * Counts commands for the summary. Counts that no index has as a whole are added up from the reservations of each
- * scope.
+ * Counts commands for the summary. Most counts are sums over the reservations of each scope, because no index has the
+ * totals.
  */
 import type { DeliverySummary } from '../../../core/delivery/inspector.ts';
 import { DELIVERY_SAMPLE } from '../../../core/limits.ts';
@@ -84,7 +84,10 @@ async function readReserved(store: Store, partition: number, now: number): Promi
   }
 }
 
-/** Reads commands of the scopes with the earliest deadlines, and when each was queued if it is queued now. */
+/**
+ * Reads a sample of commands from the scopes with the earliest deadlines. For each it returns the deadline, and when
+ * the command was queued if it is queued now.
+ */
 async function sampleOf(store: Store, reserved: Counts['reserved']): Promise<readonly Sampled[]> {
   let left = DELIVERY_SAMPLE;
   const chosen = [...reserved]

@@ -1,5 +1,5 @@
--- Renews a node's lease, stores the time so that the clock never goes back, and removes a part of what is past its
--- time.
+-- Renews a node's lease, stores the time so that the clock never goes back, and removes a bounded part of the expired
+-- data.
 -- a: node; boot; lease, ms; report, JSON, or '' where another partition has it; how long history is kept, ms.
 -- Returns false if this boot no longer holds the id. Else {'1' if the lease had run out and is valid again, or '', then
 -- the nodes to be reaped}. No node is named until the beats of this node arrived without a gap for as long as a lease

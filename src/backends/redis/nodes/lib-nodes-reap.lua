@@ -29,8 +29,8 @@ end
 lib.nodes_park_most = 100
 lib.nodes_answer_most = 262144
 
--- Marks the link of a client to a node that is gone as lost, and adds the client's row to `out`, unless it was marked
--- before.
+-- Marks the link of a client as lost, because its node is gone, and adds the client's row to `out`. Does nothing if the
+-- link was marked before.
 lib.nodes_lose_link = function(ch, epoch, out)
   if not lib.connections_lose(ch, epoch, 'node_lost') then return end
   call('HSET', key('conn', ch), 'reaped', '1')

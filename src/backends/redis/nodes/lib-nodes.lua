@@ -1,6 +1,6 @@
--- Says which nodes are alive, and posts rows to their mailboxes. The ZSET `nodes` has, by the end of its lease, each
--- node that is attached, or that was attached and is not cleaned up yet. The HASH `node` of a node lasts longer, so
--- that no epoch is given twice and a fenced node is recognized.
+-- Says which nodes are alive, and posts rows to their mailboxes. The ZSET `nodes` has each node that is attached, or
+-- that was attached and is not cleaned up yet. The score of a node is the end of its lease. The HASH `node` of a node
+-- lasts longer, so that no epoch is given twice and a fenced node is recognized.
 
 -- Returns when a node's lease ends; false for a node that is not attached.
 lib.nodes_lease = function(node)
@@ -14,9 +14,9 @@ lib.nodes_alive = function(node)
   return not lease or tonumber(lease) > now
 end
 
--- Returns the epoch of a node's current boot; false if no such node is attached. (The HASH of a node that was cleaned
--- up says that it is fenced.) The epoch of the calling node is known without a read, because the driver has compared
--- it.
+-- Returns the epoch of a node's current boot; false if no such node is attached. The HASH of a node that was cleaned up
+-- stays, and says that the node is fenced. The epoch of the calling node is known without a read, because the driver
+-- has compared it.
 lib.nodes_epoch = function(node)
   if node == ARGV[2] then return ARGV[3] end
   return fact('epoch:' .. node, function()
@@ -31,8 +31,8 @@ lib.nodes_mailbox = function(node)
   return epoch and key('mailbox', node .. ':' .. epoch)
 end
 
--- Adds a row to the mailbox of a node's current boot. False if no such node is attached. The rows of a call of grouped
--- acts are one entry, in which each row begins with its field `kind`.
+-- Adds a row to the mailbox of a node's current boot. Returns false if no such node is attached. The rows of a call of
+-- grouped acts become one entry. In it, each row begins with its field `kind`.
 lib.nodes_post = function(node, kind, fields)
   local mailbox = fact('mailbox:' .. node, function() return lib.nodes_mailbox(node) end)
   if not mailbox then return false end

@@ -37,9 +37,9 @@ type Reading = {
 };
 
 /**
- * Reads a mailbox from its beginning until the returned function is called: over its own connection, with one blocking
- * read at a time, and trims the rows that were taken. After any failure it continues after the last taken row, over a
- * new connection.
+ * Reads a mailbox from its beginning until the returned function is called. It has its own connection, makes one
+ * blocking read at a time, and trims the rows that were taken. After any failure it continues after the last taken row,
+ * over a new connection.
  */
 export function readMailbox(options: MailboxOptions): () => void {
   const begun = { id: '', taken: 0 };
@@ -95,7 +95,7 @@ async function readOver({ parts, key, take }: MailboxOptions, reading: Reading, 
   }
 }
 
-/** One round trip: trims the rows that were taken, and reads the next ones. */
+/** Makes one round trip: trims the rows that were taken, and reads the next ones. */
 async function turn(client: Client, key: string, reading: Reading): Promise<readonly RawRow[]> {
   const { cursor, trimmed } = reading;
   const pipeline = client.pipeline();

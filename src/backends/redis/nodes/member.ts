@@ -79,7 +79,7 @@ export class Member {
         this.#reaper.begin(partition, gone);
       }),
     ).catch((error: unknown) => {
-      // This beat may have renewed a lease that had ended; its answer, which says so, was lost.
+      // The answer to this beat was lost. The beat may have renewed a lease that had ended.
       this.#lapsed = true;
       throw error;
     });
@@ -105,7 +105,7 @@ export class Member {
     }
   }
 
-  /** To be called when the store refused a call of this node. */
+  /** Handles a refusal: the store has refused a call of this node. The node then attaches again. */
   verdict(verdict: Verdict): void {
     if (this.#state === 'left') return;
     if (verdict === 'LOST') this.#lost = 'store_lost';
@@ -145,7 +145,7 @@ export class Member {
       this.#epochs = taken;
       this.#identify(taken);
     } catch (error) {
-      // The node is attached in some partitions, but reads no mailbox there: releases it.
+      // The node may be attached in some partitions, but reads no mailbox there. So it is released.
       const freed = this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot));
       await Promise.allSettled(freed);
       throw error;

@@ -4,7 +4,10 @@ import { decodeCommandOr } from '../commands/record.ts';
 import type { RedisParts } from '../parts.ts';
 import { jsonOr, listOf } from '../replies.ts';
 
-/** The length of a hash in the name of an end: user's hash, client's hash, command id (see `waiters_reply`). */
+/**
+ * The length of a hash in the name of an end, in characters. The name is the user's hash, the client's hash and the
+ * command id (see `waiters_reply`).
+ */
 const HASH_CHARS = 22;
 
 export type OwnReplyParts = Pick<RedisParts, 'store' | 'retentionMs'> & { readonly ownEnds?: OwnEnds | undefined };
@@ -12,7 +15,7 @@ export type OwnReplyParts = Pick<RedisParts, 'store' | 'retentionMs'> & { readon
 /**
  * Returns the end of a command for a row of this node's own mailbox. Such a row has no record and no result, because
  * this node recorded the end. If this process does not know the end any more, or got no answer when it recorded it, the
- * end is read from Redis. Null if the command's record is gone there too. Throws `store_unavailable`.
+ * end is read from Redis. Resolves to null if the command's record is gone there too. Throws `store_unavailable`.
  */
 export async function readOwnEnd(
   { store, retentionMs, ownEnds }: OwnReplyParts,

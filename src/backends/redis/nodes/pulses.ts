@@ -1,6 +1,6 @@
 /**
- * Counts the rows of each pulse. A node posts a pulse, which is one row into its mailbox in each partition. Once all of
- * them were delivered to it, it knows that it reads all its mailboxes.
+ * Counts the rows of each pulse. A pulse is one row that a node posts into its own mailbox in each partition. Once all
+ * these rows were delivered, the node knows that it reads all its mailboxes.
  */
 
 /** The most unfinished pulses that are remembered. */

@@ -13,8 +13,8 @@ export type ReaperOptions = {
 /** Runs the cleanup after nodes that are gone. */
 export interface Reaper {
   /**
-   * Removes all that a node held in a partition. `boot`: the boot id of this process if the node is its own; null for
-   * another node, which is cleaned up only if its lease is over. Throws the same errors as acts.
+   * Removes all that a node held in a partition. `boot`: the boot id of this process if the node is its own, or null
+   * for another node. Another node is cleaned up only if its lease is over. Throws the same errors as acts.
    */
   clear(partition: number, node: string, boot: string | null): Promise<void>;
   /** Starts the cleanup after these nodes, unless it is running. If it fails, the next call starts it again. */

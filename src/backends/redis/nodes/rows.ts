@@ -85,7 +85,8 @@ export function decodeRow(
 }
 
 /**
- * Reads the client and the command that a row names, in fields of its own or in the request of the command in the row.
+ * Reads the client and the command that a row names. The names are in fields of the row, or in the request of the
+ * command that the row contains.
  */
 function namedIn(
   fields: ReadonlyMap<string, string>,

@@ -3,18 +3,17 @@
 -- not in `grouped`, the writes of the earlier acts are done.
 local grouped = {}
 local grouping = false
--- Values that were read in this call. Only the code that reads such a value, or an act that is not grouped, may change
--- it in Redis.
+-- Values that were read in this call. While acts are grouped, only the code that reads a value may change it in Redis.
 local facts = {}
 -- Functions that run at the end of the call.
 local ends = {}
--- The scores to write: by name of a ZSET and by member, the new score, or false if the member was removed.
+-- The scores to write, as pending[ZSET][member]: the new score, or false if the member was removed.
 local pending = {}
--- The scores to lower: by name of a ZSET and by member, the lowest score that the member was given.
+-- The scores to lower, as lowered[ZSET][member]: the lowest score that the member was given.
 local lowered = {}
--- The expiries to set: by name of a key, ms.
+-- The expiries to set (ms), by name of the key.
 local expiries = {}
--- The numbers of members that were read: by name of a ZSET.
+-- The numbers of members that ZSETs have, as far as they were read, by name of the ZSET.
 local sizes = {}
 
 -- Sends a command with texts, at most 1000 at a time.
@@ -118,7 +117,7 @@ local function lower(name, score, member)
   members[member] = math.min(tonumber(score), members[member] or math.huge)
 end
 
--- Reads those of the fields of a HASH that are not known yet, with one command.
+-- Reads the given fields of a HASH, except those that are known already, at most 1000 at a time.
 local function prefetch(name, fields)
   local seen, missing = hashOf(name).seen, {}
   for _, field in ipairs(fields) do
@@ -134,8 +133,8 @@ local function prefetch(name, fields)
   end
 end
 
--- The declarations of acts: by name of an act, a function that calls `want` for all that the act will read, so that a
--- call reads each HASH with one command.
+-- The declarations of acts, by name of the act. Each is a function that calls `want` for all that its act will read. So
+-- a call reads each HASH with one command.
 local reads = {}
 local wanted = {}
 

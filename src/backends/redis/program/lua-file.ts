@@ -19,7 +19,7 @@ export type LuaFile = {
   readonly grouped: boolean;
 };
 
-/** Throws if the header names an unknown class. */
+/** Reads a Lua file. Throws if its header names an unknown class. */
 export function readLuaFile(file: URL, name: string): LuaFile {
   const text = readFileSync(file, 'utf8');
   const stated = (header: string): string | null => new RegExp(`^-- ${header}: (.+)$`, 'm').exec(text)?.[1] ?? null;

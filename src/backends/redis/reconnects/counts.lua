@@ -1,4 +1,4 @@
--- Counts how often clients reconnected in the last hour. a: of each client its user and its id. Returns a number for
+-- Counts how often clients reconnected in the last hour. a: for each client its user and its id. Returns a number for
 -- each.
 -- class: allow_oom
 -- needs: lib-reconnects

@@ -1,6 +1,6 @@
 -- Counts how often clients reconnect. Each slot of time has a ZSET: its members are clients, and the score of a client
 -- is how often its link opened again in the slot (0: it opened once, as far as is known). The key expires when the slot
--- is over an hour old. limits.ts: RECONNECT_SLOT_MS, RECONNECT_SLOTS.
+-- is over an hour old. The two numbers below are RECONNECT_SLOT_MS and RECONNECT_SLOTS of limits.ts.
 lib.reconnects_slot = 300000
 lib.reconnects_slots = 12
 

@@ -1,7 +1,7 @@
 -- Counts what users hold of shares in this partition. The meta key has the amount of all users (`<share>`), of each
 -- user (`<share>:<user's hash>`) and of each span of a user that is removed as a whole (`<span>:<user's hash>`). The
 -- shares are `q` queued_bytes, `r` result_bytes, `m` marks and `h` history_bytes. A field is removed once its amount is
--- 0. Every call writes the meta key in any case.
+-- 0. Counting seldom costs a further command, because nearly every call writes the meta key anyway.
 lib.shares_borrowed = 0.75
 
 -- Declares that an act may count amounts of a user. `span`: see shares_take.

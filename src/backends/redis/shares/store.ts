@@ -28,7 +28,7 @@ export function boundsOfPartition(
   );
 }
 
-/** Reads how much of these shares all users of all nodes hold. Changes nothing. */
+/** Reads how much of each share in LETTERS all users of all nodes hold. Changes nothing. */
 export async function sharesInUse(store: Store): Promise<ReadonlyMap<ShareName, number>> {
   const partitions = Array.from({ length: store.partitions }, (_, partition) => partition);
   const held = await Promise.all(partitions.map((partition) => store.act(partition, 'shares-held', [])));

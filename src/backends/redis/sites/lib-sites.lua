@@ -4,7 +4,8 @@
 -- allows, which they only return. Members of `sessions` (by name) and `sessionends` (by forgetAt) are: session id, NUL,
 -- session hash.
 
--- How much longer a key lasts than the session or ticket in it, ms. The times in its row decide when that ends.
+-- How much longer a key lasts than the session or ticket in it, ms. The times in its row decide when the session or
+-- ticket ends.
 lib.sites_grace = 3600000
 
 -- Makes a key last at least this long from now, ms.

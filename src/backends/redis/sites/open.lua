@@ -14,7 +14,7 @@ acts['sites-open'] = function(a)
   local ends, over = key('sessionends', site), text(now + kept)
   local open = call('ZCOUNT', ends, '(' .. over, '+inf')
   if open >= most then return 'full' end
-  -- Sessions that have ended never make an open one wait: the oldest of them are forgotten to make room.
+  -- Sessions that have ended never prevent a new one: the oldest of them are forgotten to make room.
   local excess = call('ZCARD', ends) - open - most + 1
   if excess > 0 then
     for _, member in ipairs(call('ZRANGEBYSCORE', ends, '-inf', over, 'LIMIT', 0, excess)) do lib.sites_drop(site, member) end

@@ -1,12 +1,12 @@
 /**
- * Writes a partition into the ids of sessions, tokens and tickets, and reads it from them, so that they are found
- * without knowing their owner. Pure.
+ * Writes a partition into the ids of sessions, tokens and tickets, and reads it from such an id. So each is found
+ * without knowing its owner. Pure.
  */
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 /**
- * Returns the text with which all ids of a partition begin: its number in base 64, padded to equal width. Empty if
+ * Returns the text with which all ids of a partition begin: its number in base 64, padded to equal width. Returns '' if
  * there is only one partition.
  */
 export function prefixOfPartition(partition: number, partitions: number): string {

@@ -1,7 +1,8 @@
--- Removes payloads that are too large for history. Each payload is a STRING `<expiry> <text>`. The ZSET `payloads` has
--- them as `<name>:<bytes>` by expiry, and `payloadbytes` is the sum of their bytes.
+-- Removes expired payloads, and checks whether a new one fits. Payloads are here if they are too large for history.
+-- Each is a STRING `<expiry> <text>`. The ZSET `payloads` has them as `<name>:<bytes>` by expiry, and `payloadbytes` is
+-- the sum of their bytes.
 
--- Removes a payload, and subtracts its bytes if it existed. True if it did.
+-- Removes a payload, and subtracts its bytes if it existed. Returns true if it existed.
 lib.spill_remove = function(name, bytes)
   call('UNLINK', key('payload', name))
   if call('ZREM', key('payloads'), name .. ':' .. bytes) == 0 then return false end

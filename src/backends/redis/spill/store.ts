@@ -52,8 +52,8 @@ export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOpt
     async preview(bytes, userId) {
       const refusal = counted.refusal(userId, bytes);
       if (refusal) return refusal;
-      // The partition is not known before the payload has a name, and if it does not fit, expired payloads may make
-      // room.
+      // If a partition lacks room, the answer is `unknown`. The payload has no name yet, so its partition is not known.
+      // Removing expired payloads may also make room.
       const fits = await Promise.all(
         Array.from({ length: store.partitions }, (_, partition) => store.act(partition, 'spill-fits', [bytes, bound])),
       ).catch(unlessOutOfMemory);
@@ -94,8 +94,8 @@ async function cleanOne(store: Store, partition: number): Promise<number> {
 }
 
 /**
- * Throws `store_full` for the error of a Redis without memory, which refuses an act before it runs; else the error
- * itself.
+ * Throws `store_full` if the error says that Redis has no memory. Redis then refuses an act before it runs. Throws any
+ * other error as it is.
  */
 function unlessOutOfMemory(error: unknown): never {
   const cause = error instanceof CallboardError ? error.cause : error;

@@ -5,7 +5,7 @@ import type { RedisTarget } from '../target.ts';
 /**
  * Every command that the relay sends to Redis or runs in a script, with arguments that Redis accepts for it: `KEY` and
  * `CHANNEL` are replaced by names of the namespace. `test/backends/redis-rights-list.test.ts` compares the list with
- * the sources and with what a Redis counted, so a command that is added to either must be added here.
+ * the sources and with what a Redis counted, so every new command must be added here.
  */
 export const COMMANDS = {
   DECRBY: 'KEY 1',

@@ -7,7 +7,7 @@ import { rootOf } from '../keys.ts';
 import type { Store } from '../store/store.ts';
 
 const MARKER = '.callboard-directory';
-/** The length of a UUID as text. */
+/** The length of a UUID as text, in characters. */
 const ID_CHARS = 36;
 
 /**

@@ -26,9 +26,9 @@ const LENGTHS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Counts what is left in the legacy keys: the entries of the stream, and the pending commands. Pending are the commands
- * that consumer groups took from the stream and did not acknowledge, and those in the other key. Null for a key that is
- * not configured; 0 for one that does not exist.
+ * Counts what is left in the legacy keys: the entries of the stream, and the pending commands. A command is pending if
+ * a consumer group took it from the stream and did not acknowledge it, or if it is in the key `pending`. A count is
+ * null if its keys are not configured. A key that does not exist counts as empty.
  */
 export async function readLegacyDepths(read: Read, { commandStream, pending }: LegacyKeys): Promise<LegacyDepths> {
   const taken = commandStream === null ? null : await takenOf(read, commandStream);

@@ -12,7 +12,7 @@ export type Durability = 'memory' | 'aof_everysec' | 'aof_always';
 export type Survey = {
   readonly version: string;
   readonly durability: Durability;
-  /** False if Redis does not say how it writes to disk: then `durability` is what was declared. */
+  /** False if a Redis does not say how it writes to disk. */
   readonly proven: boolean;
 };
 

@@ -61,9 +61,8 @@ export async function missingRights(options: RightsOptions): Promise<readonly st
 }
 
 /**
- * Finds the same as `missingRights`, on the first node of a cluster to which no connection can be made. If the user may
- * not ask about the cluster, ioredis never says why it cannot connect. Finds nothing if that node cannot be asked
- * either.
+ * Asks the first node of a cluster for missing rights, after connecting to the cluster has failed. If the user may not
+ * ask about the cluster, ioredis never says why it cannot connect. Finds nothing if that node cannot be asked either.
  */
 export async function missingOfFirstNode(
   options: Omit<RightsOptions, 'client'>,
@@ -118,7 +117,10 @@ async function deniedBy(redis: Redis, options: RightsOptions): Promise<readonly 
   ];
 }
 
-/** Returns the commands that are refused; null if EVAL itself is refused. None if Redis is too old for the check. */
+/**
+ * Returns the commands that are refused; null if EVAL itself is refused. Returns an empty list if Redis is too old for
+ * the check.
+ */
 async function refusedOf(redis: Redis, commands: readonly Words[]): Promise<readonly Refused[] | null> {
   const reply: unknown = await redis.eval(CHECK, 0, JSON.stringify(commands)).catch((error: unknown) => {
     if (error instanceof Error && isRefusal(error.message)) return 'refused';
@@ -136,8 +138,8 @@ async function refusedOf(redis: Redis, commands: readonly Words[]): Promise<read
 }
 
 /**
- * Runs a command that is allowed outside scripts only, for the text of its refusal. It is refused, so the connection
- * does not change.
+ * Runs a command that is allowed outside scripts only, for the text of its refusal. Redis refuses the command, so the
+ * state of the connection does not change.
  */
 async function askedDirectly(redis: Redis, { words }: Refused): Promise<Refused> {
   const [name = '', ...args] = words;

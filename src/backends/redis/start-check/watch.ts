@@ -12,7 +12,8 @@ export type RightsWatch = {
   /** Throws `store_unavailable` with `reason` if a right is missing now, or if Redis cannot be asked. */
   check(): Promise<void>;
   /**
-   * To be called with every error of Redis. After a refusal it checks the rights and logs which one is missing, once.
+   * Checks the rights if this error of Redis is a refusal. Logs the missing rights when they have changed. Call it with
+   * every error of Redis.
    */
   noticed(error: unknown): void;
 };

@@ -19,7 +19,7 @@ type Asked = {
 };
 /**
  * The calling node, and the numbers of the last call that it sent and the last one that Redis confirmed. If Redis lost
- * a write, the number that it has is lower than the last one that it had confirmed.
+ * a write, its number is lower than the last one that it confirmed.
  */
 type Caller = { readonly identity: Identity; sent: number; confirmed: number };
 
@@ -45,8 +45,8 @@ export type Batches = {
 };
 
 /**
- * Collects the acts of a tick: those of one partition and class are sent as one call of the program, or as a few if
- * there are many.
+ * Collects the acts of a tick. The acts of one partition and class are sent as one call of a program, or as several
+ * calls if there are many.
  */
 export function createBatches(options: BatchOptions): Batches {
   const { programs } = options;

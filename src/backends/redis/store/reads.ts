@@ -50,8 +50,8 @@ export function createReads(options: ReadOptions): Reads {
 }
 
 /**
- * Returns the hash tag of the first key, which decides its slot. Null for a key without a tag, which is not
- * callboard's.
+ * Returns the hash tag of the first key, which decides its slot. Returns null for a key without a tag. Such a key is
+ * not callboard's.
  */
 function slotOf([first]: readonly ReadCommand[]): string | null {
   return /^\{([^}]+)\}/.exec(String(first?.[1] ?? ''))?.[1] ?? null;

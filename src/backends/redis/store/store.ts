@@ -45,9 +45,9 @@ export interface Store {
    * `store_unavailable`.
    */
   read(commands: readonly ReadCommand[]): Promise<readonly Reply[]>;
-  /** Like `read`, in every partition at the same time; one list of answers for each. */
+  /** Like `read`, but in every partition at the same time. Returns one list of answers for each partition. */
   readAll(commands: (partition: number) => readonly ReadCommand[]): Promise<readonly (readonly Reply[])[]>;
-  /** From now on calls to this partition are made as this node; null: without a node. */
+  /** Makes all later calls to this partition as this node, or as no node (null). */
   identify(partition: number, identity: Identity | null): void;
   /**
    * Says whether some node listened to hints of this partition's commands when the last act was answered. True before

@@ -115,12 +115,13 @@ end
 
 -- Replies to each node with waits that the record satisfies now, and removes these waits. Called after the record was
 -- changed. `result`: the result of the command, or nil. `reported`: whether the calling node recorded this end. If so,
--- it knows record and result, and the row for its own waits only names them. Returns how many such rows there are.
+-- that node knows the record and the result, and the row for its own waits only names the end. Returns how many such
+-- rows there are.
 lib.waiters_reply = function(rec, result, reported)
   if not rec.waits then return 0 end
   local ended, fields, left, named, replied = rec.stage == 'terminal', nil, {}, 0, false
   for _, entry in ipairs(lib.waiters_parse(rec.waits)) do
-    -- With a comma before each wait, because the number of a wait may contain an `a` too.
+    -- The pattern begins with the comma before a wait, because the number of a wait may contain an `a` too.
     local open = ended and '' or string.sub(string.gsub(',' .. entry.waits, ',a%w+', ''), 2)
     if open ~= entry.waits then
       replied = true

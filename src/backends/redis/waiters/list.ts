@@ -82,7 +82,7 @@ async function bornBefore(store: Store, { minAgeMs }: WaiterFilter): Promise<num
   return minAgeMs === null ? Infinity : (await lookAtNodes({ store }, HOME)).now - minAgeMs;
 }
 
-/** Returns at most `most` waits that match the filter, except that the target's node is not compared. */
+/** Returns at most `most` waits that match the filter. The `nodeId` of the filter is not compared here. */
 function matching(waits: LocalWaits, { filter, after, bornBefore, most }: Search): readonly LocalWait[] {
   const { userId, clientId, callerNodeId } = filter;
   const found: LocalWait[] = [];

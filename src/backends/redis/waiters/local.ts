@@ -28,7 +28,7 @@ export interface LocalWaits {
   begin(key: CommandKey, request: NewWaiter): LocalWait;
   /** Includes a wait in listings from now on, and returns its row. A wait that was dropped or taken stays unlisted. */
   register(wait: LocalWait, registered: Registered): Waiter;
-  /** Removes a wait; null if there is none. */
+  /** Removes a wait and returns it; null if there is none. */
   drop(rpcId: string): LocalWait | null;
   /** Removes and returns the waits of a node that a record satisfies, oldest first. */
   take(nodeId: string, command: Command): readonly LocalWait[];
