@@ -20,7 +20,7 @@ export type Held = {
 /** The span of a command that is written. `progressed`: its first progress was noted. */
 export type OpenSpan = { readonly span: Span; progressed: boolean };
 
-/** A command that is in the window of its link before it is admitted. It counts as a pending dispatch. */
+/** A reservation of room in a link's window for a command that is not admitted yet. It counts as a pending dispatch. */
 export type Claim = DispatchClaim & { readonly linkQueue: LinkQueue; readonly key: CommandKey };
 
 /** Code that waits for a change of a link's queue. `wake` is called as soon as `over` returns true. */
@@ -99,7 +99,7 @@ export function isAnswered({ pendingDispatches }: LinkQueue): boolean {
   return pendingDispatches === 0;
 }
 
-/** Resolves once `over` holds for the link, or once all its waits are ended. */
+/** Resolves once `over` returns true for the link, or once the link is gone and all its waits are ended. */
 export function waitFor(linkQueue: LinkQueue, over: LinkQueueWait['over']): Promise<void> {
   return new Promise((wake) => {
     linkQueue.waits.push({ over, wake });

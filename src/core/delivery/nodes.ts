@@ -66,13 +66,13 @@ export interface NodeListener {
    */
   lost(cause: 'fenced' | 'store_lost'): Promise<void>;
   /**
-   * Called when this node cleaned up after a node that is gone (which may be itself before it was fenced) and marked
-   * these of its links as lost. Each link is reported to one node of the deployment, once.
+   * Called when this node has cleaned up after a dead node and marked these links of that node as lost. The dead node
+   * may be this node itself, before it was fenced. Each link is reported to one node of the deployment, once.
    */
   linksLost(connections: readonly Connection[]): void;
   /**
-   * Called when this node's lease is valid again after it ran out, or may have. In between, its links counted as gone
-   * and the commands for their clients were parked.
+   * Called when this node's lease is valid again after it ran out or may have run out. In between, its links counted as
+   * gone and the commands for their clients were parked.
    */
   revived(): void;
 }

@@ -25,8 +25,8 @@ export type MessageKind = (typeof MESSAGE_KINDS)[number];
 export type TerminalError = { readonly code: string; readonly message: string };
 
 /**
- * Refers to a payload of more than INLINE_PAYLOAD_BYTES. `name` is null if it could not be stored: then only size and
- * digest are known.
+ * Refers to a payload of more than INLINE_PAYLOAD_BYTES. `name` is null if the payload could not be stored; then only
+ * its size and digest are known.
  */
 export type PayloadRef = Omit<SpillRef, 'name'> & { readonly name: string | null };
 
@@ -40,8 +40,8 @@ export type NewMessage = StoredPayload & {
   readonly id: string;
   readonly userId: string;
   /**
-   * The part of the stream's key after the user: `clients/<client>`, `links`, `sites/<site>/events`, or another ingested
-   * suffix.
+   * The part of the stream's key after the user: `clients/<client>`, `links`, `sites/<site>/events`, or any other
+   * suffix that a host ingests under.
    */
   readonly suffix: string;
   readonly kind: MessageKind;
@@ -89,7 +89,7 @@ export function clientStream(clientId: string): string {
 }
 
 /**
- * Splits the full key of a stream at the first `/`, since a user holds none. Null if there is no `/` or a part is
+ * Splits the full key of a stream at the first `/`, because no user id holds one. Null if there is no `/` or a part is
  * empty.
  */
 export function splitStreamKey(key: string): { readonly userId: string; readonly suffix: string } | null {

@@ -23,10 +23,13 @@ const MS_PER_SECOND = 1000;
 /** Matches the end of the names of metrics whose values are seconds; nodes report those values in milliseconds. */
 const UNIT = /_seconds$/;
 
-/** The counts of each point of one label: one number for a counter, one for each bucket for a histogram. */
+/**
+ * The counts of one label, by the index of the point. A counter has one number for each point, and a histogram one for
+ * each bucket.
+ */
 type Counts = Map<number, Float64Array>;
 
-/** Returns the lines of one series, in order of label. Lines with labels of which nothing was recorded are left out. */
+/** Returns the lines of one series, in order of label. A label without recorded values has no line. */
 export function linesOf(name: string, source: SeriesSource, readings: readonly NodeReading[]): readonly SeriesLine[] {
   const { metric, quantile } = source;
   const known = knownIn(readings);

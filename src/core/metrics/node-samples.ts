@@ -1,5 +1,6 @@
 /**
- * Tells the metrics how to read the sampled gauges of a node that core knows, such as its live commands and its waits.
+ * Tells the metrics how to read those sampled gauges of a node that core can compute, such as its live commands and its
+ * waits.
  */
 import type { CommandLoad } from '../delivery/commands.ts';
 import type { Deps } from '../deps.ts';

@@ -64,7 +64,7 @@ export type HeldRate = {
   release(): void;
 };
 
-/** The number of rates from which on idle ones are dropped. */
+/** The number of rates at which idle ones are first dropped. */
 const KEPT = 1_000;
 
 /**
@@ -108,8 +108,8 @@ export class ByteRates {
   }
 
   /**
-   * Drops full rates without links, which equal new ones. The next sweep runs when twice as many rates are kept as
-   * remain now.
+   * Drops full rates without links, which equal new ones. The next sweep runs when there are twice as many rates as
+   * remain now, but at least KEPT.
    */
   #sweep(): void {
     for (const [userId, { rate, links }] of this.#rates) if (links === 0 && rate.full) this.#rates.delete(userId);

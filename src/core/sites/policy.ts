@@ -49,8 +49,8 @@ export const sessionPolicy = {
 };
 
 /**
- * Returns the names among `asked` (null: all) that the grant and the descriptor allow, sorted. Null: all that the
- * descriptor allows.
+ * Returns those of the `requested` names (null: all names) that the grant and the descriptor allow, sorted. Returns
+ * null if all names that the descriptor allows are meant.
  */
 export function effectiveEvents(
   grant: Pick<Grant, 'events'>,
@@ -96,7 +96,7 @@ function shareDenied(
   return namesDenied(grant, site, { events, actions, share });
 }
 
-/** Refuses names that a grant may not have. The first grant of a session is checked in the same way. */
+/** Refuses names that a new grant may not have. The first grant of a session is checked in the same way. */
 export function namesDenied(
   grant: Pick<Grant, 'events' | 'actions'>,
   site: Site,

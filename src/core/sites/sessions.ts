@@ -122,8 +122,8 @@ async function adminView(
 }
 
 /**
- * Whether the grant may be revoked. The owner may revoke any; a grant's holder may revoke that grant and those derived
- * from it, and for that holder no other grant exists.
+ * Whether the holder of `grant` may revoke the grant with the id `grantId`. The owner may revoke any grant. Others may
+ * revoke their own grant and those derived from it; for them the other grants do not exist.
  */
 function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session: SiteSession }, grantId: string) {
   return grant.grantId === OWNER_GRANT || descendsFrom(session.grants, grantId, grant.grantId);
