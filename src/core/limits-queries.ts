@@ -42,9 +42,9 @@ export const NODE_ID_CHARS = 4096;
 /** The most errors that validation reports for one document. */
 export const QUERY_FAULTS = 10;
 /**
- * The bounds of requests without a token: the most characters of a document, the most characters of one where
- * introspection is open to all, the most bytes of the body, and the token bucket of an address (requests per second,
- * size of the bucket).
+ * The bounds of requests without a token. The first two are the most characters of a document, the second of them where
+ * introspection is open to all. Then follow the most bytes of the body, and the token bucket of an address: requests
+ * per second, and size of the bucket.
  */
 export const ANONYMOUS_QUERY_CHARS = 256;
 export const ANONYMOUS_INTROSPECTION_CHARS = 4 * 1024;

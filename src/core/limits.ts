@@ -105,8 +105,8 @@ export const FRAME_BURST = 200;
 export const BAD_FRAMES = 5;
 export const BAD_FRAMES_MS = 60_000;
 /**
- * Bytes that wait in a link's socket: above BACK_PRESSURE_BYTES nothing is dispatched on the link; above
- * BACK_PRESSURE_CLOSE_BYTES, or after BACK_PRESSURE_MS above the first bound, the link is closed.
+ * The bounds of the bytes that wait in a link's socket. Above BACK_PRESSURE_BYTES nothing is dispatched on the link.
+ * Above BACK_PRESSURE_CLOSE_BYTES, or after BACK_PRESSURE_MS above the first bound, the link is closed.
  */
 export const BACK_PRESSURE_BYTES = 1024 * 1024;
 export const BACK_PRESSURE_CLOSE_BYTES = 8 * 1024 * 1024;

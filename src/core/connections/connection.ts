@@ -99,8 +99,8 @@ export type Connection = ClientKey & {
 const NO_PREDECESSORS: readonly Predecessor[] = [];
 
 /**
- * Returns the predecessors of a new link of `instanceId`, derived from the client's present row (`previous`; null: the
- * client has none).
+ * Returns the predecessors that a new link of `instanceId` lists. `previous`: the client's present row; null if the
+ * client has none.
  */
 export function succession(
   previous: Connection | null,

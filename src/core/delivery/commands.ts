@@ -212,8 +212,8 @@ export interface CommandStore {
    */
   dispatch(key: CommandKey, binding: Binding, attempt?: string): MaybePromise<DispatchResult>;
   /**
-   * Records an acknowledgement or progress that a client reported. Progress also acknowledges the command; history keeps
-   * at most one row of it a second. Reports of other instances than the bound one change nothing.
+   * Records an acknowledgement or progress that a client reported. Progress also acknowledges the command. History
+   * keeps at most one progress row a second. Reports of other instances than the bound one change nothing.
    */
   report(key: CommandKey, report: Report): MaybePromise<ReportResult>;
   /**

@@ -75,7 +75,9 @@ export function createLinkQueue(client: ClientKey, binding: Binding, link: Clien
   };
 }
 
-/** Whether the link still has commands to finish: those in flight and, unless it is quiet, those queued. */
+/**
+ * Whether the link still has commands to finish: those in flight, and on a link that is not quiet also those queued.
+ */
 export function isBusy({ quiet, queue, window }: LinkQueue): boolean {
   return window.size > 0 || (!quiet && queue.size > 0);
 }

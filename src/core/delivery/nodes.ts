@@ -13,7 +13,7 @@ export type MailboxRow =
   | { readonly kind: 'cancel'; readonly key: CommandKey; readonly reason: string | null }
   /** The command ended without a report of its client, so it no longer counts in the window of its link. */
   | { readonly kind: 'ended'; readonly key: CommandKey }
-  /** Asks to close this link, unless a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
+  /** Asks to close this link; ignored if a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
   | {
       readonly kind: 'kick';
       readonly client: ClientKey;

@@ -1,6 +1,6 @@
 /**
- * The names and attributes of spans. Names that begin with `rpc.` and `error.` are those of the semantic conventions
- * 1.45 of OpenTelemetry, in which the conventions for RPC are a release candidate. docs/tracing.md has the table.
+ * The names and attributes of spans. Names that begin with `rpc.` and `error.` follow the semantic conventions 1.45 of
+ * OpenTelemetry, whose part about RPC is a release candidate. docs/tracing.md has the table.
  */
 import type { CommandKey } from '../ids.ts';
 import type { SpanAttributes, SpanEnd, Tracing } from '../tracing.ts';

@@ -67,7 +67,10 @@ export type Message = NewMessage & { readonly seq: number; readonly at: number; 
 /** Whether a message's payload is shown, and why not. */
 export type PayloadState = 'redacted' | 'included' | 'spilled_included' | 'expired' | 'unavailable' | 'none';
 
-/** A payload as it is shown. `text` is null unless the state is `included` or `spilled_included`. */
+/**
+ * A payload as it is shown. `text`: the payload in the states `included` and `spilled_included`; null in all other
+ * states.
+ */
 export type ShownPayload = { readonly state: PayloadState; readonly text: JsonText | null };
 
 export function streamKey(userId: string, suffix: string): string {

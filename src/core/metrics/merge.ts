@@ -8,10 +8,10 @@ import type { SeriesSource } from './names.ts';
 import type { NodeReading } from './reading.ts';
 
 /**
- * One line of a plot. `points` has one number per step: for a counter, how often it was counted; for a gauge, its
- * value; for a quantile and for a gauge of time, the duration in seconds. A point is null if no node recorded the step,
- * or if nothing was measured in it. `label` is null if the metric has no label, and for a quantile over all labels
- * together.
+ * One line of a plot. `points` has one number per step. For a counter it is how often the event was counted, and for a
+ * gauge its value. For a quantile and for a gauge of time it is the duration in seconds. A point is null if no node
+ * recorded the step, or if nothing was measured in it. `label` is null if the metric has no label, and for a quantile
+ * over all labels together.
  */
 export type SeriesLine = {
   readonly name: string;

@@ -8,7 +8,9 @@ import type { Deps } from '../deps.ts';
 export type NodeWork = {
   /** The commands of this node's client links. */
   readonly load: () => CommandLoad;
-  /** The waits of this node's callers: how many, and when the oldest began (epoch milliseconds; null: there is none). */
+  /**
+   * The waits of this node's callers: how many, and when the oldest began (epoch milliseconds; null if there is none).
+   */
   readonly waits: () => { readonly count: number; readonly oldestSince: number | null };
 };
 

@@ -81,7 +81,7 @@ export class Correlator {
     return this.#released;
   }
 
-  /** When the oldest wait began that is, or was, registered in the store; null if there is none. */
+  /** When the oldest of the `known` waits began, in epoch milliseconds; null if there is none. */
   get oldestSince(): number | null {
     let oldest: number | null = null;
     for (const { since } of this.known()) if (oldest === null || since < oldest) oldest = since;

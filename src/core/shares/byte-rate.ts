@@ -2,9 +2,9 @@
 import type { Clock } from '../clock.ts';
 
 /**
- * Limits the bytes that one user may send per second: a token bucket that holds the bytes of one second. Bytes that
- * have arrived are always charged, so the balance may become negative; the sender must then wait until it is not. The
- * clock is read only when the balance is used up, so in any `t` seconds at most `(t + 2) * perSecond` bytes pass, plus
+ * Limits the bytes that one user may send per second, with a token bucket that holds the bytes of one second. Bytes
+ * that have arrived are always charged, so the balance may become negative. The sender must then wait until it is not.
+ * The clock is read only when the balance is used up. In any `t` seconds at most `(t + 2) * perSecond` bytes pass, plus
  * the bytes that had arrived when the balance was used up.
  */
 export class ByteRate {

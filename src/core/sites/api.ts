@@ -89,9 +89,9 @@ export type RedeemedTicket = {
   /** The principal that took the ticket: the owner of the session, or the holder of the grant. */
   readonly principal: Principal;
   /**
-   * Makes the caller's stream the only stream of this ticket: a stream that was opened with it earlier ends, on
-   * whichever node it is. `onReplaced` is called at most once, when a later stream takes over. Call the returned
-   * function when the stream ends.
+   * Makes the caller's stream the only stream of this ticket. An earlier stream of the ticket ends, also if it is on
+   * another node. `onReplaced` is called at most once, when a later stream takes over. Call the returned function when
+   * the stream ends.
    */
   occupy(onReplaced: () => void): Cancel;
 };

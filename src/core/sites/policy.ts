@@ -35,7 +35,7 @@ const ALLOWED: SessionDecision = { allowed: true };
 
 /**
  * The single rule for sessions: reading, sharing, subscribing and invoking all ask it. Pure. The rules of the site are
- * checked before the state of the session, so that the caller first gets a refusal that waiting would not lift.
+ * checked before the state of the session, because waiting can change only the state.
  */
 export const sessionPolicy = {
   allows(question: SessionPolicyInput): SessionDecision {

@@ -130,9 +130,9 @@ function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session
 }
 
 /**
- * Answers a request to create a session or grant that the store refused. If the site, session or parent grant has
- * disappeared since it was read, returns null as if it had never existed, or throws the code that `gone` names. Throws
- * `capacity_exceeded` if there are too many.
+ * Answers a request to create a session or grant that the store refused. Throws `capacity_exceeded` if there are too
+ * many. Otherwise the site, session or parent grant has disappeared since it was read. Then this throws the code
+ * `gone`, or without it returns null as if nothing had ever existed.
  */
 function refusedCreation({ kind }: CreateRefusal, full: string, gone?: 'session_inactive'): null {
   if (kind === 'full') fail('capacity_exceeded', full);

@@ -50,9 +50,9 @@ export type NewSession = SiteKey & {
 export type CreateRefusal = { readonly kind: 'gone' | 'full' };
 
 /**
- * A ticket as it is stored: who took it. An `EventSource` uses a ticket instead of a token, also for reconnects.
- * `holderExpiresAt`: when the stream that it opens ends, in epoch milliseconds; null: the holder's token does not
- * expire.
+ * A ticket as it is stored: the session, and the grant of the holder who took the ticket. An `EventSource` uses a
+ * ticket instead of a token, also for reconnects. `holderExpiresAt`: when the stream that it opens ends, in epoch
+ * milliseconds; null if the holder's token does not expire.
  */
 export type Ticket = {
   readonly sessionId: string;
