@@ -36,7 +36,7 @@ export type ContextReport = {
  */
 export type ReportOutcome = 'taken' | 'full' | 'fenced';
 
-/** Which contexts a listing includes. A member that is null matches every context; a context must match all others. */
+/** Selects contexts. A context must match every member that is not null. */
 export type ContextFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;

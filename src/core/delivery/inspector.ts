@@ -10,7 +10,7 @@ import type { Command, Outcome, Stage } from './command.ts';
 export type DeliverySummary = {
   /** The number of commands with a record: live commands, and ended ones within retention. */
   readonly trackedCommands: number;
-  /** The number of live commands that are past their connect deadline or deadline and not settled yet. */
+  /** The number of live commands that are past their connect deadline or their deadline and not settled yet. */
   readonly dueCommands: number;
   readonly sampledOldestDeadline: number | null;
   readonly sampledOldestQueuedAgeMs: number | null;

@@ -148,8 +148,8 @@ export class ClientSession implements LinkSession {
   }
 
   /**
-   * Records the end of the link and parks what was queued for it. While the store is unavailable, the retry queue holds
-   * this back.
+   * Records the end of the link and parks the commands that were queued for it. While the store is unavailable, this
+   * waits in the retry queue.
    */
   async #unbind(cause: DisconnectCause): Promise<void> {
     const { deps, dispatcher, retryQueue } = this.#parts;

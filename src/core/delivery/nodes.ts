@@ -87,7 +87,7 @@ export interface NodeStore {
   beat(nodeId: string, report: NodeReport): MaybePromise<void>;
   /** Posts a row to a node. False: there is no such live node. */
   post(nodeId: string, row: MailboxRow): MaybePromise<boolean>;
-  /** Returns commands past their connect deadline or deadline, oldest first. Reads only. */
+  /** Returns commands that are past their connect deadline or their deadline, oldest first. Reads only. */
   due(limit: number): MaybePromise<readonly CommandKey[]>;
   /**
    * Lists the nodes that have reported, ordered by id. A node that died without releasing its id stays listed, as it

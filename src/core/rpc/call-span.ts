@@ -36,7 +36,7 @@ type Asked = TracedRequest & {
 export interface CallSpan {
   /** The span as the command's record holds it. */
   readonly callSpan: string | null;
-  /** The id of the trace if it is recorded. */
+  /** The id of the trace; null if the trace is not recorded. */
   readonly traceId: string | null;
   /** Notes the connection that the invocation found: null if the client is not connected. */
   target(live: Connection | null, action: string): void;

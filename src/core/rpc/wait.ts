@@ -54,7 +54,7 @@ export class Wait implements Waiting {
   #until: number | null = null;
   #reply: Reply | null = null;
   #resolve: ((invocation: Invocation | Promise<Invocation>) => void) | null = null;
-  /** Cancels the timer of the deadline, then that of the grace period after it. */
+  /** Cancels the timer of the deadline, or after the deadline the timer of the grace period. */
   #cancelDeadline: Cancel | null = null;
   #cancelConnect: Cancel | null = null;
   #cancelBudget: Cancel | null = null;

@@ -20,7 +20,7 @@ import {
 import { silentSources, withGaps } from '../silence.ts';
 import { answerQuestion, readAnswer, writeQuestion, type WaitsAnswer, type WaitsQuestion } from './waits-question.ts';
 
-/** Counts by the node of the target's connection. `gaps`: the nodes that did not answer. */
+/** The numbers of waits, by the node of the target's connection. `gaps`: the nodes that did not answer. */
 export type WaitCounts = {
   readonly counts: ReadonlyMap<string | null, number>;
   readonly complete: boolean;

@@ -8,7 +8,7 @@ import { CallboardError, type InputError } from '../errors.ts';
 export const SHARE_NAMES = [
   /** The number of open links of clients and callers. */
   'links',
-  /** The bytes of advertised actions, their metadata, and reported contexts and windows. */
+  /** The bytes of what clients advertise and report: their metadata, actions, contexts and windows. */
   'advertised_bytes',
   /** The bytes of params in memory, for commands that wait for their client or for dispatch. */
   'queued_bytes',

@@ -111,7 +111,7 @@ export interface SiteSessions {
    * exist or belongs to another user.
    */
   close(requester: Principal | null, sessionId: string): Promise<SessionView | null>;
-  /** Creates a grant, for the owner (scope `host`) or the holder of a grant that may be shared. */
+  /** Creates a grant, for the owner (scope `host`) or the holder of a grant with permission to share. */
   share(requester: Principal | null, sessionId: string, request: ShareRequest): Promise<NewToken | null>;
   /**
    * Revokes a grant, for the owner (scope `host`), or the holder of that grant or of one that it derives from. Returns

@@ -34,7 +34,7 @@ export interface SiteStore {
 export type NewGrant = Pick<Grant, 'grantId' | 'parentId' | 'events' | 'actions' | 'share'> & {
   /** How long the grant lasts, in milliseconds; null: as long as its parent. */
   readonly ttlMs: number | null;
-  /** The SHA-256 of the grant's token, preceded by `prefixOf` its owner. */
+  /** The SHA-256 of the grant's token, preceded by the owner's prefix (`prefixOf`). */
   readonly tokenHash: string;
 };
 
