@@ -41,8 +41,8 @@ export interface Backend {
   readonly tickets: TicketStore;
   readonly bus: Bus;
   /**
-   * The amounts of shares that the store counts itself, of all users and nodes together. Absent: the store counts in the
-   * Shares of its process.
+   * Returns how much of each share is in use, for the shares that the store counts itself. The amounts are those of all
+   * users and nodes together. Absent: the store counts nothing itself, and the process counts in its `Shares`.
    */
   sharesInUse?(): MaybePromise<ReadonlyMap<ShareName, number>>;
   /** Resolves if the store is reachable and accepts writes; throws `store_unavailable` or `store_full` otherwise. */

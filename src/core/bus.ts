@@ -1,4 +1,6 @@
-/** The port for live hints: publish and subscribe, at most once. Nothing may depend on the arrival of a hint. */
+/**
+ * The port for live hints: publish and subscribe. A hint arrives at most once, and nothing may depend on its arrival.
+ */
 import type { Cancel } from './clock.ts';
 import type { Connection, DisconnectCause } from './connections/connection.ts';
 import type { CommandEvent, Listening } from './delivery/command-event.ts';
@@ -14,8 +16,8 @@ export type ConnectionEvent = {
   readonly at: number;
 };
 /**
- * A hint that a command changed. `progress` is its latest progress if that is what changed, else null. Listeners read
- * the record again.
+ * A hint that a command changed. Listeners read the record again. `progress`: the latest progress, if the change is a
+ * report of progress; otherwise null.
  */
 export type CommandHint = { readonly key: CommandKey; readonly progress: JsonText | null };
 

@@ -1,17 +1,16 @@
 /** A Map and a Set whose memory stays bounded although their entries come and go with every command. */
 
 /**
- * How many items are deleted before the inner table is renewed. Tables with more items wait until as many were deleted
- * as are left, so that copying costs amortised constant time.
+ * The least number of deletes after which the inner table is renewed. A table with more items left is renewed after as
+ * many deletes as it has items, so that copying costs amortised constant time.
  */
 const RENEW_AFTER = 128;
 
 /**
- * A Map for entries that come and go with every command. When a V8 table is full of deleted entries, it is replaced and
- * keeps a pointer to its successor. A table that was promoted to the old generation therefore keeps every later table
- * alive, with all objects in it, until the next full collection, and each command's objects are copied and promoted
- * although they are dead. A new Map after RENEW_AFTER deletes ends that chain. Iterates as a Map does, also while
- * entries are added and deleted.
+ * A Map for entries that come and go with every command. When a V8 table is full of deleted entries, V8 replaces it,
+ * and the old table keeps a pointer to its successor. An old table that was promoted to the old generation therefore
+ * keeps all later tables and their objects alive until the next full collection. A new Map after RENEW_AFTER deletes
+ * ends that chain. Iterates as a Map does, also while entries are added and deleted.
  */
 export class ChurnMap<K, V> {
   #entries = new Map<K, V>();

@@ -121,8 +121,8 @@ export type * from './rpc/call.ts';
 
 export interface Rpc {
   /**
-   * Returns `refused` where the target, the policy or the capacity refuses the invocation. Throws if the requester is
-   * not authorized, and for invalid input.
+   * Invokes an action. Returns `refused` if the target, the policy or the capacity refuses the invocation. Throws if
+   * the requester is not authorized, and for invalid input.
    */
   invoke(requester: Requester, request: InvokeRequest): Promise<Invocation>;
   /**
@@ -167,8 +167,8 @@ export interface Rpc {
   ): MaybePromise<readonly Summary<PendingRpc>[]>;
   ofCommands(keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingRpc[])[]>;
   /**
-   * Emits the current state first, then an event each time the oldest wait reaches `olderThanMs` or all waits are below
-   * it again.
+   * Emits the current state first. Then emits an event each time the oldest wait reaches `olderThanMs`, and each time
+   * all waits are below it again.
    */
   alerts(requester: Requester, olderThanMs: number, userId: string | null): Subscription<PendingRpcAlert>;
 }
@@ -213,8 +213,8 @@ export interface Sites extends SiteRegistry, SiteSessions {
   ofUsers(requester: Requester, userIds: readonly string[], first: number): Promise<readonly Summary<SiteView>[]>;
   /**
    * Runs an allowed action on the session's host, as the session's owner, with the ids of session and site added to the
-   * params. Checks run in this order: the requester, the input, the site's rules, the session's state, then those of
-   * any command. Null if there is no such session, or if it belongs to another user.
+   * params. Checks run in this order: the requester, the input, the site's rules, the session's state, then the checks
+   * of every invocation. Null if there is no such session, or if it belongs to another user.
    */
   invoke(requester: Requester, sessionId: string, request: SiteInvokeRequest): Promise<Invocation | null>;
 }

@@ -1,4 +1,4 @@
-/** Creates core out of a backend and the platform's ports, and connects its rooms. */
+/** Creates core from a backend and the platform's ports, and connects the parts of core with each other. */
 import { createActions } from './actions/actions.ts';
 import { createAudits } from './audit/audits.ts';
 import type { AuditSign } from './audit/row.ts';

@@ -36,7 +36,7 @@ export class Cursors {
    * time.
    */
   readonly #sealed = new Map<string, string>();
-  /** For the rows of each first page: the latest requester, and the end cursor that was made for it. */
+  /** By the rows of a first page: the latest requester, and the end cursor that was made for that requester. */
   readonly #ends = new WeakMap<readonly unknown[], { readonly requester: string; readonly cursor: string }>();
 
   constructor(crypto: Crypto) {
@@ -83,9 +83,9 @@ export class Cursors {
   }
 
   /**
-   * Does the same as `page`, for the first rows of a listing. `nodes` is the given array itself, and positions are
-   * computed on demand. The same array must always be given with the same listing name and filter; only the requester
-   * may differ (end cursors are cached by array and requester).
+   * Does the same as `page`, for the first rows of a listing. The page's `nodes` are the given array itself. The same
+   * array must always be given with the same listing name and filter, because end cursors are cached by array and
+   * requester.
    */
   firstPage<T>(
     listing: Listing,

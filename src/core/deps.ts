@@ -1,4 +1,4 @@
-/** The dependencies that the rooms of core share. Types only. */
+/** The dependencies that the parts of core share. Types only. */
 import type { AuditTrail } from './audit/trail.ts';
 import type { Policy } from './auth/policy.ts';
 import type { Backend } from './backend.ts';
@@ -15,7 +15,6 @@ import type { ReadTurns } from './shares/read-turns.ts';
 import type { Shares } from './shares/shares.ts';
 import type { Tracing } from './tracing.ts';
 
-/** The dependencies that the parts of core share. */
 export type Deps = {
   readonly nodeId: string;
   readonly backend: Backend;

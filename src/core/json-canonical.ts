@@ -1,4 +1,4 @@
-/** Computes the canonical text of a JSON text, by which the params of two invocations are compared. */
+/** Computes the canonical text of a JSON text. The relay compares the params of two invocations by it. */
 import {
   BRACE,
   BRACE_END,

@@ -17,8 +17,8 @@ import { countParts, ownSlice, RawJson, trustJson, type JsonText } from './json.
 
 /**
  * How to build the value of a JSON text. `plain`: as JSON.parse does. `text`: as a RawJson that keeps the text; null
- * for the text `null`. `skipped`: not at all. A list shape or an object shape gives the parts of the value shapes of
- * their own. For a list shape, a value that is not a list is built with the shape of an item. For an object shape, a
+ * for the text `null`. `skipped`: not at all. A list shape gives the shape of each item, and an object shape that of
+ * each member. For a list shape, a value that is not a list is built with the shape of an item. For an object shape, a
  * value that is not an object is built as `plain`.
  */
 export type Shape = 'plain' | 'text' | 'skipped' | ListShape | ObjectShape;

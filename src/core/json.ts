@@ -2,8 +2,8 @@
 import { trustJson, type JsonText } from '../protocol/json.ts';
 
 /**
- * JSON text that the relay does not interpret: it is retained, forwarded and answered without being parsed and
- * serialized again.
+ * The JSON tools of `src/protocol`, for core. `JsonText` is JSON text that the relay retains, forwards and answers
+ * without parsing and serializing it again.
  */
 export {
   checkedJson,

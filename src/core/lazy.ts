@@ -2,8 +2,8 @@
 import { ChurnMap, ChurnSet } from './churn.ts';
 
 /**
- * A Set that creates its inner Set with the first item; it has only the methods that core needs. Each client has
- * several sets that often stay empty, which counts for ten thousand idle clients.
+ * A Set that creates its inner Set with the first item. It has only the methods that core needs. Each client has
+ * several sets that often stay empty, so this saves memory with thousands of idle clients.
  */
 export class LazySet<T> {
   #items: ChurnSet<T> | null = null;
@@ -25,8 +25,8 @@ export class LazySet<T> {
   }
 
   /**
-   * Iterates over the items in the order in which they were added. As in a Set, items may be added and deleted
-   * meanwhile.
+   * Iterates over the items in the order in which they were added. As with a Set, items may be added and deleted during
+   * the iteration.
    */
   [Symbol.iterator](): IterableIterator<T> {
     return this.#items ? this.#items[Symbol.iterator]() : NOTHING;

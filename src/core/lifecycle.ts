@@ -1,4 +1,7 @@
-/** Starts core, drains it and closes it, in the order in which its rooms depend on each other. */
+/**
+ * Starts core, drains it and closes it. Each step handles the parts of core in the order in which they depend on each
+ * other.
+ */
 import type { Cancel } from './clock.ts';
 import { createStaleWatch } from './connections/watch.ts';
 import type { Core } from './core.ts';

@@ -26,7 +26,8 @@ export const QUERY_DIRECTIVES = 50;
 export const QUERY_OPERATIONS = 50;
 export const QUERY_FRAGMENTS = 50;
 /**
- * The most steps that checking a document for fields which cannot be merged may take. Each spread of a fragment counts.
+ * The most steps of the check that finds fields which cannot be merged. Each spread of a fragment counts as steps of
+ * its own.
  */
 export const QUERY_MERGES = 10_000;
 /** The most characters of a document, checked before it is parsed. Large values belong in variables. */
@@ -41,9 +42,9 @@ export const NODE_ID_CHARS = 4096;
 /** The most errors that validation reports for one document. */
 export const QUERY_FAULTS = 10;
 /**
- * The bounds of requests without a token: the most characters of a document, the most characters of one where
- * introspection is open to all, the most bytes of the body, and the token bucket of an address (requests per second,
- * size of the bucket).
+ * The bounds of requests without a token. The first two are the most characters of a document, the second of them where
+ * introspection is open to all. Then follow the most bytes of the body, and the token bucket of an address: requests
+ * per second, and size of the bucket.
  */
 export const ANONYMOUS_QUERY_CHARS = 256;
 export const ANONYMOUS_INTROSPECTION_CHARS = 4 * 1024;
@@ -59,9 +60,9 @@ export const QUERY_CACHE_CHARS = 16 * 1024;
 /** How long a single-connection event stream stays reserved without being opened. */
 export const SSE_RESERVATION_MS = 30_000;
 /**
- * The most characters, approximately, of one chunk of an event stream; the events of one tick are merged up to this
- * length. Node buffers the same amount for a socket before it reports back-pressure, so a slow reader costs at most
- * twice this in its socket, besides its queue.
+ * The most characters, approximately, of one chunk of an event stream. The events of one tick are merged up to this
+ * length. Node buffers as many characters for a socket before it reports back-pressure. A slow reader therefore costs
+ * at most twice this length in its socket, besides its queue.
  */
 export const SSE_MERGE_CHARS = 64 * 1024;
 /** The time after which an event stream is closed if its reader has taken nothing. */
@@ -73,8 +74,8 @@ export const SSE_STALL_MS = 5 * SSE_PING_MS;
  */
 export const READ_TURNS = { atOnce: 8, perHolder: 2 } as const;
 /**
- * The number of payload bytes after which a page of messages ends early, with its cursor. It is more than
- * ANSWER_PAGE_BYTES, so an answer that is too large ends at that bound first.
+ * The number of payload bytes after which a store ends a page of messages early. It is more than ANSWER_PAGE_BYTES, so
+ * a page that is too large for an answer is cut at that bound first.
  */
 export const PAGE_READ_BYTES = 5 * 1024 * 1024;
 
@@ -83,5 +84,5 @@ export const MIN_AGE_MS = { default: 0, min: 0, max: 86_400_000 } as const;
 
 /** How long a node waits for the answer of another node about the waits of its callers, in milliseconds. */
 export const WAITS_ASK_MS = 1_000;
-/** The longest such answer, in characters. */
+/** The most characters of the answer of another node about the waits of its callers. */
 export const WAITS_ANSWER_CHARS = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /**
- * The bounds of sites, their sessions and grants. Importers use them through limits.ts. Times are milliseconds where
- * not named otherwise.
+ * The bounds of sites, their sessions and grants. Importers use them through limits.ts. Times are milliseconds, unless
+ * a name says otherwise.
  */
 export const SITES_PER_USER = 100;
 export const SESSIONS_PER_SITE = 1000;
@@ -18,5 +18,5 @@ export const SESSION_TICKETS = 100;
  * dropped.
  */
 export const SESSION_TICKETS_REDEEMED = 1000;
-/** The longest time between two checks of an open event stream that its session still permits it. */
+/** The longest time between two checks whether the session of an open event stream still permits the stream. */
 export const SESSION_WATCH_MS = 1_000;

@@ -105,8 +105,8 @@ export const FRAME_BURST = 200;
 export const BAD_FRAMES = 5;
 export const BAD_FRAMES_MS = 60_000;
 /**
- * Bytes that wait in a link's socket: above BACK_PRESSURE_BYTES nothing is dispatched on the link; above
- * BACK_PRESSURE_CLOSE_BYTES, or after BACK_PRESSURE_MS above the first bound, the link is closed.
+ * The bounds of the bytes that wait in a link's socket. Above BACK_PRESSURE_BYTES nothing is dispatched on the link.
+ * Above BACK_PRESSURE_CLOSE_BYTES, or after BACK_PRESSURE_MS above the first bound, the link is closed.
  */
 export const BACK_PRESSURE_BYTES = 1024 * 1024;
 export const BACK_PRESSURE_CLOSE_BYTES = 8 * 1024 * 1024;
@@ -126,7 +126,7 @@ export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
 export const UNAUTHENTICATED_SOCKETS = 8_192;
 /** How long the URL that signs in a browser page is valid. */
 export const SIGN_IN_MS = 10 * 60_000;
-/** How long a ticket that signs an operator in is valid, and how long the token that it is exchanged for is valid. */
+/** How long a sign-in ticket of an operator is valid, and the token that the operator gets for it. */
 export const SIGN_IN_TICKET_SECONDS = 60;
 export const OPERATOR_TOKEN_SECONDS = 8 * 3600;
 /** The most levels of JSON that are accepted: deeper JSON would overflow the stack of a program that reads it later. */
@@ -143,7 +143,7 @@ export const ENVELOPE_PARTS = 1000;
 export const DIGEST_BYTES = 16 * 1024;
 
 // --- commands --------------------------------------------------------------------------------------------------------
-/** The most commands that wait for one client to connect, or for their dispatch. */
+/** The most commands of one client that are not dispatched yet. */
 export const QUEUE_PER_CLIENT = 1000;
 /** The default capacity of an admission scope, in live commands. */
 export const RESERVATIONS_PER_SCOPE = 10_000;
@@ -151,13 +151,13 @@ export const CONNECT_WITHIN_MS = { default: 0, min: 0, max: 300_000 } as const;
 export const RESPOND_WITHIN_MS = { default: 30_000, min: 1_000, max: 300_000 } as const;
 export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as const;
 /**
- * The range of the age at which pending RPCs raise an alert: from the interval of its checks to the longest life of a
- * command.
+ * The range of the age at which pending RPCs raise an alert. It begins at the interval of the checks and ends at the
+ * longest life of a command.
  */
 export const OLDER_THAN_MS = { default: 30_000, min: 1_000, max: 600_000 } as const;
 /**
- * The idempotency window: how long after its end a command's id is remembered, so that it does not run again. Its
- * default, and the range of the setting.
+ * The default of the idempotency window, and the range of its setting. Within the window after its end a command's id
+ * is remembered, so that it does not run again.
  */
 export const TERMINAL_MS = 3600_000;
 export const TERMINAL_RANGE_MS = { min: 60_000, max: 24 * 3600_000 } as const;
@@ -191,11 +191,11 @@ export const DRAIN_SPREAD_MS = 5_000;
  */
 export const DRAIN_CLOSE_DELAY_MS = 20;
 /**
- * How long a closing node waits for the shared store to tell the state of its callers' commands. Then it answers the
+ * How long a closing node waits for the shared store to return the state of its callers' commands. Then it answers the
  * remaining callers with the state that it last knew.
  */
 export const RELEASE_MS = 1_000;
-/** How long an operator's request waits until the node concerned has carried it out, and the interval of its checks. */
+/** How long an operator's request waits for a node to carry it out, and the interval at which it checks this. */
 export const OPERATOR_CONFIRM_MS = 2_000;
 export const OPERATOR_POLL_MS = 50;
 
@@ -234,7 +234,7 @@ export const INGEST_BATCH = 100;
  * `store_full`.
  */
 export const SPILL_BYTES = 1024 * 1024 * 1024;
-/** The least time between two searches of a managed spill store for expired objects. They take place during writes. */
+/** The least time between two searches for expired objects in a managed spill store. The searches run during writes. */
 export const SPILL_CLEAN_MS = 60_000;
 
 // --- delivery --------------------------------------------------------------------------------------------------------

@@ -1,15 +1,15 @@
 /** What a row of a user's link history says about the link. */
 import type { ClientType, DisconnectCause } from './connections/connection.ts';
 
-/** A client link that opened or ended. None of it comes from the client's own texts except its type. */
+/** The details of a client link that opened or ended. */
 export type LinkDetails = {
   readonly clientType: ClientType;
   readonly nodeId: string;
   /** The epoch of the link: the row of its opening and the row of its end have the same one. */
   readonly epoch: number;
   /**
-   * In the row of an end: why the link ended. In the row of an opening: why the client's previous link ended,
-   * `replaced` if it was still up; null if the relay remembers none.
+   * In the row of an end: why the link ended. In the row of an opening: why the client's previous link ended. That is
+   * `replaced` if the previous link was still up, and null if the relay remembers none.
    */
   readonly cause: DisconnectCause | null;
   /**
@@ -18,8 +18,8 @@ export type LinkDetails = {
    */
   readonly openMs: number | null;
   /**
-   * In the row of an opening: the instance of the client's previous link. Null if the relay remembers none, and in the
-   * row of an end.
+   * In the row of an opening: the instance of the client's previous link; null if the relay remembers none. Always null
+   * in the row of an end.
    */
   readonly previousInstanceId: string | null;
 };

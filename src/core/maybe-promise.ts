@@ -26,7 +26,10 @@ export function promised<T>(run: () => MaybePromise<T>): Promise<T> {
   }
 }
 
-/** Runs `otherwise` if `run` throws or rejects, and returns its value or throws its error instead. */
+/**
+ * Returns the value of `run`. If `run` throws or rejects, calls `otherwise` with the error, and returns its value or
+ * throws its error.
+ */
 export function orElse<T, U>(
   run: () => MaybePromise<T>,
   otherwise: (error: unknown) => MaybePromise<U>,

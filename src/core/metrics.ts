@@ -1,11 +1,10 @@
 /**
- * The list of all metrics, and the port through which the relay counts and measures. Cardinality is low by
- * construction: a name from these lists and at most one label from a closed set. The values in the lists are help
- * texts.
+ * The list of all metrics, and the port through which the relay counts and measures. The values in the lists are help
+ * texts. Each metric has at most one label, with values from a closed set, so the number of series stays small.
  */
 import type { NodeReading, ReadingQuery } from './metrics/reading.ts';
 
-/** The counters. `delivery.nodes` shows a selection of each node's `snapshot`. */
+/** The counters, each with its help text. The listing of nodes shows some of them for each node. */
 export const COUNTERS = {
   commands_admitted: 'Commands admitted.',
   commands_refused: 'Invocations refused before admission, by code.',
@@ -128,7 +127,7 @@ export const LABELS: Readonly<Partial<Record<MetricName, string>>> = {
   share_users_over: 'share',
 };
 
-/** The command that a measured duration belongs to, so that a reader of the metrics finds an example. */
+/** The command that a measured duration belongs to. Readers of the metrics get it as an example of such a duration. */
 export type MeasuredCommand = {
   readonly commandId: string;
   readonly traceId: string | null;
@@ -153,7 +152,8 @@ export interface Metrics {
    */
   sample(name: SampledGaugeName, read: SampleReader): void;
   /**
-   * Returns the values of the counters since the node started, by name, followed by `:label` if the counter has one.
+   * Returns what each counter has counted since the node started. The key is the name of the counter, followed by
+   * `:label` if it has a label.
    */
   snapshot(): ReadonlyMap<string, number>;
   /**

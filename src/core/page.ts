@@ -45,8 +45,8 @@ export type ObservedSource = {
 export type Completeness = { readonly complete: boolean; readonly sources: readonly ObservedSource[] };
 
 /**
- * One page out of a store. `next` is the position where the next page continues; null only at the end. It is the
- * position of the last row, or, if a filter skipped rows, of the last row that was scanned: a page may be short or
+ * One page of rows from a store. `next` is the position where the next page continues; null at the end of the rows. It
+ * is the position of the last row that was scanned, which a filter may have skipped. A page may therefore be short or
  * empty although more rows follow.
  */
 export type Scan<T> = {

@@ -9,8 +9,8 @@ export function isWithin(value: number | null | undefined, { min, max }: Range):
 }
 
 /**
- * Returns the value, or the default if it is absent. Throws `invalid_argument` naming the parameter unless it is an
- * integer in the range.
+ * Returns the value, or the default if it is absent. Throws `invalid_argument` naming the parameter if the value is not
+ * an integer in the range.
  */
 export function within(parameter: string, value: number | null | undefined, range: Range): number {
   return isWithin(value, range)

@@ -18,9 +18,9 @@ type CachedNodes = { readonly at: number; nodes: MaybePromise<readonly string[]>
 const cache = new WeakMap<NodeStore, CachedNodes>();
 
 /**
- * Returns the gaps that silent nodes cause in an answer: one source for each silent node, with `observed` 0, because
- * the rows of a silent node show the state that it last reported. `nodeId` selects one node; null: all. Empty while no
- * node is silent. The answer is at most CACHE_MS old. Throws as the store does.
+ * Returns the gaps that silent nodes cause in an answer: one source for each silent node. Its `observed` is 0. `nodeId`
+ * selects one node; null: all. Empty while no node is silent. The answer is at most CACHE_MS old. Throws as the store
+ * does.
  */
 export function silentSources(
   { backend, clock }: SilenceDeps,

@@ -25,7 +25,7 @@ export interface Span {
    * is no sampler.
    */
   readonly declined: boolean;
-  /** The context that later spans name as their parent; null unless the span is recorded. */
+  /** The context that later spans name as their parent; null if the span is not recorded. */
   readonly context: TraceContext | null;
   event(name: string): void;
   /** Links this span to a span of another trace, which is about the same work. */

@@ -29,7 +29,7 @@ export function createActions(deps: Deps): Actions {
   };
 }
 
-/** The sample so far. `cut`: the source from which something was left out; null: nothing was. */
+/** The sample so far. `cut` names the source of which something was left out; null: nothing was left out. */
 type Taken = {
   readonly items: AdvertisedAction[];
   connections: number;
@@ -38,9 +38,9 @@ type Taken = {
 };
 
 /**
- * Reads the registry in order until something has to be left out or all rows were read. A full sample is complete only
- * if the rest of the registry holds nothing more; that search ends after SCAN_BUDGET rows, and the sample then counts
- * as cut.
+ * Reads live connections in the order of the registry, and ends at the first item that has to be left out. If the
+ * sample becomes full before, reading goes on only to find out whether anything is left out. After SCAN_BUDGET rows the
+ * sample counts as cut.
  */
 async function fill(deps: Deps, taken: Taken, name: string | null): Promise<readonly ObservedSource[]> {
   const gaps: ObservedSource[] = [];

@@ -26,7 +26,10 @@ export type AuditQuery = {
   readonly beforeTime?: number | null | undefined;
 };
 
-/** A part of the chain, oldest row first, as it is stored. `head`: the newest row of the chain. */
+/**
+ * A part of the chain of audit rows, oldest first. `lines` holds the rows in the form in which they are stored. `head`
+ * is the newest row of the chain.
+ */
 export type AuditChain = {
   readonly lines: readonly string[];
   /** The number of the last row of this part; null: there are no more rows. */
@@ -39,6 +42,6 @@ export interface Audits {
    * `not_found` for another user.
    */
   events(requester: Requester, query: AuditQuery, page: PageArgs): Promise<Page<AuditEvent>>;
-  /** Reads at most `first` rows (1 to 1000) after the row with this number. For administrators only. */
+  /** Reads at most `first` rows (1 to 1000) whose numbers are above `afterSeq`. For administrators only. */
   chain(requester: Requester, afterSeq: number, first: number): Promise<AuditChain>;
 }

@@ -33,7 +33,7 @@ export function createAudits({ store, cursors, clock }: AuditsParts): Audits {
   };
 }
 
-/** How many rows are read from the store at once when a filter leaves most of them out. */
+/** The least number of rows that one read of the store asks for, because a filter may leave most of them out. */
 const PART = 200;
 
 async function scanActs(

@@ -62,7 +62,10 @@ export function sealRow(row: AuditRow, sign: AuditSign): SealedRow {
   return { row, mac, line: `${text.slice(0, -1)},"mac":"${mac}"}` };
 }
 
-/** Reads a stored row, and the text that its MAC authenticates; null if it is not a row. Does not check the MAC. */
+/**
+ * Parses a stored line into its row, its MAC and the text that the MAC authenticates. Returns null if the line is not a
+ * row. Does not check the MAC.
+ */
 export function openRow(line: string): (SealedRow & { readonly text: string }) | null {
   const [, open = '', mac = ''] = SEALED.exec(line) ?? [];
   const text = `${open}}`;

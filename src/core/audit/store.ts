@@ -6,8 +6,8 @@ import type { SealedRow } from './row.ts';
 export type AuditHead = { readonly seq: number; readonly mac: string };
 
 /**
- * The extent of the chain that is kept: `count` rows, of which the oldest has this number and time; both are null if
- * there are none.
+ * The part of the chain that is kept. `count` is the number of its rows. `firstSeq` and `firstAt` are the number and
+ * the time of its oldest row; null if there are no rows.
  */
 export type AuditExtent = {
   readonly count: number;
@@ -23,8 +23,8 @@ export type AuditAppend = {
    */
   readonly dropThrough: number | null;
   /**
-   * A limit on acts: the row of an act is refused if its `who` already has this many rows of the same action within the
-   * time. Null: no limit.
+   * Limits how often one principal acts. The row of an act is refused if its `who` already has `limit` rows of the same
+   * action within `windowMs`. Null: no limit.
    */
   readonly rate: AuditRate | null;
 };
@@ -57,7 +57,7 @@ export interface AuditStore {
     userId: string | null,
     page: { readonly before: number | null; readonly first: number },
   ): MaybePromise<readonly ListedAct[]>;
-  /** Returns the stored lines of at most `first` rows after this number, in order. */
+  /** Returns the stored lines of at most `first` rows whose numbers are above `after`, in order. */
   lines(after: number, first: number): MaybePromise<readonly string[]>;
   close?(): MaybePromise<void>;
 }

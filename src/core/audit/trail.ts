@@ -56,8 +56,8 @@ export type AuditTrailParts = AuditBounds & {
  */
 const ATTEMPTS = 100;
 /**
- * The part of `maxRows` by which the chain must exceed that bound before rows are removed, so that not every new row
- * removes one. TRIM_ROWS bounds this excess, and how many rows are removed at once.
+ * How far the chain may exceed `maxRows` before rows are removed: by this fraction of `maxRows`, but at most by
+ * TRIM_ROWS. Rows are therefore removed in batches. One batch has at most TRIM_ROWS rows.
  */
 const TRIM_SHARE = 0.1;
 const TRIM_ROWS = 1000;
@@ -130,7 +130,8 @@ class Chain {
       const head: AuditHead = this.#head ?? (await store.head());
       const chained = { seq: head.seq + 1, prev: head.mac, at: clock.now(), node: nodeId };
       const sealed = sealRow({ ...chained, ...entry }, sign);
-      // Without an answer it is unknown whether the row was written, so the head is read again.
+      // Until the store answers it is unknown whether the row was written. If no answer comes, the next append reads
+      // the head again.
       this.#head = null;
       const result = await store.append({ sealed, dropThrough, rate });
       if (result.kind === 'appended') {

@@ -6,7 +6,7 @@
  */
 export type Glob = (text: string) => boolean;
 
-/** Compiles a pattern. A match takes time linear in the text for each `*`, since it does not backtrack. */
+/** Compiles a pattern. Matching does not backtrack: for each `*` it takes time linear in the length of the text. */
 export function compileGlob(pattern: string): Glob {
   const parts = pattern.split('*');
   const first = parts[0] ?? '';

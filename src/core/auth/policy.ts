@@ -20,14 +20,12 @@ export interface Policy {
   scopeOf(userId: string): AdmissionScope;
 }
 
-/**
- * The prefix of the id of a user's own scope. Used only if a scope of the policy already has the user's id as its own.
- */
+/** The prefix of the id of a user's own scope. It is used only if a scope of the policy has the same id as the user. */
 const OWN_SCOPE = 'user/';
 
 /**
- * Returns the id of a user's own scope. `isTaken`: the policy has a scope of that name, in which the user must not be
- * counted.
+ * Returns the id of a user's own scope. `isTaken`: whether a scope of the policy has the same id as the user. The user
+ * must not be counted in that scope.
  */
 export function ownScopeId(userId: string, isTaken: boolean): string {
   // Neither users nor the ids of a policy's scopes hold a "/".

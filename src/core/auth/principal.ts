@@ -32,14 +32,14 @@ export type GrantPrincipal = {
 };
 
 /**
- * Turns a bearer token into a principal. The HTTP layer implements this port and passes it to the gateway. Null if
- * there is no token. Throws `unauthenticated` (the token is invalid or expired) or `invalid_user` with status 401 (its
+ * Turns a bearer token into a principal; null if there is no token. The HTTP layer implements this port and passes it
+ * to the gateway. Throws `unauthenticated` (the token is invalid or expired) or `invalid_user` with status 401 (its
  * subject is not canonical).
  */
 export interface Authenticator {
   /**
-   * Authenticates a token. `address` is the peer that sent it: failures are counted by address and limited
-   * (`rate_limited`), and not counted if no address is given.
+   * Authenticates a token. `address`: the peer that sent the token. Failures are counted for each address, and too many
+   * of them cause `rate_limited`. Without an address nothing is counted.
    */
   authenticate(token: string | null, address?: string): Promise<Principal | null>;
 }
@@ -83,7 +83,7 @@ function refuseGrant(): never {
 
 /**
  * Returns the user whose objects a requester with scope `invoke` may list. An administrator may name any user, or none
- * (null: all users). For a user, that is always the user itself; naming another one throws `not_found`, as for an
+ * (null: all users). A user gets only its own objects; if it names another user, this throws `not_found`, as for an
  * absent object.
  */
 export function readScope(principal: Principal | null, userId: string | null | undefined): string | null {
@@ -99,8 +99,8 @@ export function readUser(principal: Principal | null, userId: string): string {
 }
 
 /**
- * Does the same as `readUser`, but returns null instead of an error if the requester is not that user, so that a
- * foreign object looks like an absent one.
+ * Does the same as `readUser`, but returns null if the requester is a user and names another one. A foreign object then
+ * looks like an absent one.
  */
 export function knownUser(principal: Principal | null, userId: string): string | null {
   const requester = requireScope(principal, 'invoke');

@@ -54,8 +54,8 @@ function compileRule(rule: PolicyRule): CompiledRule {
   const callers = anyOf(rule.callers);
   const types = anyOf(rule.clientTypes);
   const actions = anyOf(rule.actions);
-  // While the type is unknown (the client is not connected), a rule with client types matches if it denies and does not
-  // match if it allows.
+  // While the type is unknown (the client is not connected), a deny rule with client types matches, and an allow rule
+  // with client types does not.
   const typeMatches = (type: string | null): boolean =>
     type === null ? rule.clientTypes === undefined || rule.effect === 'deny' : types(type);
   return {

@@ -32,6 +32,8 @@ export interface Connections {
   reconnects(keys: readonly ClientKey[]): MaybePromise<readonly number[]>;
   /** Lists the clients that reconnected most in the last hour. Admin only. */
   flapping(requester: Requester, first: number): Promise<FlappingSample>;
-  /** Subscribes to the changes from now on, of one user or (`userId` null, admin) of all users. */
+  /**
+   * Subscribes to future changes of the connections of one user. `userId` null: of all users; for administrators only.
+   */
   events(requester: Requester, userId: string | null): Subscription<ConnectionEvent>;
 }

@@ -17,7 +17,10 @@ export type DisconnectCause =
   | 'node_lost'
   | 'operator';
 
-/** What happens in the client between a command and the action's handler. Null: the client does not say. */
+/**
+ * What the client does between the arrival of a command and the start of the action's handler. A value is null if the
+ * client does not report it.
+ */
 export type ActionGuards = {
   /** Whether a person at the client approves each command. */
   readonly approval: boolean | null;
@@ -26,8 +29,8 @@ export type ActionGuards = {
 };
 
 /**
- * The effects of the action, as its client describes them. They are hints and never a promise. Null: the client does
- * not say.
+ * The effects of the action, as its client describes them. They are hints and never a promise. A value is null if the
+ * client does not report it.
  */
 export type ActionEffects = {
   readonly readOnly: boolean | null;
@@ -52,7 +55,7 @@ export type ActionAdvertisement = {
 
 /**
  * An instance that a newer instance of its client replaced at `replacedAt` (epoch milliseconds). `cause`: why its link
- * had ended before; `replaced` if the link was still up.
+ * had ended before the replacement; `replaced` if the link was still up.
  */
 export type Predecessor = {
   readonly instanceId: string;
@@ -74,7 +77,10 @@ export type Connection = ClientKey & {
    */
   readonly epoch: number;
   readonly clientType: ClientType;
-  /** Whether the link's token has the scope `host`. Only then is it the connector of the sites that name its client. */
+  /**
+   * Whether the link's token has the scope `host`. Only then can this link be the connector of the sites that name its
+   * client.
+   */
   readonly host: boolean;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
@@ -93,8 +99,8 @@ export type Connection = ClientKey & {
 const NO_PREDECESSORS: readonly Predecessor[] = [];
 
 /**
- * Returns the predecessors of a new link of `instanceId`, derived from the client's present row (`previous`; null: the
- * client has none).
+ * Returns the predecessors that a new link of `instanceId` lists. `previous`: the client's present row; null if the
+ * client has none.
  */
 export function succession(
   previous: Connection | null,

@@ -6,7 +6,7 @@ import { FILTER_TEXT_CHARS } from '../limits.ts';
 import { connectionStatus, type ClientType, type Connection, type ConnectionStatus } from './connection.ts';
 import { checkLabels, hasLabels, hasLabelWith, type Label } from './labels.ts';
 
-/** A connection must match every member that is not null. */
+/** Selects connections. A connection must match every member that is not null. */
 export type ConnectionFilter = {
   readonly userId: string | null;
   readonly nodeId: string | null;
@@ -30,7 +30,10 @@ export const ANY_CONNECTION: ConnectionFilter = {
   labels: null,
 };
 
-/** Whether a connection of the filter's user matches the rest of the filter now. */
+/**
+ * Whether a connection matches the filter now. Does not compare the user: the caller passes only connections of the
+ * filter's user.
+ */
 export function matchesConnection(filter: ConnectionFilter, connection: Connection, now: number): boolean {
   const { nodeId, status, clientType, action, text, labels } = filter;
   return (
@@ -57,8 +60,8 @@ export type ConnectionQuery = {
 } & { readonly labels?: readonly string[] | null | undefined };
 
 /**
- * Returns the filter of a query, for what the requester may see. Throws `invalid_argument` if a member is not valid,
- * and as `readScope` does.
+ * Returns the filter of a query, limited to what the requester may see. Throws `invalid_argument` if a member is not
+ * valid, and the errors of `readScope`.
  */
 export function checkFilter(requester: Principal | null, query: ConnectionQuery): ConnectionFilter {
   const { nodeId, status, clientType, action, text, labels } = query;

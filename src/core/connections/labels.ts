@@ -11,8 +11,8 @@ export type Label = { readonly key: string; readonly value: string };
 const FORM = `expected at most ${LABELS_PER_FILTER} texts of the form key=value, each of at most ${LABEL_MAX_CHARS} characters`;
 
 /**
- * Parses labels given as `key=value`. Each is returned once, in a fixed order. The key ends at the first `=`. Null:
- * none is given. Throws `invalid_argument` naming the parameter.
+ * Parses labels given as `key=value`. Each is returned once, in a fixed order. The key ends at the first `=`. Returns
+ * null if `texts` is null or undefined. Throws `invalid_argument` naming the parameter.
  */
 export function checkLabels(parameter: string, texts: readonly string[] | null | undefined): readonly Label[] | null {
   if (texts === null || texts === undefined) return null;
@@ -35,7 +35,8 @@ type Labelled = Pick<Connection, 'metadata'>;
 /**
  * Returns the labels of a connection: the top-level members of its metadata that are texts, numbers or booleans, and
  * those of its member `labels`, if that is an object. A member of `labels` takes precedence over one of the same name.
- * At most LABELS_PER_CLIENT labels are returned, and none that is longer than a filter could be.
+ * At most LABELS_PER_CLIENT labels are returned. A label of more than LABEL_MAX_CHARS characters as `key=value` is left
+ * out.
  */
 export function labelsOf(connection: Labelled): ReadonlyMap<string, string> {
   const known = LABEL_CACHE.get(connection);
@@ -51,7 +52,7 @@ export function labelsOf(connection: Labelled): ReadonlyMap<string, string> {
   return found;
 }
 
-/** Whether a connection has every one of these labels. False for a client without a connection. */
+/** Whether a connection has every one of these labels. A client without a connection has no labels. */
 export function hasLabels(connection: Labelled | null, wanted: readonly Label[]): boolean {
   if (!connection?.metadata) return wanted.length === 0;
   const { metadata } = connection;

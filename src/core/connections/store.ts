@@ -43,8 +43,9 @@ export interface ConnectionStore {
   advertise(key: ClientKey, epoch: number, actions: readonly ActionAdvertisement[]): MaybePromise<Connection | null>;
   /**
    * Atomic. Marks the link as down if the epoch is still the current one, so the close of an old socket never affects a
-   * newer link. Idempotent. Returns null if the epoch is not current. Also returns null if another node had already
-   * declared the link's node dead and marked the link; that node then gets `linksLost`.
+   * newer link. Idempotent. Returns null if the epoch is not current. Also returns null if the link's node had died and
+   * the node that cleaned up after it has already marked the link as down; `NodeListener.linksLost` reports such a
+   * link.
    */
   disconnect(key: ClientKey, epoch: number, cause: DisconnectCause): MaybePromise<Connection | null>;
   /** Returns one connection per key, in the order of the keys; null where there is no row. One round trip. */

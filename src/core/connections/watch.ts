@@ -21,8 +21,8 @@ export interface StaleWatch {
 
 /**
  * Publishes `stale` when a link of this node has been silent for STALE_MS, once for each silence. Other nodes watch
- * their own links; the code that closes a link publishes `disconnected`. Every TURN_MS it reads one page of the
- * registry, and continues after that page the next time. Only the silences of the previous and of the current round are
+ * their own links; the code that closes a link publishes `disconnected`. Every TURN_MS it reads the next page of stale
+ * links, and starts a new round after the last page. Only the silences of the previous and of the current round are
  * remembered.
  */
 export function createStaleWatch({ backend, clock, nodeId, log }: Deps): StaleWatch {
@@ -56,7 +56,7 @@ export function createStaleWatch({ backend, clock, nodeId, log }: Deps): StaleWa
   return { start: () => clock.every(TURN_MS, turn) };
 }
 
-/** Identifies one silence: it ends with the next sign of life, and a new connection starts a new one. */
+/** Returns the key of one silence. It changes with the next sign of life and with a new connection. */
 function silenceOf(connection: Connection): string {
   return `${clientKeyText(connection)}/${connection.epoch}/${connection.lastSeenAt}`;
 }

@@ -76,8 +76,8 @@ export interface Contexts {
   /** Does the same as `many`, for windows. */
   manyWindows(keys: readonly WindowKey[]): MaybePromise<readonly (CountedWindow | null)[]>;
   /**
-   * Returns for each query at most `first` workers (1 to WORKER_LIST), in order of client and context. One round trip,
-   * unless a query has to scan so many rows that it needs more.
+   * Returns for each query at most `first` workers (1 to WORKER_LIST), in order of client and context. Usually one
+   * round trip; more if a query has to scan many rows.
    */
   workers(requester: Requester, queries: readonly WorkerQuery[], first: number): Promise<readonly WorkerList[]>;
 }

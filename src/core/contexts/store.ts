@@ -36,7 +36,7 @@ export type ContextReport = {
  */
 export type ReportOutcome = 'taken' | 'full' | 'fenced';
 
-/** Which contexts a listing includes. A member that is null matches every context; a context must match all others. */
+/** Selects contexts. A context must match every member that is not null. */
 export type ContextFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
@@ -71,8 +71,8 @@ export type WindowKey = ClientKey & { readonly windowId: string };
 export type RowCount = { readonly count: number; readonly complete: boolean };
 
 /**
- * Stores the current contexts and windows, not their history. A client's reports are kept as long as its row in the
- * ConnectionStore: they are shown while the row is, with `linkLost` while its status is not `connected`, and they are
+ * Stores the current contexts and windows, not their history. A client's reports are kept and shown as long as its row
+ * in the ConnectionStore. While the status of that row is not `connected`, they are shown with `linkLost`. They are
  * deleted when the row is forgotten or another instance takes it over. The backend sets the times, and takes instance
  * and client type from the connection's row.
  */

@@ -8,7 +8,8 @@ import type { DedupBackend, DedupStats } from './store.ts';
 /** Shows the state of deduplication, to administrators only. */
 export interface Dedup {
   /**
-   * Throws unless the requester is an administrator. For a parent field whose nested fields read the parts one by one.
+   * Throws if the requester is not an administrator. Checks the requester for a parent field whose nested fields are
+   * read one by one.
    */
   allow(requester: Principal | null): void;
   /** Reads the counters of the last `windowSeconds` (10 to 3600; null: 300). */

@@ -88,7 +88,10 @@ export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
   };
 }
 
-/** Whether progress that was reported at this time acknowledged the command, as the first report of a client does. */
+/**
+ * Whether the progress reported at `reportedAt` acknowledged the command. The first report of a client does so,
+ * whatever its kind.
+ */
 function isFirstSign({ acknowledgedAt }: Command, reportedAt: number): boolean {
   return acknowledgedAt !== null && acknowledgedAt >= reportedAt;
 }

@@ -5,8 +5,8 @@ import type { HelloRequest } from '../core.ts';
 import { utf8Length } from '../json.ts';
 
 /**
- * The bytes that one context or window takes besides its texts: the object, its index entries and its fixed fields.
- * About the figure that was measured for a context with empty texts.
+ * The bytes that one context or window takes besides its texts: the object, its index entries and its fixed fields. The
+ * number is close to what was measured for a context with empty texts.
  */
 const ROW_BYTES = 512;
 const ACTION_BYTES = 128;

@@ -19,14 +19,15 @@ export type CommandEvent = {
   readonly missed: number;
 };
 
-/** An event must match every member that is not null. */
+/** Selects events of commands. An event must match every member that is not null. */
 export type CommandEventFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
   readonly action: string | null;
   readonly clientType: ClientType | null;
   /**
-   * The outcomes to select: only `ended` and `late` events of commands with one of them match. Null: no matter which.
+   * The outcomes to select. Only events of the stages `ended` and `late` match, and only if the command has one of
+   * these outcomes. Null: events of every stage match.
    */
   readonly outcomes: readonly Outcome[] | null;
 };

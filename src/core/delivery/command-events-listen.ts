@@ -10,7 +10,7 @@ import type { CommandEvent, CommandEventFilter } from './command-event.ts';
 /** A filter of events as a request gives it. Members that are absent or null match every event. */
 export type CommandEventQuery = { readonly [Name in keyof CommandEventFilter]?: CommandEventFilter[Name] | undefined };
 
-/** The transport ends the streams of an expired token; nothing else ends this permission. */
+/** A lifetime that never ends by itself. The transport ends the streams of an expired token. */
 const AS_LONG_AS_TOKEN: Lifetime = { endWith() {}, close() {} };
 
 /**

@@ -11,7 +11,8 @@ export class EventSampler {
 
   /**
    * Decides whether an event passes. Returns null if it is left out; otherwise the number of events that were left out
-   * since the last one that passed. `missed` of them were left out before they came here.
+   * since the last one that passed. `missed`: the number of events that were left out on their way to this sampler;
+   * they are counted too.
    */
   take(now: number, missed = 0): number | null {
     if (now >= this.#since + SECOND_MS || now < this.#since) {

@@ -1,6 +1,6 @@
 /**
- * The live feed of what happens to commands, over all nodes. Nodes publish only events that somebody on some node
- * listens to, and not more than COMMAND_EVENTS_PER_SECOND for each filter.
+ * The live feed of what happens to commands, over all nodes. Nodes publish only events that have listeners on some
+ * node, and at most COMMAND_EVENTS_PER_SECOND for each filter.
  */
 import type { Backend } from '../backend.ts';
 import type { Cancel, Clock } from '../clock.ts';
@@ -39,7 +39,9 @@ type FeedParts = {
   readonly crypto: Pick<Crypto, 'sha256'>;
 };
 
-/** The feeds of this node. */
+/**
+ * Publishes the events of this node's commands to the feeds that have listeners, and serves the listeners of this node.
+ */
 export class CommandEvents implements CommandEventSink {
   readonly #parts: FeedParts;
   readonly #feeds = new Map<string, Feed>();

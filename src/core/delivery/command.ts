@@ -99,8 +99,8 @@ export type Command = CommandKey & {
 };
 
 /**
- * The digest of an invocation whose caller chose no id: only the relay knows the new id, so there is nothing to compare.
- * It differs from every digest, so invoking again under such an id is a conflict.
+ * The digest of an invocation whose caller chose no id. Only the relay knows the new id, so there is nothing to
+ * compare. No real digest equals it, so another invocation with such an id is a conflict.
  */
 export const NO_DIGEST = '';
 

@@ -44,7 +44,7 @@ export type AdmitRequest = AdmitQuestion & {
   readonly seen?: Connection | null;
   /**
    * A link of the caller's node that has room for the command. If the client is bound to this link and none of its
-   * commands waits to be dispatched, the store may record the dispatch in the same act, for this attempt.
+   * commands waits to be dispatched, the store may record the dispatch in the same act.
    */
   readonly claim?: DispatchClaim | null;
 };
@@ -61,21 +61,21 @@ export type AdmitRefusal =
   | 'instance_mismatch'
   | 'capacity_exceeded'
   | 'queue_full'
-  /** There is no room for the params (`queued_bytes`), or for the mark of another id that a caller chose (`marks`). */
+  /** A share has no room: `queued_bytes` for the params, or `marks` for the mark of an id that a caller chose. */
   | ShareRefusal;
 
 /**
  * The result of an admission. `admitted`: a new command, queued if its client is live, else parked. `attached`: the id
- * was known with the same digest; the waiter waits on that command, or is not registered if the record already
- * satisfies it. `ended`: the id was known with the same digest, and only its mark is left. `refused` and `outdated`:
- * nothing was written.
+ * was known with the same digest. The waiter then waits on the known command; it is not registered if the record
+ * already satisfies it. `ended`: the id was known with the same digest, and only its mark is left. `refused` and
+ * `outdated`: nothing was written.
  */
 export type AdmitResult =
-  /** `dispatch`: the dispatch that was recorded for the request's claim. `command` is the command before it. */
+  /** `dispatch`: the dispatch that was recorded for the claim. `command`: the record before that dispatch. */
   | { readonly kind: 'admitted'; readonly command: Command; readonly dispatch?: MarkedDispatch }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
-  /** `share`: the bounded resource that is used up; absent for `marks`; null if the store itself has no room. */
+  /** `share`: the resource that has no room. Absent: it is `marks`. Null: the store itself has no room. */
   | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName | null }
   /** The connection in `seen` is not the one that the client has now. */
   | { readonly kind: 'outdated' };
@@ -137,8 +137,8 @@ export type End = {
 };
 
 /**
- * Builds the id of the message that carries an end; an end that is sent again has the same id. Uses `join`, because the
- * id is kept: a template literal's string would keep each of its parts in memory.
+ * Builds the id of the message that carries an end. An end that is sent again has the same id. Uses `join`, because the
+ * id is kept and the string of a template literal would keep each of its parts in memory.
  */
 export function endMessageId(commandId: string, { kind, instanceId }: Pick<End, 'kind' | 'instanceId'>): string {
   return [commandId, kind, instanceId].join(':');
@@ -179,7 +179,7 @@ export type SettleResult =
   | { readonly kind: 'unknown' };
 
 export type RebindResult = {
-  /** The number of commands that were queued again, because their link was lost before they were dispatched. */
+  /** The number of commands that were queued again. They had not been dispatched when their link was lost. */
   readonly requeued: number;
   /** The commands that were dispatched to this same instance and have not ended. They fill the instance's window. */
   readonly unfinished: readonly Command[];
@@ -212,14 +212,14 @@ export interface CommandStore {
    */
   dispatch(key: CommandKey, binding: Binding, attempt?: string): MaybePromise<DispatchResult>;
   /**
-   * Records an acknowledgement or progress that a client reported. Progress also acknowledges the command; history keeps
-   * at most one row of it a second. Reports of other instances than the bound one change nothing.
+   * Records an acknowledgement or progress that a client reported. Progress also acknowledges the command. History
+   * keeps at most one progress row a second. Reports of other instances than the bound one change nothing.
    */
   report(key: CommandKey, report: Report): MaybePromise<ReportResult>;
   /**
    * Records an end that a client reported. Replies to the waiters never precede the record. In the same act the
-   * deduplicator counts the end under `endMessageId`. What the deduplicator finds changes only its counters: whether an
-   * end is a repeated one is decided by the record, which is kept longer.
+   * deduplicator counts the end under `endMessageId`. Its answer changes only its own counters. The record decides
+   * whether an end is a repeated one, because it is kept longer.
    */
   finish(key: CommandKey, end: End): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): MaybePromise<SettleResult>;

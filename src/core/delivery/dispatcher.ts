@@ -30,8 +30,8 @@ export class Dispatcher {
   }
 
   /**
-   * Binds the client to this link. `previous`: the link of this node that it replaces, to which nothing more is
-   * written. A leaving link of another instance is not replaced.
+   * Binds the client to this link. Returns as `previous` the link of this node that it replaces; nothing more is
+   * written to that link. A leaving link of another instance is not replaced.
    */
   attach(
     client: ClientKey,
@@ -93,7 +93,7 @@ export class Dispatcher {
     if (claim) this.settle(claim, { kind: 'skip' });
     // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
     if (linkQueue.window.has(key.commandId)) return;
-    // When no other command waits, most commands need no place in the queue.
+    // If no other command waits, the dispatch usually begins at once, without a place in the queue.
     if (linkQueue.queue.size === 0 && mayDispatch(linkQueue)) return this.#begin(linkQueue, key);
     linkQueue.queue.set(key.commandId, key);
     this.pump(linkQueue);
@@ -166,8 +166,8 @@ export class Dispatcher {
   }
 
   /**
-   * Resolves once the link has no more commands to finish, or no longer belongs to this node. A quiet link has none
-   * once nothing is in flight on it.
+   * Resolves once the link has no more commands to finish, or no longer belongs to this node. On a quiet link only the
+   * commands in flight count.
    */
   async idle(linkQueue: LinkQueue): Promise<void> {
     if (this.has(linkQueue)) await waitFor(linkQueue, (now) => !isBusy(now));
@@ -227,8 +227,8 @@ export class Dispatcher {
   }
 
   /**
-   * Writes the command, or holds it while the socket has back-pressure: many dispatches may have been requested before
-   * that began. At most one window of commands is held.
+   * Writes the command, or holds it while the socket has back-pressure. Many dispatches may have been requested before
+   * the back-pressure began. At most one window of commands is held.
    */
   #writeOrHold(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
     // The command ended before the answer arrived, so it is not written.

@@ -10,8 +10,9 @@ import type { PendingWait } from './waiters.ts';
 
 /**
  * Closes this node's links one after another, each once it has nothing left to do. Links that are still busy after
- * `withinMs` are closed then. In shared mode other nodes go on admitting. So once the closing of a link has begun, no
- * more is dispatched on it, and its queued commands move on with the client. Resolves when all links are closed.
+ * `withinMs` are closed then. In shared mode other nodes still admit commands for these clients. Once the closing of a
+ * link has begun, nothing more is dispatched on it, and its queued commands move on with the client. Resolves when all
+ * links are closed.
  */
 export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; withinMs: number }): Promise<void> {
   const { deps, dispatcher, withinMs } = parts;
@@ -36,8 +37,8 @@ export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; wi
 }
 
 /**
- * Ends the commands that callers still wait for when this node shuts down. In direct mode nothing remains of commands
- * then, so each ends with what is proven and its callers get that end.
+ * Ends the commands that callers still wait for when this node shuts down in direct mode, where no command outlives the
+ * node. Each command ends with what is proven, and its callers receive that end.
  */
 export async function endWaits(parts: { deps: Deps; acts: DeliveryActs; waiting: number }): Promise<void> {
   const { deps, acts, waiting } = parts;

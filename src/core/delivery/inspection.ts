@@ -90,7 +90,8 @@ export function nodeView(node: DispatcherNode, now: number): NodeView {
 }
 
 /**
- * Adds the limit of a scope. The policy is asked by user: a user who holds a reservation in the scope belongs to it.
+ * Adds the limit of a scope. The policy finds a scope only by user, so the users who hold reservations in the scope are
+ * looked up.
  */
 function scopeView({ policy }: Deps, scope: CapacityScope): ScopeView {
   const own = ({ id: scopeId }: AdmissionScope): boolean => scopeId === scope.scopeId;

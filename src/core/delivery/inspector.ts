@@ -10,7 +10,7 @@ import type { Command, Outcome, Stage } from './command.ts';
 export type DeliverySummary = {
   /** The number of commands with a record: live commands, and ended ones within retention. */
   readonly trackedCommands: number;
-  /** The number of live commands that are past their connect deadline or deadline and not settled yet. */
+  /** The number of live commands that are past their connect deadline or their deadline and not settled yet. */
   readonly dueCommands: number;
   readonly sampledOldestDeadline: number | null;
   readonly sampledOldestQueuedAgeMs: number | null;
@@ -45,10 +45,10 @@ export type DeliveryFilter = {
   readonly outcome: Outcome | null;
   readonly nodeId: string | null;
   readonly action: string | null;
-  /** The code of the error that the command ended with; null: no matter which. */
+  /** The code of the error that the command ended with; null: any or none. */
   readonly code: string | null;
   readonly clientType: ClientType | null;
-  /** The labels that the target's connection must have now, all of them; null: no matter which. */
+  /** The labels that the target's connection must have now, all of them; null: any or none. */
   readonly labels: readonly Label[] | null;
   /** The bounds of the time of admission, both exclusive; epoch milliseconds. */
   readonly admittedAfter: number | null;
@@ -70,9 +70,7 @@ export const ANY_COMMAND: DeliveryFilter = {
   admittedBefore: null,
 };
 
-/**
- * Whether a command's own record matches a filter. Its user, its client and the labels of its client are not compared.
- */
+/** Whether a command's record matches a filter. Does not compare the user, nor the labels of the client. */
 export function matchesRecord(filter: DeliveryFilter, command: Command): boolean {
   const { clientId, stage, outcome, nodeId, action, code, clientType, admittedAfter, admittedBefore } = filter;
   return (

@@ -17,7 +17,7 @@ export type LeavingParts = {
 /** Commands of one client that another node is asked about. */
 type Question = { readonly userId: string; readonly clientId: string; readonly commandIds: readonly string[] };
 
-/** From now on this node answers the questions of `leavingElsewhere`. */
+/** Makes this node answer the questions of `leavingElsewhere` from now on. */
 export function answerLeaving({ questions, dispatcher }: Pick<LeavingParts, 'questions' | 'dispatcher'>): void {
   questions.answerWith('leaving', (text) => {
     const { userId, clientId, commandIds } = JSON.parse(text) as Question;
@@ -31,9 +31,9 @@ export function isLeavingHere({ dispatcher }: Pick<LeavingParts, 'dispatcher'>, 
 }
 
 /**
- * Those of a client's commands that still run on a leaving link of another node, the one on which they were dispatched.
- * A node that does not answer within ASK_MS, or whose answer cannot be read, counts as one that runs none. Never
- * rejects.
+ * Returns those of a client's commands that still run on a leaving link of another node. Each command is looked up on
+ * the node that dispatched it. A node that does not answer within ASK_MS, or whose answer cannot be read, counts as one
+ * that runs none. Never rejects.
  */
 export async function leavingElsewhere(
   { deps, questions }: Pick<LeavingParts, 'deps' | 'questions'>,
@@ -53,7 +53,7 @@ export async function leavingElsewhere(
   return (await Promise.all(asked)).flat();
 }
 
-/** Returns the ids of those of one client's commands that still run on a leaving link of the node. */
+/** Asks the node which of these commands of one client still run on its leaving links. Returns their ids. */
 async function askNode(questions: NodeQuestions, nodeId: string, commands: readonly Command[]): Promise<unknown[]> {
   const [first] = commands;
   if (!first) return [];

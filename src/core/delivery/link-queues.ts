@@ -20,7 +20,7 @@ export type Held = {
 /** The span of a command that is written. `progressed`: its first progress was noted. */
 export type OpenSpan = { readonly span: Span; progressed: boolean };
 
-/** A command that is in the window of its link before it is admitted. It counts as a pending dispatch. */
+/** A reservation of room in a link's window for a command that is not admitted yet. It counts as a pending dispatch. */
 export type Claim = DispatchClaim & { readonly linkQueue: LinkQueue; readonly key: CommandKey };
 
 /** Code that waits for a change of a link's queue. `wake` is called as soon as `over` returns true. */
@@ -77,7 +77,9 @@ export function createLinkQueue(client: ClientKey, binding: Binding, link: Clien
   };
 }
 
-/** Whether the link still has commands to finish: those in flight and, unless it is quiet, those queued. */
+/**
+ * Whether the link still has commands to finish: those in flight, and on a link that is not quiet also those queued.
+ */
 export function isBusy({ quiet, queue, window }: LinkQueue): boolean {
   return window.size > 0 || (!quiet && queue.size > 0);
 }
@@ -101,7 +103,7 @@ export function isAnswered({ pendingDispatches }: LinkQueue): boolean {
   return pendingDispatches === 0;
 }
 
-/** Resolves once `over` holds for the link, or once all its waits are ended. */
+/** Resolves once `over` returns true for the link, or once the link is gone and all its waits are ended. */
 export function waitFor(linkQueue: LinkQueue, over: LinkQueueWait['over']): Promise<void> {
   return new Promise((wake) => {
     (linkQueue.waits ??= []).push({ over, wake });

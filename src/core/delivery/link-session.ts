@@ -152,8 +152,8 @@ export class ClientSession implements LinkSession {
   }
 
   /**
-   * Unbinds once the store has answered every dispatch: if an answer was lost, only the bound link can learn whether
-   * the dispatch was recorded.
+   * Unbinds once the store has answered every dispatch. If an answer is lost, only the bound link can ask whether the
+   * dispatch was recorded.
    */
   async #leave(): Promise<void> {
     const { dispatcher } = this.#parts;
@@ -163,8 +163,8 @@ export class ClientSession implements LinkSession {
   }
 
   /**
-   * Records the end of the link and parks what was queued for it. While the store is unavailable, the retry queue holds
-   * this back.
+   * Records the end of the link and parks the commands that were queued for it. While the store is unavailable, this
+   * waits in the retry queue.
    */
   async #unbind(cause: DisconnectCause): Promise<void> {
     const { deps, dispatcher, retryQueue } = this.#parts;
@@ -201,8 +201,8 @@ const NONE: readonly Command[] = [];
 type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => MaybePromise<FinishResult> };
 
 /**
- * Runs an act and answers in the same tick if the store does and nothing waits in the retry queue; otherwise the act
- * goes through the retry queue.
+ * Runs an act. Answers in the same tick if the store does. If the store is unavailable, or other acts wait in the retry
+ * queue, the act goes through the retry queue.
  */
 function orRetry(
   retryQueue: StoreRetryQueue,

@@ -23,22 +23,24 @@ export function callSpanOf({ callSpan, traceState }: Pick<Command, 'callSpan' | 
   return callSpan === null || callSpan === DECLINED ? null : readTraceparent(callSpan, traceState);
 }
 
-/** The trace fields that a client gets for a call without ids that a sampler declined. */
+/** The trace fields that a client gets if a sampler declined the call and the caller gave no ids. */
 const DECLINED_FIELDS: TraceFields = { traceId: null, parentSpanId: null, traceFlags: '00', traceState: null };
 
 /**
- * Starts the span of a command that is written to the link. Returns the context that the client's own span belongs to;
- * null if that is what the caller gave.
+ * Starts the span of a command that is written to the link. Returns the trace context that the client's own span
+ * belongs to. Null: the client's span belongs to the context that the caller gave.
  */
 export function beginDispatchSpan({ tracing }: Parts, linkQueue: LinkQueue, command: Command): TraceFields | null {
   if (tracing === null || command.callSpan === null) return null;
   if (command.callSpan === DECLINED) return command.traceId === null ? DECLINED_FIELDS : null;
   const context = begin(tracing, linkQueue, { command, name: SPAN_NAME.dispatch });
-  // A caller that has ids of its own finds them at the client, and not those of the relay's trace.
+  // If the caller gave ids of its own, the client gets those and not the ids of the relay's trace.
   return command.traceId === null || command.traceId === context?.traceId ? context : null;
 }
 
-/** Starts a span for each sampled command that its client went on with over another link. */
+/**
+ * Starts a span on a new link for each sampled command that was written to an earlier link of the client and goes on.
+ */
 export function beginResumeSpans({ tracing }: Parts, linkQueue: LinkQueue, commands: readonly Command[]): void {
   if (tracing === null) return;
   for (const command of commands) begin(tracing, linkQueue, { command, name: SPAN_NAME.resume });
@@ -67,8 +69,8 @@ export function noteReport({ spans }: LinkQueue, commandId: string, kind: 'ack' 
 }
 
 /**
- * Ends the span of a command. `command`: its record after the end; null if another part of the relay ended it, so that
- * the record is read.
+ * Ends the span of a command. `command`: its record after the end. Null: another part of the relay ended the command,
+ * so the record is read first.
  */
 export function endDispatchSpan(deps: Deps, linkQueue: LinkQueue, key: CommandKey, command: Command | null): void {
   if (!linkQueue.spans?.has(key.commandId)) return;
@@ -112,8 +114,8 @@ export function endLinkSpans(parts: Parts, { spans, client }: LinkQueue): void {
 }
 
 /**
- * Records the first result that came after the end of its command, or from another instance. Further ones are counted in
- * the record only, so that a client cannot add any number of spans to a trace.
+ * Records a span for the first result that came after the end of its command, or from another instance. Further results
+ * are only counted in the record, so that a client cannot add any number of spans to a trace.
  */
 export function recordLateResult({ tracing, nodeId }: Parts, command: Command): void {
   const call = callSpanOf(command);

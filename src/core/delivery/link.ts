@@ -71,10 +71,10 @@ export interface LinkSession {
    */
   alive(): Promise<boolean>;
   /**
-   * Handles that the client leaves. Nothing is targeted at this link any more: its connection counts as disconnected
-   * (`client_closed`), no further dispatch begins on it, and undispatched commands wait for the client's next link.
-   * Resolves, once nothing more will be written to the link, with the ids of the commands that were dispatched on it
-   * and have not ended; their reports are still accepted. May be called again.
+   * Handles a client that leaves. Its connection then counts as disconnected (`client_closed`). No further dispatch
+   * begins on this link, and undispatched commands wait for the client's next link. Resolves once nothing more will be
+   * written to the link. Returns the ids of the commands that were dispatched on it and have not ended; their reports
+   * are still accepted. May be called again.
    */
   leave(): Promise<readonly string[]>;
   /** Called when the socket has accepted its backlog: dispatching continues. */

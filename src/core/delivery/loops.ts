@@ -52,8 +52,8 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
 }
 
 /**
- * Ends due commands, one batch at a time, until none is due or a full batch could not be ended. The next pass tries
- * those again.
+ * Ends due commands, one batch at a time. Stops after a batch that is not full, or of which no command could be ended.
+ * The next pass tries again.
  */
 export async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>): Promise<void> {
   for (;;) {

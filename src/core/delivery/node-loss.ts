@@ -15,8 +15,8 @@ export type NodeLossParts = {
 
 /**
  * Handles the loss of this node's epoch. `fenced`: other nodes took over what it held. `store_lost`: the store forgot
- * something that it had confirmed, so nothing is proven about the commands of the clients on this node's links,
- * whatever their records say, and each of them ends as unknown. In both cases the links close, so that their clients
+ * something that it had confirmed. Then nothing is proven about the commands of the clients on this node's links,
+ * whatever their records say, and each of them is given up. In both cases the links close, so that their clients
  * connect again under a new binding, and callers wait again. Never rejects.
  */
 export async function handleNodeLoss(parts: NodeLossParts, cause: 'fenced' | 'store_lost'): Promise<void> {
@@ -43,8 +43,8 @@ async function giveUp(parts: NodeLossParts, linkQueue: LinkQueue): Promise<void>
 }
 
 /**
- * Returns the commands that this node knows as unended, and those that the store does. The store may have forgotten an
- * end that it confirmed to this node.
+ * Returns the commands of the link's client that have not ended according to this node or according to the store. The
+ * two may differ, because the store may have forgotten an end that it confirmed to this node.
  */
 async function doubtful(
   { deps, dispatcher }: NodeLossParts,

@@ -13,7 +13,7 @@ export type MailboxRow =
   | { readonly kind: 'cancel'; readonly key: CommandKey; readonly reason: string | null }
   /** The command ended without a report of its client, so it no longer counts in the window of its link. */
   | { readonly kind: 'ended'; readonly key: CommandKey }
-  /** Asks to close this link, unless a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
+  /** Asks to close this link; ignored if a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
   | {
       readonly kind: 'kick';
       readonly client: ClientKey;
@@ -66,13 +66,13 @@ export interface NodeListener {
    */
   lost(cause: 'fenced' | 'store_lost'): Promise<void>;
   /**
-   * Called when this node cleaned up after a node that is gone (which may be itself before it was fenced) and marked
-   * these of its links as lost. Each link is reported to one node of the deployment, once.
+   * Called when this node has cleaned up after a dead node and marked these links of that node as lost. The dead node
+   * may be this node itself, before it was fenced. Each link is reported to one node of the deployment, once.
    */
   linksLost(connections: readonly Connection[]): void;
   /**
-   * Called when this node's lease is valid again after it ran out, or may have. In between, its links counted as gone
-   * and the commands for their clients were parked.
+   * Called when this node's lease is valid again after it ran out or may have run out. In between, its links counted as
+   * gone and the commands for their clients were parked.
    */
   revived(): void;
 }
@@ -87,7 +87,7 @@ export interface NodeStore {
   beat(nodeId: string, report: NodeReport): MaybePromise<void>;
   /** Posts a row to a node. False: there is no such live node. */
   post(nodeId: string, row: MailboxRow): MaybePromise<boolean>;
-  /** Returns commands past their connect deadline or deadline, oldest first. Reads only. */
+  /** Returns commands that are past their connect deadline or their deadline, oldest first. Reads only. */
   due(limit: number): MaybePromise<readonly CommandKey[]>;
   /**
    * Lists the nodes that have reported, ordered by id. A node that died without releasing its id stays listed, as it

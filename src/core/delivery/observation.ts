@@ -23,10 +23,9 @@ export type NodeView = DispatcherNode & { readonly stale: boolean };
 export type ScopeView = CapacityScope & { readonly limit: number | null };
 
 /**
- * The reservations of the deployment, without the id of any user. `named`: of the scopes that the policy names, those
- * with the most reservations, in descending order, at most SHOWN_SCOPES. `others`: the reservations of all other
- * scopes, such as those of single users. `fullest`: the highest fraction of its limit that any scope has used; 0
- * without reservations.
+ * The reservations of the deployment, without the id of any user. `named`: the scopes of the policy with the most
+ * reservations, most first; at most SHOWN_SCOPES. `others`: the reservations of all other scopes, such as those of
+ * single users. `fullest`: the highest fraction of its limit that any scope has used; 0 without reservations.
  */
 export type ReservationsView = {
   readonly named: readonly Pick<ScopeView, 'scopeId' | 'reservedCommands' | 'limit'>[];
@@ -73,8 +72,8 @@ export interface DeliveryObservation {
 }
 
 /**
- * Operator actions, for administrators only. Each is written to the audit first: without a row nothing is done
- * (`audit_unavailable`). `requestId`: the id of the request, for the row.
+ * Operator actions, for administrators only. Each action is first written to the audit. If that fails,
+ * `audit_unavailable` is thrown and nothing is done. `requestId`: the id of the request, for the audit row.
  */
 export interface OperatorActions {
   /**

@@ -1,8 +1,11 @@
-/** Reads which other nodes there are, for answers that are merged of what each node knows. */
+/** Reads which other nodes there are, for answers that are merged from what each node knows. */
 import type { Deps } from '../deps.ts';
 import { PAGE_MAX } from '../limits.ts';
 
-/** `others`: ids in order, with the silent ones. `silent`: nodes with a late beat, which are named and not asked. */
+/**
+ * `others`: the ids of all other nodes in order, including silent ones. `silent`: the ids of the silent nodes. Answers
+ * list them as gaps, and they are not asked.
+ */
 export type OtherNodes = { readonly others: readonly string[]; readonly silent: ReadonlySet<string> };
 
 export async function otherNodes({ backend, nodeId }: Pick<Deps, 'backend' | 'nodeId'>): Promise<OtherNodes> {

@@ -27,8 +27,8 @@ export function kickElsewhere({ deps }: { readonly deps: Deps }, { previous, con
 
 /**
  * Gives up commands of a replaced instance after the grace period. Until then its results may still arrive over the
- * closing socket. While the old client is leaving in good order, over a link of this node or of another one, the grace
- * period is renewed.
+ * closing socket. A command that still runs on a leaving link, on this node or on another one, gets another grace
+ * period.
  */
 export function giveUpLater(parts: Parts, orphaned: readonly Command[]): void {
   if (orphaned.length === 0) return;
@@ -40,7 +40,7 @@ export function giveUpLater(parts: Parts, orphaned: readonly Command[]): void {
   });
 }
 
-/** Where a command may still run on a leaving link. */
+/** Returns where a command may still run on a leaving link: on this node, on another node, or nowhere. */
 function placeOf(parts: Parts, command: Command): 'here' | 'elsewhere' | 'gone' {
   if (isLeavingHere(parts, command)) return 'here';
   return command.nodeId === null || command.nodeId === parts.deps.nodeId ? 'gone' : 'elsewhere';

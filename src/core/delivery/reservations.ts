@@ -21,8 +21,8 @@ export function reservationsView(policy: Policy, scopes: readonly ReservedScope[
 }
 
 /**
- * Returns the limit of a scope under this node's policy; null if that policy has no such scope for the user, because
- * another node reserved under another policy.
+ * Returns the limit of a scope under this node's policy. Null if this policy puts the user into another scope: then a
+ * node with another policy made the reservation.
  */
 function limitOf(policy: Policy, { scopeId, userId }: ReservedScope): number | null {
   const scope = policy.scopeOf(userId);

@@ -1,6 +1,6 @@
 /**
- * The names and attributes of spans. Names that begin with `rpc.` and `error.` are those of the semantic conventions
- * 1.45 of OpenTelemetry, in which the conventions for RPC are a release candidate. docs/tracing.md has the table.
+ * The names and attributes of spans. Names that begin with `rpc.` and `error.` follow the semantic conventions 1.45 of
+ * OpenTelemetry, whose part about RPC is a release candidate. docs/tracing.md has the table.
  */
 import type { CommandKey } from '../ids.ts';
 import type { SpanAttributes, SpanEnd, Tracing } from '../tracing.ts';
@@ -25,7 +25,10 @@ export const SPAN_ATTRIBUTE = {
   clientId: 'callboard.client_id',
 } as const;
 
-/** The method of a call whose action its client is not known to have: callers may invent any number of actions. */
+/**
+ * The method that a span names if the client is not known to have the action. Callers may invent any number of actions,
+ * so those would make too many different methods.
+ */
 export const OTHER_METHOD = '_OTHER';
 
 /** The names of spans that are not named after an action. */
@@ -72,7 +75,10 @@ export function hasKnownAction({ clientType, acknowledgedAt }: Command): boolean
   return clientType !== null || acknowledgedAt !== null;
 }
 
-/** Returns how the span of a command ends: with its status, `pending` while it is live, and the type of its error. */
+/**
+ * Returns the end of a command's span, with the attributes of its status and of the type of its error. The status of a
+ * live command is `pending`.
+ */
 export function outcomeEnd(outcome: Outcome | null, errorCode: string | null): SpanEnd {
   const failed = outcome === 'failed' || outcome === 'expired' || outcome === 'outcome_unknown';
   const attributes: SpanAttributes = { [SPAN_ATTRIBUTE.status]: outcome ?? 'pending' };

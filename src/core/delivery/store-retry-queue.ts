@@ -19,8 +19,8 @@ export type RetryEntry<T> = {
 export interface StoreRetryQueue {
   /**
    * Runs the entry, after those that already wait. While the store does not answer, the entry is kept and retried in
-   * order. Rejects with `store_unavailable` if there is no more room or the queue was stopped; rejects at once with any
-   * other error of `run`.
+   * order. Rejects with `store_unavailable` if there is no more room or the queue was stopped. Any other error of `run`
+   * is passed on without a retry.
    */
   take<T>(entry: RetryEntry<T>): Promise<T>;
   /** The number of waiting entries. */
@@ -100,7 +100,7 @@ export function createStoreRetryQueue({ clock, log }: Pick<Deps, 'clock' | 'log'
   };
 }
 
-/** Returns the oldest entries, at most one of each lane, up to the first entry whose lane repeats. */
+/** Returns the oldest entries, at most RETRY_QUEUE_LANES, up to the first entry whose lane repeats. */
 function firstOfLanes(waiting: readonly Waiting[]): readonly Waiting[] {
   const lanes = new Set<string>();
   for (const { lane } of waiting) {

@@ -17,7 +17,7 @@ export type StoredReports = {
   ofEnd(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<StoredPayload>;
   /** Prepares the payload of a report. Null: the report makes no row. */
   ofReport(key: CommandKey, report: Omit<Report, 'kept'>): MaybePromise<StoredPayload | null>;
-  /** Drops what is remembered of a command that ended. */
+  /** Forgets when large progress of this command was last stored. Called when the command has ended. */
   forget(key: CommandKey): void;
 };
 

@@ -36,7 +36,8 @@ export type CountedScan = { readonly total: number; readonly scan: Scan<PendingW
  * The waits of the callers of this process. `CommandStore.admit` or `attach` adds a row. The row is removed when its
  * command ends, its stage is reached, or `remove` is called. A deployment has at most WAITERS_PER_COMMAND waits on a
  * command; those of a node that is gone do not count. Reads return the rows of this process only: other nodes are asked
- * for theirs (`core/rpc/waits.ts`). Positions of different processes compare by time.
+ * for theirs (`core/rpc/waits.ts`). In shared mode positions begin with a time, so those of several processes can be
+ * compared.
  */
 export interface WaiterStore {
   /** Atomic: reads the record and registers the waiter in one act, so that no end is missed in between. */
@@ -49,7 +50,10 @@ export interface WaiterStore {
   countByNode(
     filter: WaiterFilter,
   ): MaybePromise<{ readonly counts: ReadonlyMap<string | null, number>; readonly complete: boolean }>;
-  /** Returns for each user the first page that `list` gives for that user alone, and the total. One round trip. */
+  /**
+   * Returns for each user the first page that `list` gives for this user, and the total number of the user's waits. One
+   * round trip.
+   */
   ofUsers(userIds: readonly string[], first: number): MaybePromise<readonly CountedScan[]>;
   ofClients(keys: readonly ClientKey[], first: number): MaybePromise<readonly CountedScan[]>;
   ofCommands(keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingWait[])[]>;

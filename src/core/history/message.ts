@@ -25,8 +25,8 @@ export type MessageKind = (typeof MESSAGE_KINDS)[number];
 export type TerminalError = { readonly code: string; readonly message: string };
 
 /**
- * Refers to a payload of more than INLINE_PAYLOAD_BYTES. `name` is null if it could not be stored: then only size and
- * digest are known.
+ * Refers to a payload of more than INLINE_PAYLOAD_BYTES. `name` is null if the payload could not be stored; then only
+ * its size and digest are known.
  */
 export type PayloadRef = Omit<SpillRef, 'name'> & { readonly name: string | null };
 
@@ -40,8 +40,8 @@ export type NewMessage = StoredPayload & {
   readonly id: string;
   readonly userId: string;
   /**
-   * The part of the stream's key after the user: `clients/<client>`, `links`, `sites/<site>/events`, or another ingested
-   * suffix.
+   * The part of the stream's key after the user: `clients/<client>`, `links`, `sites/<site>/events`, or any other
+   * suffix that a host ingests under.
    */
   readonly suffix: string;
   readonly kind: MessageKind;
@@ -67,7 +67,10 @@ export type Message = NewMessage & { readonly seq: number; readonly at: number; 
 /** Whether a message's payload is shown, and why not. */
 export type PayloadState = 'redacted' | 'included' | 'spilled_included' | 'expired' | 'unavailable' | 'none';
 
-/** A payload as it is shown. `text` is null unless the state is `included` or `spilled_included`. */
+/**
+ * A payload as it is shown. `text`: the payload in the states `included` and `spilled_included`; null in all other
+ * states.
+ */
 export type ShownPayload = { readonly state: PayloadState; readonly text: JsonText | null };
 
 export function streamKey(userId: string, suffix: string): string {
@@ -89,7 +92,7 @@ export function clientStream(clientId: string): string {
 }
 
 /**
- * Splits the full key of a stream at the first `/`, since a user holds none. Null if there is no `/` or a part is
+ * Splits the full key of a stream at the first `/`, because no user id holds one. Null if there is no `/` or a part is
  * empty.
  */
 export function splitStreamKey(key: string): { readonly userId: string; readonly suffix: string } | null {

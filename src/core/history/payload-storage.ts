@@ -1,4 +1,4 @@
-/** Stores large payloads in the spill store before the act that refers to them, and discards them if it fails. */
+/** Stores large payloads in the spill store before the act that refers to them, and discards them if that act fails. */
 import type { Clock } from '../clock.ts';
 import type { Crypto } from '../crypto.ts';
 import { CallboardError } from '../errors.ts';

@@ -6,8 +6,8 @@ import type { Message, ShownPayload } from './message.ts';
 import type { SpillRead } from './spill.ts';
 
 /**
- * How many objects of the spill store one answer reads at the same time, and their bytes in all. A single object may
- * have more bytes.
+ * How many objects of the spill store one answer reads at the same time, and how many bytes they may have in all. A
+ * single object may have more bytes.
  */
 const AT_ONCE = { objects: 16, bytes: 1024 * 1024 } as const;
 
@@ -19,7 +19,7 @@ const SHOWN: Readonly<Record<SpillRead['state'], ShownPayload['state']>> = {
 
 /**
  * Returns one payload per message, in the order given. A large payload is read from the spill store, and is `expired`
- * once its time is over. In `ReadTurns` all reads of one answer count as one: if each waited for its own turn, an
+ * once its time is over. All reads of one answer take one turn of `ReadTurns` together. With a turn for each read, an
  * answer would hold its first payloads in memory until the last turn.
  */
 export async function readPayloads(
@@ -62,8 +62,8 @@ async function readOne(deps: Deps, { payload, spill }: Message): Promise<ShownPa
 }
 
 /**
- * Reads an object from a store that may fail: an operator's own store may throw, or return another text than the stored
- * one.
+ * Reads an object; `unavailable` if the store fails. An operator's own store may throw, or return another text than the
+ * stored one.
  */
 async function readSafely({ spill, log, crypto }: Deps, ref: Parameters<typeof spill.read>[0]): Promise<SpillRead> {
   try {

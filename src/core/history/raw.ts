@@ -22,7 +22,8 @@ export type RawQuery = {
 };
 
 /**
- * Newest first. An item is a message as the backend stores it, or a payload; null where a payload could not be read.
+ * A raw sample, newest message first. An item is a message as the backend stores it, or only its payload. It is null
+ * where a payload could not be read.
  */
 export type RawMessages = { readonly items: readonly (JsonText | null)[]; readonly completeness: Completeness };
 

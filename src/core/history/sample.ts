@@ -5,7 +5,7 @@ import type { Message } from './message.ts';
 import type { RawSample, SampleBounds } from './store.ts';
 
 /**
- * Collects a sample: the first messages that fit into the bounds, of at most SCAN_BUDGET that are examined. The first
+ * Collects a sample: the first messages that fit into the bounds. At most SCAN_BUDGET messages are examined. The first
  * message is taken whatever its size.
  */
 export class Sampling {

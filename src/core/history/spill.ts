@@ -32,7 +32,7 @@ export type SpillRead =
 export interface SpillStore {
   /** Describes the store, without secrets. */
   readonly kind: string;
-  /** Whether the relay removes objects from the store. It never does from a store of the operator's own. */
+  /** Whether the relay removes objects from the store. It removes none from a store that the operator provides. */
   readonly managed: boolean;
   /**
    * Stores an object and counts its bytes for this user, in the share `spilled_bytes`. `expiresAt` is in epoch
@@ -42,7 +42,7 @@ export interface SpillStore {
   put(text: JsonText, expiresAt: number, userId: string): Promise<SpillRef>;
   /**
    * Returns the error that `put` would throw now for an object of this size; null if it would throw none. `unknown`:
-   * the store learns that only when it writes. Writes and counts nothing. A store without this method cannot tell.
+   * the store can tell only by writing. Writes and counts nothing. A store without this method can never tell.
    */
   preview?(bytes: number, userId: string): MaybePromise<CallboardError | 'unknown' | null>;
   /**

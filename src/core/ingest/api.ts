@@ -39,8 +39,8 @@ export type IngestVerdict = {
   readonly stream: string | null;
   readonly retained: boolean;
   /**
-   * The message was ingested before, within the deduplicator's TTL: it is counted, and neither retained nor published
-   * again.
+   * Whether the message was ingested before, within the deduplicator's TTL. A duplicate is only counted: it is neither
+   * retained nor published again.
    */
   readonly duplicate: boolean;
   readonly published: boolean;
@@ -54,8 +54,9 @@ export type IngestVerdict = {
  */
 export interface Ingest {
   /**
-   * Requires a user with scope `host`. Returns one verdict per message, in the order sent; a refused message does not
-   * affect the others. Throws only if the requester is not authorized, or if there are not 1 to 100 messages.
+   * Ingests messages for a user with scope `host`. Returns one verdict per message, in the order sent. A refused
+   * message does not affect the others. Throws if the requester is not authorized, and for fewer than 1 or more than
+   * 100 messages.
    */
   ingest(requester: Principal | null, messages: readonly IngestMessage[]): Promise<readonly IngestVerdict[]>;
   /** Does the same as `ingest`, for one message. A fault of the message does not reject: the verdict reports it. */

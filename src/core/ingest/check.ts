@@ -15,7 +15,7 @@ export type CheckedMessage = Omit<IngestedMessage, 'payload' | 'spill' | 'instan
   readonly text: JsonText | null;
 };
 
-/** The first segments of reserved streams: only the messages of links, and their history, are retained there. */
+/** The first segments of the suffixes of reserved streams. Only the relay itself writes these streams. */
 const RESERVED = ['clients', LINK_STREAM];
 const SUFFIX_FORM = `expected 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/", none of them "." or ".."`;
 

@@ -37,12 +37,12 @@ const DIVIDED_AT = Float64Array.from(
   (upper, plain) => SHOWN_BOUNDS_MS.find((ms) => ms > lowerPlainBound(plain) && ms < upper) ?? Infinity,
 );
 
-/** For each shown bound: the last bucket below it. */
+/** For each shown bound: the bucket of which it is the upper bound. */
 export const SHOWN_BUCKETS: readonly number[] = SHOWN_BOUNDS_MS.map((ms) => BOUNDS_MS.indexOf(ms));
 
 /**
- * For each bucket: the index of the first shown bound that is not below it; for the last buckets, the number of shown
- * bounds.
+ * For each bucket: the index of the first shown bound that is not below it. A bucket above all shown bounds has the
+ * number of shown bounds instead.
  */
 const SHOWN_INDEX = Uint8Array.from(BOUNDS_MS, (upper) => {
   const found = SHOWN_BOUNDS_MS.findIndex((ms) => upper <= ms);

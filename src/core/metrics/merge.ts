@@ -8,10 +8,10 @@ import type { SeriesSource } from './names.ts';
 import type { NodeReading } from './reading.ts';
 
 /**
- * One line of a plot. `points` has one number per step: for a counter, how often it was counted; for a gauge, its
- * value; for a quantile and for a gauge of time, the duration in seconds. A point is null if no node recorded the step,
- * or if nothing was measured in it. `label` is null if the metric has no label, and for a quantile over all labels
- * together.
+ * One line of a plot. `points` has one number per step. For a counter it is how often the event was counted, and for a
+ * gauge its value. For a quantile and for a gauge of time it is the duration in seconds. A point is null if no node
+ * recorded the step, or if nothing was measured in it. `label` is null if the metric has no label, and for a quantile
+ * over all labels together.
  */
 export type SeriesLine = {
   readonly name: string;
@@ -23,10 +23,13 @@ const MS_PER_SECOND = 1000;
 /** Matches the end of the names of metrics whose values are seconds; nodes report those values in milliseconds. */
 const UNIT = /_seconds$/;
 
-/** The counts of each point of one label: one number for a counter, one for each bucket for a histogram. */
+/**
+ * The counts of one label, by the index of the point. A counter has one number for each point, and a histogram one for
+ * each bucket.
+ */
 type Counts = Map<number, Float64Array>;
 
-/** Returns the lines of one series, in order of label. Lines with labels of which nothing was recorded are left out. */
+/** Returns the lines of one series, in order of label. A label without recorded values has no line. */
 export function linesOf(name: string, source: SeriesSource, readings: readonly NodeReading[]): readonly SeriesLine[] {
   const { metric, quantile } = source;
   const known = knownIn(readings);

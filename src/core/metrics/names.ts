@@ -35,7 +35,7 @@ const SOURCES: ReadonlyMap<string, SeriesSource> = new Map<string, SeriesSource>
   ),
 ]);
 
-/** Returns the counter or quantile that a series shows; undefined if there is no series of this name. */
+/** Returns the counter, gauge or quantile that a series shows; undefined if there is no series of this name. */
 export function sourceOf(series: string): SeriesSource | undefined {
   return SOURCES.get(series);
 }

@@ -1,5 +1,6 @@
 /**
- * Tells the metrics how to read the sampled gauges of a node that core knows, such as its live commands and its waits.
+ * Tells the metrics how to read those sampled gauges of a node that core can compute, such as its live commands and its
+ * waits.
  */
 import type { CommandLoad } from '../delivery/commands.ts';
 import type { Deps } from '../deps.ts';
@@ -7,7 +8,9 @@ import type { Deps } from '../deps.ts';
 export type NodeWork = {
   /** The commands of this node's client links. */
   readonly load: () => CommandLoad;
-  /** The waits of this node's callers: how many, and when the oldest began (epoch milliseconds; null: there is none). */
+  /**
+   * The waits of this node's callers: how many, and when the oldest began (epoch milliseconds; null if there is none).
+   */
   readonly waits: () => { readonly count: number; readonly oldestSince: number | null };
 };
 

@@ -2,8 +2,8 @@
 import type { COARSE, FINE } from './slots.ts';
 
 /**
- * Asks for `points` steps of `stepMs` milliseconds from the time `from` on (epoch milliseconds), computed from slots of
- * `slotMs` milliseconds. Both times are multiples of `slotMs`.
+ * Asks for `points` steps of `stepMs` milliseconds each, from the time `from` on (epoch milliseconds). They are
+ * computed from slots of `slotMs` milliseconds. `from` and `stepMs` are multiples of `slotMs`.
  */
 export type ReadingQuery = {
   /** The names of the counters, histograms and sampled gauges to read. */
@@ -15,10 +15,10 @@ export type ReadingQuery = {
 };
 
 /**
- * One counter, gauge or histogram with one value of its label. `label` null: it has none. `counts` is a flat list of
- * what is not zero. For a counter it repeats two numbers: the index of the point, and the count. For a gauge: the index
- * of the point, and its value, a whole number; durations are in milliseconds. For a histogram it repeats three numbers:
- * the index of the point, the bucket, and the count.
+ * One counter, gauge or histogram with one value of its label; `label` is null if it has no label. `counts` is a flat
+ * list of its values that are not zero. A counter has two numbers for each value: the index of the point, and the
+ * count. A gauge also has two: the index of the point, and the value as a whole number (durations in milliseconds). A
+ * histogram has three: the index of the point, the bucket, and the count.
  */
 export type ReadingRow = {
   readonly name: string;

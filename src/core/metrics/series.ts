@@ -41,14 +41,14 @@ export type SeriesAnswer = { readonly items: readonly SeriesView[]; readonly com
 
 export interface SeriesApi {
   /**
-   * Shows how counters, gauges and quantiles changed in the time window that ends now. Admin only. Completeness names
-   * each node, and as `node_silent` those that did not answer. Throws `invalid_argument` for an unknown name and a
-   * window out of range.
+   * Shows how counters, gauges and quantiles changed in the time window that ends now. Admin only. The completeness
+   * lists each node; a node that did not answer has the reason `node_silent`. Throws `invalid_argument` for an unknown
+   * name and for a window out of range.
    */
   read(requester: Requester, query: SeriesQuery): Promise<SeriesAnswer>;
 }
 
-/** The API of series. `start` begins the recording of this node. The returned function ends it. */
+/** The API of series. `start` starts the recording of this node, and returns the function that stops it. */
 export type Series = SeriesApi & { start(): Cancel };
 
 export function createSeries(deps: Deps, questions: NodeQuestions): Series {

@@ -35,8 +35,8 @@ export type RevealedPayload = { readonly value: JsonText; readonly digest: strin
 
 export interface Reveals {
   /**
-   * Whether listings show payloads to this requester at all: a user's own to that user, and all to administrators in
-   * mode `argument`.
+   * Whether listings show payloads to this requester. Users see their own payloads in every mode. Administrators see
+   * all payloads in mode `argument`, and none in the other modes.
    */
   shows(requester: Requester): boolean;
   /**
@@ -45,7 +45,8 @@ export interface Reveals {
    */
   read(requester: Principal | null, subject: AuditSubject, requestId: string | null): MaybePromise<void>;
   /**
-   * Whether an administrator may read the answer to this command in every mode, because this administrator invoked it.
+   * Whether the requester is the administrator who invoked this command. That administrator may read the answer to it
+   * in every mode.
    */
   ownsCall(requester: Requester, command: Command): boolean;
   /**

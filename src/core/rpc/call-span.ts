@@ -21,7 +21,10 @@ import { endOf } from './ended.ts';
 import type { TracedRequest } from './call.ts';
 
 type Parts = Pick<Deps, 'tracing' | 'nodeId'>;
-/** The part of a request that its span names. `action` null: the request awaits a command of an earlier call. */
+/**
+ * The part of a request that the request's span names. `action` is null if the request awaits a command of an earlier
+ * call.
+ */
 type Asked = TracedRequest & {
   readonly userId?: string;
   readonly clientId?: string;
@@ -33,7 +36,7 @@ type Asked = TracedRequest & {
 export interface CallSpan {
   /** The span as the command's record holds it. */
   readonly callSpan: string | null;
-  /** The id of the trace if it is recorded. */
+  /** The id of the trace; null if the trace is not recorded. */
   readonly traceId: string | null;
   /** Notes the connection that the invocation found: null if the client is not connected. */
   target(live: Connection | null, action: string): void;
@@ -83,7 +86,7 @@ class RecordedCall implements CallSpan {
     const { action, userId, clientId } = this.#asked;
     const commandId = answer.commandId ?? this.#asked.commandId ?? undefined;
     const { command } = answer;
-    // A repeated request, or a second one that waits: the command belongs to the call that admitted it.
+    // This request did not admit the command, so its span links to the span of the call that did.
     const first = command && command.callSpan !== this.callSpan ? callSpanOf(command) : null;
     if (first) this.#span.link(first);
     const isKnown = this.#isAdvertised || (command !== undefined && hasKnownAction(command));

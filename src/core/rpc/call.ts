@@ -54,7 +54,7 @@ export type RefusedBy = 'address' | 'policy' | 'arguments' | 'capacity' | 'targe
 
 /**
  * An invocation as its caller sees it. `pending`: the wait ended before the command did, because its stage was reached
- * or for another reason; `rpcId` then no longer waits.
+ * or for another reason. The waiter `rpcId` is then removed.
  */
 export type Invocation =
   | {
@@ -79,7 +79,7 @@ export type Invocation =
       readonly retryAfterMs: number | null;
       /** The command id of the invocation; null if its caller chose none. */
       readonly commandId: string | null;
-      /** The share that is used up, for `share_exceeded` and `store_full`. */
+      /** The resource that has no room. Present only for `share_exceeded` and `store_full`. */
       readonly share?: string | undefined;
     };
 
@@ -113,7 +113,8 @@ export type PendingQuery = {
   readonly callerNodeId?: string | null | undefined;
   readonly minAgeMs?: number | null | undefined;
   /**
-   * The instance that the requester believes live: a waiter that expects another instance is reported as a mismatch.
+   * The instance that the requester believes to be live. A waiter that expects another instance is reported as a
+   * mismatch.
    */
   readonly checkInstance?: string | null | undefined;
 };

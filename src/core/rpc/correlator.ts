@@ -39,8 +39,8 @@ export class Correlator {
   }
 
   /**
-   * Registers a wait, before the store is asked, so that no reply can arrive too early. Until it is resolved or
-   * forgotten, it counts as one of the user's `waits` (see `shares/bounds.ts`). The caller of this method must have
+   * Registers a wait, before the store is asked, so that no reply can arrive too early. Until the wait is resolved or
+   * forgotten, it counts in the user's share `waits` (see `shares/bounds.ts`). The caller of this method must have
    * checked that there is room.
    */
   add(waiting: Waiting): void {
@@ -72,7 +72,7 @@ export class Correlator {
     return waiting;
   }
 
-  /** Marks the node as closing: after this call no caller waits on it. Cannot be undone. */
+  /** Marks the node as closing: new callers are then answered at once instead of waiting. Cannot be undone. */
   release(): void {
     this.#released = true;
   }
@@ -81,7 +81,7 @@ export class Correlator {
     return this.#released;
   }
 
-  /** When the oldest wait began that is, or was, registered in the store; null if there is none. */
+  /** When the oldest of the `known` waits began, in epoch milliseconds; null if there is none. */
   get oldestSince(): number | null {
     let oldest: number | null = null;
     for (const { since } of this.known()) if (oldest === null || since < oldest) oldest = since;

@@ -1,4 +1,4 @@
-/** Builds the part of an ended command that its caller receives. */
+/** Builds the part of an ended command's record that its caller receives. */
 import type { Invocation } from '../core.ts';
 import { errorOfMark, type Command, type CommandMark } from '../delivery/command.ts';
 import type { CommandKey } from '../ids.ts';
@@ -12,7 +12,7 @@ export type CommandEnd = Pick<Command, 'commandId' | 'stage' | 'outcome' | 'exec
  */
 const RESULT_EXPIRED = { code: 'result_expired', message: 'The result is no longer retained.' } as const;
 
-/** Returns the answer if only a mark is left of the command. */
+/** Returns the answer to an invocation if only the mark of its ended command is left. */
 export function endedInvocation(key: CommandKey, mark: CommandMark): Invocation {
   return { kind: 'ended', key, mark, rpcId: null, result: null };
 }

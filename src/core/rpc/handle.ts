@@ -96,8 +96,8 @@ const CANCEL_STATES = {
 } as const;
 
 /**
- * Records in the audit that an administrator cancels a live command of another caller, before it is cancelled. Null:
- * there is nothing to record.
+ * Records in the audit that an administrator is about to cancel a live command of another caller. Returns null if there
+ * is nothing to record.
  */
 async function recordCancel(
   { deps }: WaitParts,

@@ -64,8 +64,8 @@ export function invokeChecked(
 }
 
 /**
- * The answer if the invocation must be checked again with the connection in the store. The connection that this process
- * last saw cannot decide it: a check refused the invocation, or the client has another connection now. Nothing was
+ * The answer if the invocation must be checked again with the connection in the store: the connection that this process
+ * last saw may be out of date. It was refused by a check, or the client has another connection now. Nothing was
  * admitted or counted.
  */
 type Outdated = { readonly kind: 'outdated' };
@@ -77,8 +77,8 @@ function decided(answer: Invocation | Outdated): Invocation {
 }
 
 /**
- * Runs the layers from this one on, then admits. Between the last layer and the registration of the wait nothing else
- * runs, so that no two invocations take the same free wait.
+ * Runs the layers from index `from` on, then admits. Nothing else runs between the last layer and the registration of
+ * the wait, so two invocations cannot both take the last free wait.
  */
 function passLayers(parts: InvokeParts, admission: Admission, from: number): MaybePromise<Invocation | Outdated> {
   for (let at = from; at < CALL_LAYERS.length; at++) {
@@ -228,7 +228,8 @@ function keepParams(parts: InvokeParts, admission: Admission, wait: Wait): Maybe
 const CALLERS = new WeakMap<CallingPrincipal, CommandCaller>();
 
 /**
- * Returns the caller for a command's record: always the same object for one principal, since ended commands keep it.
+ * Returns the caller for a command's record. It is always the same object for one principal, because ended commands
+ * keep it in memory.
  */
 function callerOf(caller: CallingPrincipal): CommandCaller {
   const known = CALLERS.get(caller);

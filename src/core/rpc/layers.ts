@@ -34,7 +34,7 @@ export type PreparedCall = {
 
 /** The layer does not apply to this call, and refuses nothing. */
 export type SkippedLayer = { readonly kind: 'skipped'; readonly message: string };
-/** What a layer answers; null if it lets the call pass. Refusals do not yet name the command. */
+/** The answer of a layer; null if it lets the call pass. A refusal does not contain the command's id yet. */
 export type LayerAnswer = InvokeRefusal | SkippedLayer | null;
 
 /** One check. Changes nothing. */
@@ -58,20 +58,20 @@ export const CALL_LAYERS: readonly CallLayer[] = [
   { layer: 'waits', check: (_, { holdings }) => checkWaits(holdings) },
 ];
 
-/** Returns the user whose client is called. Throws `not_found` if it is another user than the caller. */
+/** Returns the user whose client is called. Throws `not_found` if a user names another user. */
 export function ownUser(caller: CallingPrincipal, given: string): string {
   const userId = canonicalUser(given);
   if (caller.kind === 'user' && caller.userId !== userId) notFound();
   return userId;
 }
 
-/** Returns the target as this process last saw it; null if that is not known, or it was not connected. */
+/** Returns the target's live connection as this process last saw it; null if it knows none. */
 export function lastSeenConnection({ deps }: InvokeParts, key: CommandKey): Connection | null {
   const seen = deps.backend.connections.lastSeen?.(key) ?? null;
   return isLive(seen, deps.clock.now()) ? seen : null;
 }
 
-/** Reads the state of the target. */
+/** Reads the target's connection from the store; null if it is not live. */
 export function liveConnection({ deps }: InvokeParts, key: CommandKey): MaybePromise<Connection | null> {
   return thenDo(deps.backend.connections.get([key]), ([connection = null]) =>
     isLive(connection, deps.clock.now()) ? connection : null,
@@ -91,7 +91,10 @@ function checkRelay({ isDraining }: InvokeParts): InvokeRefusal | null {
     : null;
 }
 
-/** Refuses an action that the connected client does not advertise. Of other clients the actions are not known. */
+/**
+ * Refuses an action that the connected client does not advertise. The actions of a client that is not connected are not
+ * known, so the layer does not apply.
+ */
 function checkAction({ checked, live }: PreparedCall): LayerAnswer {
   if (!live) return NOT_CONNECTED;
   if (checked.namedInstanceId !== null && checked.namedInstanceId !== live.instanceId) return OTHER_INSTANCE;

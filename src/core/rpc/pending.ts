@@ -98,8 +98,9 @@ type Beside = {
 };
 
 /**
- * Returns how the instance that the target runs differs from the expected one; null if it does not, or if the client is
- * not connected.
+ * Compares the instance that a waiter's target runs with the expected one, and returns the difference. If
+ * `checkInstance` is given, it counts as the instance that runs. Null: the two are the same, or one of them is not
+ * known.
  */
 function mismatch({ wait, connection, checkInstance, now }: Beside): InstanceMismatch | null {
   const { boundInstanceId, expectedInstanceId } = wait.command;

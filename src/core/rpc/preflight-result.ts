@@ -23,7 +23,7 @@ export type PreflightVerdict = 'pass' | 'refuse' | 'unknown' | 'skipped';
 export type PreflightLayer = {
   readonly layer: PreflightLayerName;
   readonly verdict: PreflightVerdict;
-  /** The code with which the invocation would be refused; null unless the verdict is `refuse`. */
+  /** The code with which the invocation would be refused; null for the other verdicts. */
   readonly code: Code | null;
   readonly message: string;
   /** A JSON object with the state that the layer examined; null if it examined nothing that may be shown. */

@@ -113,7 +113,10 @@ async function askStore({ deps }: InvokeParts, findings: Findings, question: Adm
   return answer.kind === 'attached' ? answer.command : null;
 }
 
-/** Returns why the store does not check a layer, or null. It does not look at the target of a known command. */
+/**
+ * Returns why the store does not check a layer; null if it does. The store does not check the target if the command id
+ * is known.
+ */
 function skippedByStore(layer: StoreLayer, { known }: AdmitPreview): SkippedLayer | null {
   return layer === 'target' && known ? ID_IS_KNOWN : null;
 }

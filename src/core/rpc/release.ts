@@ -10,8 +10,8 @@ type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
 
 /**
  * Ends all waits on this node, because it shuts down while the commands live on. Each caller is answered with the
- * present state of its command, as `pending` unless it ended, and its waiter is removed. Later callers are answered in
- * the same way at once. If the store does not answer within RELEASE_MS, callers get the last known state. Never
+ * present state of its command (`pending` if it has not ended), and its waiter is removed. Later callers are answered
+ * in the same way at once. If the store does not answer within RELEASE_MS, callers get the last known state. Never
  * rejects.
  */
 export async function releaseWaits(parts: Parts): Promise<void> {

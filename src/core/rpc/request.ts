@@ -146,7 +146,7 @@ function holdsReserved(params: JsonText): boolean {
   return found;
 }
 
-/** Whether a name is reserved. Checks the prefix before the costlier comparison without case. */
+/** Whether a name is reserved, in any letter case. Looks for `__` first, because that is faster. */
 function isReserved(key: string): boolean {
   return key.startsWith('__') && key.toLowerCase().startsWith(RESERVED);
 }

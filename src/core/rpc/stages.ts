@@ -7,8 +7,9 @@ import { commandKeyText } from '../ids.ts';
 import { thenDo } from '../maybe-promise.ts';
 
 /**
- * Calls `onStage` for each stage that a live command reaches, until the returned function is called. Subscribes before
- * it reads, so that the last change is not missed. If a read fails, that stage is skipped.
+ * Calls `onStage` with the present stage of a live command, and with each stage that it reaches before its end, until
+ * the returned function is called. Subscribes before it reads, so that the last change is not missed. If a read fails,
+ * that stage is skipped.
  */
 export function notifyStages({ backend }: Deps, command: Command, onStage: OnStage): Cancel {
   const { commands, bus } = backend;

@@ -36,9 +36,9 @@ const REPLY_GRACE_MS = 1_000;
 const ONCE = { once: true } as const;
 
 /**
- * One caller's wait: for the reply, the end of the caller's own budget, the caller's hanging up, or the command's
- * deadline, whichever comes first. Each of these removes the waiter; only the deadline touches the command. The object
- * exists from before the store is asked until the caller is answered.
+ * One caller's wait. It ends with the reply, at the end of the caller's own budget, when the caller hangs up, or at the
+ * command's deadline, whichever comes first. Each of these removes the waiter; only the deadline touches the command.
+ * The object exists from before the store is asked until the caller is answered.
  */
 export class Wait implements Waiting {
   readonly rpcId: string;
@@ -54,7 +54,7 @@ export class Wait implements Waiting {
   #until: number | null = null;
   #reply: Reply | null = null;
   #resolve: ((invocation: Invocation | Promise<Invocation>) => void) | null = null;
-  /** Cancels the timer of the deadline, then that of the grace period after it. */
+  /** Cancels the timer of the deadline, or after the deadline the timer of the grace period. */
   #cancelDeadline: Cancel | null = null;
   #cancelConnect: Cancel | null = null;
   #cancelBudget: Cancel | null = null;
@@ -118,8 +118,8 @@ export class Wait implements Waiting {
   }
 
   /**
-   * Settles the command at its connect deadline or deadline; the reply follows. If this node is gone, reconciliation
-   * does it.
+   * Settles the command at its connect deadline or its deadline. The reply follows. If this node is gone by then, the
+   * reconciliation of another node settles the command.
    */
   #expire(command: Command): void {
     const { acts, deps } = this.#parts;

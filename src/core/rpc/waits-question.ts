@@ -16,8 +16,8 @@ export type WaitsQuestion =
 type Rows = readonly { readonly row: PendingWait; readonly position: Position }[];
 
 /**
- * What a node has. `lists`: one for `list`, else one for each user, client or command of the question. `counts`: waits
- * by the node of their target, for `counts`.
+ * The answer of a node. `lists`: one list for the question `list`; for `ofUsers`, `ofClients` and `ofCommands` one for
+ * each user, client or command. `counts`: for the question `counts`, the number of waits by the node of their target.
  */
 export type WaitsAnswer = {
   readonly lists: readonly { readonly total: number; readonly rows: Rows; readonly next: Position | null }[];
@@ -25,7 +25,7 @@ export type WaitsAnswer = {
   readonly complete: boolean;
 };
 
-/** Changes with the form of the texts. */
+/** The version of the form of the texts. Increase it with each change of the form. */
 const FORM = 1;
 const READS: ReadonlySet<unknown> = new Set(['list', 'counts', 'ofUsers', 'ofClients', 'ofCommands']);
 

@@ -1,6 +1,6 @@
 /**
- * Reads the waits of all nodes. Each wait is in the memory of the node whose caller waits, so the other nodes are asked
- * once for each answer, through their mailboxes. A silent node is named, not asked.
+ * Reads the waits of all nodes. Each wait is in the memory of the node whose caller waits. For each answer the other
+ * nodes are therefore asked once, through their mailboxes. A silent node is not asked; the answer lists it as a gap.
  */
 import type { NodeQuestions } from '../delivery/node-questions.ts';
 import { otherNodes } from '../delivery/other-nodes.ts';
@@ -20,7 +20,7 @@ import {
 import { silentSources, withGaps } from '../silence.ts';
 import { answerQuestion, readAnswer, writeQuestion, type WaitsAnswer, type WaitsQuestion } from './waits-question.ts';
 
-/** Counts by the node of the target's connection. `gaps`: the nodes that did not answer. */
+/** The numbers of waits, by the node of the target's connection. `gaps`: the nodes that did not answer. */
 export type WaitCounts = {
   readonly counts: ReadonlyMap<string | null, number>;
   readonly complete: boolean;
@@ -38,7 +38,7 @@ export interface Waits {
 
 type Found = { readonly answers: readonly WaitsAnswer[]; readonly gaps: readonly ObservedSource[] };
 
-/** Also answers the questions of other nodes from now on. */
+/** Creates the reads over all nodes. From then on this node also answers the questions of other nodes. */
 export function createWaits(deps: Deps, questions: NodeQuestions): Waits {
   const { waiters } = deps.backend;
   questions.answerWith('waits', (text) => answerQuestion(waiters, text));
@@ -105,8 +105,8 @@ function gapOf({ clock }: Deps, nodeId: string, reason: IncompleteReason): Obser
 type Part = Pick<Scan<PendingWait>, 'rows' | 'next'>;
 
 /**
- * One page of the pages of several nodes. After the earliest position at which a node's page ended, that node may have
- * rows that it did not send.
+ * Merges pages of several nodes into one. Rows after the earliest end of these pages are left out, because the node
+ * whose page ends there may have more rows.
  */
 function merge(parts: readonly Part[], first: number): Scan<PendingWait> {
   const bound = parts.reduce<Position | null>((least, { next }) => lesser(least, next), null);

@@ -8,7 +8,7 @@ import { CallboardError, type InputError } from '../errors.ts';
 export const SHARE_NAMES = [
   /** The number of open links of clients and callers. */
   'links',
-  /** The bytes of advertised actions, their metadata, and reported contexts and windows. */
+  /** The bytes of what clients advertise and report: their metadata, actions, contexts and windows. */
   'advertised_bytes',
   /** The bytes of params in memory, for commands that wait for their client or for dispatch. */
   'queued_bytes',
@@ -52,9 +52,9 @@ export type GivenBounds = { readonly [Name in ShareName]?: Partial<ShareBound> }
 const MIB = 1024 * 1024;
 
 /**
- * The defaults: a process of 512 MiB survives all of them used up at once. A mark of a command takes about 50 bytes; 2
- * million are nearly twice what 300 calls per second need in an hour. A mark of a message takes about 200 bytes, most
- * of which it shares with its message.
+ * The defaults. A process of 512 MiB survives even if all of them are used up at once. A mark of a command takes about
+ * 50 bytes. The 2 million marks are nearly twice what 300 calls per second need in an hour. A mark of a message takes
+ * about 200 bytes, most of which it shares with its message.
  */
 export const SHARE_BOUNDS: ShareBounds = {
   links: { guarantee: 1_000, total: 20_000 },

@@ -2,9 +2,9 @@
 import type { Clock } from '../clock.ts';
 
 /**
- * Limits the bytes that one user may send per second: a token bucket that holds the bytes of one second. Bytes that
- * have arrived are always charged, so the balance may become negative; the sender must then wait until it is not. The
- * clock is read only when the balance is used up, so in any `t` seconds at most `(t + 2) * perSecond` bytes pass, plus
+ * Limits the bytes that one user may send per second, with a token bucket that holds the bytes of one second. Bytes
+ * that have arrived are always charged, so the balance may become negative. The sender must then wait until it is not.
+ * The clock is read only when the balance is used up. In any `t` seconds at most `(t + 2) * perSecond` bytes pass, plus
  * the bytes that had arrived when the balance was used up.
  */
 export class ByteRate {
@@ -80,7 +80,7 @@ export class HeldRate {
   }
 }
 
-/** The number of rates from which on idle ones are dropped. */
+/** The number of rates at which idle ones are first dropped. */
 const KEPT = 1_000;
 
 /**
@@ -124,8 +124,8 @@ export class ByteRates {
   }
 
   /**
-   * Drops full rates without links, which equal new ones. The next sweep runs when twice as many rates are kept as
-   * remain now.
+   * Drops full rates without links, which equal new ones. The next sweep runs when there are twice as many rates as
+   * remain now, but at least KEPT.
    */
   #sweep(): void {
     for (const [userId, { rate, held }] of this.#rates) if (!held && rate.full) this.#rates.delete(userId);

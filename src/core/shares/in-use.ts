@@ -1,4 +1,4 @@
-/** How much of each share is in use: in this process, and of what the store counts in all nodes. */
+/** Reads how much of each share is in use: by all nodes where the store counts the share, otherwise in this process. */
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { ShareName } from './bounds.ts';
 import type { Shares } from './shares.ts';
@@ -6,11 +6,11 @@ import type { Shares } from './shares.ts';
 /** The amounts of all users together. */
 export type SharesInUse = {
   used(share: ShareName): number;
-  /** Whether the store counts this share, for all nodes. This process does not know which users hold it then. */
+  /** Whether the store counts this share for all nodes. Then this process does not know which users hold it. */
   inStore(share: ShareName): boolean;
 };
 
-/** What is in use now. `store`: reads the shares that the store counts; absent if it counts none. */
+/** Returns what is in use now. `store` reads the shares that the store counts; absent if it counts none. */
 export function sharesInUse(
   shares: Pick<Shares, 'used'>,
   store?: () => MaybePromise<ReadonlyMap<ShareName, number>>,

@@ -12,9 +12,9 @@ export type ReadTurnsOptions = {
 type Line = { running: number; readonly waiting: (() => void)[] };
 
 /**
- * Bounds how many large reads of a store are in progress at once, and takes holders in turn: a user who asks for many
- * pages at once waits for their own pages, and the other users do not. The reads of one holder begin in the order of
- * their requests. A read that answers in the same tick takes no turn.
+ * Bounds how many large reads of a store are in progress at once, and serves holders in turn. A user who asks for many
+ * pages at once therefore delays only their own pages. The reads of one holder begin in the order of their requests. A
+ * read that answers in the same tick takes no turn.
  */
 export class ReadTurns {
   readonly #options: ReadTurnsOptions;

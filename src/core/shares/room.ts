@@ -5,11 +5,11 @@ import type { SharesInUse } from './in-use.ts';
 import { SHARE_MESSAGE, type Shares } from './shares.ts';
 
 /**
- * Shares that every new link or command needs. The others do not block new work: their data is evicted (results,
- * history), or they are free again within moments.
+ * The shares that every new link or command needs. The others do not block new work: their data is evicted (results,
+ * history), or their room is free again within moments.
  */
 const NEEDED: readonly ShareName[] = ['links', 'advertised_bytes', 'queued_bytes', 'spilled_bytes', 'marks'];
-/** The smallest part of a total in bytes that counts as room: less than that may not hold the next payload. */
+/** The smallest part of a total that counts as room, for shares in bytes. The next payload may not fit into less. */
 const SMALL_PART = 1 / 64;
 
 /** Throws `store_full`, naming the share, if a share that new links and commands need has no room left in its total. */

@@ -48,7 +48,7 @@ export interface Shares {
   /** Whether the total is reached, so that the next `claim` of any user is refused. */
   full(share: ShareName): boolean;
   /**
-   * Returns the users over their guarantee, in no particular order. They are few, since the guarantees fit into the
+   * Returns the users over their guarantee, in no particular order. They are at most as many as guarantees fit into the
    * total.
    */
   over(share: ShareName): Iterable<Holdings>;

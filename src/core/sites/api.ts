@@ -43,7 +43,8 @@ export type SessionView = {
 };
 
 /**
- * Omitted members default to all that the giver may do, for as long as the giver may do it (for a session: one hour).
+ * What a new grant allows. Omitted members default to all that the giver may do, for as long as the giver may do it. A
+ * new session without `ttlSeconds` lasts one hour.
  */
 export type GrantRequest = {
   readonly events?: readonly string[] | null | undefined;
@@ -71,11 +72,13 @@ export interface SiteRegistry {
     requester: Principal | null,
     siteId: string,
   ): Promise<{ readonly siteId: string; readonly closedSessions: number } | null>;
-  /** Lists sites: of this owner, or (`owner` null) the requester's own; for an administrator, those of all users. */
+  /**
+   * Lists the sites of this owner. `owner` null: the requester's own sites; for an administrator, those of all users.
+   */
   list(requester: Principal | null, owner: string | null, page: PageArgs): Promise<Page<SiteView>>;
   /**
-   * Returns a site of this owner, or (`owner` null) of the requester. Null if the site is absent or belongs to another
-   * user.
+   * Returns a site of this owner. `owner` null: the requester; an administrator must name an owner. Null if the site is
+   * absent or belongs to another user.
    */
   get(requester: Principal | null, owner: string | null, siteId: string): Promise<SiteView | null>;
   /** Lists the sessions of one site, oldest first. Checks the access to the site first. */
@@ -86,16 +89,17 @@ export type RedeemedTicket = {
   /** The principal that took the ticket: the owner of the session, or the holder of the grant. */
   readonly principal: Principal;
   /**
-   * Makes the caller's stream the only stream of this ticket: a stream that was opened with it earlier ends, on
-   * whichever node it is. `onReplaced` is called at most once, when a later stream takes over. Call the returned
-   * function when the stream ends.
+   * Makes the caller's stream the only stream of this ticket. An earlier stream of the ticket ends, also if it is on
+   * another node. `onReplaced` is called at most once, when a later stream takes over. Call the returned function when
+   * the stream ends.
    */
   occupy(onReplaced: () => void): Cancel;
 };
 
 /**
- * Sessions. Only the owner and the holders of a session's grants have access; for anyone else the session does not
- * exist. All methods check `sessionPolicy`. If a site's rules refuse, the method throws the code of the refusal.
+ * Sessions. Only the owner and the holders of a session's grants take part in it, and an administrator may only read
+ * it. For anyone else the session does not exist. `session`, `share`, `ticket`, `listen` and `subscribe` ask
+ * `sessionPolicy`, and throw the code with which it refuses.
  */
 export interface SiteSessions {
   /** Opens a session. Needs the scope `host`. Null: no such site. */
@@ -107,7 +111,7 @@ export interface SiteSessions {
    * exist or belongs to another user.
    */
   close(requester: Principal | null, sessionId: string): Promise<SessionView | null>;
-  /** Creates a grant, for the owner (scope `host`) or the holder of a grant that may be shared. */
+  /** Creates a grant, for the owner (scope `host`) or the holder of a grant with permission to share. */
   share(requester: Principal | null, sessionId: string, request: ShareRequest): Promise<NewToken | null>;
   /**
    * Revokes a grant, for the owner (scope `host`), or the holder of that grant or of one that it derives from. Returns

@@ -40,8 +40,8 @@ async function invokeTraced(
   const checked = checkInvoke(deps.crypto, { ...request, ...target }, { site: through, span });
   const refusal = siteRefusal(deps, access, checked);
   if (refusal) return refusal;
-  // The command is bound to the connector's instance: if another instance takes over before the command is written, the
-  // command is not written to that one.
+  // The command is bound to the connector's instance. If another instance takes over before the command is written, the
+  // command is not written to the new instance.
   const bound = { ...checked, namedInstanceId: checked.namedInstanceId ?? connector?.instanceId ?? null };
   const recordedAs = { kind: 'grant', name: grant.grantId } as const;
   const wait = { signal: request.signal };

@@ -35,7 +35,7 @@ const ALLOWED: SessionDecision = { allowed: true };
 
 /**
  * The single rule for sessions: reading, sharing, subscribing and invoking all ask it. Pure. The rules of the site are
- * checked before the state of the session, so that the caller first gets a refusal that waiting would not lift.
+ * checked before the state of the session, because waiting can change only the state.
  */
 export const sessionPolicy = {
   allows(question: SessionPolicyInput): SessionDecision {
@@ -49,8 +49,8 @@ export const sessionPolicy = {
 };
 
 /**
- * Returns the names among `asked` (null: all) that the grant and the descriptor allow, sorted. Null: all that the
- * descriptor allows.
+ * Returns those of the `requested` names (null: all names) that the grant and the descriptor allow, sorted. Returns
+ * null if all names that the descriptor allows are meant.
  */
 export function effectiveEvents(
   grant: Pick<Grant, 'events'>,
@@ -96,7 +96,7 @@ function shareDenied(
   return namesDenied(grant, site, { events, actions, share });
 }
 
-/** Refuses names that a grant may not have. The first grant of a session is checked in the same way. */
+/** Refuses names that a new grant may not have. The first grant of a session is checked in the same way. */
 export function namesDenied(
   grant: Pick<Grant, 'events' | 'actions'>,
   site: Site,

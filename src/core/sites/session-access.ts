@@ -73,7 +73,8 @@ function grantIn(session: SiteSession, requester: Principal): Grant | null {
 }
 
 /**
- * Returns the grant of its holder. If it is missing it had ended, because only ended grants are dropped to make room.
+ * Returns the grant of its holder. If the session no longer has it, the grant had ended: only ended grants are dropped
+ * to make room.
  */
 function heldBy({ grants }: SiteSession, { grantId }: GrantPrincipal): Grant {
   const grant = grants.find((one) => one.grantId === grantId);

@@ -122,17 +122,17 @@ async function adminView(
 }
 
 /**
- * Whether the grant may be revoked. The owner may revoke any; a grant's holder may revoke that grant and those derived
- * from it, and for that holder no other grant exists.
+ * Whether the holder of `grant` may revoke the grant with the id `grantId`. The owner may revoke any grant. Others may
+ * revoke their own grant and those derived from it; for them the other grants do not exist.
  */
 function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session: SiteSession }, grantId: string) {
   return grant.grantId === OWNER_GRANT || descendsFrom(session.grants, grantId, grant.grantId);
 }
 
 /**
- * Answers a request to create a session or grant that the store refused. If the site, session or parent grant has
- * disappeared since it was read, returns null as if it had never existed, or throws the code that `gone` names. Throws
- * `capacity_exceeded` if there are too many.
+ * Answers a request to create a session or grant that the store refused. Throws `capacity_exceeded` if there are too
+ * many. Otherwise the site, session or parent grant has disappeared since it was read. Then this throws the code
+ * `gone`, or without it returns null as if nothing had ever existed.
  */
 function refusedCreation({ kind }: CreateRefusal, full: string, gone?: 'session_inactive'): null {
   if (kind === 'full') fail('capacity_exceeded', full);

@@ -34,7 +34,7 @@ export interface SiteStore {
 export type NewGrant = Pick<Grant, 'grantId' | 'parentId' | 'events' | 'actions' | 'share'> & {
   /** How long the grant lasts, in milliseconds; null: as long as its parent. */
   readonly ttlMs: number | null;
-  /** The SHA-256 of the grant's token, preceded by `prefixOf` its owner. */
+  /** The SHA-256 of the grant's token, preceded by the owner's prefix (`prefixOf`). */
   readonly tokenHash: string;
 };
 
@@ -50,9 +50,9 @@ export type NewSession = SiteKey & {
 export type CreateRefusal = { readonly kind: 'gone' | 'full' };
 
 /**
- * A ticket as it is stored: who took it. An `EventSource` uses a ticket instead of a token, also for reconnects.
- * `holderExpiresAt`: when the stream that it opens ends, in epoch milliseconds; null: the holder's token does not
- * expire.
+ * A ticket as it is stored: the session, and the grant of the holder who took the ticket. An `EventSource` uses a
+ * ticket instead of a token, also for reconnects. `holderExpiresAt`: when the stream that it opens ends, in epoch
+ * milliseconds; null if the holder's token does not expire.
  */
 export type Ticket = {
   readonly sessionId: string;
@@ -63,14 +63,14 @@ export type Ticket = {
 
 /**
  * Stores sessions with their grants and tickets. The backend's own clock gives the times. A session that is over is
- * still returned for SESSION_KEPT_MS, so that its viewers can be told. At most SESSIONS_PER_SITE such sessions of a
- * site are kept. A grant that is over is kept as long as its session, or until another grant needs the room. Tokens and
- * tickets are stored as digests only.
+ * still returned for SESSION_KEPT_MS, so that its viewers learn that it is over. At most SESSIONS_PER_SITE such
+ * sessions of a site are kept. A grant that is over is kept as long as its session, or until another grant needs the
+ * room. Tokens and tickets are stored as digests only.
  */
 export interface SessionStore {
   /**
-   * Returns the prefix of the ids of this owner's sessions, tokens and tickets, with which a backend finds each by its
-   * id alone. Pure; may be empty.
+   * Returns the prefix of the ids of this owner's sessions, tokens and tickets. The backend uses it to find each of
+   * them by the id alone. Pure; may be empty.
    */
   prefixOf(userId: string): string;
   /** Atomic: stores the session with its first grant. At most SESSIONS_PER_SITE sessions of a site are not over. */
@@ -95,17 +95,18 @@ export interface SessionStore {
   /** Returns the grant of a token, whether over or not, with its session. */
   findByToken(tokenHash: string): MaybePromise<{ readonly session: SiteSession; readonly grant: Grant } | null>;
   /**
-   * Stores a ticket, which must be redeemed within `ttlMs` milliseconds. `full`: SESSION_TICKETS tickets of the session
-   * are not redeemed.
+   * Stores a ticket, which must be redeemed within `ttlMs` milliseconds. `full`: the session already has
+   * SESSION_TICKETS tickets that are not redeemed.
    */
   putTicket(
     ticketHash: string,
     ticket: Ticket & { readonly ttlMs: number },
   ): MaybePromise<{ readonly kind: 'put'; readonly expiresAt: number } | CreateRefusal>;
   /**
-   * Atomic: redeems a ticket. The first redemption must be within the ticket's `ttlMs`; after it the ticket may be
-   * redeemed again for as long as its session is returned. At most SESSION_TICKETS_REDEEMED tickets of a session stay
-   * redeemable like this; the one redeemed longest ago is dropped first. Null: unknown, or too late.
+   * Atomic: redeems a ticket. The first redemption must be within the ticket's `ttlMs`. After that the ticket may be
+   * redeemed again for as long as its session is returned. At most SESSION_TICKETS_REDEEMED redeemed tickets of a
+   * session are kept; the one redeemed longest ago is dropped first. Null: the ticket is unknown, or this call is too
+   * late.
    */
   redeemTicket(ticketHash: string): MaybePromise<Ticket | null>;
   /** Lists the sessions of one site, oldest first. */

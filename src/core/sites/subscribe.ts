@@ -46,8 +46,8 @@ export async function subscribe(
 }
 
 /**
- * Returns the events of a site by name (null: all). They are the same for every requester that may receive these names,
- * through whichever session.
+ * Returns the events of a site that have one of these names (null: any name). Requesters with the same names share
+ * them, also if they come through different sessions.
  */
 function eventsOf(
   { backend: { bus } }: Deps,

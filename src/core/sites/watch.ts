@@ -23,7 +23,9 @@ export interface SessionWatch {
   count(sessionId: string): number;
 }
 
-/** The watchers of one session, so that a hint costs only as much as that session has watchers. */
+/**
+ * The watchers of one session. They are kept by session, so that a hint costs only as much as its session has watchers.
+ */
 type Watched = { readonly readers: Set<SessionReader>; readonly stopHints: Cancel };
 
 export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch {

@@ -15,8 +15,8 @@ export interface Users {
   /** Lists the users that have a connection or a stream, in order of user id. Admin only. */
   list(requester: Requester, page: PageArgs): Promise<Page<UserView>>;
   /**
-   * Returns the summary of a user, for an administrator or the user itself. Null for an administrator if nothing is
-   * known of the user; null also for a foreign user.
+   * Returns the summary of a user, for an administrator or the user itself. Null if the requester is another user. For
+   * an administrator null also means that nothing is known of the user.
    */
   get(requester: Requester, userId: string): MaybePromise<UserView | null>;
   /** Does the same as `get`, for several users, in order. One round trip. */

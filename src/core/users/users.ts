@@ -57,8 +57,8 @@ type UserRow = Counts & { readonly userId: string };
 type Counted = { readonly userId: string; readonly count: number };
 
 /**
- * Merges two pages into one. A source whose page is not its last says nothing about users after the end of that page,
- * so the merge stops at the nearer of the two ends. Up to there, a user that is not in a source's page is not in that
+ * Merges two pages into one. A page that is not the last of its source says nothing about users after its end, so the
+ * merge stops at the nearer of the two ends. Before that point, a user who is not in a source's page is not in that
  * source.
  */
 function merge(page: PageRequest, byConnection: Scan<Counted>, byStream: Scan<Counted>): Scan<UserRow> {
