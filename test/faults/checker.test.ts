@@ -283,7 +283,7 @@ const BROKEN: readonly Broken[] = [
     'memory that grows to the end',
     'I11',
     'memory that grows',
-    () => storyWith(after({ event: 'cap' }, ...growth(2))),
+    () => storyWith(after({ event: 'cap' }, ...growth(2)), changed({ event: 'phase', phase: 'quiet' }, { at: HOUR })),
     'grower',
   ],
   [
@@ -316,6 +316,9 @@ function crowd(size: number) {
       ]),
     );
 }
+
+/** One hour in nanoseconds. It is longer than the time that `growth` covers. */
+const HOUR = 3_600e9;
 
 function growth(mibPerMinute: number) {
   return Array.from({ length: 60 }, (_, n) => ({
@@ -395,7 +398,19 @@ describe('the checker', () => {
       () => storyWith(after(annRun, { event: 'count', scope: 'ann', live: 2, reserved: 2 })),
     ],
     ['a window that is full', () => storyWith(after({ event: 'phase', phase: 'load' }, ...crowd(32)))],
-    ['memory that grows no more than it may', () => storyWith(after({ event: 'cap' }, ...growth(0.5)))],
+    [
+      'memory that grows no more than it may',
+      () =>
+        storyWith(after({ event: 'cap' }, ...growth(0.5)), changed({ event: 'phase', phase: 'quiet' }, { at: HOUR })),
+    ],
+    [
+      'memory that grows after the load, while records are read',
+      () =>
+        storyWith(
+          after({ event: 'cap' }, ...growth(2)),
+          changed({ event: 'phase', phase: 'quiet' }, { at: HOUR / 60 }),
+        ),
+    ],
     [
       'a refusal that left no record',
       () =>

@@ -52,7 +52,9 @@ function mostAtOnce(events: readonly Logged[]): ReadonlyMap<string, number> {
 export function judgeMemory({ of }: Evidence): Judged {
   const samples = Map.groupBy(of('memory'), (sample) => sample.of);
   const large = [...samples].filter(([, list]) => list.some(({ bytes }) => bytes > RSS_MAX));
-  const growing = [...samples].filter(([, list]) => grows(list));
+  // Growth is judged under load. Later the checker reads every record, which takes memory that a relay then gives back.
+  const quietAt = of('phase').findLast(({ phase }) => phase === 'quiet')?.at ?? Infinity;
+  const growing = [...samples].filter(([, list]) => grows(list.filter(({ at }) => at <= quietAt)));
   return {
     looked: of('memory').length,
     findings: [

@@ -38,7 +38,7 @@ end
 -- moved to a link that is still coming up.
 lib.commands_place = function(rec, binding)
   local client = key('client', rec.ch)
-  local last = tonumber(get(client, 'o')[1] or 0) + 1
+  local last = tonumber(get(client, 'o') or 0) + 1
   if binding and binding.moved then last = math.max(last, tonumber(binding.moved) + 1, tonumber(binding.upTo) + 1) end
   set(client, 'o', text(last))
   return text(last)
@@ -83,7 +83,7 @@ acts['commands-admit'] = function(a)
   }
   local binding = lib.commands_binding(rec.ch)
   local seen = given(a[27])
-  if seen and not (binding and lib.commands_starts(get(key('client', rec.ch), 'b')[1], seen)) then return { 'outdated' } end
+  if seen and not (binding and lib.commands_starts(get(key('client', rec.ch), 'b'), seen)) then return { 'outdated' } end
   local before = lib.commands_load(rec.ch, rec.id, rec.uh)
   if before then return lib.commands_attach(before, wait) end
   local terms = {

@@ -20,6 +20,6 @@ acts['commands-dispatch'] = function(a)
   local link = lib.commands_link(a[1])
   if not link or link.nodeId ~= a[3] or tonumber(link.epoch) ~= tonumber(a[4]) then return { 'skip' } end
   if not again then lib.commands_mark(rec, { instance = a[5], attempt = attempt }) end
-  local params = get(key('client', a[1]), 'p' .. a[2])[1]
+  local params = get(key('client', a[1]), 'p' .. a[2])
   return { 'dispatch', lib.commands_text(rec), params, text(tonumber(rec.deadline) - now) }
 end

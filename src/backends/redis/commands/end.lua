@@ -20,12 +20,13 @@ reads['commands-end'] = function(a)
 end
 
 acts['commands-end'] = function(a)
-  local found = get(key('client', a[1]), 's' .. a[2], 'a' .. a[2], 'w' .. a[2])
-  if not lib.commands_starts(found[1], a[4]) or (found[3] or '') ~= a[5] then return false end
+  local client = key('client', a[1])
+  local waits = get(client, 'w' .. a[2])
+  if not lib.commands_starts(get(client, 's' .. a[2]), a[4]) or (waits or '') ~= a[5] then return false end
   lib.commands_use(a[19])
   local settings, time = lib.commands_settings, text(now)
   local rec = {
-    ch = a[1], id = a[2], uh = a[3], name = a[1] .. a[2], request = found[2], waits = found[3], stage = 'terminal',
+    ch = a[1], id = a[2], uh = a[3], name = a[1] .. a[2], request = get(client, 'a' .. a[2]), waits = waits, stage = 'terminal',
     dispatchedAt = true, queuedAt = true, admittedAt = string.match(a[4], '^%Z*%z(%Z*)%z'),
     userId = a[20], clientId = a[21], commandId = a[2], sh = a[22], scopeId = a[23], sth = a[24],
     traceId = given(a[25]), parentSpanId = given(a[26]), forgetAt = text(now + settings.terminalMs),

@@ -14,7 +14,7 @@ end
 -- The first returns how many reservations the scope of a command holds, and the second how many commands of its client
 -- were not dispatched.
 lib.admission_reserved = function(rec) return size(key('reserved', rec.sh)) end
-lib.admission_queued = function(rec) return tonumber(get(key('client', rec.ch), 'n')[1] or 0) end
+lib.admission_queued = function(rec) return tonumber(get(key('client', rec.ch), 'n') or 0) end
 
 -- Returns why there is no room for the mark of a command's id, or nil.
 lib.admission_no_mark = function(rec)

@@ -27,14 +27,11 @@ lib.commands_held = function()
   return held
 end
 
--- Returns the names of the fields that a command has in its client's HASH.
-lib.commands_fields = function(id)
-  return { 's' .. id, 'a' .. id, 'w' .. id }
-end
-
 -- Declares what an act will read of a command and its client. `uh`: given if the command may have ended.
 lib.commands_want = function(ch, id, uh)
-  want(key('client', ch), 'b', 'n', 'o', unpack(lib.commands_fields(id)))
+  local client = key('client', ch)
+  want(client, 'b', 'n', 'o')
+  want(client, 's' .. id, 'a' .. id, 'w' .. id)
   if not uh then return end
   for _, span in ipairs(lib.spans_of(uh).ended) do want(lib.spans_key(uh, span), ch .. id) end
 end
@@ -44,10 +41,11 @@ lib.commands_live = function(ch, id)
   local held, name = lib.commands_held().of, ch .. id
   local known = held[name]
   if known then return not known.span and known or nil end
-  local found = get(key('client', ch), unpack(lib.commands_fields(id)))
-  if not found[1] then return nil end
-  local rec = lib.commands_parse(found[1], found[2])
-  rec.ch, rec.id, rec.name, rec.waits = ch, id, name, found[3]
+  local client = key('client', ch)
+  local state = get(client, 's' .. id)
+  if not state then return nil end
+  local rec = lib.commands_parse(state, get(client, 'a' .. id))
+  rec.ch, rec.id, rec.name, rec.waits = ch, id, name, get(client, 'w' .. id)
   held[name] = rec
   return rec
 end
@@ -89,7 +87,7 @@ end
 -- Adds `by` to the number of commands of a client that were not dispatched.
 lib.commands_count = function(ch, by)
   local name = key('client', ch)
-  set(name, 'n', text(tonumber(get(name, 'n')[1] or 0) + by))
+  set(name, 'n', text(tonumber(get(name, 'n') or 0) + by))
 end
 
 -- Stops counting the bytes of a command's params. Called when the command is dispatched, and when it ends.
@@ -102,7 +100,7 @@ end
 -- Restarts the positions in a client's queue at 1 once all of its commands were dispatched.
 lib.commands_renumber = function(ch)
   local name = key('client', ch)
-  if get(name, 'n')[1] ~= '0' then return end
+  if get(name, 'n') ~= '0' then return end
   set(name, 'n', false)
   set(name, 'o', false)
 end
@@ -145,18 +143,24 @@ end
 -- Removes a command from the keys of live commands.
 lib.commands_leave = function(rec)
   local name, client = lib.commands_name(rec), key('client', rec.ch)
-  for _, field in ipairs({ 's', 'a', 'p', 'w' }) do set(client, field .. rec.id, false) end
+  set(client, 's' .. rec.id, false)
+  set(client, 'a' .. rec.id, false)
+  set(client, 'p' .. rec.id, false)
+  set(client, 'w' .. rec.id, false)
   if not rec.dispatchedAt then lib.commands_count(rec.ch, -1) end
   lib.commands_unqueue(rec)
   lib.commands_renumber(rec.ch)
   if not rec.queuedAt then lib.due_connected(rec) end
   drop(key('reserved', rec.sh), name)
-  fact('left:' .. rec.sh, function()
-    atEnd(function()
-      if size(key('reserved', rec.sh)) == 0 then drop(key('scopes'), rec.scopeId) end
-    end)
-    return true
+  fact('left', rec.sh, lib.commands_left, rec.scopeId)
+end
+
+-- Removes a scope from the index of scopes at the end of the call, if it has no reservations then.
+lib.commands_left = function(sh, scopeId)
+  atEnd(function()
+    if size(key('reserved', sh)) == 0 then drop(key('scopes'), scopeId) end
   end)
+  return true
 end
 
 -- Ends a command: stores its result and record, frees its reservation, replies to its waiters. A command becomes
@@ -198,8 +202,11 @@ end
 -- Reads the link that a client is bound to, or nil: nodeId, instanceId, epoch, the revision of the actions that the
 -- client advertises and, while the link is coming up, upTo and moved (see rebind.lua).
 lib.commands_link = function(ch)
-  local bound = get(key('client', ch), 'b')[1]
-  if not bound then return nil end
+  return fact('link', ch, lib.commands_read_link) or nil
+end
+lib.commands_read_link = function(ch)
+  local bound = get(key('client', ch), 'b')
+  if not bound then return false end
   local nodeId, epoch, instanceId, rev, upTo, moved = string.match(bound, '^(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z$')
   return { nodeId = nodeId, instanceId = instanceId, epoch = epoch, rev = rev, upTo = given(upTo), moved = given(moved) }
 end

@@ -49,13 +49,13 @@ end
 lib.commands_result = function(rec, retentionMs)
   if rec.stage ~= 'terminal' or not rec.resultIn or rec.resultIn == lib.ended_no_room then return false end
   if tonumber(rec.terminalAt) + tonumber(retentionMs) <= now then return false end
-  return get(lib.ended_results(rec, rec.resultIn), rec.name)[1]
+  return get(lib.ended_results(rec, rec.resultIn), rec.name)
 end
 
 -- Reads the record of an ended command; nil if there is none, or it is due to be forgotten.
 lib.ended_read = function(uh, name)
   for _, span in ipairs(lib.spans_of(uh).ended) do
-    local whole = get(lib.spans_key(uh, span), name)[1]
+    local whole = get(lib.spans_key(uh, span), name)
     local rec = whole and lib.commands_parse(lib.commands_split(whole))
     if rec and tonumber(rec.forgetAt) > now then
       rec.span = span
@@ -72,15 +72,16 @@ lib.ended_add = function(rec, window)
   -- second name.
   if now > tonumber(rec.admittedAt) + lib.spans_life then lib.spans_name(rec, window) end
   local second = text(math.floor(tonumber(rec.forgetAt) / 1000))
-  local counted = fact('ended:' .. second, function()
-    local counted = { count = 0 }
-    atEnd(function()
-      if counted.count > 0 then call('HINCRBY', key('endedcount'), second, counted.count) end
-    end)
-    return counted
-  end)
+  if not grouping then return call('HINCRBY', key('endedcount'), second, 1) end
+  local counted = fact('ended', second, lib.ended_counted)
   counted.count = counted.count + 1
-  if not grouping then call('HINCRBY', key('endedcount'), second, 1) end
+end
+
+-- Begins the count of the commands that end in this call and are to be forgotten in the same second.
+lib.ended_counted = function(second)
+  local counted = { count = 0 }
+  atEnd(function() call('HINCRBY', key('endedcount'), second, counted.count) end)
+  return counted
 end
 
 -- Counts the ended commands whose records are not forgotten yet. The count is exact to the second.

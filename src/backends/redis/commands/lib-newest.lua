@@ -32,8 +32,10 @@ lib.newest_add = function(rec, window, first)
     expire(name, lib.newest_hour - now % lib.newest_hour + lib.spans_life + window)
   end
   put(name, rec.admittedAt, rec.uh .. rec.ch .. rec.id)
-  fact('trimmed:' .. name, function()
-    if now % lib.newest_turn == 0 then lib.newest_drop(window) end
-    return true
-  end)
+  fact('trimmed', name, lib.newest_trim_now, window)
+end
+
+lib.newest_trim_now = function(_, window)
+  if now % lib.newest_turn == 0 then lib.newest_drop(window) end
+  return true
 end

@@ -13,14 +13,15 @@ lib.spans_life = 660000
 -- Reads the spans of a user, ordered by time of removal, the latest first. `ended`: a list of the spans of records;
 -- `named`: a list of the spans of names; `known`: a set of all spans.
 lib.spans_of = function(uh)
-  return fact('spans:' .. uh, function()
-    local spans = { ended = {}, named = {}, known = {} }
-    for _, name in ipairs(call('ZREVRANGE', key('spans', uh), 0, -1)) do
-      lib.spans_list(spans, name, -1)
-      spans.known[name] = true
-    end
-    return spans
-  end)
+  return fact('spans', uh, lib.spans_read)
+end
+lib.spans_read = function(uh)
+  local spans = { ended = {}, named = {}, known = {} }
+  for _, name in ipairs(call('ZREVRANGE', key('spans', uh), 0, -1)) do
+    lib.spans_list(spans, name, -1)
+    spans.known[name] = true
+  end
+  return spans
 end
 
 -- Adds a span to the list of its kind: at the front if `at` is 1, else at the end.
@@ -30,11 +31,16 @@ lib.spans_list = function(spans, name, at)
   if list then table.insert(list, at == 1 and 1 or #list + 1, name) end
 end
 
--- Returns the key that holds a user's span.
+-- Returns the key that holds a user's span. `spans_parts` has the parts of the names that this call has used.
+lib.spans_parts = {}
 lib.spans_key = function(uh, name)
-  local kinds = { n = 'names', r = 'results' }
-  local letter = string.match(name, '^%l')
-  return key(letter and kinds[letter] or 'ended', uh .. ':' .. (letter and string.sub(name, 2) or name))
+  local of = lib.spans_parts[name]
+  if not of then
+    local letter = string.match(name, '^%l')
+    of = { kind = ({ n = 'names', r = 'results' })[letter] or 'ended', began = letter and string.sub(name, 2) or name }
+    lib.spans_parts[name] = of
+  end
+  return key(of.kind, uh, of.began)
 end
 
 -- Registers a span of a user, to be removed at the time `over`. Returns false if it was registered before.

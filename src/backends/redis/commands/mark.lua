@@ -15,9 +15,8 @@ end
 
 acts['commands-mark'] = function(a)
   local client, state = key('client', a[1]), 's' .. a[2]
-  local found = get(client, 'b', state)
   if now >= tonumber(a[7]) then return false end
-  if not lib.commands_starts(found[1], a[3]) or not lib.commands_starts(found[2], a[4]) then return false end
+  if not lib.commands_starts(get(client, 'b'), a[3]) or not lib.commands_starts(get(client, state), a[4]) then return false end
   lib.commands_count(a[1], -1)
   if a[8] ~= '' then lib.shares_take('q', a[9], -tonumber(a[8])) end
   lib.commands_held().of[a[1] .. a[2]] = nil

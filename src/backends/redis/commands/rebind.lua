@@ -19,7 +19,7 @@ lib.commands_bind = function(a)
     set(key('client', a[1]), 'b', false)
     return true
   end
-  local upTo = get(key('client', a[1]), 'o')[1] or '0'
+  local upTo = get(key('client', a[1]), 'o') or '0'
   local row = call('HMGET', key('conn', a[1]), 'epoch', 'rev')
   local rev = tonumber(row[1] or 0) == epoch and row[2] or ''
   lib.commands_bind_to(a[1], { nodeId = a[2], instanceId = a[3], epoch = text(epoch), rev = rev, upTo = upTo, moved = '0' })

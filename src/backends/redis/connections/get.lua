@@ -6,11 +6,11 @@
 -- class: allow_oom
 -- grouped: yes
 acts['connections-get'] = function(a)
-  local over = fact('nodes over', function() return call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES') end)
+  local over = fact('nodes over', '', function() return call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES') end)
   local reply = { text(now), over }
   for i = 1, #a, 3 do
     local name = key('conn', a[i])
-    local row = fact(name, function()
+    local row = fact('connection', name, function()
       return call('HMGET', name, 'epoch', 'rev', 'nodeId', 'lastSeenAt', 'disconnectedAt', 'disconnectCause')
     end)
     if not row[1] then reply[#reply + 1] = false

@@ -26,14 +26,16 @@ lib.dedup_write = function(markHash, mark)
 end
 
 lib.dedup_count = function(unique)
-  local counts = fact('counts', function()
-    local counts = { unique = 0, duplicates = 0 }
-    if grouping then atEnd(function() lib.dedup_add(counts) end) end
-    return counts
-  end)
+  local counts = fact('counts', '', lib.dedup_counts)
   local field = unique and 'unique' or 'duplicates'
   counts[field] = counts[field] + 1
   if not grouping then lib.dedup_add(counts) end
+end
+
+lib.dedup_counts = function()
+  local counts = { unique = 0, duplicates = 0 }
+  if grouping then atEnd(function() lib.dedup_add(counts) end) end
+  return counts
 end
 
 lib.dedup_add = function(counts)

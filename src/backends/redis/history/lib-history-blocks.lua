@@ -76,7 +76,7 @@ end
 lib.history_trim = function(row, info, bound)
   if not bound.any then return false, false end
   local heads, field = key('streamheads', row.uh), 'c' .. row.sth
-  local known, keep, trimmed = get(heads, field)[1] or '', nil, false
+  local known, keep, trimmed = get(heads, field) or '', nil, false
   for _ = 1, lib.history_ahead_most do
     for at, seq, bytes in string.gmatch(known, '(%d+)%-(%d+):(%d+)') do
       local block = { at = tonumber(at), seq = tonumber(seq), bytes = tonumber(bytes), id = at .. '-' .. seq }

@@ -15,7 +15,7 @@ end
 lib.history_count = function(row, by)
   if row.suffix == lib.history_links then return end
   lib.shares_take('h', row.uh, by)
-  local held = lib.shares_held('h:' .. row.uh)
+  local held = lib.shares_held('h', row.uh)
   if row.shares and held > row.shares[1] then put(key('historyover'), text(held), lib.history_user(row)) end
   if by < 0 and held == 0 then drop(key('historyover'), lib.history_user(row)) end
 end
@@ -23,7 +23,7 @@ end
 -- Sets the bytes of a row's user to 0. Called when the last stream of the user is forgotten: bytes may still be counted
 -- for streams whose heads had expired before.
 lib.history_uncount = function(row)
-  lib.history_count(row, -lib.shares_held('h:' .. row.uh))
+  lib.history_count(row, -lib.shares_held('h', row.uh))
 end
 
 -- Removes the oldest rows until the total is kept. They are those of the user who is most over their guarantee, or of
@@ -48,7 +48,7 @@ lib.history_of_most_over = function(guarantee)
     local top = call('ZREVRANGE', index, 0, 0, 'WITHSCORES')
     if not top[1] then return nil end
     local userId, uh = string.match(top[1], '^(.*)%z(.*)$')
-    local held = lib.shares_held('h:' .. uh)
+    local held = lib.shares_held('h', uh)
     if held <= guarantee then call('ZREM', index, top[1])
     elseif held ~= tonumber(top[2]) then call('ZADD', index, text(held), top[1])
     else

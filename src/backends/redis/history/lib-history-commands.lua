@@ -9,7 +9,7 @@ lib.history_few = 16
 lib.history_command_rows = 100000
 
 lib.history_places_key = function(uh, span)
-  return key('cmdrows', uh .. ':' .. text(span))
+  return key('cmdrows', uh, text(span))
 end
 
 lib.history_more_key = function(uh, commandId)
@@ -29,8 +29,8 @@ lib.history_by_command = function(row, at, seq)
   local span = math.floor(at / lib.history_span)
   local name = lib.history_places_key(row.uh, span)
   lib.history_open_span(row, span)
-  local places = get(name, row.commandId)[1] or ''
-  local _, count = string.gsub(places, '%z', '')
+  local places, count = get(name, row.commandId) or '', 0
+  if places ~= '' then count = select(2, string.gsub(places, '%z', '')) end
   if count >= 3 * lib.history_few then return lib.history_more(row, at, seq) end
   set(name, row.commandId, places .. text(at) .. '\0' .. row.suffix .. '\0' .. text(seq) .. '\0')
 end
@@ -38,7 +38,7 @@ end
 -- Registers a span of a user when the user's first row in it is appended, and sets when the span is removed.
 lib.history_open_span = function(row, span)
   local heads = key('streamheads', row.uh)
-  if tonumber(get(heads, 's')[1] or 0) >= span then return end
+  if tonumber(get(heads, 's') or 0) >= span then return end
   set(heads, 's', text(span))
   local over = (span + 1) * lib.history_span + row.retentionMs
   call('ZADD', key('rowspans'), text(over), row.uh .. '\0' .. text(span))

@@ -24,7 +24,7 @@ end
 -- bytes (of the payload), streamsPerUser and shares (see lib-history-bytes).
 lib.history_retain = function(row)
   lib.history_make_bytes(row)
-  local info = fact('stream:' .. row.sth, function() return lib.history_info(row) end)
+  local info = fact('stream', row.sth, lib.history_info, row)
   info.at, info.seq, info.turn = math.max(now, info.at), info.seq + 1, lib.history_turn(row.uh)
   info.rows[#info.rows + 1] = lib.history_text(row)
   local at, seq = info.at, info.seq
@@ -38,17 +38,23 @@ end
 
 -- Returns the next number for a write of this user.
 lib.history_turn = function(uh)
-  local heads = key('streamheads', uh)
-  local turns = fact('turns:' .. uh, function() return { last = tonumber(get(heads, 't')[1] or 0) } end)
+  local turns = fact('turns', uh, lib.history_turns)
   turns.last = turns.last + 1
-  set(heads, 't', function() return text(turns.last) end)
+  set(key('streamheads', uh), 't', turns.text)
   return turns.last
+end
+
+-- Reads the number of a user's last write. `text`: returns the number as it is then, as text.
+lib.history_turns = function(uh)
+  local turns = { last = tonumber(get(key('streamheads', uh), 't') or 0) }
+  turns.text = function() return text(turns.last) end
+  return turns
 end
 
 -- Reads the head of a stream; nil if there is no such stream. `seq` and `at` are those of its last row, `turn` the
 -- number of its last write. `next`: the seq after its oldest block, as far as is known.
 lib.history_head = function(uh, sth)
-  local head = get(key('streamheads', uh), sth)[1]
+  local head = get(key('streamheads', uh), sth)
   if not head then return nil end
   local seq, at, turn, renewed, evictedAt, behind, bytes = string.match(head, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
   return {
@@ -64,7 +70,7 @@ lib.history_note = function(row, info)
 end
 
 -- Reads the head of a row's stream. Opens the stream if there is no such stream.
-lib.history_info = function(row)
+lib.history_info = function(_, row)
   local info = lib.history_head(row.uh, row.sth)
   if info and info.at + row.retentionMs > now then return info end
   flush()
@@ -81,7 +87,7 @@ lib.history_open = function(row)
     call('ZADD', key('streams', row.uh), 0, row.suffix)
     call('ZADD', key('streamusers'), 0, row.userId .. '\0' .. row.uh)
   end
-  local highest = tonumber(get(key('streamheads', row.uh), 'f')[1] or 0)
+  local highest = tonumber(get(key('streamheads', row.uh), 'f') or 0)
   local seq = math.max(highest, now * 1000)
   return {
     seq = seq, at = 0, turn = 0, renewed = 0, evictedAt = call('ZSCORE', key('evicted'), row.userId) or '0', next = seq + 1,
@@ -150,7 +156,7 @@ lib.history_forget = function(member)
   call('UNLINK', key('stream', sth))
   if head then
     lib.history_count({ userId = userId, suffix = suffix, uh = uh }, -head.bytes)
-    set(heads, 'f', text(math.max(head.seq, tonumber(get(heads, 'f')[1] or 0))))
+    set(heads, 'f', text(math.max(head.seq, tonumber(get(heads, 'f') or 0))))
     set(heads, sth, false)
     set(heads, 'c' .. sth, false)
   end

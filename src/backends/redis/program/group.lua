@@ -46,7 +46,7 @@ local hashes = {}
 local function hashOf(name)
   local held = hashes[name]
   if not held then
-    held = { seen = {}, changed = {}, count = 0 }
+    held = { seen = {}, changed = {} }
     hashes[name] = held
   end
   return held
@@ -72,7 +72,7 @@ local function flush()
   ends = {}
   for _, run in ipairs(last) do run() end
   for name, held in pairs(hashes) do
-    if held.count > 0 then writeHash(name, held) end
+    if next(held.changed) ~= nil then writeHash(name, held) end
   end
   hashes = {}
   for name in pairs(pending) do write(name) end
@@ -117,59 +117,64 @@ local function lower(name, score, member)
   members[member] = math.min(tonumber(score), members[member] or math.huge)
 end
 
--- Reads the given fields of a HASH, except those that are known already, at most 1000 at a time.
-local function prefetch(name, fields)
-  local seen, missing = hashOf(name).seen, {}
-  for _, field in ipairs(fields) do
-    if seen[field] == nil then
-      missing[#missing + 1] = field
-      seen[field] = false
-    end
-  end
-  for first = 1, #missing, 1000 do
-    local last = math.min(#missing, first + 999)
-    local got = call('HMGET', name, unpack(missing, first, last))
-    for i = first, last do seen[missing[i]] = got[i - first + 1] end
+-- Reads fields of a HASH into `seen`, with one command for each 1000 of them.
+local function fetch(name, fields, seen)
+  for first = 1, #fields, 1000 do
+    local last = math.min(#fields, first + 999)
+    local got = call('HMGET', name, unpack(fields, first, last))
+    for i = first, last do seen[fields[i]] = got[i - first + 1] end
   end
 end
 
 -- The declarations of acts, by name of the act. Each is a function that calls `want` for all that its act will read. So
 -- a call reads each HASH with one command.
 local reads = {}
+-- The fields to read: by name of a HASH, a list.
 local wanted = {}
 
-local function want(name, ...)
-  local fields = wanted[name]
+local function wantField(fields, seen, field)
+  if seen[field] ~= nil then return end
+  fields[#fields + 1] = field
+  -- So that no other act adds the field. It is read before anything looks at it.
+  seen[field] = false
+end
+
+-- Declares one to four fields of a HASH that an act will read.
+local function want(name, first, second, third, fourth)
+  local seen, fields = (hashes[name] or hashOf(name)).seen, wanted[name]
   if not fields then
     fields = {}
     wanted[name] = fields
   end
-  for _, field in ipairs({ ... }) do fields[#fields + 1] = field end
+  wantField(fields, seen, first)
+  if second then wantField(fields, seen, second) end
+  if third then wantField(fields, seen, third) end
+  if fourth then wantField(fields, seen, fourth) end
 end
 
 local function fetchWanted()
-  for name, fields in pairs(wanted) do prefetch(name, fields) end
+  for name, fields in pairs(wanted) do fetch(name, fields, hashOf(name).seen) end
   wanted = {}
 end
 
--- Returns the values of fields of a HASH, as a list; false for an absent field.
-local function get(name, ...)
-  if not grouping then return call('HMGET', name, ...) end
-  local fields, values = { ... }, {}
-  prefetch(name, fields)
-  local seen = hashes[name].seen
-  for i = 1, #fields do
-    local value = seen[fields[i]]
-    if type(value) == 'function' then value = value() end
-    values[i] = value
+-- Returns the value of a field of a HASH; false if it is absent.
+local function get(name, field)
+  if not grouping then return call('HGET', name, field) end
+  local seen = (hashes[name] or hashOf(name)).seen
+  local value = seen[field]
+  if value == nil then
+    value = call('HGET', name, field)
+    seen[field] = value
   end
-  return values
+  -- Most fields are absent or a text.
+  if value and type(value) == 'function' then return value() end
+  return value
 end
 
 -- Sets a field of a HASH at the end of the call, or before the first act that is not grouped.
 local function setLater(name, field, value)
-  local held = hashOf(name)
-  held.seen[field], held.changed[field], held.count = value, true, held.count + 1
+  local held = hashes[name] or hashOf(name)
+  held.seen[field], held.changed[field] = value, true
 end
 
 -- Sets a field of a HASH, or removes it if `value` is false: at once, or with the other writes of the call. `value` may
@@ -194,13 +199,17 @@ local function size(name)
   return count
 end
 
--- Returns what `read` returns, which is never nil. In a call of grouped acts, `read` runs only once for each name.
-local function fact(name, read)
-  if not grouping then return read() end
-  local value = facts[name]
+-- Returns what `read(name, more)` returns, which is never nil. In a call of grouped acts, `read` runs only once for each
+-- kind and name.
+local function fact(kind, name, read, more)
+  if not grouping then return read(name, more) end
+  local value = facts[kind] and facts[kind][name]
   if value == nil then
-    value = read()
-    facts[name] = value
+    value = read(name, more)
+    -- Looked up again, because `read` may have called `flush`.
+    local known = facts[kind] or {}
+    facts[kind] = known
+    known[name] = value
   end
   return value
 end

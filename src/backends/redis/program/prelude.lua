@@ -11,19 +11,33 @@ local call = redis.call
 local acts = {}
 local lib = {}
 
--- The name of a key, as in keys.ts. Lua hashes every byte of each text that it makes, so each name is made only once.
+-- Returns the name of a key, as in keys.ts: the kind, then one or two more parts if there are any. Lua hashes every
+-- byte of each text that it makes, so each name is made only once.
 local names = {}
-local function key(kind, hash)
+local function key(kind, hash, rest)
   local known = names[kind]
   if not known then
-    known = { plain = T .. ':' .. kind, of = {} }
+    known = { plain = T .. ':' .. kind, of = {}, rest = {} }
     names[kind] = known
   end
   if not hash then return known.plain end
-  local name = known.of[hash]
+  if not rest then
+    local name = known.of[hash]
+    if not name then
+      name = known.plain .. ':' .. hash
+      known.of[hash] = name
+    end
+    return name
+  end
+  local of = known.rest[hash]
+  if not of then
+    of = {}
+    known.rest[hash] = of
+  end
+  local name = of[rest]
   if not name then
-    name = known.plain .. ':' .. hash
-    known.of[hash] = name
+    name = known.plain .. ':' .. hash .. ':' .. rest
+    of[rest] = name
   end
   return name
 end

@@ -4,19 +4,47 @@
 -- 0. Counting seldom costs a further command, because nearly every call writes the meta key anyway.
 lib.shares_borrowed = 0.75
 
+-- Returns the field of a user's amount of a share, or of a span. The fields of this call are made once.
+lib.shares_fields = {}
+lib.shares_field = function(name, uh)
+  local of = lib.shares_fields[name]
+  if not of then
+    of = {}
+    lib.shares_fields[name] = of
+  end
+  local field = of[uh]
+  if not field then
+    field = name .. ':' .. uh
+    of[uh] = field
+  end
+  return field
+end
+
 -- Declares that an act may count amounts of a user. `span`: see shares_take.
 lib.shares_want = function(share, uh, span)
-  want(KEYS[1], unpack(lib.shares_fields(share, uh, span)))
+  want(KEYS[1], share, lib.shares_field(share, uh), span and lib.shares_field(span, uh))
 end
 
-lib.shares_fields = function(share, uh, span)
-  return { share, share .. ':' .. uh, span and span .. ':' .. uh }
+-- Reads the amount in a field: `held`, and `text`, a function that returns what the field must be at the end of the
+-- call. An act changes `held` only with `shares_add`.
+lib.shares_amount = function(field)
+  return fact('amount', field, lib.shares_read)
+end
+lib.shares_read = function(field)
+  local amount = { held = tonumber(get(KEYS[1], field) or 0) }
+  amount.text = function() return amount.held > 0 and text(amount.held) end
+  return amount
 end
 
-lib.shares_held = function(...)
-  local found = get(KEYS[1], ...)
-  for i = 1, #found do found[i] = tonumber(found[i] or 0) end
-  return unpack(found)
+lib.shares_add = function(field, by)
+  local amount = lib.shares_amount(field)
+  amount.held = amount.held + by
+  set(KEYS[1], field, amount.text)
+end
+
+-- Returns the amount of all users, or of one user if `uh` is given.
+lib.shares_held = function(share, uh)
+  return lib.shares_amount(uh and lib.shares_field(share, uh) or share).held
 end
 
 -- Returns why a user may not take `amount` more of a share: 'share_exceeded', 'store_full', or nil. `bound`: the
@@ -24,7 +52,7 @@ end
 -- direct mode.
 lib.shares_refusal = function(bound, share, uh, amount)
   local guarantee, total = bound[1], bound[2]
-  local used, held = lib.shares_held(share, share .. ':' .. uh)
+  local used, held = lib.shares_held(share), lib.shares_held(share, uh)
   local beyond = held + amount > guarantee
   if total == cjson.null then return beyond and 'share_exceeded' or nil end
   if beyond then return used + amount > total * lib.shares_borrowed and 'share_exceeded' or nil end
@@ -35,13 +63,12 @@ end
 -- back, or nil.
 lib.shares_take = function(share, uh, amount, span)
   if amount == 0 then return end
-  local fields = lib.shares_fields(share, uh, span)
-  for i, held in ipairs({ lib.shares_held(unpack(fields)) }) do
-    set(KEYS[1], fields[i], held + amount > 0 and text(held + amount))
-  end
+  lib.shares_add(share, amount)
+  lib.shares_add(lib.shares_field(share, uh), amount)
+  if span then lib.shares_add(lib.shares_field(span, uh), amount) end
 end
 
 -- Gives back everything that was counted for a span of a user. Called when the span is removed.
 lib.shares_return = function(share, uh, span)
-  lib.shares_take(share, uh, -lib.shares_held(span .. ':' .. uh), span)
+  lib.shares_take(share, uh, -lib.shares_held(span, uh), span)
 end

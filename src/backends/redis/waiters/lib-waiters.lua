@@ -8,16 +8,17 @@
 
 -- Says whether a command has reached the stage that a waiter waits for.
 lib.commands_satisfied = function(waitFor, rec)
-  local ranks = { admitted = 0, queued = 1, dispatched = 2, acknowledged = 3, terminal = 4 }
-  local stages = { admitted = 'admitted', acknowledged = 'acknowledged', completed = 'terminal' }
-  return ranks[rec.stage] >= ranks[stages[waitFor]]
+  return lib.waiters_ranks[rec.stage] >= lib.waiters_least[waitFor]
 end
+lib.waiters_ranks = { admitted = 0, queued = 1, dispatched = 2, acknowledged = 3, terminal = 4 }
+-- The rank of the stage that each kind of waiter waits for.
+lib.waiters_least = { admitted = 0, acknowledged = 3, completed = 4 }
 
 -- Encodes a wait as text. Nothing waits for `admitted`, because every record has reached it.
 lib.waiters_text = function(wait)
-  local letters = { acknowledged = 'a', completed = 'c', admitted = '' }
-  return letters[wait.waitFor] .. wait.number .. ','
+  return lib.waiters_letters[wait.waitFor] .. wait.number .. ','
 end
+lib.waiters_letters = { acknowledged = 'a', completed = 'c', admitted = '' }
 
 -- Returns the epoch with which a node's waits are registered; '' for a node that is not attached.
 lib.waiters_epoch = function(node) return lib.nodes_epoch(node) or '' end
