@@ -41,7 +41,12 @@ const once = Object.entries(ONCE).map(([plan, commands]) => ({
  * The runs before a release, in order: many kills of relays, then the other plans of the store and of relays three
  * times each, and the rest once.
  */
-export const RELEASE_RUNS: readonly ReleaseRun[] = [
+const RUNS: readonly ReleaseRun[] = [
   { plan: 'F1', seed: 21, commands: 50_000, faults: 20, rate: 330 },
   ...[...repeated, ...once].map((run) => (ONE_FAULT.includes(run.plan) ? { ...run, faults: 1 } : run)),
 ];
+
+/** Returns the runs before a release. `added`: a number that is added to each seed; 0 for the usual seeds. */
+export function releaseRuns(added: number): readonly ReleaseRun[] {
+  return RUNS.map((run) => ({ ...run, seed: run.seed + added }));
+}

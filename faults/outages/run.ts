@@ -4,13 +4,14 @@
  *
  * npm run faults -- --plan F1,F3 --commands 50000 --kills 20 --rate 500 --seed 1
  * npm run faults -- --gate               the runs before a release: each plan at its size, one after the other
+ * npm run faults -- --gate --seed 100    the same runs with other seeds: the number is added to each
  * npm run faults -- --direct             one relay without Redis, without faults
  * npm run faults -- --mutants [--only a,b]  planted mistakes, each of which must be caught
  * npm run faults -- --source <folder>    the relays run from there instead of from src
  */
 import { parseArgs } from 'node:util';
 import { runEpisode, type Episode, type EpisodeOptions } from './episode.ts';
-import { RELEASE_RUNS, type ReleaseRun } from './release-runs.ts';
+import { releaseRuns, type ReleaseRun } from './release-runs.ts';
 import type { Mutant } from './mutants/mutant.ts';
 import { MUTANTS } from './mutants/mutants.ts';
 import { plantMutant } from './mutants/plant.ts';
@@ -77,7 +78,7 @@ function tell({ plan, seed }: ReleaseRun, { report, faults, seconds, folder }: E
 }
 
 async function runPlans(): Promise<boolean> {
-  const runs = values.gate ? RELEASE_RUNS : (values.plan ?? 'F0').split(',').map(asked);
+  const runs = values.gate ? releaseRuns(Number(values.seed ?? 0)) : (values.plan ?? 'F0').split(',').map(asked);
   if (direct) write('direct mode');
   write(line(HEAD.split(' ')));
   let reds = 0;
