@@ -44,9 +44,7 @@ test('seeded numbers are spread from 0 to 1', () => {
 
 test('a release runs each plan for faults that the store, the relays and the clients must survive, at its size', () => {
   const runs = releaseRuns(0);
-  const counts = new Map(
-    runs.map(({ plan }) => [plan, runs.filter((run) => run.plan === plan).length]),
-  );
+  const counts = new Map(runs.map(({ plan }) => [plan, runs.filter((run) => run.plan === plan).length]));
   const thrice = ['F2', 'F3', 'F3a', 'F4', 'F5', 'F6', 'F7', 'F8'];
   const once = ['F1', 'F12', 'F13', 'F14', 'F15', 'F17', 'F19', 'sentinel'];
   expect(counts).toEqual(
