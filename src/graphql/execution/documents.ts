@@ -75,7 +75,7 @@ function parseWithinLimits(text: string): DocumentNode {
     return parse(text, { maxTokens: QUERY_TOKENS });
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error;
-    // graphql-js has no error code for this.
+    // graphql-js gives this error no code, so it is recognized by its message.
     if (error.message.includes('Document contains more than')) {
       throw tooComplex(`A document has at most ${QUERY_TOKENS} tokens.`, error);
     }

@@ -84,7 +84,7 @@ function reading({ documents }: GraphqlServerOptions): Plugin {
   };
 }
 
-/** Returns the result in the form that Yoga expects: it calls the member `stringify` of a result for its text. */
+/** Returns the result in the form that Yoga expects. Yoga calls the member `stringify` of a result to get its text. */
 function asYogaTakesIt(answer: ExecutionResult | WrittenData): ExecutionResult {
   if (!('written' in answer)) return withText(answer, ({ stringify: _, ...shown }) => writeJson(shown) ?? 'null');
   return withText({ data: null }, () => `{"data":${answer.written}}`);

@@ -79,7 +79,7 @@ class OwnContext implements Context {
   }
 }
 
-/** Writes one row per subject, however many fields show its payloads. */
+/** Creates a `readPayload` that writes one audit row per subject, however many fields show the subject's payloads. */
 function readOnce(core: Core, requester: Principal, notes: RequestNotes | undefined): Context['readPayload'] {
   const rows = new Map<string, MaybePromise<void>>();
   return (subject) => {

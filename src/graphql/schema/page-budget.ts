@@ -18,9 +18,9 @@ export type RowSize<Row> = {
 };
 
 /**
- * Returns the bytes that one list may take. The first list may fill a page. Later lists may take a quarter of the whole
- * budget while more than three quarters of it are left, whichever of them is resolved first; then an eighth of the
- * rest, so that every list leaves something for later ones.
+ * Returns the bytes that one list may take. The first list may fill a page. A later list may take a quarter of the
+ * whole budget while more than three quarters of the budget are left. After that, a list may take an eighth of the
+ * rest, so every list leaves something for later lists.
  */
 function roomOf(left: number, isFirst: boolean): number {
   if (isFirst) return Math.min(ANSWER_PAGE_BYTES, left);

@@ -58,7 +58,7 @@ export function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): W
   };
 }
 
-/** Returns a reference to the list's bytes if the text may contain one; otherwise its text. */
+/** Returns a reference to the list's bytes if the answer may contain one. Otherwise returns the list's text. */
 function inserted(list: KeptList, { note: { inserts } }: Run): string {
   if (!inserts || list.nonAscii || list.text.length < INSERTED_CHARS) return list.text;
   list.bytes ??= Buffer.from(list.text, 'latin1');

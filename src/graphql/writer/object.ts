@@ -26,7 +26,7 @@ type Part = {
   /** Resolves the value. Throws what the resolver throws. */
   readonly peek: (parent: unknown, run: Run) => unknown;
   readonly write: WriteValue;
-  /** The values are strings that are written unchanged. */
+  /** Whether the values are strings that are written unchanged. */
   readonly texts: boolean;
 };
 
@@ -74,7 +74,7 @@ function merged(members: readonly Member[], stores: JsonCaches): readonly Part[]
   return parts;
 }
 
-/** Combines several members into one part, which is written from the object itself. */
+/** Returns a part that writes several members of an object at once. `write` receives the object itself. */
 function whole(write: WriteValue): Part {
   return { prefix: '', peek: (parent) => parent, write, texts: false };
 }

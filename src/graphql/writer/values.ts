@@ -135,7 +135,7 @@ const writeJsonText: WriteValue = (value, { note }) => {
   return value;
 };
 
-/** Returns the text that JSON.stringify gives. */
+/** Returns the text that JSON.stringify gives. Null for null and undefined, which graphql-js reports as errors. */
 function textOf(coerced: unknown, { note }: Run): Text {
   if (coerced === null || coerced === undefined) return null;
   if (typeof coerced === 'string' && isPlain(coerced)) return `"${coerced}"`;
