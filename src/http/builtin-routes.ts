@@ -23,7 +23,7 @@ export type BuiltinRoutesOptions = MetricsRouteOptions & {
   readonly basePath: string;
   /** The directory with the browser builds of the client libraries. */
   readonly clientFiles: URL;
-  /** Signs one page on this machine in by a code; absent: pages ask for a token. */
+  /** Signs in a page on this machine by a code; absent: pages ask for a token. */
   readonly signIn?: SignIn | undefined;
   /** Signs operators in with tickets. Absent: no ticket is accepted. */
   readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;

@@ -72,8 +72,8 @@ export function readInputs(source: OperationSource, report: ReportFault): readon
 }
 
 /**
- * Returns which parts of a request body are parsed: of each declared member what its input needs, and nothing of
- * unknown members.
+ * Returns which parts of a request body are parsed. Of a declared member, its input decides which. Unknown members are
+ * not parsed.
  */
 export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shape {
   const shapes = inputs.flatMap((input): (readonly [string, Shape])[] =>
@@ -83,7 +83,7 @@ export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shap
   return bodyAs === null ? { members, others: 'plain' } : (members.get(bodyAs) ?? 'plain');
 }
 
-/** Whether a route reads its members from the body: POST and PUT do, GET and DELETE read them from the query. */
+/** Whether a route reads its inputs from the body. POST and PUT do; GET and DELETE read them from the query. */
 export function takesBody({ method }: Pick<RestDirective, 'method'>): boolean {
   return method === 'POST' || method === 'PUT';
 }

@@ -5,7 +5,7 @@ import type { Form } from './forms.ts';
 import { named, type JsonSchema } from './named.ts';
 
 /**
- * What an argument or field of the schema accepts beyond its type: the bounds in its extensions, both inclusive, and
+ * What is required of an argument or field in addition to its GraphQL type: the inclusive bounds in its extensions, and
  * the form that core checks.
  */
 export type Bounds = { readonly minimum?: number; readonly maximum?: number; readonly form?: Form | undefined };

@@ -131,7 +131,7 @@ export function problemCodes(status: number | null = null): readonly Code[] {
 
 /**
  * The schema of a problem (RFC 9457) with callboard's members. A problem about a command also has members that describe
- * it.
+ * the command.
  */
 export const PROBLEM_SCHEMA = named('Problem', {
   type: 'object',
