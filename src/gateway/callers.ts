@@ -229,7 +229,10 @@ async function recorded(
   return invocation;
 }
 
-/** Returns what sends each stage, or only the first, as `stages` says. Undefined if the request has no `stages`. */
+/**
+ * Returns the function that sends each stage, or only the first, as `stages` says. Undefined if the request has no
+ * `stages`.
+ */
 function stageSender(writer: FrameWriter, { ref, stages }: Invoke | Await): OnStage | undefined {
   if (stages === undefined) return undefined;
   let lastSent: string | null = null;
