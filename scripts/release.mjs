@@ -43,7 +43,7 @@ function pack(folder) {
   return filename;
 }
 
-/** Returns the JSON at the end of the output, without what scripts wrote that run while a package is packed. */
+/** Returns the JSON at the end of the output. Scripts that run while a package is packed write other text before it. */
 function lastJson(output) {
   return output.slice(output.search(/^\[$/m));
 }

@@ -18,8 +18,8 @@ export interface Tab extends AsyncDisposable {
 }
 
 /**
- * The begin of the line that the tab writes to its console when the first figure is painted. The time in milliseconds
- * follows.
+ * The beginning of the line that the tab writes to its console when the first figure is painted. The time in
+ * milliseconds follows.
  */
 const PAINTED = 'painted at ';
 
@@ -99,7 +99,8 @@ function watchTab(): void {
   const seen = new MutationObserver(() => {
     if (!document.querySelector('.readouts dd')) return;
     seen.disconnect();
-    // The next frame paints the figure that was found. The frame after it begins when that is done.
+    // The next frame paints the figure that was found. The frame after that one begins when the figure has been
+    // painted.
     requestAnimationFrame(() => requestAnimationFrame(() => console.debug(`painted at ${performance.now()}`)));
   });
   seen.observe(document, { childList: true, subtree: true });

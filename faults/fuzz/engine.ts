@@ -44,7 +44,7 @@ export type RunOptions = {
   /** The number of frames, requests or documents to send. The first input is `from`. */
   readonly count: number;
   readonly from: number;
-  /** The number of inputs that cost too much after which the run stops, because each of them delays it. */
+  /** The run stops after this many inputs that cost too much, because each of them delays it. */
   readonly most: number;
   /** The limit of CPU time of the main thread for one turn, in milliseconds; TURN_MS unless given. */
   readonly turnMs?: number | undefined;
@@ -141,7 +141,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
       return together;
     },
     alone,
-    /** Sends these inputs concurrently and returns the most expensive turn. */
+    /** Sends these inputs concurrently. Returns the CPU time of the most expensive turn, in milliseconds. */
     async batch(inputs: readonly Input[]): Promise<number> {
       const before = findings.length;
       await sendPhases(inputs, send, target);

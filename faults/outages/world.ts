@@ -54,9 +54,9 @@ const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
 const CLIENT_PROCESSES = 2;
 
 /**
- * The size of a relay's old space, in MiB. By default V8 collects promoted garbage the later the more memory a machine
- * has. The memory of the process would then not show what it needs: with payloads of 24 KiB it had 150 MiB of garbage.
- * About 60 MiB of a relay's heap survive a collection when Redis holds the records.
+ * The size of a relay's old space, in MiB. By default, V8 collects promoted garbage later on a machine with more
+ * memory. The memory of the process would then not show how much the relay needs: with payloads of 24 KiB it held 150
+ * MiB of garbage. About 60 MiB of a relay's heap survive a collection when Redis holds the records.
  */
 const HEAP_MIB = 256;
 

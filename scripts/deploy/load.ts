@@ -97,7 +97,7 @@ class RunningLoad implements Load {
     const calls = Promise.all(this.#runtimes.map((_, i) => this.#untilEnded(i, 'hold', crypto.randomUUID())));
     await Promise.race([all.promise, calls]);
     const ended = calls.then(() => {});
-    // The caller sees a failure when it awaits `ended`, which it does not do if something else failed before.
+    // The caller sees a failure when it awaits `ended`. If something else fails before, nothing awaits `ended`.
     ended.catch(() => {});
     return { release: released.resolve, ended };
   }

@@ -19,7 +19,10 @@ import { Reports } from './reports.ts';
 import type { LinkSocket, SocketHandler } from './socket.ts';
 import { FrameWriter, type FrameWriterOwner } from './frame-writer.ts';
 
-/** The disconnect causes after which the link still records the ends of commands, as long as its client sends them. */
+/**
+ * The disconnect causes after which the link still records ends of commands that its client sends while the link
+ * closes.
+ */
 const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
 
 /** The raw socket of a link and its peer's address. */

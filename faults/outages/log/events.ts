@@ -47,7 +47,10 @@ export type FaultEvent =
     })
   /** The number of rows in a command's history that are an end. Late ends are not counted. */
   | (Key & { readonly event: 'ends'; readonly rows: number })
-  /** A client ran the command. The event is on disk before the handler begins, and another one after it ended. */
+  /**
+   * A client runs the command. `run-begin` is on disk before the handler begins, and `run-end` after the handler has
+   * ended.
+   */
   | (Key & { readonly event: 'run-begin'; readonly instance: string; readonly canary: string | null })
   | (Key & { readonly event: 'run-end'; readonly instance: string })
   | {
