@@ -2,9 +2,9 @@
  * `npm run neighbours`: attacks of a hostile user on relays in processes of their own. An honest user of the same
  * relays must not notice the attacks.
  *
- * npm run neighbours                                       each attack for a minute, in both modes npm run neighbours
- * -- --attack large-results,bad-tokens --mode direct --seconds 10 npm run neighbours -- --source <folder>              
- *    the relays run from there instead of from src
+ * npm run neighbours                                       each attack for a minute, in both modes
+ * npm run neighbours -- --attack large-results,bad-tokens --mode direct --seconds 10
+ * npm run neighbours -- --source <folder>                  the relays run from there instead of from src
  *
  * Prints a table in Markdown for docs/neighbours.md.
  */

@@ -36,7 +36,7 @@ const LANES = 20;
 const CAUSES = 5;
 /** The maximum number of unfinished calls. Above it, the load waits. */
 const OPEN_MAX = 2_000;
-/** The time that a client has to answer, in milliseconds of the relay's clock, which runs fast. */
+/** The time that a client has to answer, in milliseconds of the relay's clock. */
 const RESPOND_MS = 300_000;
 
 /**

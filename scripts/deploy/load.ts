@@ -137,8 +137,8 @@ class RunningLoad implements Load {
   }
 
   /**
-   * Awaits the end of a command. It repeats a refused command under its id, and waits again for one whose relay ended
-   * the wait.
+   * Awaits the end of a command. Repeats a refused command under its id. If the relay ends the wait before the command
+   * ends, waits again.
    */
   async #untilEnded(client: number, action: string, commandId: string): Promise<void> {
     const target = { userId: USER, clientId: `client-${client}`, action };

@@ -188,7 +188,10 @@ export class FrameRouter {
     this.#writer.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
   }
 
-  /** `closed` is sent in order after the commands, so the client reads each command before it. */
+  /**
+   * Handles `closing`. The answer `closed` is sent after all commands, so the client reads every command before
+   * `closed`.
+   */
   async #leave(): Promise<void> {
     const session = this.#clientSession('runs no commands');
     this.#leaving = true;

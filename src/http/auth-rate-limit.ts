@@ -16,7 +16,10 @@ const WINDOW_MS = 60_000;
 export type AuthRateLimit = {
   /** Whether this address has reached its limit of failed tokens in the current minute. */
   over(address: string): boolean;
-  /** Counts one failed token. Returns 0, or above a limit the milliseconds for which failures get `rate_limited`. */
+  /**
+   * Counts one failed token. Returns 0 within the limits. Beyond a limit, returns the number of milliseconds for which
+   * failures are answered with `rate_limited`.
+   */
   count(address: string): number;
 };
 

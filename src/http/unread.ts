@@ -130,7 +130,9 @@ export class UnreadBytes {
     return holdings?.userId === holder ? holdings : this.#options.shares.of(holder);
   }
 
-  /** Closes sockets, those furthest behind first, until at most `most` bytes are unread. */
+  /**
+   * Closes sockets, starting with the one that has the most unread bytes, until at most `most` bytes are unread in all.
+   */
   #cutBehind(most: number, mayCut: (holdings: Holdings) => boolean): void {
     const { shares } = this.#options;
     if (shares.used('unread_bytes') <= most) return;

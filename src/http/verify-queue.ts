@@ -12,7 +12,8 @@ type Job = { readonly start: () => void };
 
 /**
  * Verifies tokens from addresses that sent too many invalid ones: a few at a time, round-robin by address. This bounds
- * their load, other addresses never wait, and a valid token from such an address is delayed instead of refused.
+ * their load, and other addresses never wait. A valid token from such an address waits too, and is refused only if the
+ * queue is full.
  */
 export class VerifyQueue {
   readonly #waiting = new Map<string, Job[]>();

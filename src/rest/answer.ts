@@ -59,8 +59,7 @@ function variantAnswer({ body, reads }: Answering, value: Readonly<Record<string
 }
 
 /**
- * Keeps the refusal's members other than code, message, delay and share: they identify the refused command and the
- * source of the refusal.
+ * Turns a refusal into a problem. The members that identify the refused command and the source of the refusal are kept.
  */
 function refusalAnswer(members: Readonly<Record<string, unknown>>): Answer {
   const { code, message, retry_after_ms, share, ...command } = members;

@@ -1,4 +1,4 @@
-/** Binds an operation to its variables and runs it. Limits are checked by the executor before it runs. */
+/** Binds an operation to its variables and runs it. The executor checks the limits of the operation before. */
 import { GraphQLError, execute, type ExecutionResult, type OperationDefinitionNode } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { restartBudget } from '../schema/page-budget.ts';

@@ -1,4 +1,4 @@
-/** Computes the maximum cost of an operation before it runs. It refuses no operation: limits.ts does that. */
+/** Computes the maximum cost of an operation before it runs. limits.ts refuses an operation whose cost is too high. */
 import { complexityFromQuery } from '@pothos/plugin-complexity';
 import {
   Kind,
@@ -19,9 +19,9 @@ type Variables = Readonly<Record<string, unknown>>;
 const REMEMBERED = 100;
 
 /**
- * Creates a function that computes the maximum cost of an operation before it runs, from the costs that its fields
- * declare and the sizes of the lists that it asks for. Variables that do not fit their types cost 0, because execution
- * refuses them before it runs anything. A cost that cannot be computed for another reason is Infinity.
+ * Creates a function that computes the maximum cost of an operation before it runs. The cost follows from the costs
+ * that the fields declare and from the requested sizes of lists. Variables that do not fit their types cost 0, because
+ * execution refuses them before it runs anything. A cost that cannot be computed for another reason is Infinity.
  */
 export function createCost(
   schema: GraphQLSchema,

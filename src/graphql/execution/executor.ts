@@ -73,7 +73,7 @@ export type Executor = {
   execute(operation: Operation): Promise<ExecutionResult>;
   /**
    * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
-   * it. `inserts`: the text may refer to bytes.
+   * it. `inserts`: whether the text may contain references to bytes (web/json-text.ts).
    */
   answer(operation: Operation, inserts?: boolean): MaybePromise<ExecutionResult | WrittenData>;
   /**

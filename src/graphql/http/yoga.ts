@@ -41,7 +41,7 @@ type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res
 
 /**
  * Creates a Yoga server for the HTTP side of GraphQL: content types, statuses and GET. Size limits, CSRF checks,
- * GraphiQL and event streams are our own and come before it. The executor executes the operations. Yoga is loaded for
+ * GraphiQL and event streams are our own and come before Yoga. The executor executes the operations. Yoga is loaded for
  * the first request that needs it: the fast path answers most of them.
  */
 export function createGraphqlServer(options: GraphqlServerOptions): GraphqlServer {

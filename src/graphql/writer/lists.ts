@@ -65,7 +65,7 @@ function inserted(list: KeptList, { note: { inserts } }: Run): string {
   return insertMark(inserts.push(list.bytes) - 1);
 }
 
-/** Runs `write`. Its text is cached, so it must not contain references to bytes. */
+/** Runs `write` so that its text contains no references to bytes, because the text is cached. */
 export function withoutInserts<T>(note: TextInfo, write: () => T): T {
   const { inserts } = note;
   if (!inserts) return write();
