@@ -32,8 +32,8 @@ export type KindReport = {
    */
   readonly worst: { readonly ms: number; readonly index: number };
   /**
-   * The number of turns above the limit that no single input repeated: several inputs together, or a garbage
-   * collection, caused them.
+   * The number of batches with a turn above the limit that no input of the batch caused alone. The cause was several
+   * inputs together, or a garbage collection.
    */
   readonly together: number;
 };
@@ -101,7 +101,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
     if (kind.clock === 'fast') await target.relay.run(FAST_CLOCK);
   };
 
-  /** Whether this input alone causes the problem. */
+  /** Sends this input alone. Resolves with whether it causes a problem. */
   const alone = async (input: Input): Promise<boolean> => {
     await look();
     // `mark` makes the document new to the relay, so that its cache of documents does not hide the cost of reading it.

@@ -53,8 +53,8 @@ export type OperationSource = {
 };
 
 /**
- * Returns the variables of a document as parameters and body members. A variable of a type that has no such form is
- * reported.
+ * Returns the variables of a document as parameters and body members. Reports each variable whose type has no form in
+ * REST.
  */
 export function readInputs(source: OperationSource, report: ReportFault): readonly Input[] {
   const uses = usesOf(source);

@@ -126,7 +126,7 @@ export type FaultEvent =
 export type Stamp = { readonly proc: string; readonly boot: string; readonly seq: number; readonly at: number };
 export type Logged = Stamp & FaultEvent;
 
-/** Returns a text that names its user and its command, so that any reader of it can tell whom it belongs to. */
+/** Returns a text that names a user and a command. A payload that contains the text shows to whom it belongs. */
 export function canaryOf({ user, command }: Pick<Key, 'user' | 'command'>): string {
   return `canary/${user}/${command}`;
 }

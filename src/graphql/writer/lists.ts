@@ -15,7 +15,7 @@ const MIN_CACHED_ITEMS = 2;
 
 /**
  * The fewest characters of a text that is also kept as bytes: from that length on, copying the text into a socket's
- * buffer costs more than a write.
+ * buffer costs more than a separate write of the bytes.
  */
 const INSERTED_CHARS = 8 * 1024;
 
