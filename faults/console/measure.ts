@@ -143,7 +143,8 @@ async function pageFigures(tab: Tab, say: MeasureOptions['say']): Promise<readon
 }
 
 /**
- * Measures how much the heap of the calls page grows from its second minute to its last. That page follows every call.
+ * Measures how much the heap of the calls page grows while the page follows every call. The first half minute does not
+ * count.
  */
 async function heapGrowth(tab: Tab, minutes: number, say: MeasureOptions['say']): Promise<Figure> {
   await tab.goTo('calls?follow=on', 'Calls');

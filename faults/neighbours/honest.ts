@@ -148,7 +148,7 @@ async function rowsOf(commandId: string): Promise<number> {
   return items.length;
 }
 
-/** Records how many history rows each command of a phase has. */
+/** Records how many history rows each command has that was called so far. */
 async function note(): Promise<null> {
   for (const id of called.keys()) rows.set(id, await rowsOf(id));
   return null;

@@ -1,4 +1,4 @@
-/** Starts the processes of a fault run: Redis, relays, clients and callers. */
+/** Starts the processes of a fault run: Redis, relays and clients, with the proxies between them. */
 import { join } from 'node:path';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 import { startRedisSentinel, type RedisSentinel } from '../../test/kit/redis-sentinel.ts';
@@ -120,7 +120,7 @@ async function startStore(ends: AsyncDisposableStack, plan: Plan): Promise<Store
   return { redis: null, sentinel };
 }
 
-/** Kills the process if the run fails before it is registered for disposal. */
+/** Calls `kill` if this program exits before `ends` is disposed. */
 function onExit(ends: AsyncDisposableStack, kill: () => void): void {
   process.once('exit', kill);
   ends.defer(() => void process.off('exit', kill));
