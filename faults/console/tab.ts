@@ -56,7 +56,7 @@ export async function openTab(browser: Browser, { url, token }: TabOptions): Pro
 
 /**
  * Returns the milliseconds from the navigation until the browser painted the figures of the overview, on a CPU that is
- * `slower`.
+ * slower by the factor `slower`.
  */
 export async function paintTime(
   browser: Browser,
@@ -88,7 +88,8 @@ async function levelPriority(browser: Browser): Promise<void> {
 }
 
 /**
- * Runs in the tab before the console's code. It keeps long tasks, and the time at which the first figure was painted.
+ * Runs in the tab before the console's code. It keeps long tasks, and writes the time at which the first figure was
+ * painted to the tab's console.
  */
 function watchTab(): void {
   const longTasks: number[] = [];
