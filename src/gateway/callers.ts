@@ -212,8 +212,8 @@ export class Callers {
 }
 
 /**
- * Records in the audit that an administrator who awaits another user's call reads its result, before the result is
- * answered.
+ * Waits for the result of an administrator's `await`. If the call is another user's, first records in the audit that
+ * the administrator reads the result.
  */
 async function recorded(
   core: Core,

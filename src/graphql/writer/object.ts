@@ -31,8 +31,9 @@ type Part = {
 };
 
 /**
- * Creates the writer of an object with these members. For an entity, text that does not change with time is cached, and
- * so are lists of the entity. `keeping` null: nothing is cached.
+ * Creates the writer of an object with these members. For an entity without live members, the whole text is cached, and
+ * so are lists of the entity. With live members, only adjacent pure members are cached. `keeping` null: nothing is
+ * cached.
  */
 export function objectWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
   if (!keeping) return { write: joinedWriter(members, BRACES), kept: null };
