@@ -160,7 +160,7 @@ class RunningLoad implements Load {
   }
 }
 
-/** Waits as long as `Retry-After` asks for. */
+/** Waits this many milliseconds. */
 function afterMs(ms: number): Promise<void> {
   return new Promise((done) => setTimeout(done, ms));
 }

@@ -33,7 +33,7 @@ export type BuiltinRoutesOptions = MetricsRouteOptions & {
 
 const READING = ['GET', 'HEAD'];
 
-/** Creates the built-in routes with a fixed path. None of them changes what is stored. */
+/** Creates the built-in routes with a fixed path. Only sign-in changes what is stored: it uses up a ticket. */
 export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<string, BuiltinRoute> {
   const { core, authenticator, openapi, basePath, clientFiles, signIn, tickets, operatorConsole = null } = options;
   const client = createClientFiles(clientFiles);

@@ -4,7 +4,7 @@
 export type DownKind = 'id' | 'name' | 'user' | 'text' | 'int' | 'bool';
 /**
  * The kinds of header fields that a frame table may use. `?` after a kind marks an optional field. Both the check
- * (`checkFields`) and the type (`Fields`) are derived from one table, so the two cannot differ.
+ * (`checkFields`) and the type (`FieldsOf`) are derived from one table, so the two cannot differ.
  */
 export type FieldKind =
   | DownKind

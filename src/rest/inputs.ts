@@ -72,8 +72,8 @@ export function readInputs(source: OperationSource, report: ReportFault): readon
 }
 
 /**
- * Returns which parts of a request body are parsed. Of a declared member, its input decides which. Unknown members are
- * not parsed.
+ * Returns which parts of a request body are parsed, and which stay JSON text. The input of a member decides that for
+ * the member.
  */
 export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shape {
   const shapes = inputs.flatMap((input): (readonly [string, Shape])[] =>

@@ -24,8 +24,9 @@ export type Leaf = {
   readonly shape: 'plain' | 'text';
 };
 
-/** The bound of GraphQL's Int, and the most characters of an id in a URL. */
+/** The greatest Int of GraphQL. */
 const INT32 = 2_147_483_647;
+/** The most characters of an id. */
 const ID_CHARS = 512;
 /** The most characters of a text: long enough for a cursor that contains the longest names. */
 const TEXT_CHARS = 4096;
