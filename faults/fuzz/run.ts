@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz`: hostile frames, HTTP requests and GraphQL documents, made from a seed, against a relay in a process of
- * its own.
+ * `npm run fuzz`: hostile frames, HTTP requests and GraphQL documents, made from a seed, against a relay in a process
+ * of its own.
  *
  *     npm run fuzz                                      full size: 1,000,000 frames, 200,000 requests, 50,000 documents
  *     npm run fuzz -- --seed 7 --frames 10000 --requests 0 --documents 0

@@ -229,10 +229,7 @@ async function recorded(
   return invocation;
 }
 
-/**
- * Returns the function that sends each stage, or only the first, as `stages` says. Undefined if the request has no
- * `stages`.
- */
+/** Returns the function that sends the stages that `stages` asks for; undefined if the request has no `stages`. */
 function stageSender(writer: FrameWriter, { ref, stages }: Invoke | Await): OnStage | undefined {
   if (stages === undefined) return undefined;
   let lastSent: string | null = null;

@@ -142,10 +142,7 @@ export class FrameRouter {
     if (session) this.#run({}, () => session.drained());
   }
 
-  /**
-   * Releases the link's share, and ends its waits and its session. Call it once. Resolves when core has recorded the
-   * end, or failed to.
-   */
+  /** Releases the share and ends the waits and the session, once. Resolves when core recorded the end, or failed to. */
   async end(cause: DisconnectCause): Promise<void> {
     this.#holdings.release('links', 1);
     this.#callers?.leaveAll();
@@ -188,10 +185,7 @@ export class FrameRouter {
     this.#writer.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
   }
 
-  /**
-   * Handles `closing`. The answer `closed` is sent after all commands, so the client reads every command before
-   * `closed`.
-   */
+  /** Handles `closing`. Sends `closed` after all commands, so the client reads every command before it. */
   async #leave(): Promise<void> {
     const session = this.#clientSession('runs no commands');
     this.#leaving = true;
@@ -223,10 +217,7 @@ export class FrameRouter {
     return this.#session ?? fail('forbidden', `This link has no client id: it ${otherwise}.`);
   }
 
-  /**
-   * Returns the session, for a frame that is allowed only before `closing`. Throws `not_connected` after `closing`,
-   * because the client's connection then counts as disconnected.
-   */
+  /** Returns the session. Throws `not_connected` after `closing`, because the client then counts as disconnected. */
   #activeSession(otherwise: string): LinkSession {
     if (this.#leaving) fail('not_connected', 'This client has announced that it is closing.');
     return this.#clientSession(otherwise);
@@ -248,10 +239,7 @@ export class FrameRouter {
   }
 }
 
-/**
- * Returns whether the client is bound to the session's link. Null while the store is unavailable; the link then stays
- * open.
- */
+/** Returns whether the client is bound to this link. Null while the store is unavailable: the link then stays open. */
 async function isBound(session: LinkSession): Promise<boolean | null> {
   try {
     return await session.alive();

@@ -19,10 +19,7 @@ import { Reports } from './reports.ts';
 import type { LinkSocket, SocketHandler } from './socket.ts';
 import { FrameWriter, type FrameWriterOwner } from './frame-writer.ts';
 
-/**
- * The disconnect causes after which the link still records ends of commands that its client sends while the link
- * closes.
- */
+/** The disconnect causes after which ends of commands that the client still sends are recorded. */
 const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
 
 /** The raw socket of a link and its peer's address. */
