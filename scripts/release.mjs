@@ -48,7 +48,7 @@ function lastJson(output) {
   return output.slice(output.search(/^\[$/m));
 }
 
-/** Throws if a tarball holds a file that must not be published, or lacks one that must. */
+/** Ends the process with an error if a tarball holds a file that must not be published, or lacks one that must. */
 function checkContent(tarball, required) {
   const files = text('tar', '-tzf', join(OUT, tarball))
     .trim()
