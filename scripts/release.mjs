@@ -1,5 +1,5 @@
-// `npm run release`: makes the files of a release in release/: both tarballs, a software bill of materials for each, and
-// their checksums. It publishes nothing. `--rehearse` leaves out what a finished release needs: a clean checkout, a
+// `npm run release`: makes the files of a release in release/: both tarballs, a software bill of materials for each,
+// and their checksums. It publishes nothing. `--rehearse` leaves out what a finished release needs: a clean checkout, a
 // dated section of CHANGELOG.md, and the whole test run.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -43,12 +43,12 @@ function pack(folder) {
   return filename;
 }
 
-/** Returns the JSON at the end of the output, without what scripts wrote that run while a package is packed. */
+/** Returns the JSON at the end of the output. Scripts that run while a package is packed write other text before it. */
 function lastJson(output) {
   return output.slice(output.search(/^\[$/m));
 }
 
-/** Throws if a tarball holds a file that must not be published, or lacks one that must. */
+/** Ends the process with an error if a tarball holds a file that must not be published, or lacks one that must. */
 function checkContent(tarball, required) {
   const files = text('tar', '-tzf', join(OUT, tarball))
     .trim()
@@ -60,7 +60,7 @@ function checkContent(tarball, required) {
   if (missing.length > 0) fail(`${tarball} lacks ${missing.join(', ')}`);
 }
 
-/** Installs a tarball into an empty folder, runs a command in it, and writes the bill of materials of what is installed. */
+/** Installs a tarball into an empty folder, runs a command there, and writes the bill of materials of the packages. */
 async function tryInstalled(tarball, name, check) {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-release-'));
   const inFolder = { cwd: folder, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 };

@@ -8,8 +8,8 @@ const SECRET = 'a secret of the benchmark, long enough for HS256';
 export type Relay = Child & { readonly url: string; readonly link: string };
 
 /**
- * Starts a relay in its own process. `env`: further settings, as CALLBOARD_ variables. `kept`: see
- * servers/callboard.ts.
+ * Starts a relay in its own process. `env`: further settings, as CALLBOARD_ variables. `kept` false: the relay does not
+ * use its JSON cache.
  */
 export async function startRelay(
   env: Readonly<Record<string, string>> = {},

@@ -1,6 +1,6 @@
 /**
- * Paths for callers that use links, over Redis: relays with few and many clients, with the caller on the clients' relay
- * or on another one, and BullMQ with the same concurrency.
+ * Starts the paths whose callers use links and whose calls are stored in Redis. The paths are relays with few or many
+ * clients, on the caller's relay or on another one, and BullMQ with the same concurrency.
  */
 import { z } from 'zod';
 import { startRelay, userToken } from './callboard.ts';

@@ -23,7 +23,9 @@ export function quantile(sorted: Float64Array, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }
 
-/** Formats a number with as few digits as distinguish it: 0.85, 4.7, 130, 14285. */
+/**
+ * Formats a number with fewer decimals the larger it is: 0.850, 4.70, 13.0, 14285. Empty for a value that is missing.
+ */
 export function shown(value: number | undefined): string {
   if (value === undefined || !Number.isFinite(value)) return '';
   const size = Math.abs(value);

@@ -26,8 +26,8 @@ function rowsOf({ columns, rows }: Table): string[][] {
 }
 
 /**
- * Returns a sentence for each limit and each peer: the relay's value as a multiple of the other's, by the column that
- * the table compares.
+ * Returns a table with the relay's values as multiples of the values of each limit and each peer. It compares the
+ * column `by`. Empty if there is nothing to compare.
  */
 function comparison({ by, rows, columns }: Table): string {
   const others = rows.filter(({ kind, values }) => kind !== 'own' && values);

@@ -26,7 +26,7 @@ export type Table = {
   readonly by: string;
 };
 
-/** A goal of the design and the measured value; `measured` is null if one of its rows could not run. */
+/** A goal of the design and the measured value. `measured` is null if a row that the goal compares could not run. */
 export type Goal = {
   readonly text: string;
   readonly measured: number | null;

@@ -31,7 +31,7 @@ export type Contender<T> = {
 
 export type Ready<T> = { readonly contender: Contender<T>; readonly it: T; readonly note: string };
 
-/** Collects the measurements in the order of the contenders. A contender that failed keeps its row, with the reason. */
+/** Collects the measurements of each contender. A contender that failed has a row with the reason. */
 export class Results {
   readonly #rounds = new Map<string, Sample[]>();
   readonly #failed = new Map<string, string>();

@@ -1,5 +1,5 @@
 /**
- * Runs the relay that the call suites compare with, because it is nearly the fastest that Node allows: it is made of
+ * Runs a minimal relay, with which the call suites compare Callboard. It is nearly the fastest relay that Node allows:
  * only `ws` and a map, without checks, records or limits. Without a `mode`, it parses and serializes each message. With
  * `lines`, it forwards the payload's text and corks the writes of a tick. With `echo`, it answers the caller itself,
  * without a client.

@@ -6,7 +6,7 @@ import type { Results } from '../lib/rounds.ts';
 /** The factor by which a cost per page may grow from the smallest to the largest size. */
 export const BY_PAGE = 1.5;
 
-/** The suffix of a cost's key for its part in Redis. The key without it is the same cost in the relay. */
+/** The suffix of the key of a cost in Redis. The key without the suffix names the same cost in the relay. */
 const OF_REDIS = '.redis';
 
 /**

@@ -25,7 +25,7 @@ const PAGE = 50;
 const LINKS_PER_HOLDER = 5_000;
 /** The number of connections of each user other than the one that is read. */
 const USER_LINKS = 10;
-/** The number of users for each size of the axis of connections. */
+/** The number of connections at each size of the axis of users. */
 const SPREAD = 10_000;
 
 const LISTING = `query Listing($first: Int!, $after: String) {

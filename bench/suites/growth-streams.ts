@@ -17,8 +17,8 @@ const SIZES = [10, 100, 1_000, 5_000];
 /** The time of each measurement as a fraction of the usual time. */
 const PACE_FACTOR = 0.5;
 /**
- * The timed phases. Events are published one at a time, so that each is written separately; ten at once would share
- * their writes.
+ * The timed phases. Events that are published one at a time are written separately. Ten events at once share their
+ * writes.
  */
 const PHASES = [
   { key: 'one', label: 'one event at a time', window: 1, batch: 1 },

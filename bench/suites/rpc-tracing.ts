@@ -38,7 +38,9 @@ const SEAM_CALLS = 1_000_000;
 
 export type TracingCosts = { readonly table: Table; readonly goals: readonly Goal[] };
 
-/** Returns the medians of the differences between chunks with and without tracing that ran one after the other. */
+/**
+ * Runs chunks of calls with and without tracing, one after the other. Returns the medians of their differences in cost.
+ */
 export async function measureTracing({ pace, quick, say, wanted }: Run): Promise<TracingCosts> {
   const added = new Map<string, number[]>([OFF, ...MODES.map(({ name }) => name)].map((name) => [name, []]));
   if (![...added.keys()].some(wanted)) return { table: tableOf([]), goals: [] };

@@ -30,15 +30,15 @@ const SLOWER = 4;
 const PAINTS = 5;
 /** How long each live page is watched for long tasks, in milliseconds. */
 const WATCH_MS = 20_000;
-/** How long each part of the comparison lasts, with and without a tab, in milliseconds. */
+/** How long the relay's CPU time is measured without a tab, and then as long with one, in milliseconds. */
 const IDLE_MS = 20_000;
 const IDLE_ROUNDS = 3;
 const HEAP_SAMPLES_A_MINUTE = 2;
 const MIB = 1024 * 1024;
-/** The growth of the heap, in MiB, below which it may be chance, because collections are not equally complete. */
+/** A growth of the heap by less than this many MiB may be chance, because not every collection frees all garbage. */
 const NOISE_MIB = 1;
 
-/** The pages that show most rows when the relay is busy, with their headings. */
+/** The pages that show the most rows when the relay is busy, with their headings. */
 const PAGES: readonly (readonly [path: string, heading: string])[] = [
   ['', 'Overview'],
   ['calls', 'Calls'],
@@ -112,7 +112,7 @@ async function idleCost(relay: Relay, open: () => Promise<Tab>): Promise<Figure>
   };
 }
 
-/** Returns the CPU time that the relay used during one part, in milliseconds. */
+/** Returns the CPU time that the relay uses within IDLE_MS, in milliseconds. */
 async function cpuDuring(relay: Relay): Promise<number> {
   const before = await relay.cpuMs();
   await pause(IDLE_MS);
@@ -143,7 +143,8 @@ async function pageFigures(tab: Tab, say: MeasureOptions['say']): Promise<readon
 }
 
 /**
- * Measures how much the heap of the calls page grows from its second minute to its last. That page follows every call.
+ * Measures how much the heap of the calls page grows while the page follows every call. The first half minute does not
+ * count.
  */
 async function heapGrowth(tab: Tab, minutes: number, say: MeasureOptions['say']): Promise<Figure> {
   await tab.goTo('calls?follow=on', 'Calls');

@@ -18,8 +18,8 @@ export interface Tab extends AsyncDisposable {
 }
 
 /**
- * The begin of the line that the tab writes to its console when the first figure is painted. The time in milliseconds
- * follows.
+ * The beginning of the line that the tab writes to its console when the first figure is painted. The time in
+ * milliseconds follows.
  */
 const PAINTED = 'painted at ';
 
@@ -56,7 +56,7 @@ export async function openTab(browser: Browser, { url, token }: TabOptions): Pro
 
 /**
  * Returns the milliseconds from the navigation until the browser painted the figures of the overview, on a CPU that is
- * `slower`.
+ * slower by the factor `slower`.
  */
 export async function paintTime(
   browser: Browser,
@@ -88,7 +88,8 @@ async function levelPriority(browser: Browser): Promise<void> {
 }
 
 /**
- * Runs in the tab before the console's code. It keeps long tasks, and the time at which the first figure was painted.
+ * Runs in the tab before the console's code. It keeps long tasks, and writes the time at which the first figure was
+ * painted to the tab's console.
  */
 function watchTab(): void {
   const longTasks: number[] = [];
@@ -99,7 +100,8 @@ function watchTab(): void {
   const seen = new MutationObserver(() => {
     if (!document.querySelector('.readouts dd')) return;
     seen.disconnect();
-    // The next frame paints the figure that was found. The frame after it begins when that is done.
+    // The next frame paints the figure that was found. The frame after that one begins when the figure has been
+    // painted.
     requestAnimationFrame(() => requestAnimationFrame(() => console.debug(`painted at ${performance.now()}`)));
   });
   seen.observe(document, { childList: true, subtree: true });

@@ -32,8 +32,8 @@ export type KindReport = {
    */
   readonly worst: { readonly ms: number; readonly index: number };
   /**
-   * The number of turns above the limit that no single input repeated: several inputs together, or a garbage
-   * collection, caused them.
+   * The number of batches with a turn above the limit that no input of the batch caused alone. The cause was several
+   * inputs together, or a garbage collection.
    */
   readonly together: number;
 };
@@ -44,7 +44,7 @@ export type RunOptions = {
   /** The number of frames, requests or documents to send. The first input is `from`. */
   readonly count: number;
   readonly from: number;
-  /** The number of inputs that cost too much after which the run stops, because each of them delays it. */
+  /** The run stops after this many inputs that cost too much, because each of them delays it. */
   readonly most: number;
   /** The limit of CPU time of the main thread for one turn, in milliseconds; TURN_MS unless given. */
   readonly turnMs?: number | undefined;
@@ -101,7 +101,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
     if (kind.clock === 'fast') await target.relay.run(FAST_CLOCK);
   };
 
-  /** Whether this input alone causes the problem. */
+  /** Sends this input alone. Resolves with whether it causes a problem. */
   const alone = async (input: Input): Promise<boolean> => {
     await look();
     // `mark` makes the document new to the relay, so that its cache of documents does not hide the cost of reading it.
@@ -141,7 +141,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
       return together;
     },
     alone,
-    /** Sends these inputs concurrently and returns the most expensive turn. */
+    /** Sends these inputs concurrently. Returns the CPU time of the most expensive turn, in milliseconds. */
     async batch(inputs: readonly Input[]): Promise<number> {
       const before = findings.length;
       await sendPhases(inputs, send, target);

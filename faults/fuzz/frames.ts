@@ -5,7 +5,10 @@ import { jsonText, objectText } from './json-text.ts';
 import { mutate } from './mutate.ts';
 import { Draw } from './random.ts';
 
-/** One link from its hello to its end. `frames` are sent after the welcome. A Buffer is sent as a binary frame. */
+/**
+ * One link from its hello to its end. `frames` are sent after the relay's answer to the hello. A Buffer is sent as a
+ * binary frame.
+ */
 export type FrameSession = {
   readonly user: string;
   readonly hello: string;

@@ -10,7 +10,7 @@ export type FuzzOptions = {
   readonly counts: Readonly<Partial<Record<KindName, number>>>;
   /** The index of the first input: 0, or the index of the input to repeat. */
   readonly from?: number;
-  /** The inputs of a kind end early after this many that cost too much. */
+  /** No more inputs of a kind are sent after this many of them cost too much. */
   readonly most: number;
   /** The folder of the relay's sources. Absent: those of this project. */
   readonly source?: string | undefined;

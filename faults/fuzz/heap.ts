@@ -1,11 +1,13 @@
-/** Judges whether a relay's heap returns to its size once everything that it retains has expired. */
+/**
+ * Judges whether a relay's heap returns to its size at the start once everything that the relay retains has expired.
+ */
 import { passTime } from '../lib/pass-time.ts';
 import type { Memory } from '../lib/relay.ts';
 import type { Target } from './target.ts';
 
 /**
- * A time that is longer than the relay keeps anything, in milliseconds: ended commands for an hour, history for the
- * retention of the relays under test.
+ * A time after which everything that the relay keeps has expired, in milliseconds. It keeps ended commands for an hour,
+ * and history for the retention time of the relays under test.
  */
 const KEPT_MS = 2 * 3_600_000;
 /** The fraction by which the heap may exceed its size at the start. */

@@ -1,5 +1,6 @@
 /**
- * `npm run fuzz`: hostile frames, HTTP requests and GraphQL documents, made from a seed, against a relay in a process of its own.
+ * `npm run fuzz`: hostile frames, HTTP requests and GraphQL documents, made from a seed, against a relay in a process
+ * of its own.
  *
  *     npm run fuzz                                      full size: 1,000,000 frames, 200,000 requests, 50,000 documents
  *     npm run fuzz -- --seed 7 --frames 10000 --requests 0 --documents 0
@@ -26,9 +27,9 @@ const { values } = parseArgs({
 });
 
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
-/** The number of findings of one kind that the report shows in full. */
+/** The number of findings of one group that the report shows in full. */
 const SHOWN_OF_A_GROUP = 2;
-/** The number of findings of each kind. */
+/** The number of findings of each group. The findings of a group differ only in their input and in numbers. */
 const groups = new Map<string, number>();
 const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
 

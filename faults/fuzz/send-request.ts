@@ -5,7 +5,7 @@ import type { RequestInput } from './requests.ts';
 
 /** How long the relay may take to answer, in milliseconds. */
 const ANSWER_MS = 20_000;
-/** The number of bytes of an answer that are kept. Longer answers are no refusals and are not judged by their text. */
+/** The number of bytes of an answer that are kept. A longer answer is not a refusal, so its text is not judged. */
 const KEPT = 256 * 1024;
 
 export type RawAnswers = {

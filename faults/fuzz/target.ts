@@ -19,7 +19,7 @@ export const FAST_CLOCK = 20;
 /** The relay under test with its users, clients and commands. It is restarted when an input ended it. */
 export interface Target extends AsyncDisposable {
   readonly relay: Relay;
-  /** Returns the token of `admin`, of a user by name or of a user that does not exist; '' for no token. */
+  /** Returns the token of `admin` or of a user. Returns '' for `nobody`, and an invalid token for any other name. */
   token(who: string): string;
   readonly agent: Agent;
   /** Starts another relay in place of the current one, which may be dead or stuck. */

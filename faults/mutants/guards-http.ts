@@ -1,6 +1,6 @@
 /**
  * Lists mutants of the HTTP code: copies of the sources that each lack one guard. `npm run mutants` shows that tests
- * notice this.
+ * notice each missing guard.
  */
 import type { GuardMutant } from './mutant.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Lists mutants of the code of shares (the limits of what one user may hold): copies of the sources that each lack one
- * guard. `npm run mutants` shows that tests notice this.
+ * guard. `npm run mutants` shows that tests notice each missing guard.
  */
 import type { GuardMutant } from './mutant.ts';
 

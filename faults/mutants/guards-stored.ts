@@ -1,6 +1,6 @@
 /**
  * Lists mutants of the code that stores data: copies of the sources that each lack one guard. `npm run mutants` shows
- * that tests notice this.
+ * that tests notice each missing guard.
  */
 import type { GuardMutant } from './mutant.ts';
 

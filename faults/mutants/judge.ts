@@ -28,8 +28,8 @@ const TEST = z.object({ status: z.string(), fullName: z.string() });
 const REPORT = z.object({ testResults: z.array(z.object({ assertionResults: z.array(TEST) })) });
 
 /**
- * Returns the judge that noticed the mistake, as text; null if none did. `source`: the folder of the sources, if not
- * this project's. The tests beside that folder are used.
+ * Returns what the judge of the mutant found, as text; null if it did not notice the mistake. `source`: the folder of
+ * the sources, if not this project's. The tests beside that folder are used.
  */
 export async function caught(mutant: GuardMutant, source?: string): Promise<string | null> {
   await using planted = plantMutant(mutant, source);
@@ -51,8 +51,8 @@ async function judgeWith(
 }
 
 /**
- * Returns the failures of the judging tests on unchanged sources, as text; null if all pass. A test that also fails
- * without a mutant proves nothing.
+ * Returns the first failure of the judging tests on unchanged sources, as text; null if all pass. A test that also
+ * fails without a mutant proves nothing.
  */
 export async function failsUnharmed(mutants: readonly GuardMutant[], source?: string): Promise<string | null> {
   const files = [...new Set(mutants.flatMap(({ judge }) => ('test' in judge ? [judge.test] : [])))];

@@ -20,7 +20,10 @@ import type { Episode } from './verdict.ts';
 export type EpisodeOptions = {
   readonly attack: string;
   readonly mode: 'direct' | 'shared';
-  /** How long the attack lasts, in seconds. The honest user is measured alone for the same time before it. */
+  /**
+   * How long the attack lasts, in seconds. `aloneSeconds`: how long the honest user is measured alone before the
+   * attack.
+   */
   readonly seconds: number;
   readonly aloneSeconds: number;
   /** The folder of the relays' sources. Absent: those of this project. */

@@ -11,7 +11,7 @@ export const PHASE = z.object({
   wrong: z.array(z.string()),
   p50: z.number(),
   p99: z.number(),
-  /** The number of the operator's reads. Beside it are the reads that were not answered with 200. */
+  /** The number of the operator's reads. `readsWrong` has those that were not answered with 200. */
   reads: z.number(),
   readsWrong: z.array(z.string()),
   readP99: z.number(),

@@ -14,7 +14,7 @@ import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, relayUrl, SITE } from './site
 
 /** The number of calls per second of the honest user. */
 const CALLS_A_SECOND = 10;
-/** The number of calls of which one is large: it has more data than a history row holds. */
+/** One call in this many is large: it has more data than a history row holds. */
 const LARGE_EACH = 10;
 /** The size of the arguments of large calls, in bytes. */
 const LARGE_BYTES = 20 * 1024;
@@ -148,7 +148,7 @@ async function rowsOf(commandId: string): Promise<number> {
   return items.length;
 }
 
-/** Records how many history rows each command of a phase has. */
+/** Records how many history rows each command has that was called so far. */
 async function note(): Promise<null> {
   for (const id of called.keys()) rows.set(id, await rowsOf(id));
   return null;

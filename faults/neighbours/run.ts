@@ -1,6 +1,6 @@
 /**
- * `npm run neighbours`: attacks of a hostile user on relays in processes of their own. An honest user beside it must
- * not notice them.
+ * `npm run neighbours`: attacks of a hostile user on relays in processes of their own. An honest user of the same
+ * relays must not notice the attacks.
  *
  * npm run neighbours                                       each attack for a minute, in both modes
  * npm run neighbours -- --attack large-results,bad-tokens --mode direct --seconds 10

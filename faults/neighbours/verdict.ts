@@ -29,8 +29,8 @@ const LINK_BYTES = 24 * 1024;
 /** The factor by which memory may exceed the counted bytes, because of object headers and garbage. */
 const SLACK = 1.3;
 /**
- * The limit of the honest user's p99, in milliseconds. P99_TIMES the p99 without the attack is the limit if that is
- * more.
+ * The limits of the honest user's p99 during an attack: P99_MS milliseconds, or P99_TIMES its value without the attack.
+ * The greater of the two applies.
  */
 const P99_MS = 100;
 const P99_TIMES = 5;

@@ -48,11 +48,11 @@ const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
 };
 /** The report that is recorded for a relay that is not among the listed nodes. */
 const UNLISTED = { waiters: -1, unfinished: -1 } as const;
-/** The interval at which the memory and the sockets of the processes are recorded, in milliseconds. */
+/** The interval at which the memory of the relays is recorded, in milliseconds. */
 const SAMPLE_MS = 1_000;
 /** The time between two reads of the records of commands under load, in milliseconds. */
 const COUNT_MS = 1_500;
-/** The number of records above which only some of them are read repeatedly. */
+/** The number of commands above which their records are not read repeatedly under load. */
 const COUNTED_MAX = 2_000;
 /** The time that the last waits may take to end once no calls are made, in milliseconds. */
 const QUIET_MS = 60_000;

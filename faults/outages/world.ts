@@ -1,4 +1,4 @@
-/** Starts the processes of a fault run: Redis, relays, clients and callers. */
+/** Starts the processes of a fault run: Redis, relays and clients, with the proxies between them. */
 import { join } from 'node:path';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 import { startRedisSentinel, type RedisSentinel } from '../../test/kit/redis-sentinel.ts';
@@ -54,9 +54,9 @@ const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
 const CLIENT_PROCESSES = 2;
 
 /**
- * The size of a relay's old space, in MiB. By default V8 collects promoted garbage the later the more memory a machine
- * has. The memory of the process would then not show what it needs: with payloads of 24 KiB it had 150 MiB of garbage.
- * About 60 MiB of a relay's heap survive a collection when Redis holds the records.
+ * The size of a relay's old space, in MiB. By default, V8 collects promoted garbage later on a machine with more
+ * memory. The memory of the process would then not show how much the relay needs: with payloads of 24 KiB it held 150
+ * MiB of garbage. About 60 MiB of a relay's heap survive a collection when Redis holds the records.
  */
 const HEAP_MIB = 256;
 
@@ -120,7 +120,7 @@ async function startStore(ends: AsyncDisposableStack, plan: Plan): Promise<Store
   return { redis: null, sentinel };
 }
 
-/** Kills the process if the run fails before it is registered for disposal. */
+/** Calls `kill` if this program exits before `ends` is disposed. */
 function onExit(ends: AsyncDisposableStack, kill: () => void): void {
   process.once('exit', kill);
   ends.defer(() => void process.off('exit', kill));

@@ -1,4 +1,4 @@
-/** Puts a steady load on the relay of a soak run: clients, callers, subscriptions and reads at a fixed rate. */
+/** Puts a steady load on the relay of a soak run: connected clients, and callers that call them at a fixed rate. */
 import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import type { Relay } from '../lib/relay.ts';
@@ -30,13 +30,13 @@ const LARGE_BYTES = 20 * 1024;
 const SMALL_BYTES = 200;
 /** The number of wrong calls that the report shows: the first ones. */
 const KEPT_WRONG = 20;
-/** The number of calls that are made at the same time during the warm-up. */
+/** The number of calls that `make` makes at the same time. */
 const LANES = 20;
 /** The maximum number of nested causes that the report shows of an error. */
 const CAUSES = 5;
 /** The maximum number of unfinished calls. Above it, the load waits. */
 const OPEN_MAX = 2_000;
-/** The time that a client has to answer, in milliseconds of the relay's clock, which runs fast. */
+/** The time that a client has to answer, in milliseconds of the relay's clock. */
 const RESPOND_MS = 300_000;
 
 /**

@@ -24,7 +24,7 @@ export const WARM_UP_MINUTES = 10;
  * start.
  */
 const GROWTH_PART = 0.05;
-/** The growth in bytes below which it is noise of the garbage collector. */
+/** A growth by less than this many bytes is noise of the garbage collector. */
 const NOISE_BYTES = 3 * 1024 * 1024;
 
 export type Judged = {

@@ -1,6 +1,6 @@
 /**
- * Selects the REST documents that the command line also sends, as GraphQL, so that its names and members are those of
- * REST.
+ * Selects the REST documents that the command line also sends, as GraphQL operations. So the command line has the names
+ * and members of REST.
  */
 
 /** The operations of `src/rest/operations` that the command line sends. The fragments that they use are included. */
@@ -20,8 +20,8 @@ type Definition = {
 type DocumentFile = { readonly document?: { readonly definitions: readonly object[] } };
 
 /**
- * Keeps these operations, the command line's own operations and all fragments. It removes the directive `@rest`, which
- * the served schema does not have, and descriptions, which the relay need not read.
+ * Keeps the operations in SENT, the command line's own operations and all fragments. It removes the directive `@rest`,
+ * which the served schema does not have, and descriptions, which the relay need not read.
  */
 export function keepSent<File extends DocumentFile>({ documents }: { readonly documents: readonly File[] }): File[] {
   return documents.map((file) => ({

@@ -2,8 +2,8 @@
 import { schema } from '../../src/graphql/schema/schema.ts';
 
 /**
- * Returns, by the name of each enum, the words by the name of each value. It recognizes enums by their form, since
- * codegen uses its own copy of the graphql module.
+ * Returns a record for each enum, by the enum's name. The record has the word of each value, by the value's name. It
+ * recognizes enums by their form, since codegen uses its own copy of the graphql module.
  */
 export function wireWords(): Record<string, Record<string, string>> {
   const words: Record<string, Record<string, string>> = {};

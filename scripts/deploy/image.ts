@@ -87,8 +87,8 @@ function buildahIn(folder: string): (...args: readonly string[]) => string {
 }
 
 /**
- * Makes a base image with what the official image of Node has (a small Debian, Node and npm), and with tini, so that
- * the build installs nothing.
+ * Makes a base image, so that the build installs nothing. Like the official image of Node, it has a small Debian, Node
+ * and npm. It also has tini.
  */
 function makeBase(context: string): void {
   const packages = 'libstdc++6,libgcc-s1,ca-certificates,tini';

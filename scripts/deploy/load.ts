@@ -97,7 +97,7 @@ class RunningLoad implements Load {
     const calls = Promise.all(this.#runtimes.map((_, i) => this.#untilEnded(i, 'hold', crypto.randomUUID())));
     await Promise.race([all.promise, calls]);
     const ended = calls.then(() => {});
-    // The caller sees a failure when it awaits `ended`, which it does not do if something else failed before.
+    // The caller sees a failure when it awaits `ended`. If something else fails before, nothing awaits `ended`.
     ended.catch(() => {});
     return { release: released.resolve, ended };
   }
@@ -137,8 +137,8 @@ class RunningLoad implements Load {
   }
 
   /**
-   * Awaits the end of a command. It repeats a refused command under its id, and waits again for one whose relay ended
-   * the wait.
+   * Awaits the end of a command. Repeats a refused command under its id. If the relay ends the wait before the command
+   * ends, waits again.
    */
   async #untilEnded(client: number, action: string, commandId: string): Promise<void> {
     const target = { userId: USER, clientId: `client-${client}`, action };
@@ -160,7 +160,7 @@ class RunningLoad implements Load {
   }
 }
 
-/** Waits as long as `Retry-After` asks for. */
+/** Waits this many milliseconds. */
 function afterMs(ms: number): Promise<void> {
   return new Promise((done) => setTimeout(done, ms));
 }

@@ -61,7 +61,7 @@ export async function tryImage(image: BuiltImage, say: Say): Promise<void> {
     CALLBOARD_SECRET: SECRET,
     CALLBOARD_ADMIN_TOKEN: 'admin-token-of-the-check',
   };
-  // Every user may write to /tmp, so only a read-only root refuses this.
+  // Every user may write to /tmp, so only a read-only root refuses this file.
   const touched = run('touch', '/tmp/probe');
   if (!touched.stderr.includes('Read-only file system')) throw new Error(`the root can be written: ${touched.stderr}`);
   say('root file system: read-only');

@@ -2,11 +2,11 @@
 import type { ActionAdvertisement } from '../core/connections/connection.ts';
 import type { JsonText } from '../core/json.ts';
 
-/** The greatest number of lists that are kept: one for each version of each application that connects. */
+/** The greatest number of lists that are kept. Each version of each application that connects needs one. */
 const LISTS = 64;
 /**
  * The greatest length of a payload whose list is kept, in characters. The text of a list may be a slice of its payload,
- * which then stays in memory too. All of them together have at most 4 Mi characters.
+ * which then stays in memory too. All kept payloads together have at most 4 Mi characters.
  */
 const PAYLOAD_CHARS = 65_536;
 
@@ -24,8 +24,8 @@ export class ActionLists {
   readonly #lists = new Map<string, readonly ActionAdvertisement[]>();
 
   /**
-   * Returns the list for this text, which is part of `payload`. Calls `parse` if it is not remembered. If `parse` throws,
-   * nothing is remembered.
+   * Returns the list for this text, which is part of `payload`. Calls `parse` if the list is not remembered. If `parse`
+   * throws, nothing is remembered.
    */
   get(json: JsonText, { payload, parse }: Parsed): readonly ActionAdvertisement[] {
     if (payload.length > PAYLOAD_CHARS) return parse(json);

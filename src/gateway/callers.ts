@@ -212,8 +212,8 @@ export class Callers {
 }
 
 /**
- * Records in the audit that an administrator who awaits another user's call reads its result, before the result is
- * answered.
+ * Waits for the result of an administrator's `await`. If the call is another user's, first records in the audit that
+ * the administrator reads the result.
  */
 async function recorded(
   core: Core,
@@ -229,7 +229,7 @@ async function recorded(
   return invocation;
 }
 
-/** Returns what sends each stage, or only the first, as `stages` says. Undefined if the request has no `stages`. */
+/** Returns the function that sends the stages that `stages` asks for; undefined if the request has no `stages`. */
 function stageSender(writer: FrameWriter, { ref, stages }: Invoke | Await): OnStage | undefined {
   if (stages === undefined) return undefined;
   let lastSent: string | null = null;

@@ -94,7 +94,9 @@ function fieldsIn(members: Members, table: Table): Record<string, unknown> {
   return Object.fromEntries(Object.keys(table).map((field) => [field, scalarOf(members.get(field) ?? null)]));
 }
 
-/** Throws `invalid_argument` for a row. `fault` starts with the name of a member, unless it is about the row itself. */
+/**
+ * Throws `invalid_argument` for a row. `fault` starts with the name of the invalid member, or describes the row itself.
+ */
 function invalidAt(where: string, fault: string): never {
   const [, member, detail] = /^(\w+): (.*)$/s.exec(fault) ?? [];
   return member === undefined ? invalid(where, fault) : invalid(`${where}.${member}`, detail ?? fault);

@@ -4,15 +4,15 @@ import { Buffer } from 'node:buffer';
 /** The first byte of a final text frame (RFC 6455, 5.2). Frames of a server are not masked. */
 const FINAL_TEXT = 0x81;
 /**
- * The largest payload, in bytes, whose length fits in the second byte; up to MEDIUM two more bytes hold it, beyond that
- * eight.
+ * The greatest payload length, in bytes, that fits in the second byte of a message. A length up to MEDIUM takes two
+ * more bytes, and a greater length takes eight.
  */
 const SHORT = 125;
 const MEDIUM = 0xffff;
 const NEWLINE = 0x0a;
 /**
- * Room behind the frames, in bytes. With it, a text that does not fit is cut off only after more bytes than it has
- * characters (a character takes at most four bytes), so `write` always tells ASCII from other text.
+ * The number of spare bytes behind the frames. A text that is not ASCII takes more bytes than it has characters. With
+ * the spare bytes, `write` reports more bytes than characters for such a text, even if its end is cut off.
  */
 const SLACK = 4;
 

@@ -7,8 +7,8 @@ import type { FrameWriter } from './frame-writer.ts';
 
 const UNSOLICITED: Allowance = { perSecond: FRAME_RATE, burst: FRAME_BURST };
 /**
- * The most progress frames of one link: as many as a link may send of other frames, for each of the IN_FLIGHT commands.
- * Beyond that they are refused, so a runaway handler cannot slow other links.
+ * The allowance of progress frames of one link: as much as UNSOLICITED, for each of the IN_FLIGHT commands. Further
+ * progress frames are refused, so a runaway handler cannot slow other links.
  */
 const PROGRESS: Allowance = { perSecond: FRAME_RATE * IN_FLIGHT, burst: FRAME_BURST * IN_FLIGHT };
 

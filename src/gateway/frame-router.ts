@@ -1,4 +1,4 @@
-/** Passes each frame of a welcomed link to the part that handles it, and answers what fails. */
+/** Passes each frame of a welcomed link to the part that handles it, and answers a frame that fails with a refusal. */
 import { requireUser, subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
@@ -127,7 +127,7 @@ export class FrameRouter {
     if (isEnd) this.#report(frame);
   }
 
-  /** Reports a sign of life to core. Closes the link with `node_lost` if it is no longer the bound one. */
+  /** Reports a sign of life to core. Closes the link with `node_lost` if the client is no longer bound to this link. */
   touch(): void {
     const session = this.#session;
     if (!session) return;
@@ -142,7 +142,7 @@ export class FrameRouter {
     if (session) this.#run({}, () => session.drained());
   }
 
-  /** Ends the link's share, waits and session. Call it once. Resolves when core has recorded the end, or failed to. */
+  /** Releases the share and ends the waits and the session, once. Resolves when core recorded the end, or failed to. */
   async end(cause: DisconnectCause): Promise<void> {
     this.#holdings.release('links', 1);
     this.#callers?.leaveAll();
@@ -185,7 +185,7 @@ export class FrameRouter {
     this.#writer.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
   }
 
-  /** `closed` is sent in order after the commands, so the client reads each command before it. */
+  /** Handles `closing`. Sends `closed` after all commands, so the client reads every command before it. */
   async #leave(): Promise<void> {
     const session = this.#clientSession('runs no commands');
     this.#leaving = true;
@@ -217,7 +217,7 @@ export class FrameRouter {
     return this.#session ?? fail('forbidden', `This link has no client id: it ${otherwise}.`);
   }
 
-  /** The session for frames that are refused after `closing`, when the client's connection counts as disconnected. */
+  /** Returns the session. Throws `not_connected` after `closing`, because the client then counts as disconnected. */
   #activeSession(otherwise: string): LinkSession {
     if (this.#leaving) fail('not_connected', 'This client has announced that it is closing.');
     return this.#clientSession(otherwise);
@@ -239,7 +239,7 @@ export class FrameRouter {
   }
 }
 
-/** Says whether the session's link is the bound one; null, which keeps it open, while the store is unavailable. */
+/** Returns whether the client is bound to this link. Null while the store is unavailable: the link then stays open. */
 async function isBound(session: LinkSession): Promise<boolean | null> {
   try {
     return await session.alive();

@@ -90,7 +90,7 @@ export class FrameWriter {
     this.#ws.close(CLOSE[reason].code, reason);
   }
 
-  /** Called when the socket is gone: nothing more can be sent. */
+  /** Called when either side has started to close the WebSocket: nothing more can be sent. */
   lost(): void {
     this.#open = false;
   }

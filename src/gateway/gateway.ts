@@ -46,8 +46,8 @@ export interface Gateway {
   /** Takes over an upgrade request for `/connect` and its socket. Every request gets a response. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /**
-   * Refuses new links, closes the open ones, and resolves when all sockets are gone and core has recorded it. Cannot be
-   * undone.
+   * Refuses new links and closes the open ones. Resolves when all sockets are gone and core has recorded the end of
+   * each link. Cannot be undone.
    */
   closeAll(reason: CloseReason, options?: CloseAllOptions): Promise<void>;
   /** The number of open sockets, welcomed or not. */

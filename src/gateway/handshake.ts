@@ -22,8 +22,8 @@ export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
 export type LinkRole = 'client' | 'caller';
 
 /**
- * The result of an accepted `hello`. `session` is null for a link without a client id. `holdings` counts the link,
- * which must release its part when it ends.
+ * The result of an accepted `hello`. `session` is null for a link without a client id. The link is counted in
+ * `holdings`, and must be released there when it ends.
  */
 export type Handshake = {
   readonly holdings: Holdings;
@@ -41,15 +41,16 @@ type HandshakeParts = {
   /** The peer's address. */
   readonly address: string;
   /**
-   * The number of bytes received up to and including `hello`. They count for the token's user even if it is refused.
+   * The number of bytes received up to and including `hello`. They count for the token's user even if `hello` is
+   * refused.
    */
   readonly helloBytes: number;
 };
 
 /**
- * Checks the token, then its scopes, then the fields of the hello, claims the link's share, and binds a client. Throws
- * CallboardError, also when the user (or the administrator, by name) may not hold another link. The share stays claimed
- * only if the link opens.
+ * Checks the token, its scopes and the fields of the hello, in this order. Then claims the link's share, and binds a
+ * client. Throws a CallboardError, also when the user or the administrator may not hold another link. The share stays
+ * claimed only if the link opens.
  */
 export async function openLink(
   { core, authenticator, inbound, actionLists, address, helloBytes }: HandshakeParts,

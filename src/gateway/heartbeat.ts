@@ -31,7 +31,8 @@ export class Heartbeat {
   }
 
   /**
-   * Records that a frame arrived. True for the first frame of this beat, for which the caller reports a sign of life.
+   * Records that a frame arrived. Returns true for the first frame of this beat: the caller then reports a sign of
+   * life.
    */
   frameArrived(beat: number): boolean {
     this.#lastFrameBeat = beat;

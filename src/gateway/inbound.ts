@@ -87,7 +87,7 @@ export class Inbound {
     this.#cancel = this.#clock.after(ms, () => this.#look());
   }
 
-  /** Resumes, unless other links of the user have used up the rate in the meantime: then it waits again. */
+  /** Resumes reading. If other links of the user have used up the rate in the meantime, waits again instead. */
   #look(): void {
     const { rate } = this.#held;
     const wait = rate.charge(0);

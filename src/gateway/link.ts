@@ -19,7 +19,7 @@ import { Reports } from './reports.ts';
 import type { LinkSocket, SocketHandler } from './socket.ts';
 import { FrameWriter, type FrameWriterOwner } from './frame-writer.ts';
 
-/** The disconnect causes after which the link still records ends of commands that were in transit. */
+/** The disconnect causes after which ends of commands that the client still sends are recorded. */
 const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
 
 /** The raw socket of a link and its peer's address. */
@@ -94,7 +94,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     else for (const text of framesIn(message)) this.#receiveFrame(text, false);
   }
 
-  /** Handles one frame, and answers what fails, so that a frame does not affect those that follow it. */
+  /** Handles one frame. An error is answered with a refusal, so that it does not affect the frames that follow. */
   #receiveFrame(text: string, isBinary: boolean): void {
     try {
       this.#receive(text, isBinary);
@@ -170,7 +170,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     } else this.#refuseBadFrame('only hello may be sent before welcome', aboutFrame(frame));
   }
 
-  /** Before `hello` is accepted, one bad frame closes the link. */
+  /** Refuses a bad frame. Before `hello` is accepted, one bad frame closes the link. */
   #refuseBadFrame(detail: string, about: OffendingFrame): void {
     this.#limits.refuseBadFrame(detail, about);
     if (this.#phase === 'hello') this.close('protocol_error');

@@ -1,4 +1,4 @@
-/** The types of what the gateway and its links know of each other. Contains no code. */
+/** The types through which the gateway and its links use each other. Contains no code. */
 import type { Duplex } from 'node:stream';
 import type { Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
@@ -41,8 +41,8 @@ export type GatewayParts = {
   /** Called once for each welcomed link, with its socket and its principal. */
   readonly onWelcome: (socket: Duplex, principal: Principal) => void;
   /**
-   * Called once for each link, when its socket is gone and core has recorded it. One shared function, so no link holds
-   * a promise of its own.
+   * Called once for each link, when its socket is gone and core has recorded its end. All links share one function, so
+   * no link holds a promise of its own.
    */
   readonly onDone: (link: OpenLink) => void;
 };

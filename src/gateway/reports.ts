@@ -37,7 +37,7 @@ const RECORDED: Readonly<Record<FinishResult['kind'], Recorded>> = {
 
 /**
  * The most commands that a link remembers as written to it; beyond that the oldest are forgotten. At most IN_FLIGHT of
- * them have not ended. The others ended by their deadline, and their clients may still report an end.
+ * them have not ended. The deadline ended the others, and the client may still report their ends.
  */
 const REMEMBERED = IN_FLIGHT * 8;
 

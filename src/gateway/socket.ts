@@ -7,7 +7,8 @@ import { SUBPROTOCOL } from '../protocol/frame.ts';
 /** How long a peer may take to answer a close frame before its socket is destroyed, in milliseconds. */
 const CLOSE_HANDSHAKE_MS = 3_000;
 /**
- * The most fragments of a message: enough for the largest frame in fragments of 1 KiB. Honest peers use larger ones.
+ * The most fragments of a message: enough for the largest frame in fragments of 1 KiB. Honest peers use larger
+ * fragments.
  */
 const MAX_FRAGMENTS = 1024;
 
@@ -23,8 +24,8 @@ const REASON_OF_FAULT: ReadonlyMap<number | undefined, CloseReason> = new Map([
 ]);
 
 /**
- * A server-side socket that lets its link close it when received bytes cannot be read, so that `bye` and our codes are
- * sent then too.
+ * A server-side socket. When received bytes cannot be read, its link closes it, so that `bye` and our close codes are
+ * sent.
  */
 export class LinkSocket extends WebSocket {
   #handler: SocketHandler | null = null;

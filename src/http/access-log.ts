@@ -21,9 +21,9 @@ export type AccessLogParts = { readonly log: Log; readonly metrics: Pick<Metrics
 export type AccessEntry = RequestNotes & { requester: Principal | null };
 
 /**
- * Writes one access log line when the response closes (for a stream: when it ends), with the command id, its outcome
- * and an error code if there are any, and measures the request by its route. The line has no headers and no query,
- * because a query may contain a ticket.
+ * Writes one access log line when the response closes; the response of a stream closes when the stream ends. Also
+ * measures the duration of the request by its route. The line has no headers and no query, because a query may contain
+ * a ticket.
  */
 export function logAccess(info: RequestInfo, { log, metrics }: AccessLogParts): AccessEntry {
   const access: AccessEntry = { requester: null, ...emptyNotes(info.id) };

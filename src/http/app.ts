@@ -54,7 +54,7 @@ export type AppOptions = {
   readonly clientFiles: URL;
   /** The token that reads `/metrics` and nothing else. */
   readonly metricsToken?: MetricsToken;
-  /** Signs one page on this machine in by a code; absent: pages cannot be signed in this way. */
+  /** Signs in a page on this machine by a code; absent: no page can be signed in this way. */
   readonly signIn?: SignIn | undefined;
   /** Exchanges sign-in tickets for tokens; absent: no ticket is accepted. */
   readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
@@ -68,8 +68,8 @@ export type AppOptions = {
   readonly inboundBytesPerSecond?: number | undefined;
   readonly version: string;
   /**
-   * Whether the fast path is used: known documents skip work, and what is the same for many subscribers is produced
-   * once. Default true. The responses have the same bytes either way.
+   * Whether the fast path is used. It skips repeated work for known documents, and encodes an event once for many
+   * subscribers. Default true. The responses have the same bytes either way.
    */
   readonly fastPath?: boolean;
 };
@@ -152,7 +152,7 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Ap
   });
 }
 
-/** Returns the most unauthenticated sockets, which is at most half of the process' file descriptors. */
+/** Returns the maximum number of unauthenticated sockets. It is at most half of the process' file descriptors. */
 function unauthenticatedSockets(): number {
   return Math.min(UNAUTHENTICATED_SOCKETS, Math.floor((descriptorLimit() ?? Infinity) / 2));
 }

@@ -1,4 +1,6 @@
-/** Counts failed tokens per address and in total. It decides no answer; token-guard.ts does. */
+/**
+ * Counts failed tokens per address and in total. token-guard.ts decides how a request with a failed token is answered.
+ */
 import type { Clock } from '../core/clock.ts';
 import { createTtlCache } from './ttl-cache.ts';
 
@@ -15,7 +17,8 @@ export type AuthRateLimit = {
   /** Whether this address has reached its limit of failed tokens in the current minute. */
   over(address: string): boolean;
   /**
-   * Counts one failed token. Returns how long failures are answered with `rate_limited`, in milliseconds; 0: not yet.
+   * Counts one failed token. Returns 0 within the limits. Beyond a limit, returns the number of milliseconds for which
+   * failures are answered with `rate_limited`.
    */
   count(address: string): number;
 };

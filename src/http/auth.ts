@@ -133,8 +133,8 @@ function verifiedOf(verifiedTokens: TtlCache<Principal>, token: string, clock: C
 }
 
 /**
- * Compares digests, which all have the same length, with every configured token, even after a match, so timing reveals
- * nothing.
+ * Creates the check for administrator tokens. It compares digests, because they all have the same length. It compares
+ * every configured token, even after a match, so timing reveals nothing.
  */
 function createAdminCheck(texts: readonly string[]): (token: string) => AdminPrincipal | null {
   const admins = texts.map(parseAdminToken).map(({ name, token }, index) => {

@@ -72,8 +72,8 @@ function collect(request: IncomingMessage, maxBytes: number, came?: (bytes: numb
   const broken = (): void =>
     reject(new CallboardError('invalid_argument', 'The body ended before its announced length.'));
   const whole = (): void => {
-    // Removes the listeners: every request emits `close`, and creating an unused error then would cost more than the
-    // rest of the read. The `data` listener would also keep the chunks in memory for as long as a stream is open.
+    // Every request emits `close`. A listener left in place would then create an unused error, which costs more than
+    // the rest of the read. The `data` listener would also keep the chunks in memory for as long as a stream is open.
     request.off('close', broken).off('data', take).off('error', broken);
     resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
   };

@@ -23,7 +23,7 @@ export type BuiltinRoutesOptions = MetricsRouteOptions & {
   readonly basePath: string;
   /** The directory with the browser builds of the client libraries. */
   readonly clientFiles: URL;
-  /** Signs one page on this machine in by a code; absent: pages ask for a token. */
+  /** Signs in a page on this machine by a code; absent: pages ask for a token. */
   readonly signIn?: SignIn | undefined;
   /** Signs operators in with tickets. Absent: no ticket is accepted. */
   readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
@@ -33,7 +33,7 @@ export type BuiltinRoutesOptions = MetricsRouteOptions & {
 
 const READING = ['GET', 'HEAD'];
 
-/** Creates the built-in routes with a fixed path. None of them changes what is stored. */
+/** Creates the built-in routes with a fixed path. Only sign-in changes what is stored: it uses up a ticket. */
 export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<string, BuiltinRoute> {
   const { core, authenticator, openapi, basePath, clientFiles, signIn, tickets, operatorConsole = null } = options;
   const client = createClientFiles(clientFiles);

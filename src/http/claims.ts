@@ -22,9 +22,9 @@ export const TOLERANCE_SECONDS = 30;
 const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host']);
 
 /**
- * Returns the principal of these claims, which must include `exp` and the user's claim. It expires `TOLERANCE_SECONDS`
- * after `exp`, when the relay refuses the token. Throws `invalid_user` (401) if the user is not canonical, and
- * `unauthenticated` if the email address is not verified.
+ * Returns the principal of these claims, which must include `exp` and the user's claim. The principal expires
+ * `TOLERANCE_SECONDS` after `exp`, when the relay begins to refuse the token. Throws `invalid_user` (401) if the user
+ * is not canonical, and `unauthenticated` if the email address is not verified.
  */
 export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
   const user = claims[rules.user];

@@ -6,8 +6,8 @@ import type { Metrics } from '../core/metrics.ts';
 import type { ByteRate, ByteRates } from '../core/shares/byte-rate.ts';
 
 /**
- * Returns the byte rate that a request body is charged to. It is the user's; for a grant, that of the owner of its
- * session. Null for an administrator, who is not limited, and for a request without a token.
+ * Returns the byte rate to which a request body is charged. A user has a rate of their own. A grant is charged to the
+ * owner of its session. Null for an administrator, who is not limited, and for a request without a token.
  */
 export function rateOf(rates: ByteRates, requester: Principal | null): ByteRate | null {
   if (requester === null || requester.kind === 'admin') return null;

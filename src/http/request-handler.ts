@@ -212,7 +212,7 @@ function createApiRouter({ core, graphql, rest, maxBodyBytes, inbound, meter }: 
     const { requester } = exchange.access;
     const unread = requester === null && mayHaveBody(request);
     if (unread) {
-      // Every route needs a token and answers 401 whatever the body says, so none of it is read.
+      // The request has no token. Every REST route answers it with 401 whatever the body says, so the body is not read.
       exchange.reply.open();
       response.setHeader('connection', 'close');
     }

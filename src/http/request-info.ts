@@ -30,8 +30,8 @@ export type RequestInfo = {
 };
 
 /**
- * Reads the request target. Leaves it in `request.url` in origin form and without the base path, which is handled here
- * and nowhere else: handlers and routes know the paths below it.
+ * Reads the request target. Removes the base path from `request.url` and converts it to origin form. Handlers and
+ * routes only know paths without the base path.
  */
 export function requestInfoOf(
   request: IncomingMessage,

@@ -23,7 +23,10 @@ export type HttpServer = {
   listen(at: {
     readonly host: string;
     readonly port: number;
-    /** A listening socket that the process was started with. Host and port are then used only in the URL. */
+    /**
+     * The file descriptor of a listening socket that the process was started with. If it is given, host and port are
+     * used only in the URL.
+     */
     readonly fd?: number | undefined;
   }): Promise<{ readonly url: string; readonly port: number }>;
   /** Accepts no more connections, gives responses in progress one second, then closes their connections. Idempotent. */

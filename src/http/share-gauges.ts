@@ -1,4 +1,7 @@
-/** Registers the metrics of shares, the limits that users share: use, total and users over. */
+/**
+ * Registers the metrics of shares (limits of what users may hold): the use, the total, and the users over their
+ * guarantee.
+ */
 import type { Core } from '../core/core.ts';
 import { SHARE_NAMES, type ShareName } from '../core/shares/bounds.ts';
 import type { Meter } from '../platform/metrics.ts';

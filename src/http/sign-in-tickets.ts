@@ -34,9 +34,9 @@ export type TicketCredentials = {
 
 export interface TicketDesk {
   /**
-   * Exchanges a ticket for an administrator's token, once. Resolves with null if the ticket is not valid, expired or
-   * used. Throws `store_unavailable` if it cannot be determined whether the ticket was used; it can then be tried
-   * again.
+   * Exchanges a ticket for an administrator's token, once. Resolves with null if the ticket is invalid, expired or
+   * already used. Throws `store_unavailable` if it cannot be determined whether the ticket was used; it can then be
+   * tried again.
    */
   redeem(ticket: string): Promise<string | null>;
   /** Accepts only tickets of these secrets from now on. */

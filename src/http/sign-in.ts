@@ -1,6 +1,4 @@
-/**
- * Signs in one page on this machine, once, by a URL with a code, so that a person need not copy a token into the page.
- */
+/** Signs in a page by a one-time code or ticket in its URL, so that a person need not copy a token into the page. */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import { CallboardError, fail } from '../core/errors.ts';

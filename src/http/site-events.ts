@@ -57,7 +57,7 @@ export function createSiteEvents(options: SiteEventsOptions): BuiltinRoute {
 }
 
 type EventsRequest = { readonly holder: Holder; readonly sessionId: string; readonly names: readonly string[] | null };
-/** Who opens a stream. `occupy` is present for a ticket only, which may have one open stream at a time. */
+/** Who opens a stream. `occupy` is present only for a ticket: a ticket may have one open stream at a time. */
 type Holder = Pick<RedeemedTicket, 'principal'> & Partial<Pick<RedeemedTicket, 'occupy'>>;
 
 /** Returns the session id in the path. Throws `not_found` for malformed percent-encoding. */
@@ -123,7 +123,7 @@ async function answer(
   }
 }
 
-/** What an open stream holds: one of its holder's stream reservations, and its ticket if it has one. */
+/** What an open stream occupies: one stream reservation of its holder, and the ticket if a ticket opened it. */
 class Place {
   release: (() => void) | undefined;
   leave: (() => void) | undefined;

@@ -19,8 +19,8 @@ export type SocketsOptions = {
   readonly log: Log;
   readonly metrics: Metrics;
   /**
-   * The most unauthenticated sockets of one address; null: no bound, because behind a proxy all sockets have its
-   * address.
+   * The most unauthenticated sockets of one address; null: no bound, because behind a proxy all sockets have the
+   * proxy's address.
    */
   readonly perAddress: number | null;
   /** The most unauthenticated sockets of all addresses together. */
@@ -101,7 +101,7 @@ export class Sockets {
   }
 
   /**
-   * Marks a socket over which a valid token or ticket arrived, or whose link was welcomed: it no longer counts. A
+   * Marks a socket as authenticated: a valid token or ticket arrived over it, or its link was welcomed. The socket of a
    * welcomed link is no longer watched.
    */
   authenticated(socket: Socket): void {

@@ -19,8 +19,8 @@ export type TokenGuardOptions = { readonly clock: Clock; readonly log: Log; read
 
 /**
  * Handles invalid tokens and tickets: counts them by reason, logs the reason (never the token), and answers them with
- * `rate_limited` above a rate per address or in total. Valid tokens are always served, whatever else comes from the
- * address.
+ * `rate_limited` above a rate per address or in total. A valid token from an address with many invalid ones may have to
+ * wait. It is refused only if too many tokens wait (VerifyQueue).
  */
 export type TokenGuard = {
   /**

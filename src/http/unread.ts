@@ -42,8 +42,8 @@ export type UnreadOptions = {
 /**
  * Bounds the bytes that wait in the sockets of the server (responses, event streams and links) until their peers read
  * them: the share `unread_bytes`. They count for the user of the socket's last request (or of its link). They are
- * sampled once a second and after each large response. Above three quarters of the total, the sockets furthest behind
- * are closed for users over their guarantee; above the total, for all users.
+ * sampled once a second and after each large response. Above three quarters of the total, users over their guarantee
+ * lose the sockets with the most unread bytes. Above the total, any user may lose sockets.
  */
 export class UnreadBytes {
   readonly #options: UnreadOptions;
@@ -51,7 +51,7 @@ export class UnreadBytes {
   readonly #stop: Cancel;
   /** The one listener of all sockets, so that an idle link holds none of its own. */
   readonly #onClose: (this: Writable) => void;
-  /** The number of unread bytes from which users over their guarantee lose sockets and are refused. */
+  /** The number of unread bytes above which users over their guarantee lose sockets and have their requests refused. */
   readonly #short: number;
 
   constructor(options: UnreadOptions) {
@@ -130,7 +130,9 @@ export class UnreadBytes {
     return holdings?.userId === holder ? holdings : this.#options.shares.of(holder);
   }
 
-  /** Closes sockets, those furthest behind first, until at most `most` bytes are unread. */
+  /**
+   * Closes sockets, starting with the one that has the most unread bytes, until at most `most` bytes are unread in all.
+   */
   #cutBehind(most: number, mayCut: (holdings: Holdings) => boolean): void {
     const { shares } = this.#options;
     if (shares.used('unread_bytes') <= most) return;

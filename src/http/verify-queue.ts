@@ -3,22 +3,26 @@ import { fail } from '../core/errors.ts';
 
 /** The number of concurrent verifications for addresses over their rate. Half of Node's four threads stay free. */
 const RUNNING = 2;
-/** The bounds of the queue: the most verifications that wait for one address (0.1 s of work at 10 000 per second). */
+/** The most verifications that wait for one address: 0.1 s of work at 10 000 verifications per second. */
 const WAITING_PER_ADDRESS = 1_000;
-/** The most addresses with waiting tokens; beyond, a new one is refused. */
+/** The most addresses with waiting tokens. Beyond that, tokens of other addresses are refused. */
 const ADDRESSES = 10_000;
 
 type Job = { readonly start: () => void };
 
 /**
  * Verifies tokens from addresses that sent too many invalid ones: a few at a time, round-robin by address. This bounds
- * their load, other addresses never wait, and a valid token from such an address is delayed instead of refused.
+ * their load, and other addresses never wait. A valid token from such an address waits too, and is refused only if the
+ * queue is full.
  */
 export class VerifyQueue {
   readonly #waiting = new Map<string, Job[]>();
   #running = 0;
 
-  /** Runs `work` when its turn comes. Throws `rate_limited` where the queue of this address is full. */
+  /**
+   * Runs `work` when its turn comes. Throws `rate_limited` if too many jobs of this address, or too many addresses,
+   * wait.
+   */
   async run<T>(address: string, work: () => Promise<T>): Promise<T> {
     if (this.#running >= RUNNING) await this.#turn(address);
     else this.#running++;

@@ -21,7 +21,7 @@ const REPORT_HEADS = [
   { type: 'ack', head: '{"type":"ack","command_id":"', takesPayload: false },
 ] as const;
 
-/** Reads the two reports that a client sends for each command. */
+/** Reads `ack` and `result`, the two reports that a client sends for each command. */
 export function parseReport(text: string): FastReport | null {
   for (const { type, head, takesPayload } of REPORT_HEADS) {
     if (!text.startsWith(head)) continue;

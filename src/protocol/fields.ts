@@ -1,10 +1,10 @@
 /** Describes frame headers as tables, and checks headers against them. */
 
-/** The kinds of fields of the relay's frames. */
+/** The kinds of fields in the frames that the relay sends. */
 export type DownKind = 'id' | 'name' | 'user' | 'text' | 'int' | 'bool';
 /**
  * The kinds of header fields that a frame table may use. `?` after a kind marks an optional field. Both the check
- * (`checkFields`) and the type (`Fields`) are derived from one table, so the two cannot differ.
+ * (`checkFields`) and the type (`FieldsOf`) are derived from one table, so the two cannot differ.
  */
 export type FieldKind =
   | DownKind
@@ -22,7 +22,7 @@ export type FieldKind =
   | 'count';
 export type Spec = FieldKind | `${FieldKind}?`;
 export type Table = Readonly<Record<string, Spec>>;
-/** A table of a frame of the relay. */
+/** The table of a frame that the relay sends. */
 export type DownTable = Readonly<Record<string, DownKind | `${DownKind}?`>>;
 
 export const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'] as const;
@@ -71,7 +71,7 @@ export const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
 
 export type Check = { readonly expected: string; test(value: unknown): boolean };
 
-/** The checks of the relay's frames: all that a client library needs. */
+/** The checks of the frames that the relay sends. A client library needs no other checks. */
 export const DOWN_CHECKS: Readonly<Record<DownKind, Check>> = {
   id: { expected: '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -', test: (v) => typeof v === 'string' && ID.test(v) },
   name: {

@@ -39,8 +39,8 @@ export function splitFrame(text: string): RawFrame | FrameFault {
 }
 
 /**
- * Writes the text of a frame. `payload` must be JSON text. It may contain newlines: only the frame's first newline
- * separates.
+ * Writes the text of a frame. `payload` must be JSON text. It may contain newlines, because only the frame's first
+ * newline separates header and payload.
  */
 export function joinFrame(header: { readonly type: string }, payload: string | null = null): string {
   const head = JSON.stringify(header);

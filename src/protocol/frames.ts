@@ -112,7 +112,7 @@ export const DOWN = {
   cancel: { command_id: 'id', reason: 'text?' },
   /** The relay has handled the end that the client reported. The client may forget it. `recorded`: one of RECORDED. */
   result_ack: { command_id: 'id', recorded: 'text' },
-  /** To a client: the relay carried out its `site` of this `ref`. */
+  /** To a client: the relay carried out the `site` frame with this `ref`. */
   site_ack: { ref: 'id' },
   /** To a caller: the stage that its command reached. */
   stage: { ref: 'id', command_id: 'id', stage: 'text' },
@@ -183,7 +183,7 @@ export function parseUp(text: string): UpFrame | FrameFault {
   return (parseReport(text) ?? parseInvoke(text) ?? parse(UP_FORMS, text)) as UpFrame | FrameFault;
 }
 
-/** Does the same as `parseUp`, for frames of the relay. */
+/** Does the same as `parseUp`, for frames that the relay sends. */
 export function parseDown(text: string): DownFrame | FrameFault {
   return parse(DOWN_FORMS, text) as DownFrame | FrameFault;
 }

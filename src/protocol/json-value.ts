@@ -22,8 +22,8 @@ export class RawJson {
 /** The texts of the RawJsons that JSON.stringify has passed, in order; null except while `writeJson` calls it. */
 let found: JsonText[] | null = null;
 /**
- * The placeholder of a RawJson in the text of JSON.stringify, which its own text then replaces. It is random, so no
- * value contains it.
+ * The placeholder that JSON.stringify writes for a RawJson. `writeJson` replaces it with the text of the RawJson. The
+ * placeholder is random, so no value contains it.
  */
 const PLACEHOLDER = crypto.getRandomValues(new Uint32Array(4)).join('-');
 const WRITTEN_HOLE = JSON.stringify(PLACEHOLDER);

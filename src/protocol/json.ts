@@ -125,8 +125,8 @@ export function isEmptyObject(json: JsonText): boolean {
 }
 
 /**
- * Returns the number of members and items of a JSON text over all levels, without the first of each object and array
- * (it counts commas). Stops counting at `most` + 1.
+ * Counts the commas outside strings in a JSON text. They are its members and items on all levels, without the first of
+ * each object and array. Stops counting at `most` + 1.
  */
 export function countParts(json: JsonText, most: number): number {
   let count = 0;

@@ -41,8 +41,8 @@ export const WINDOWS_MAX = 100;
 export const METADATA_MAX_BYTES = 16 * 1024;
 
 /**
- * Returns the row, or a description of its first fault that begins with the wrong member's name; never throws. Members
- * that the table does not name are ignored by the check.
+ * Returns the row, or a description of its first fault. The description begins with the wrong member's name if the row
+ * is an object. Never throws. Members that the table does not name are ignored by the check.
  */
 export function parseRow<T extends Table>(table: T, row: unknown): FieldsOf<T> | string {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'an object was expected';

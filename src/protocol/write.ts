@@ -8,8 +8,8 @@ import type { DownFrame, DownHeader } from './frames.ts';
 type HeaderOf<T extends DownFrame['type']> = Extract<DownHeader, { type: T }>;
 
 /**
- * Writes the header line of a frame to a client or a caller. Each field of kind `id` must match `ID`, because ids are
- * not escaped here, nor are the words of states.
+ * Writes the header line of a frame to a client or a caller. Ids and the words of states are not escaped here, so each
+ * field of kind `id` must match `ID`.
  */
 export function writeHeader(header: DownHeader): string {
   if (header.type === 'command') return command(header);

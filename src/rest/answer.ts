@@ -14,9 +14,9 @@ import { detailOf, problem, type Answer, type Explained } from './problem.ts';
 export type Answering = {
   readonly body: Body;
   readonly inputs: ReadonlyMap<string, Input>;
-  /** Where the refusal of the only item is found; null unless the request sent one value in place of a list. */
+  /** Where to find the refusal of the only item, if the request sent one value in place of a list; otherwise null. */
   readonly onlyItem: ItemRefusal | null;
-  /** The request does not wait: it only reads the record of a command. */
+  /** Whether the request only reads the record of a command, without waiting for it. */
   readonly reads: boolean;
 };
 
@@ -59,8 +59,7 @@ function variantAnswer({ body, reads }: Answering, value: Readonly<Record<string
 }
 
 /**
- * Keeps the refusal's members other than code, message, delay and share: they identify the refused command and the
- * source of the refusal.
+ * Turns a refusal into a problem. The members that identify the refused command and the source of the refusal are kept.
  */
 function refusalAnswer(members: Readonly<Record<string, unknown>>): Answer {
   const { code, message, retry_after_ms, share, ...command } = members;
@@ -84,9 +83,9 @@ const UNPROVEN: Readonly<Record<string, Unproven>> = {
 };
 
 /**
- * Returns 202 while the command has no outcome, otherwise 200: a failure that the client reported is a regular answer.
- * Null means that the answer is a problem, because no end is known. A request that only reads the record never gets
- * that problem: it asked for the outcome.
+ * Returns 202 while the command has no outcome. Returns 200 for an outcome that the client reported, because a reported
+ * failure is a regular answer too. Returns null for the outcomes in UNPROVEN: the answer is then a problem. A request
+ * that only reads the record gets 200 for every outcome.
  */
 export function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | null {
   if (outcome === null) return 202;
@@ -95,8 +94,8 @@ export function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | n
 }
 
 /**
- * Builds the answer of an invocation: a 504 problem when the request waited and no end of the command is known,
- * otherwise the invocation itself.
+ * Builds the answer of an invocation: a 504 problem when the request waited and the outcome is in UNPROVEN, otherwise
+ * the invocation itself.
  */
 function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boolean): Answer {
   const { outcome, error } = members;

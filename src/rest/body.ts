@@ -28,7 +28,7 @@ export type Body = {
    * The possible object types when there are several; `__typename` then says which one the value has. Otherwise empty.
    */
   readonly variants: readonly Variant[];
-  /** Whether a field on the path, the last one included, can be null: the answer is then a 404. */
+  /** Whether a field on the path, the last one included, can be null. When one is null, the answer is a 404. */
   readonly nullable: boolean;
   /** The JSON Schema of the value. Empty when there are variants. */
   readonly schema: JsonSchema;

@@ -110,7 +110,7 @@ function compileRoute(schema: GraphQLSchema, document: DocumentNode, { plans, fa
   return plan && makeRoute(source, { id, inputs, body, itemRefusal, plan });
 }
 
-/** Reports a field for users that the schema does not have. */
+/** Reports a fault if `forUsers` names a field that the schema does not have. */
 function checkForUsers(schema: GraphQLSchema, { forUsers }: RestDirective, report: ReportFault): void {
   let type: unknown = schema.getQueryType();
   for (const name of forUsers?.split('.') ?? []) {

@@ -45,15 +45,15 @@ export type RestDirective = {
   readonly body: readonly string[] | null;
   readonly bodyAs: string | null;
   /**
-   * The path from the body of the answer to its items, then the member of an item that is null unless the item was
-   * refused.
+   * The path from the body of the answer to its list of items, followed by the name of the member that holds an item's
+   * refusal. The member is null for an item that was accepted.
    */
   readonly itemRefusal: readonly string[] | null;
   /** The variable that makes the operation wait. Without it the operation only reads. */
   readonly waitsBy: string | null;
   /**
-   * The field that answers a user with their own data, as names from Query down joined by dots. Null: no field does, or
-   * the route is not the administrator's.
+   * The field that answers a user with their own data, as names from Query down joined by dots. Null: there is no such
+   * field, or the route is not for administrators only.
    */
   readonly forUsers: string | null;
 };

@@ -17,7 +17,7 @@ import {
 import { RESERVED_EVENTS, RESERVED_PREFIX } from '../core/sites/definition.ts';
 import { named, type JsonSchema } from './named.ts';
 
-/** What an argument accepts beyond its GraphQL type. `list`: how many items, if it is a list. */
+/** What core requires of an argument in addition to its GraphQL type. `list`: the bounds on the number of items. */
 export type Form = { readonly schema?: JsonSchema; readonly list?: JsonSchema };
 
 const USER_CHARS = `[^/${CONTROL_CHARS}]`;
@@ -65,8 +65,8 @@ const REASON: Form = { schema: { type: 'string', minLength: 1, maxLength: MAX_RE
 const TITLE: Form = { schema: { type: 'string', minLength: 1, maxLength: TITLE_MAX_CHARS } };
 const KIND: Form = { schema: { type: 'string', const: 'event' } };
 /**
- * The form of the params of an invocation. The relay adds parameters of its own under this prefix, in upper or lower
- * case.
+ * The form of the params of an invocation. Names that begin with `__cooperative_site_`, in upper or lower case, are
+ * reserved for the relay's own parameters.
  */
 const PARAMS: Form = {
   schema: {

@@ -31,8 +31,8 @@ export type RestHandler = {
   /** Sends an error that the HTTP layer found, in the problem format of the routes. */
   refuse(res: ServerResponse, error: CallboardError): void;
   /**
-   * Resolves with the OpenAPI 3.1 document of every route, and of the operations beside them. Its code is loaded, and
-   * the document created, at the first call.
+   * Resolves with the OpenAPI 3.1 document of every route and of the operations in `besides`. The document is created,
+   * and the code for it loaded, at the first call.
    */
   openapi(): Promise<OpenApiDocument>;
   readonly operations: readonly RestOperation[];

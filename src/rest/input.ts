@@ -39,8 +39,8 @@ export function jsonInput(type: GraphQLInputType, bounds: Bounds, report: Report
 type Use = { readonly name: string; readonly extensions: Readonly<Record<PropertyKey, unknown>> };
 
 /**
- * Returns the bounds that a field or argument of the schema declares, and the form that belongs to its name. Only these
- * two extensions are copied: Pothos keeps objects and functions of its own among them.
+ * Returns the bounds that a field or argument of the schema declares, and the form that belongs to its name. Only
+ * `minimum` and `maximum` are copied, because Pothos keeps objects and functions of its own in `extensions`.
  */
 export function boundsOf(use: Use | undefined): Bounds {
   if (use === undefined) return {};

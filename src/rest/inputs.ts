@@ -53,8 +53,8 @@ export type OperationSource = {
 };
 
 /**
- * Returns the variables of a document as parameters and body members. A variable of a type that has no such form is
- * reported.
+ * Returns the variables of a document as parameters and body members. Reports each variable whose type has no form in
+ * REST.
  */
 export function readInputs(source: OperationSource, report: ReportFault): readonly Input[] {
   const uses = usesOf(source);
@@ -72,8 +72,8 @@ export function readInputs(source: OperationSource, report: ReportFault): readon
 }
 
 /**
- * Returns which parts of a request body are parsed: of each declared member what its input needs, and nothing of
- * unknown members.
+ * Returns which parts of a request body are parsed, and which stay JSON text. The input of a member decides that for
+ * the member.
  */
 export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shape {
   const shapes = inputs.flatMap((input): (readonly [string, Shape])[] =>
@@ -83,7 +83,7 @@ export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shap
   return bodyAs === null ? { members, others: 'plain' } : (members.get(bodyAs) ?? 'plain');
 }
 
-/** Whether a route reads its members from the body: POST and PUT do, GET and DELETE read them from the query. */
+/** Whether a route reads its inputs from the body. POST and PUT do; GET and DELETE read them from the query. */
 export function takesBody({ method }: Pick<RestDirective, 'method'>): boolean {
   return method === 'POST' || method === 'PUT';
 }

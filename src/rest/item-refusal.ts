@@ -9,7 +9,8 @@ import type { Explained } from './problem.ts';
 import { fieldsOf, scopeOf } from './selection.ts';
 
 /**
- * The path to the items in the body of an answer, and the member of an item that is null unless the item was refused.
+ * Where an answer holds refusals. `list`: the path in the body to the list of items. `member`: the member of an item
+ * that holds its refusal, or null if the item was accepted.
  */
 export type ItemRefusal = { readonly list: readonly string[]; readonly member: string };
 

@@ -5,7 +5,7 @@ import type { Form } from './forms.ts';
 import { named, type JsonSchema } from './named.ts';
 
 /**
- * What an argument or field of the schema accepts beyond its type: the bounds in its extensions, both inclusive, and
+ * What is required of an argument or field in addition to its GraphQL type: the inclusive bounds in its extensions, and
  * the form that core checks.
  */
 export type Bounds = { readonly minimum?: number; readonly maximum?: number; readonly form?: Form | undefined };
@@ -24,8 +24,9 @@ export type Leaf = {
   readonly shape: 'plain' | 'text';
 };
 
-/** The bound of GraphQL's Int, and the most characters of an id in a URL. */
+/** The greatest Int of GraphQL. */
 const INT32 = 2_147_483_647;
+/** The most characters of an id. */
 const ID_CHARS = 512;
 /** The most characters of a text: long enough for a cursor that contains the longest names. */
 const TEXT_CHARS = 4096;

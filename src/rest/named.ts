@@ -23,7 +23,7 @@ export function componentOf(schema: Reference): SchemaComponent | undefined {
   return schema[COMPONENT];
 }
 
-/** Returns the schema, extended by null. A schema that accepts everything stays as it is. */
+/** Returns a schema that also accepts null. A schema that accepts everything stays as it is. */
 export function orNull(schema: JsonSchema): JsonSchema {
   const { description, default: preset, ...rest } = schema;
   const { type, anyOf } = rest;

@@ -53,7 +53,7 @@ export function problem(explained: Explained): Answer {
   return { status, body, headers: headersOf(status, explained.retryAfterMs) };
 }
 
-/** Converts a CallboardError into a problem; for errors found before anything was executed. */
+/** Converts a CallboardError into the members of a problem. */
 export function explainError(error: CallboardError): Explained {
   const { errors, retryAfterMs, command, share } = error.details;
   return {
@@ -131,7 +131,7 @@ export function problemCodes(status: number | null = null): readonly Code[] {
 
 /**
  * The schema of a problem (RFC 9457) with callboard's members. A problem about a command also has members that describe
- * it.
+ * the command.
  */
 export const PROBLEM_SCHEMA = named('Problem', {
   type: 'object',

@@ -18,7 +18,7 @@ export type Attack = {
   readonly name: string;
   readonly says: string;
   readonly run: (context: AttackContext) => Promise<void>;
-  /** The limit of file descriptors with which the relay is started, for attacks that use up all descriptors. */
+  /** The limit of file descriptors that each relay gets before the attack, for attacks that use up all descriptors. */
   readonly descriptors?: number;
 };
 

@@ -33,7 +33,10 @@ async function sendPaced(socket: WebSocket, text: string): Promise<void> {
   await new Promise<void>((done, failed) => socket.send(text, (error) => (error ? failed(error) : done())));
 }
 
-/** Opens links of separate clients. Each sends `frames` in turn, and is opened again when the relay closes it. */
+/**
+ * Opens a link and sends `frames` over it, one after another. When the relay closes the link, opens a link of another
+ * client.
+ */
 export async function flood(
   { site, signal, count }: AttackContext,
   {

@@ -7,8 +7,8 @@ export type Post = { readonly path: string; readonly body: string; readonly toke
 /** How long the relay may take to answer, in milliseconds. */
 const ANSWER_MS = 30_000;
 /**
- * The hostile user's address. It differs from the honest user's, so that limits by address do not affect the honest
- * user.
+ * The address of the hostile user's raw sockets. It differs from the honest user's, so that limits by address do not
+ * affect the honest user.
  */
 const HOSTILE_ADDRESS = '127.0.0.2';
 

@@ -12,8 +12,8 @@ const RESTARTS = 5;
 /** The time between two attempts to start a relay, in milliseconds. */
 const RETRY_MS = 2_000;
 /**
- * The time within which another relay takes over, in milliseconds: a lease, plus the time that a loaded machine needs
- * to start a process.
+ * The time within which a second process takes over the node of a paused relay, in milliseconds. It is a lease, plus
+ * the time that a loaded machine needs to start a process.
  */
 const TAKEN_OVER_MS = 30_000;
 /** The time for which the second process with the same node id runs, in milliseconds. */

@@ -41,8 +41,8 @@ export const ACTS_OF_SPILL = {
     }
   },
   /**
-   * Replaces payload files by links. A relay that follows such a link reads data of another user, or an outside file,
-   * of exactly the expected size.
+   * Replaces payload files by links. A relay that follows such a link reads a file outside the folder. The file has the
+   * expected size and the data of another user.
    */
   async 'spill-link'(world, { id }) {
     for (const path of someOf(world, id)) {

@@ -17,7 +17,9 @@ export type Case = {
   readonly strayEnds: WaitEnd[];
   readonly runs: Run[];
   readonly runEnds: Of<'run-end'>[];
-  /** The records in the order of reading. If `final`, the last one was read at the end of the run. */
+  /**
+   * The records in the order of reading. `Evidence.final` returns the last one if it was read at the end of the run.
+   */
   readonly records: RecordRead[];
   readonly ends: Of<'ends'>[];
 };
@@ -30,7 +32,7 @@ export type Evidence = {
   final(one: Case): RecordRead | null;
   /** Returns the admission time of the record; -Infinity if it is unknown. */
   admittedAt(one: Case): number;
-  /** Returns whether a fault was active between these times, or was healed less than `graceMs` before them. */
+  /** Returns whether a fault was active between these times, or was healed less than RECOVERY_MS before them. */
   disturbed(fromNs: number, toNs: number): boolean;
   /**
    * Returns the start of the calm time before `ns`. In a calm time no fault is active, and none was healed less than

@@ -76,7 +76,7 @@ export function judgeMemory({ of }: Evidence): Judged {
 
 /**
  * Returns whether memory grows, by least squares over the last third of the samples, if that third is at least a minute
- * long. The heap changes earlier too, but this says nothing about its growth.
+ * long. Earlier changes of the heap say nothing about its growth.
  */
 function grows(samples: readonly Memory[]): boolean {
   const first = samples[0];

@@ -112,8 +112,8 @@ function judgeSets(evidence: Evidence, { loss }: Expectation): Judged {
 }
 
 /**
- * Returns whether the record counts one end for a client that ran the command once, however often the client's report
- * arrived.
+ * Returns whether the record counts a late end although only the bound instance ran the command, and only once. The
+ * late end is then a repetition of the client's own report.
  */
 function countsItsOwn({ runs }: Case, record: RecordRead | null): boolean {
   return (

@@ -36,7 +36,7 @@ export function judgeNoticed({ of, faults }: Evidence): Judged {
 }
 
 /**
- * Judges that callers who waited on a relay when it noticed a loss are answered within five seconds, and that no caller
+ * Judges two rules. Callers who waited on a relay when it noticed a loss are answered within five seconds. No caller
  * gets `completed` for a command that no client ran.
  */
 export function judgeAnswered({ cases, of, faults }: Evidence): Judged {

@@ -159,8 +159,8 @@ function judgePayloads({ of, faults }: Evidence): Judged {
 }
 
 /**
- * Judges that, after Redis was unavailable for all relays alike, no relay reaps another one only because it recovered
- * first.
+ * Judges the time after Redis was unavailable for all relays alike. A relay that recovers first must not reap one that
+ * has not recovered yet.
  */
 function judgeAmnesty({ of, faults }: Evidence): Judged {
   const pauses = faults('redis-pause', 'all-holes');

@@ -18,19 +18,26 @@ type Held = {
 /**
  * Returns the commands that were live on a killed relay, with the times until each recovered.
  *
- * A command counts if it was attempted before the kill and no caller knew its end yet. In addition, a caller must have
- * waited on that relay, or the client's link must have fallen within two seconds of the kill. A command does not count
- * if no relay admitted it, if it was admitted only after the kill (because its request was lost and repeated), or if it
- * was requested from that relay while the relay was down after an earlier kill. A command that is hit by two kills
- * counts twice.
+ * A command counts if it was attempted before the kill, no caller knew its end yet, and one of these is true:
+ * - A caller waited on that relay.
+ * - The client's link fell within two seconds of the kill.
  *
- * `again` ends with the first of these events: a caller learned the end; the handler began, if it had not begun before;
- * the link of the client that has begun the command was up again. If that link never fell, it counts as up at the kill,
- * because a client keeps its report until a relay takes it. A command that was marked as dispatched and never reached
- * its client also counts from the time at which that link is up: the command may not be sent again, and ends as unknown
- * at its deadline.
+ * A command does not count in these cases:
+ * - No relay admitted it.
+ * - It was admitted only after the kill, because its request was lost and repeated.
+ * - It was requested from that relay while the relay was down after an earlier kill.
  *
- * `known` ends when a caller knows the end. It is the time that callers experience, including the retries of their
+ * A command that is hit by two kills counts twice.
+ *
+ * `again` is the time until the first of these events:
+ * - A caller learned the end.
+ * - The handler began, if it had not begun before.
+ * - The link of the client that had begun the command was up again. A link that never fell counts as up at the kill,
+ *   because a client keeps its report until a relay takes it.
+ * - The link of the client was up again, for a command that was marked as dispatched and never reached its client. Such
+ *   a command may not be sent again, and ends as unknown at its deadline.
+ *
+ * `known` is the time until a caller knows the end: the time that callers experience, with the retries of their
  * libraries.
  */
 function recoveriesOf(evidence: Evidence): readonly Held[] {

@@ -6,7 +6,7 @@ import type { Logged } from './events.ts';
 const LOSS = 'this node lost what it held';
 
 /**
- * Returns the errors in the relays' logs that the judge considers. Their times are converted to those of the other
+ * Returns the errors in the relays' logs that the judge considers. Their times are converted to the clock of the other
  * logs, exact to some milliseconds.
  */
 export function readComplaints(folder: string): readonly Logged[] {

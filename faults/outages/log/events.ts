@@ -47,7 +47,10 @@ export type FaultEvent =
     })
   /** The number of rows in a command's history that are an end. Late ends are not counted. */
   | (Key & { readonly event: 'ends'; readonly rows: number })
-  /** A client ran the command. The event is on disk before the handler begins, and another one after it ended. */
+  /**
+   * A client runs the command. `run-begin` is on disk before the handler begins, and `run-end` after the handler has
+   * ended.
+   */
   | (Key & { readonly event: 'run-begin'; readonly instance: string; readonly canary: string | null })
   | (Key & { readonly event: 'run-end'; readonly instance: string })
   | {
@@ -123,7 +126,7 @@ export type FaultEvent =
 export type Stamp = { readonly proc: string; readonly boot: string; readonly seq: number; readonly at: number };
 export type Logged = Stamp & FaultEvent;
 
-/** Returns a text that names its user and its command, so that any reader of it can tell whom it belongs to. */
+/** Returns a text that names a user and a command. A payload that contains the text shows to whom it belongs. */
 export function canaryOf({ user, command }: Pick<Key, 'user' | 'command'>): string {
   return `canary/${user}/${command}`;
 }

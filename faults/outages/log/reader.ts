@@ -23,7 +23,7 @@ const LATE = 'late_result';
 export type Reader = {
   /** Reads and logs every record of a command. */
   records(): Promise<void>;
-  /** Reads each client's history. Logs the number of ends of each command, and the canaries that the rows contain. */
+  /** Reads each client's history. Logs the number of ends of each command, and the canaries of other users. */
   history(clients: readonly Pick<Key, 'user' | 'client'>[]): Promise<void>;
   /** Reads and logs reservations, and the use of limited resources. */
   bounds(): Promise<void>;
@@ -159,8 +159,8 @@ function logPayload(log: FaultLog, { user, client, row, bytes }: Shown): void {
 }
 
 /**
- * Counts the ends of each command, and logs the first canary of another user. If there is none, it logs one of the
- * user's own canaries, so that the log shows the read.
+ * Counts the ends of each command, and logs each canary of another user. Also logs the first canary that it finds, so
+ * that the log shows the read.
  */
 function countEnds(log: FaultLog, { user, client }: Pick<Key, 'user' | 'client'>) {
   const ends = new Map<string, number>();

@@ -67,7 +67,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'store_full',
 ]);
 
-/** Creates callers of several users over several relays, half of them over HTTP and half over links. */
+/** Creates the driver of a run. Each of its requests goes to a relay over HTTP or over a link, chosen at random. */
 export function createDriver(load: Load): Driver {
   const { commands, perSecond } = load;
   const random = seeded(load.seed);
@@ -146,7 +146,10 @@ async function drive(load: Load, callers: Callers, command: Command): Promise<vo
 type AskResult = 'ended' | 'admitted' | 'refused' | 'nothing';
 type Ask = { readonly command: Command; readonly caller: string };
 
-/** Asks one relay after another for the end of a command until one answers. */
+/**
+ * Asks relays, chosen at random, until one reports the end of the command or refuses it after its admission. Gives up
+ * after TRIES attempts.
+ */
 async function insist(load: Load, callers: Callers, { command, caller }: Ask): Promise<void> {
   let admitted = false;
   for (let turn = 1; turn <= TRIES; turn++) {
@@ -204,7 +207,10 @@ function attach(caller: Caller, { user, client, command }: Key, withinMs: number
 
 type Result = { readonly canary: string | null; readonly by: string | null };
 
-/** Returns the result of an invocation. It has a canary only if everything that was sent came back. */
+/**
+ * Returns the canary and the instance in the result of an invocation. If the filler did not come back unchanged, the
+ * canary is `other bytes`.
+ */
 function resultOf(invocation: Invocation, filler: string): Result {
   const result = invocation.outcome === 'completed' ? invocation.result : null;
   if (typeof result !== 'object' || result === null) return { canary: null, by: null };

@@ -1,4 +1,4 @@
-/** Starts the relay processes of a fault run, with proxies in front of them and of Redis. */
+/** Starts and restarts the relay processes of a fault run. world.ts starts the proxies and Redis. */
 import { join } from 'node:path';
 import { freePort } from '../../../test/kit/free-port.ts';
 import { socketsOf, start, type Proc } from './processes.ts';
@@ -26,7 +26,7 @@ export type Relay = {
 export type RelayOptions = {
   readonly name: string;
   readonly folder: string;
-  /** The address of Redis, which is a proxy. Null: direct mode. */
+  /** The address of Redis, or of a proxy in front of it. Null: direct mode. */
   readonly redisUrl: string | null;
   readonly namespace: string;
   /** The folder of the relay's sources, if they are a mutant. If absent, the relay runs this project's sources. */

@@ -1,4 +1,4 @@
-/** Binds an operation to its variables and runs it. Limits are checked by the executor before it runs. */
+/** Binds an operation to its variables and runs it. The executor checks the limits of the operation before. */
 import { GraphQLError, execute, type ExecutionResult, type OperationDefinitionNode } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { restartBudget } from '../schema/page-budget.ts';
@@ -17,7 +17,10 @@ export interface Bound {
   readonly asks: ReadonlySet<string>;
   /** The maximum cost of the operation. Invalid variables cost 0, because `run` refuses them. */
   readonly cost: number;
-  /** Returns the errors of large variables, as `run` would return them. Null: no error can be found without running. */
+  /**
+   * Checks large variables without running the operation. Returns their errors as `run` would, or null if it finds
+   * none.
+   */
   refused(): readonly GraphQLError[] | null;
   /**
    * Executes a query or a mutation. Never throws and never rejects: failures are in `errors`, unmasked. When the result
@@ -96,8 +99,8 @@ class BoundOperation implements Bound {
 }
 
 /**
- * Creates the functions that execute and write an operation. A writer is created at the first run: creating one costs
- * less than one execution by graphql-js.
+ * Creates the functions that execute and write an operation. A writer is created at the first run, because creating one
+ * costs less than one execution by graphql-js.
  */
 function waysOf(source: WriterSource): Ways {
   const run = runByJs(source);

@@ -1,4 +1,4 @@
-/** Computes the maximum cost of an operation before it runs. It refuses nothing; limits.ts does. */
+/** Computes the maximum cost of an operation before it runs. limits.ts refuses an operation whose cost is too high. */
 import { complexityFromQuery } from '@pothos/plugin-complexity';
 import {
   Kind,
@@ -15,13 +15,13 @@ import { coerceVariables } from '../variables/coerce-variables.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
 
-/** The most documents whose costs are remembered. Beyond that, all are forgotten and computed again. */
+/** The most costs that are remembered for one operation, each for other variables. Beyond that, all are forgotten. */
 const REMEMBERED = 100;
 
 /**
- * Creates a function that computes the maximum cost of an operation before it runs, from the costs that its fields
- * declare and the sizes of the lists that it asks for. Variables that do not fit their types cost 0, because execution
- * refuses them before it runs anything. A cost that cannot be computed for another reason is Infinity.
+ * Creates a function that computes the maximum cost of an operation before it runs. The cost follows from the costs
+ * that the fields declare and from the requested sizes of lists. Variables that do not fit their types cost 0, because
+ * execution refuses them before it runs anything. A cost that cannot be computed for another reason is Infinity.
  */
 export function createCost(
   schema: GraphQLSchema,
@@ -60,8 +60,8 @@ function argumentVariables(document: DocumentNode): readonly string[] {
 }
 
 /**
- * Returns the names of the variables of the scalar JSON, whose contents never determine a size. An object given for
- * another scalar is refused when it is coerced.
+ * Returns the names of the variables of the scalar JSON, whose contents never determine a size. A variable of another
+ * scalar needs no such exception, because an object given for it is refused.
  */
 function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadonlySet<string> {
   const leaves = new Set<string>();
@@ -74,7 +74,7 @@ function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode
 }
 
 /**
- * Returns the cache key of a cost. The cost depends on sizes, so for a text it only matters whether it is present. Null
+ * Returns the cache key of a cost. Only numbers and conditions affect the cost, so all texts have the same key. Null
  * when a variable is an input object or a list, whose contents may matter.
  */
 function keyOf(names: readonly string[], leaves: ReadonlySet<string>, variables: Variables): string | null {

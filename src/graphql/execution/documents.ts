@@ -19,7 +19,9 @@ import { shortened, toGraphQLError } from './mask.ts';
  * again is neither parsed nor validated again. Every limit on documents applies.
  */
 export type Documents = {
-  /** Returns the document of a text. Throws the fault of its syntax, or the limit that it exceeds. */
+  /**
+   * Returns the document of a text. Throws the text's syntax error, or an error about the limit that the text exceeds.
+   */
   parse(text: string): DocumentNode;
   /** Returns the faults of a document that `parse` returned; empty if it is valid. */
   faults(document: DocumentNode): readonly GraphQLError[];
@@ -75,7 +77,7 @@ function parseWithinLimits(text: string): DocumentNode {
     return parse(text, { maxTokens: QUERY_TOKENS });
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error;
-    // graphql-js has no error code for this.
+    // graphql-js gives this error no code, so it is recognized by its message.
     if (error.message.includes('Document contains more than')) {
       throw tooComplex(`A document has at most ${QUERY_TOKENS} tokens.`, error);
     }

@@ -73,12 +73,12 @@ export type Executor = {
   execute(operation: Operation): Promise<ExecutionResult>;
   /**
    * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
-   * it. `inserts`: the text may refer to bytes.
+   * it. `inserts`: whether the text may contain references to bytes (web/json-text.ts).
    */
   answer(operation: Operation, inserts?: boolean): MaybePromise<ExecutionResult | WrittenData>;
   /**
-   * Starts a subscription. Returns the group whose members share the results, which `frames` encodes once for all of
-   * them; or the operation's own results; or the one result that refuses it.
+   * Starts a subscription. Returns a group if other requesters may share the results; `frames` then encodes each result
+   * once for the whole group. Otherwise returns the operation's own results, or the one result that refuses it.
    */
   subscribe(operation: Operation, frames: ResultFrames): Promise<Joining<unknown> | Results | ExecutionResult>;
   readonly mask: Mask;
@@ -195,7 +195,7 @@ type ResultsOptions = {
   readonly freshContext: () => object;
 };
 
-/** Executes each event once for each subscriber. */
+/** Creates the results of one subscriber. Each event is executed for this subscriber alone. */
 function createResults(source: AsyncIterable<unknown>, { args, masked, mask, freshContext }: ResultsOptions): Results {
   const events = source[Symbol.asyncIterator]();
   let over = false;

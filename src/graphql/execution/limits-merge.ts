@@ -8,10 +8,10 @@ import { Kind, type DocumentNode, type FieldNode, type FragmentDefinitionNode, t
 const DEPTH = 32;
 
 /**
- * Counts the steps that the rule `OverlappingFieldsCanBeMerged` of graphql-js needs, which compares fields in pairs.
- * Each selection counts one, and fragments count wherever they are spread. Each field also counts, for every earlier
- * field of the same response name, one plus the number of its own selections. Each fragment also counts, for every
- * fragment spread before it, the number of its selections. Counting stops soon after `most`, so the count is bounded
+ * Estimates the steps of graphql-js's rule `OverlappingFieldsCanBeMerged`. The rule compares fields in pairs. Each
+ * selection counts one, and fragments count wherever they are spread. A field also counts one, plus the number of its
+ * own selections, for every earlier field of the same response name. A fragment also counts the number of its own
+ * selections for every fragment spread before it. Counting stops soon after `most`, so the work of counting is bounded
  * too.
  */
 export function mergeSteps(document: DocumentNode, most: number): number {

@@ -43,7 +43,7 @@ function introspectionRefusal(requester: Principal | null, introspection: Intros
 
 /**
  * Returns the answer, or rejects with `store_unavailable` after `ms` milliseconds. The cost of a query is bounded
- * before it runs, so only a slow store can be the cause. A late answer is dropped.
+ * before it runs, so only a slow store can delay its answer this long. A late answer is dropped.
  */
 export function withinTime<T>(answer: MaybePromise<T>, { clock, ms }: { clock: Clock; ms: number }): MaybePromise<T> {
   if (!(answer instanceof Promise)) return answer;

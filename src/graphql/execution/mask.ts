@@ -78,9 +78,9 @@ function explain(error: unknown): GraphQLError | null {
 }
 
 /**
- * Passes the errors of graphql-js about a document, its variables and its arguments. An error of execution (it has a
- * path) passes only when graphql-js located it in the document, as it does for arguments: an error about a result would
- * show the value.
+ * Returns an error of graphql-js that the requester may see, about a document, its variables or its arguments. Null for
+ * every other error. An error of execution has a path. It may be seen only when graphql-js located it in the document,
+ * as it does for arguments, because an error about a result would show the value.
  */
 function passes(error: unknown): GraphQLError | null {
   if (!(error instanceof GraphQLError)) return null;

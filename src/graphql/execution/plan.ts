@@ -36,7 +36,7 @@ export type PlansOptions = {
   readonly fast?: boolean;
   /**
    * Whether the JSON text of entities is cached. Default true. Use false for a store that creates new entities at each
-   * read, where a cache costs and never hits.
+   * read, because the cache would never hit.
    */
   readonly keep?: boolean;
 };

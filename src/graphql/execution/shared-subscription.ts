@@ -47,8 +47,8 @@ type Sharing = {
 
 export type SharedSubscriptions = {
   /**
-   * Returns the group that the requester joins, once authorised. Null: the operation is executed for this requester
-   * alone. Rejects with the error that refuses the requester.
+   * Authorises the requester, and returns the group to join. Null: the operation is executed for this requester alone.
+   * Rejects with the error that refuses the requester.
    */
   of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null>;
 };

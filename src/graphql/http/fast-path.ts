@@ -25,9 +25,9 @@ export type FastPathRequest = {
 
 /**
  * Answers valid queries and mutations without Yoga. The executor runs them as it does for Yoga, so limits, refusals and
- * masking are the same, and the response has the bytes that Yoga would send. Returns false when the request is not for
- * this path; nothing was executed then. `sendResult` receives a result with errors, which only Yoga can encode: the
- * operation has been executed.
+ * masking are the same, and the response has the bytes that Yoga would send. Returns false when it does not take the
+ * request; nothing was executed then. Only Yoga can encode a result with errors, so `sendResult` receives such a result
+ * after the operation was executed.
  */
 export type FastPath = (request: FastPathRequest, sendResult: (result: ExecutionResult) => void) => boolean;
 

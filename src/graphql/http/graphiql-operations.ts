@@ -1,6 +1,6 @@
 /**
- * The operations that the GraphQL editor opens with, one in each tab. The call is for the client that `callboard serve`
- * prints.
+ * The operations that the GraphQL editor opens with, one in each tab. The example call goes to the client `kiosk-1`,
+ * whose code `callboard serve` prints when it starts.
  */
 export const EXAMPLE_OPERATIONS: readonly { readonly query: string; readonly variables?: string }[] = [
   {

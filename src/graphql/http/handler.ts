@@ -49,7 +49,7 @@ export type GraphqlHandler = {
    * status of the error's code.
    */
   refuse(res: ServerResponse, error: CallboardError): void;
-  /** Frees what the handler holds. The open streams end by the `close` of `streams`. */
+  /** Frees what the handler holds. It does not end open streams; `streams.close` does. */
   close(): Promise<void>;
 };
 
@@ -58,9 +58,12 @@ export type GraphqlHandlerOptions = {
   readonly core: Core;
   readonly log: Log;
   readonly introspection: Introspection;
-  /** The open event streams of the node, of GraphQL and of others. */
+  /** All open event streams of the node, not only those of GraphQL. */
   readonly streams: SseStreams;
-  /** The prefix of the URL that the GraphiQL page sends its requests to; default none. Requests come without it. */
+  /**
+   * The path prefix that the GraphiQL page puts before the paths of its requests; default none. It is removed before a
+   * request reaches this handler.
+   */
   readonly basePath?: string;
   readonly metrics?: Metrics;
   readonly makeContext?: MakeContext;
@@ -111,7 +114,7 @@ type PostRequest = IncomingMessage & { body?: unknown };
 
 function createQuery(server: GraphqlServer, introspection: Introspection) {
   return (req: PostRequest, res: ServerResponse, { requester, body, notes }: GraphqlExchange): Promise<void> => {
-    // Yoga would read the URL of a GET itself, but it answers malformed JSON there as an internal failure.
+    // The parameters of a GET are read here too, because Yoga answers malformed JSON in a URL as an internal failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
       fail('method_not_allowed', 'GraphQL takes GET and POST.');

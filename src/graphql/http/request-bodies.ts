@@ -7,8 +7,8 @@ import { readRequestBody } from './request.ts';
 const BODIES = { most: 500, longest: 4096 };
 
 /**
- * Creates a reader of request bodies: the result of `readRequestBody`. Throws what `parse` throws. A short body that
- * was received before is not parsed again, which is a sixth of the cost of a small query.
+ * Creates a function that reads a request body as `readRequestBody` does. The function throws what `parse` throws. It
+ * does not parse a short body again that was received before, because parsing is a sixth of the cost of a small query.
  */
 export function createBodyReader(parse: (bytes: Buffer) => JsonText): (bytes: Buffer) => unknown {
   const bodies = createDocumentCache<object>(BODIES);

@@ -142,7 +142,7 @@ export function sendError(res: ServerResponse, error: CallboardError): void {
   const body = JSON.stringify({ errors: [{ message, extensions: shown }] });
   const spec = acceptedTypes(res.req).includes('application/graphql-response+json');
   const { retryAfterMs } = error.details;
-  // Links read the errors of a 200 only, unless the media type says that it is GraphQL.
+  // Clients of persisted queries read errors only from a 200, unless the media type is GraphQL's own.
   res.writeHead(persisted && !spec ? 200 : error.status, {
     'content-type': `application/${spec ? 'graphql-response+json' : 'json'}; charset=utf-8`,
     'content-length': Buffer.byteLength(body),

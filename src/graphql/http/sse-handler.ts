@@ -13,8 +13,8 @@ export type SseHandler = {
   /** Runs one operation with a response of its own. */
   distinct(request: StreamRequest): void;
   /**
-   * Serves the stream route in both modes: reservations and the streams that carry several operations; a GET or POST
-   * without a stream token is handled as `distinct`.
+   * Serves the stream route in both modes. A GET or POST without a stream token is handled as `distinct`. Every other
+   * request is about a reservation or a stream that carries several operations.
    */
   stream(request: StreamRequest): void;
   /** Drops the reservations. The owner of the streams ends those that are open. */
@@ -44,7 +44,6 @@ function openDistinct(request: StreamRequest, streams: OperationStreams): void {
   streams.open(request, streams.reserve(request.requester)).run(requested, { id: null, onEnd: nothing });
 }
 
-/** Does nothing. Shared by all streams. */
 function nothing(): void {}
 
 function answering(request: StreamRequest, answer: (request: StreamRequest) => void): void {

@@ -19,8 +19,8 @@ export type OperationOptions = {
   /** The operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
   /**
-   * Called once, when the operation has ended for any reason: before `startOperation` returns when the document has
-   * errors. A stream of its own ends with it.
+   * Called once, when the operation has ended for any reason, but never before `startOperation` returns. If the
+   * operation has a stream of its own, that stream ends first.
    */
   readonly onEnd: () => void;
 };
@@ -28,8 +28,8 @@ export type OperationOptions = {
 export type StreamOperation = Omit<Operation, 'signal' | 'requester'> & { readonly requester: Principal };
 
 /**
- * Runs the operation, or sends the errors of its document, as `next` frames and one `complete`, no faster than the
- * reader reads.
+ * Runs the operation, or sends the errors of its document. Results and errors are sent as `next` frames, followed by
+ * one `complete`. Results are produced no faster than the reader reads them.
  */
 export function startOperation(
   requested: StreamOperation | readonly GraphQLError[],
@@ -41,8 +41,7 @@ export function startOperation(
 }
 
 /**
- * An operation that uses a stream on its own. If its subscription is shared, a member of a group takes its place on the
- * stream.
+ * An operation that writes to its stream itself. If its subscription is shared, a group writes to the stream instead.
  */
 class SseOperation implements StreamMember, Running {
   readonly #options: OperationOptions;

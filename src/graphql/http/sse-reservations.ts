@@ -75,8 +75,8 @@ export function createReservations({ streams, clock }: Options): Reservations {
 }
 
 /**
- * Returns the reservation if it is the requester's own. That of another requester is answered like one that does not
- * exist.
+ * Returns the reservation if it is the requester's own. A reservation of another requester is answered like one that
+ * does not exist.
  */
 function ownOf(found: Reservation | undefined, requester: Principal): Reservation {
   if (found && found.owner === subjectOf(requester)) return found;

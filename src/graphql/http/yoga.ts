@@ -41,7 +41,7 @@ type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res
 
 /**
  * Creates a Yoga server for the HTTP side of GraphQL: content types, statuses and GET. Size limits, CSRF checks,
- * GraphiQL and event streams are our own and come before it. The executor executes the operations. Yoga is loaded for
+ * GraphiQL and event streams are our own and come before Yoga. The executor executes the operations. Yoga is loaded for
  * the first request that needs it: the fast path answers most of them.
  */
 export function createGraphqlServer(options: GraphqlServerOptions): GraphqlServer {
@@ -84,7 +84,7 @@ function reading({ documents }: GraphqlServerOptions): Plugin {
   };
 }
 
-/** Returns the result in the form that Yoga expects: it calls the member `stringify` of a result for its text. */
+/** Returns the result in the form that Yoga expects. Yoga calls the member `stringify` of a result to get its text. */
 function asYogaTakesIt(answer: ExecutionResult | WrittenData): ExecutionResult {
   if (!('written' in answer)) return withText(answer, ({ stringify: _, ...shown }) => writeJson(shown) ?? 'null');
   return withText({ data: null }, () => `{"data":${answer.written}}`);

@@ -3,8 +3,8 @@ import type { ActionAdvertisement, Connection } from '../../core/connections/con
 import type { RowSize } from './page-budget.ts';
 
 /**
- * The size of a connection in an answer. It counts the fields whose size the client decides: its advertisements alone
- * may fill a frame.
+ * The size of a connection in an answer. Counts only the fields whose size the client decides, because a client's
+ * advertisements alone may fill a frame.
  */
 export const CONNECTION_SIZE: RowSize<Connection> = {
   fields: ['metadata', 'actionNames', 'actions'],

@@ -22,9 +22,9 @@ export type Context = {
   /** The signal that is aborted when the caller hangs up. That ends the caller's waits, never its commands. */
   readonly signal: HangUp | undefined;
   /**
-   * Asks to show payloads of `subject`; they may be shown once this has completed. If the requester is an
-   * administrator, one audit row per request and subject is written first. Throws `audit_unavailable`, and `forbidden`
-   * if administrators may not read payloads here. A user's access to their own payloads is not audited.
+   * Asks core whether payloads of `subject` may be shown. They may be shown once the call has completed. If the
+   * requester is an administrator, one audit row per request and subject is written first. Throws `audit_unavailable`,
+   * and `forbidden` if administrators may not read payloads here. A user's access to their own payloads is not audited.
    */
   readonly readPayload: (subject: AuditSubject) => MaybePromise<void>;
   /** Notes for the access log; undefined if the operation has no access log line of its own. */
@@ -79,7 +79,7 @@ class OwnContext implements Context {
   }
 }
 
-/** Writes one row per subject, however many fields show its payloads. */
+/** Creates a `readPayload` that writes one audit row per subject, however many fields show the subject's payloads. */
 function readOnce(core: Core, requester: Principal, notes: RequestNotes | undefined): Context['readPayload'] {
   const rows = new Map<string, MaybePromise<void>>();
   return (subject) => {

@@ -26,7 +26,7 @@ function listOf({ loaders }: Context, { first, ...owner }: WorkersOf, view: Work
   return loaders.workers({ ...owner, ...view }, first);
 }
 
-/** Returns the beginning of the list that fits into the answer’s byte budget. */
+/** Returns the list, cut to what fits into the answer’s byte budget. */
 async function boundedListOf(
   context: Context,
   workers: WorkersOf,

@@ -9,9 +9,9 @@ export function enumName(word: string): string {
 }
 
 /**
- * Makes an enum whose internal values are core's own wire values, so that resolvers return them unchanged and the wire
- * schema serializes them as they are. `words` maps each value to its description. A value of core's type that `words`
- * lacks is a compile error.
+ * Makes an enum whose internal values are core's own wire values. So resolvers return wire values unchanged, and the
+ * schema of REST serializes them as they are. `words` maps each value to its description. A value of core's type that
+ * `words` lacks is a compile error.
  */
 export function wireEnum<Word extends string>(
   name: string,

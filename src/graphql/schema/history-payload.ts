@@ -12,7 +12,8 @@ const NOT_SHOWN: ShownPayload = { state: 'redacted', text: null };
 
 /**
  * Loads payloads for one request; each is looked up once, however many fields read it. Large payloads are fetched up to
- * ANSWER_SPILL_BYTES per request. Those beyond stay redacted, because otherwise one page could fill the relay's memory.
+ * ANSWER_SPILL_BYTES per request. Large payloads beyond that stay redacted, because otherwise one page could fill the
+ * relay's memory.
  */
 export function createPayloads(core: Core, requester: Principal | null): Payloads {
   const read = async (messages: readonly Message[]): Promise<readonly ShownPayload[]> =>

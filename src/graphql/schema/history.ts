@@ -64,9 +64,7 @@ const includeArgument = builder.args((t) => ({
   }),
 }));
 
-/**
- * The cost of the details of a link. They are part of the row that is read anyway, so their members cost nothing more.
- */
+/** The cost of the details of a link. Their members add no cost, because the whole row is read anyway. */
 const LINK_COST = { field: 1, multiplier: 0 };
 
 const MessageType = builder.objectRef<Message>('Message').implement({

@@ -1,4 +1,6 @@
-/** Batches the reads of nested fields: one call of core for each kind and level, for one request. */
+/**
+ * Batches the reads of nested fields of one request: one call of core for each kind of field at each level of nesting.
+ */
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ExecutionContext } from '../../core/contexts/context.ts';

@@ -62,7 +62,9 @@ export function nodeIdOf<Kind extends NodeKind>(
   return sealed(`${VERSION}${form.letter}${form.parts.map((part) => key[part]).join('/')}`);
 }
 
-/** Reads what an id names. Throws `invalid_argument` naming the parameter unless `nodeIdOf` could have made the id. */
+/**
+ * Reads what an id names. Throws `invalid_argument` with the parameter's name if `nodeIdOf` cannot have made the id.
+ */
 export function readNodeId(parameter: string, id: string): NodeRef {
   const text = id.length <= NODE_ID_CHARS ? Buffer.from(id, 'base64url').toString() : '';
   return refOf(text, id) ?? invalid(parameter, 'expected an id from a field `id` of this relay');

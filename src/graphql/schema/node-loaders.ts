@@ -1,4 +1,4 @@
-/** Batches the reads of `node` and `nodes`: one call of core for each kind. */
+/** Batches the reads of `node` and `nodes`: one call of core for each kind of row. */
 import type { Requester } from '../../core/auth/principal.ts';
 import type { ExecutionContext } from '../../core/contexts/context.ts';
 import type { ContextKey, CountedWindow, WindowKey } from '../../core/contexts/store.ts';

@@ -80,7 +80,7 @@ const FINDERS: Finders = {
   },
 };
 
-/** Finds a row of the requester's own. Null, without reading anything, if the row belongs to another user. */
+/** Finds a row of a user whose rows the requester may read. Null, without reading anything, for any other user. */
 function ifOwn(key: { readonly userId: string }, context: Context, find: (context: Context) => Found): Found {
   return knownUser(context.requester, key.userId) === null ? null : find(context);
 }

@@ -7,7 +7,9 @@ import type { Completeness, Page } from '../../core/page.ts';
 /** The names of the possibly large fields that an operation selects; null if unknown, which counts as all of them. */
 export type Asks = ReadonlySet<string> | null;
 
-/** The possibly large part of a row: the fields that show it, and its size if an operation selects some of them. */
+/**
+ * The part of a row that may be large: the fields that show it, and the size of those fields that an operation selects.
+ */
 export type RowSize<Row> = {
   readonly fields: readonly string[];
   /**
@@ -18,9 +20,9 @@ export type RowSize<Row> = {
 };
 
 /**
- * Returns the bytes that one list may take. The first list may fill a page. Later lists may take a quarter of the whole
- * budget while more than three quarters of it are left, whichever of them is resolved first; then an eighth of the
- * rest, so that every list leaves something for later ones.
+ * Returns the bytes that one list may take. The first list may fill a page. A later list may take a quarter of the
+ * whole budget while more than three quarters of the budget are left. After that, a list may take an eighth of the
+ * rest, so every list leaves something for later lists.
  */
 function roomOf(left: number, isFirst: boolean): number {
   if (isFirst) return Math.min(ANSWER_PAGE_BYTES, left);
@@ -160,7 +162,10 @@ const MIN_MEASURED_ROWS = 8;
 /** The bytes of whole lists, as they were last measured. A list that was handed out is never modified. */
 const measured = new WeakMap<object, { readonly size: object; readonly asks: Asks; readonly bytes: number }>();
 
-/** How many rows of a list are shown, and their bytes. Deducted from the budget once, before the rows are written. */
+/**
+ * How many rows of a list are shown, and the bytes of these rows. The bytes are deducted from the budget once, before
+ * the rows are written.
+ */
 type Part = { readonly kept: number; readonly bytes: number; written: boolean };
 const NOTHING: Part = { kept: 0, bytes: 0, written: false };
 

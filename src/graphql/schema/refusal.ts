@@ -9,8 +9,7 @@ import { enumName, keysOf, wireEnum } from './enums.ts';
 export type RefusalView = Extract<Invocation, { readonly kind: 'refused' }>;
 
 /**
- * The errors thrown by core that are shown as a typed refusal in unions that allow one, each with the layer that
- * refused.
+ * The codes of core's errors that a union with the type Refusal shows as a refusal, each with the layer that refused.
  */
 const EXPECTED: Partial<Record<Code, RefusedBy>> = {
   policy_denied: 'policy',

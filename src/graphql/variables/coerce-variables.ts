@@ -17,8 +17,8 @@ export type CoercedVariables =
   | { readonly values?: never; readonly errors: readonly GraphQLError[] };
 
 /**
- * The number of coercion errors that graphql-js may report. Each error prints the whole value that it is about, so
- * errors times size is quadratic in the size of the request.
+ * The number of coercion errors that graphql-js may report. Each error prints the whole value that it is about. With
+ * many errors, the printed text would grow with the square of the size of the request.
  */
 export const MAX_COERCION_ERRORS = 1;
 
@@ -65,7 +65,7 @@ function firstMisfit(
 
 /**
  * Returns the known errors of these variables, or errors found in large variables without coercing them. Null:
- * graphql-js may coerce them; if it refuses them, what it prints is small or is a part that fits its type.
+ * graphql-js may coerce the variables, because any error that it then reports is cheap to print.
  */
 export function refusedVariables(
   schema: GraphQLSchema,

@@ -21,7 +21,7 @@ type Misfit = { readonly path: string; readonly says: string };
  */
 const PRINTED = 1_000;
 
-/** Whether printing the value is cheap. Reads at most that many members and characters of it. */
+/** Whether printing the value is cheap. Reads at most PRINTED members and characters of the value. */
 export function isSmall(value: unknown): boolean {
   let left = PRINTED;
   const take = (one: unknown): boolean => {

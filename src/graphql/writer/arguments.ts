@@ -87,8 +87,8 @@ function variablesOf({ schema, operation }: ArgumentsOf): readonly Variable[] | 
 }
 
 /**
- * Returns the set of variables that are present, as a string. Null when one of them is null, which differs from being
- * absent.
+ * Returns the set of variables that are present, as a string. Null when a variable has the value null, which differs
+ * from an absent variable.
  */
 function keyOf(variables: readonly Variable[], given: Arguments): string | null {
   let key = '';

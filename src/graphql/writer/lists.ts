@@ -15,7 +15,7 @@ const MIN_CACHED_ITEMS = 2;
 
 /**
  * The fewest characters of a text that is also kept as bytes: from that length on, copying the text into a socket's
- * buffer costs more than a write.
+ * buffer costs more than a separate write of the bytes.
  */
 const INSERTED_CHARS = 8 * 1024;
 
@@ -58,14 +58,14 @@ export function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): W
   };
 }
 
-/** Returns a reference to the list's bytes if the text may contain one; otherwise its text. */
+/** Returns a reference to the list's bytes if the answer may contain one. Otherwise returns the list's text. */
 function inserted(list: KeptList, { note: { inserts } }: Run): string {
   if (!inserts || list.nonAscii || list.text.length < INSERTED_CHARS) return list.text;
   list.bytes ??= Buffer.from(list.text, 'latin1');
   return insertMark(inserts.push(list.bytes) - 1);
 }
 
-/** Runs `write`. Its text is cached, so it must not contain references to bytes. */
+/** Runs `write` so that its text contains no references to bytes, because the text is cached. */
 export function withoutInserts<T>(note: TextInfo, write: () => T): T {
   const { inserts } = note;
   if (!inserts) return write();

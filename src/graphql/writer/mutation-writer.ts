@@ -50,7 +50,8 @@ export function createMutationWriter(source: WriterSource): MutationWriter | nul
   const conditional = conditionVariables(document).length > 0 || document.definitions.some(hasArguments);
   if (operation.operation !== 'mutation' || !field || !isDirectMutation(field) || conditional) return null;
   const { resolve } = field;
-  // By then the mutation may have had effects, so a resolver that needs `info` cannot be repeated with it.
+  // A resolver that needs `info` would fail here. It could not be called again with `info`, because it may have had
+  // effects.
   if (resolve && resolve.length > PARAMETERS_BEFORE_INFO) return null;
   const compiled = resolve ? compile(source, alone, field) : null;
   return resolve && compiled
@@ -58,10 +59,7 @@ export function createMutationWriter(source: WriterSource): MutationWriter | nul
     : null;
 }
 
-/**
- * The number of a resolver's parameters before `info`, which is not passed here: its parent, the arguments and the
- * context.
- */
+/** The number of a resolver's parameters before `info`: the parent, the arguments and the context. */
 const PARAMETERS_BEFORE_INFO = 3;
 
 function hasArguments(node: WriterSource['document']['definitions'][number]): boolean {

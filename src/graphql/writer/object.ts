@@ -26,13 +26,14 @@ type Part = {
   /** Resolves the value. Throws what the resolver throws. */
   readonly peek: (parent: unknown, run: Run) => unknown;
   readonly write: WriteValue;
-  /** The values are strings that are written unchanged. */
+  /** Whether the values are strings that are written unchanged. */
   readonly texts: boolean;
 };
 
 /**
- * Creates the writer of an object with these members. For an entity, text that does not change with time is cached, and
- * so are lists of the entity. `keeping` null: nothing is cached.
+ * Creates the writer of an object with these members. For an entity without live members, the whole text is cached, and
+ * so are lists of the entity. With live members, only adjacent pure members are cached. `keeping` null: nothing is
+ * cached.
  */
 export function objectWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
   if (!keeping) return { write: joinedWriter(members, BRACES), kept: null };
@@ -74,7 +75,7 @@ function merged(members: readonly Member[], stores: JsonCaches): readonly Part[]
   return parts;
 }
 
-/** Combines several members into one part, which is written from the object itself. */
+/** Returns a part that writes several members of an object at once. `write` receives the object itself. */
 function whole(write: WriteValue): Part {
   return { prefix: '', peek: (parent) => parent, write, texts: false };
 }

@@ -28,8 +28,8 @@ export type TextInfo = {
   nonAscii: boolean;
   chosen?: Chosen;
   /**
-   * The bytes that the text refers to (web/json-text.ts). Absent: the text must be whole. Null: it must be whole here,
-   * because it is cached.
+   * The bytes that the text refers to (web/json-text.ts). Absent: the text must not refer to bytes. Null: the part that
+   * is written now must not refer to bytes, because it is cached.
    */
   inserts?: Buffer[] | null;
 };
@@ -135,7 +135,7 @@ const writeJsonText: WriteValue = (value, { note }) => {
   return value;
 };
 
-/** Returns the text that JSON.stringify gives. */
+/** Returns the text that JSON.stringify gives. Null for null and undefined, which graphql-js reports as errors. */
 function textOf(coerced: unknown, { note }: Run): Text {
   if (coerced === null || coerced === undefined) return null;
   if (typeof coerced === 'string' && isPlain(coerced)) return `"${coerced}"`;

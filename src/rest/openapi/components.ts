@@ -7,8 +7,9 @@ export type Parameter = JsonSchema & { readonly name: string; readonly in: strin
 export type Components = {
   readonly schemas: Readonly<Record<string, JsonSchema>>;
   /**
-   * Returns the value with a `$ref` in place of each named schema, which is listed in `schemas`. `owner` names the part
-   * of the document: if two schemas have the same name, the second is called `<name>Of<owner>`.
+   * Returns the value with a `$ref` in place of each named schema, and adds those schemas to `schemas`. `owner` names
+   * the part of the document that uses the value. If two schemas have the same name, the second is called
+   * `<name>Of<owner>`.
    */
   resolve<T>(value: T, owner: string): T;
 };

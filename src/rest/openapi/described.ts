@@ -2,7 +2,7 @@
 import type { JsonSchema } from '../named.ts';
 import type { Parameter } from './components.ts';
 
-/** An operation that another handler serves, described beside those of the documents. */
+/** An operation that no REST document serves. The OpenAPI document describes it beside the routes. */
 export type Described = {
   readonly method: 'GET' | 'POST';
   readonly path: string;

@@ -97,7 +97,7 @@ export function problems(statuses: readonly string[]): Responses {
   return { ...Object.fromEntries(listed), default: refer(OTHER_PROBLEM) };
 }
 
-/** Returns every status that the route can answer with a problem of its component. */
+/** Returns the statuses in PROBLEMS that the route can answer with. */
 export function problemStatuses(route: Route): readonly string[] {
   const missing = route.mutates || route.body.nullable || namesSomething(route);
   return [
