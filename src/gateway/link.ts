@@ -129,12 +129,13 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
 
   ending(): void {
     this.#writer.lost();
-    this.#inbound?.release();
+    this.#inbound?.readOn();
     this.#over('client_closed');
   }
 
   gone(): void {
     this.ending();
+    this.#inbound?.release();
     void (this.#pending ?? Promise.resolve()).then(() => this.#parts.onDone(this));
   }
 

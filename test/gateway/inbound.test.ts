@@ -1,6 +1,7 @@
 /** Tests the limit of bytes that one user's links read. */
 import { describe, expect, test } from 'vitest';
 import { ByteRates } from '../../src/core/shares/byte-rate.ts';
+import type { Gateway } from '../../src/gateway/gateway.ts';
 import { Inbound } from '../../src/gateway/inbound.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
@@ -172,5 +173,23 @@ describe("a link that exceeds its user's byte rate", () => {
     await at.gateway.closeAll('draining');
     expect((await peer.closed).code).toBe(4450);
     expect(await waiting).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' } });
+  });
+});
+
+describe("the rate of a link's user", () => {
+  test.each<[string, (peer: Peer, gateway: Gateway) => void]>([
+    ['its peer', (peer) => peer.ws.close(1000)],
+    ['the relay', (_, gateway) => void gateway.closeAll('draining')],
+  ])('is released once when %s closes the link', async (_, close) => {
+    const rates = new ByteRates(new FakeClock(), PER_SECOND);
+    const other = rates.hold('alice');
+    await using at = await startGateway({ inbound: rates });
+    const peer = await client(at);
+    close(peer, at.gateway);
+    await peer.closed;
+    await until(() => at.gateway.size === 0);
+    expect(other.held).toBe(true);
+    other.release();
+    expect(other.held).toBe(false);
   });
 });
