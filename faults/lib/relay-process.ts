@@ -1,5 +1,5 @@
 /**
- * Runs a relay in direct mode in its own process. The parent can move its clock, and read what its event loop, its heap
+ * Runs a relay in its own process, over the Redis in its settings or else in direct mode. The parent can move its clock, and read what its event loop, its heap
  * and its log did. Arguments: the options as JSON (`relay.ts`). Needs --expose-gc.
  */
 import { join } from 'node:path';
@@ -13,14 +13,14 @@ import { RELAY_OPTIONS } from './relay.ts';
 
 const options = RELAY_OPTIONS.parse(JSON.parse(process.argv[2] ?? '{}'));
 const at = (path: string): string => pathToFileURL(join(options.source, path)).href;
-const { createCallboard }: typeof import('../../src/callboard.ts') = await import(at('callboard.ts'));
+const { openCallboard }: typeof import('../../src/callboard.ts') = await import(at('callboard.ts'));
 const { createLog }: typeof import('../../src/platform/log.ts') = await import(at('platform/log.ts'));
 
 const clock = options.clock === 'real' ? undefined : new SteppedClock(options.startAt);
 const errors: string[] = [];
 /** The log also holds the errors that answers hide, so each logged error is a finding. */
 const log = createLog({ level: 'error', secrets: [], sink: { write: (line) => void errors.push(line) } });
-const callboard = createCallboard({
+const callboard = await openCallboard({
   config: { auth: { adminTokens: [options.adminToken], secret: options.secret }, trustProxy: true, ...options.config },
   log,
   ...(clock && { clock }),

@@ -1,10 +1,11 @@
 /**
- * `npm run soak -- --minutes 60 --rate 300`: runs a relay in direct mode under a steady load, and samples its heap each
- * minute after garbage collection. Data that is kept for an hour by default is kept for five minutes
- * (`--hour-seconds`), so that it expires many times during a run. Prints a table in Markdown.
+ * `npm run soak -- --minutes 60 --rate 300`: runs a relay under a steady load, and samples its heap each minute after
+ * garbage collection. With `--shared` it runs over a Redis, whose keys and memory are sampled too; otherwise in direct
+ * mode. Data that is kept for an hour by default is kept for five minutes (`--hour-seconds`), so that it expires many
+ * times during a run. Prints a table in Markdown.
  */
 import { parseArgs } from 'node:util';
-import { judgeSlope, WARM_UP_MINUTES, type Sample } from './slope.ts';
+import { judgeSlope, STORE_BYTES, STORE_KEYS, WARM_UP_MINUTES, type Sample } from './slope.ts';
 import { soak } from './soak.ts';
 
 const { values } = parseArgs({
@@ -13,6 +14,7 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '300' },
     every: { type: 'string', default: '1' },
     warm: { type: 'string', default: String(WARM_UP_MINUTES) },
+    shared: { type: 'boolean', default: false },
     'hour-seconds': { type: 'string', default: '300' },
     source: { type: 'string' },
   },
@@ -27,29 +29,40 @@ const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
  */
 const RESENT_PER_THOUSAND = 0.1;
 
-function row({ minute, calls, heapBytes, rssBytes, worstTurnMs, stalledMs }: Sample): string {
-  return `| ${minute} | ${calls} | ${mib(heapBytes)} | ${mib(rssBytes)} | ${worstTurnMs.toFixed(0)} | ${stalledMs.toFixed(0)} |`;
+function row({ minute, calls, heapBytes, rssBytes, store, worstTurnMs, stalledMs }: Sample): string {
+  const relay = [minute, calls, mib(heapBytes), mib(rssBytes), worstTurnMs.toFixed(0), stalledMs.toFixed(0)];
+  return `| ${[...relay, ...(store ? [store.keys, mib(store.bytes)] : [])].join(' | ')} |`;
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
-write(
-  '| minute | calls | heap after collections, MiB | resident, MiB | worst turn, ms of CPU | longest stall, ms |\n| --- | --- | --- | --- | --- | --- |',
-);
+const heads = ['minute', 'calls', 'heap after collections, MiB', 'resident, MiB', 'worst turn, ms of CPU'];
+heads.push('longest stall, ms', ...(values.shared ? ['keys in Redis', 'memory of Redis, MiB'] : []));
+write(`| ${heads.join(' | ')} |\n|${' --- |'.repeat(heads.length)}`);
 const { samples, calls, resent, wrong } = await soak({
   minutes: Number(values.minutes),
   rate: Number(values.rate),
   everyMinutes: Number(values.every),
   hourMs: Number(values['hour-seconds']) * 1000,
+  shared: values.shared,
   source: values.source,
   onSample: (sample) => write(row(sample)),
 });
-const { flat, grownBytes, mostBytes, samples: judged } = judgeSlope(samples, Number(values.warm));
+const warm = Number(values.warm);
+const heap = judgeSlope(samples, warm);
+const keys = judgeSlope(samples, warm, STORE_KEYS);
+const memory = judgeSlope(samples, warm, STORE_BYTES);
 write(`\n${calls} calls, ${wrong.length === 0 ? 'all' : 'not all'} as they should be`);
 for (const problem of wrong) write(`  ${problem}`);
 write(
-  `best line through the ${judged} samples from minute ${values.warm} on: ${mib(grownBytes)} MiB of growth, at most ${mib(mostBytes)}`,
+  `growth of the best line through the ${heap.samples} samples from minute ${warm} on, and the most that is permitted:`,
 );
+write(`  heap: ${mib(heap.grown)} of ${mib(heap.most)} MiB`);
+if (values.shared) {
+  write(`  keys in Redis: ${keys.grown.toFixed(0)} of ${keys.most.toFixed(0)}`);
+  write(`  memory of Redis: ${mib(memory.grown)} of ${mib(memory.most)} MiB`);
+}
 write(`${resent} requests were sent again because their connection broke`);
+const flat = heap.flat && keys.flat && memory.flat;
 const green = flat && wrong.length === 0 && resent * 1000 <= calls * RESENT_PER_THOUSAND;
 write(green ? 'green' : 'RED');
 process.exitCode = green ? 0 : 1;

@@ -1,10 +1,13 @@
-/** Judges from samples whether the heap keeps growing. */
+/** Judges from samples whether the heap of the relay, or the keys and the memory of its Redis, keep growing. */
+import type { StoreSize } from './store.ts';
 
-/** One sample of the relay's heap, after garbage collection. Sizes in bytes. */
+/** One sample of the relay's heap, after garbage collection, and of its Redis. Sizes in bytes. */
 export type Sample = {
   readonly minute: number;
   readonly heapBytes: number;
   readonly rssBytes: number;
+  /** What Redis holds; null in direct mode. */
+  readonly store: StoreSize | null;
   readonly calls: number;
   /**
    * The most expensive turn of the event loop since the previous sample (CPU time), and the longest stall.
@@ -20,39 +23,47 @@ export type Sample = {
  */
 export const WARM_UP_MINUTES = 10;
 /**
- * The growth that is permitted after the warm-up, along the best-fitting line, as a fraction of the heap at the line's
+ * The growth that is permitted after the warm-up, along the best-fitting line, as a fraction of the value at the line's
  * start.
  */
 const GROWTH_PART = 0.05;
-/** A growth by less than this many bytes is noise of the garbage collector. */
-const NOISE_BYTES = 3 * 1024 * 1024;
+const MIB = 1024 * 1024;
+
+/** A value of the samples, and the growth of it that is noise. */
+export type Measure = { readonly of: (sample: Sample) => number; readonly noise: number };
+
+/** The heap. A growth by less than 3 MiB is noise of the garbage collector. */
+export const HEAP: Measure = { of: ({ heapBytes }) => heapBytes, noise: 3 * MIB };
+/** The keys of Redis. They are counted while spans of time begin and end, each with a few keys for each user. */
+export const STORE_KEYS: Measure = { of: ({ store }) => store?.keys ?? 0, noise: 100 };
+export const STORE_BYTES: Measure = { of: ({ store }) => store?.bytes ?? 0, noise: 3 * MIB };
 
 export type Judged = {
   readonly flat: boolean;
-  /** The growth along the best-fitting line (least squares) over the judged time, in bytes. */
-  readonly grownBytes: number;
-  readonly mostBytes: number;
+  /** The growth along the best-fitting line (least squares) over the judged time, and the most that is permitted. */
+  readonly grown: number;
+  readonly most: number;
   readonly samples: number;
 };
 
 /**
- * Judges whether the heap stays flat after the warm-up: the best line through the samples grows by at most 5% of its
- * start value, or 3 MiB. Throws for fewer than three samples.
+ * Judges whether a value stays flat after the warm-up: the best line through the samples grows by at most 5% of its
+ * start value, or by the noise of the measure. Throws for fewer than three samples.
  */
-export function judgeSlope(samples: readonly Sample[], warmUpMinutes: number): Judged {
+export function judgeSlope(samples: readonly Sample[], warmUpMinutes: number, { of, noise } = HEAP): Judged {
   const judged = samples.filter(({ minute }) => minute >= warmUpMinutes);
   const [first, last] = [judged[0], judged.at(-1)];
   if (!first || !last || judged.length < 3)
     throw new Error(`${judged.length} samples after the warm-up: three are needed`);
   const meanMinute = mean(judged.map(({ minute }) => minute));
-  const meanBytes = mean(judged.map(({ heapBytes }) => heapBytes));
-  const top = sum(judged.map(({ minute, heapBytes }) => (minute - meanMinute) * (heapBytes - meanBytes)));
+  const meanValue = mean(judged.map(of));
+  const top = sum(judged.map((sample) => (sample.minute - meanMinute) * (of(sample) - meanValue)));
   const bottom = sum(judged.map(({ minute }) => (minute - meanMinute) ** 2));
   const slope = top / bottom;
-  const start = meanBytes + slope * (first.minute - meanMinute);
-  const grownBytes = slope * (last.minute - first.minute);
-  const mostBytes = Math.max(NOISE_BYTES, GROWTH_PART * start);
-  return { flat: grownBytes <= mostBytes, grownBytes, mostBytes, samples: judged.length };
+  const start = meanValue + slope * (first.minute - meanMinute);
+  const grown = slope * (last.minute - first.minute);
+  const most = Math.max(noise, GROWTH_PART * start);
+  return { flat: grown <= most, grown, most, samples: judged.length };
 }
 
 function sum(values: readonly number[]): number {

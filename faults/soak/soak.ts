@@ -1,8 +1,9 @@
-/** Runs a relay under steady load and samples its heap, to find memory that is never freed. */
+/** Runs a relay under steady load and samples its heap and its Redis, to find memory that is never freed. */
 import { passTime } from '../lib/pass-time.ts';
 import { startRelay, type Relay } from '../lib/relay.ts';
 import { openLoad, type Load } from './load.ts';
 import type { Sample } from './slope.ts';
+import { startStore, type SoakStore } from './store.ts';
 
 export type SoakOptions = {
   readonly minutes: number;
@@ -15,6 +16,8 @@ export type SoakOptions = {
    * by default; these runs keep them for less.
    */
   readonly hourMs: number;
+  /** Whether the relay keeps its data in a Redis, which the run starts. By default it runs in direct mode. */
+  readonly shared?: boolean;
   readonly source?: string | undefined;
   readonly onSample?: (sample: Sample) => void;
 };
@@ -33,18 +36,30 @@ const MINUTE_MS = 60_000;
 const MIB = 1024 * 1024;
 
 /**
- * Runs a relay in direct mode with the system clock under a steady load of calls. Ended commands, results and history
+ * Runs a relay with the system clock under a steady load of calls. Ended commands, results and history
  * are kept for `hourMs`. History is also limited to 64 MiB.
  */
-export async function soak({ minutes, rate, everyMinutes, hourMs, source, onSample }: SoakOptions): Promise<Soaked> {
-  const config = { retentionMs: hourMs, idempotencyWindowMs: hourMs, historyMaxBytes: 64 * MIB };
+export async function soak({
+  minutes,
+  rate,
+  everyMinutes,
+  hourMs,
+  shared,
+  source,
+  onSample,
+}: SoakOptions): Promise<Soaked> {
+  await using store = shared ? await startStore() : null;
+  const config = {
+    ...{ retentionMs: hourMs, idempotencyWindowMs: hourMs, historyMaxBytes: 64 * MIB },
+    ...(store && { redis: redisOf(store) }),
+  };
   await using relay = await startRelay({ clock: 'real', config, ...(source !== undefined && { source }) });
   await using load = await openLoad(relay, rate);
   const samples: Sample[] = [];
   const began = performance.now();
   for (let minute = everyMinutes; minute <= minutes + 1e-9; minute += everyMinutes) {
     await new Promise((done) => setTimeout(done, Math.max(0, began + minute * MINUTE_MS - performance.now())));
-    const sample = await look(relay, load, minute);
+    const sample = await look({ relay, load, store }, minute);
     samples.push(sample);
     onSample?.(sample);
   }
@@ -53,11 +68,20 @@ export async function soak({ minutes, rate, everyMinutes, hourMs, source, onSamp
   return ended(load, samples);
 }
 
-async function look(relay: Relay, load: Load, minute: number): Promise<Sample> {
+/** Returns the settings of the relay for its Redis. */
+function redisOf({ url }: SoakStore) {
+  const legacy = { commandStream: null, pending: null };
+  return { url, partitions: 1, durability: 'memory', namespace: 'soak', strictMigration: false, legacy };
+}
+
+type Run = { readonly relay: Relay; readonly load: Load; readonly store: SoakStore | null };
+
+async function look({ relay, load, store }: Run, minute: number): Promise<Sample> {
   const { worstMs, stalledMs, errors } = await relay.turns();
   for (const error of errors) load.note(`logged: ${error}`);
   const { heap, rss } = await relay.memory();
-  return { minute, heapBytes: heap, rssBytes: rss, calls: load.calls, worstTurnMs: worstMs, stalledMs };
+  const held = (await store?.size()) ?? null;
+  return { minute, heapBytes: heap, rssBytes: rss, store: held, calls: load.calls, worstTurnMs: worstMs, stalledMs };
 }
 
 function ended({ calls, resent, wrong }: Load, samples: readonly Sample[]): Soaked {
@@ -83,7 +107,7 @@ export async function soakRounds({ rounds, callsOfRound, source }: RoundsOptions
   for (let round = 1; round <= rounds; round++) {
     await load.make(callsOfRound);
     await passTime(relay, 1.1 * HOUR_MS);
-    samples.push(await look(relay, load, round));
+    samples.push(await look({ relay, load, store: null }, round));
   }
   return ended(load, samples);
 }

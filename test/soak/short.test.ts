@@ -1,7 +1,7 @@
-/** Tests in a short soak run that the heap of a relay stays flat. */
+/** Tests in a short soak run that the heap of a relay stays flat, and that a run over Redis measures its Redis. */
 import { expect, test } from 'vitest';
 import { judgeSlope } from '../../faults/soak/slope.ts';
-import { soakRounds } from '../../faults/soak/soak.ts';
+import { soak, soakRounds } from '../../faults/soak/soak.ts';
 
 /** The timeout of a test in milliseconds. It covers the start of a relay process on a busy machine. */
 const LONG = 120_000;
@@ -18,6 +18,25 @@ test(
     expect(calls).toBe(ROUNDS * CALLS);
     const judged = judgeSlope(samples, WARM_UP);
     expect(judged, JSON.stringify(samples)).toMatchObject({ flat: true, samples: ROUNDS - WARM_UP + 1 });
+  },
+  LONG,
+);
+
+test(
+  'a run over Redis ends every call, and counts the keys and the memory of Redis',
+  async () => {
+    const minutes = 0.05;
+    const { samples, calls, wrong } = await soak({
+      minutes,
+      rate: 60,
+      everyMinutes: minutes,
+      hourMs: 60_000,
+      shared: true,
+    });
+    expect(wrong).toEqual([]);
+    expect(calls).toBeGreaterThan(50);
+    expect(samples).toMatchObject([{ store: { keys: expect.any(Number), bytes: expect.any(Number) } }]);
+    expect(samples[0]?.store?.keys).toBeGreaterThan(10);
   },
   LONG,
 );

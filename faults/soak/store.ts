@@ -1,0 +1,28 @@
+/** Starts the Redis of a soak run, and measures what it holds. */
+import { Redis } from 'ioredis';
+import { startRedis } from '../../test/kit/redis.ts';
+
+/** What the Redis of a run holds: the number of its keys, and its memory in bytes. */
+export type StoreSize = { readonly keys: number; readonly bytes: number };
+
+export interface SoakStore extends AsyncDisposable {
+  readonly url: string;
+  size(): Promise<StoreSize>;
+}
+
+/** Starts a Redis that persists nothing. Disposing it stops the process and removes its folder. */
+export async function startStore(): Promise<SoakStore> {
+  const server = await startRedis();
+  const client = new Redis(server.url);
+  return {
+    url: server.url,
+    async size() {
+      const [keys, memory] = await Promise.all([client.dbsize(), client.info('memory')]);
+      return { keys, bytes: Number(/^used_memory:(\d+)/m.exec(memory)?.[1] ?? NaN) };
+    },
+    async [Symbol.asyncDispose]() {
+      client.disconnect();
+      await server.stop();
+    },
+  };
+}
