@@ -73,10 +73,15 @@ end
 
 acts['commands-admit'] = function(a)
   lib.commands_use(a[13])
+  -- With all fields that a record has here, because Lua copies a table that grows.
   local rec = {
     request = a[14], ch = a[15], id = a[16], commandId = a[16], name = a[15] .. a[16], uh = a[17], sh = a[18], sth = a[19], userId = a[20],
     clientId = a[21], digest = a[22], scopeId = a[23], namedInstanceId = given(a[24]), traceId = given(a[25]),
-    parentSpanId = given(a[26]), waits = false, span = false, chosenId = a[30] == '1',
+    parentSpanId = given(a[26]), waits = false, span = false, chosenId = a[30] == '1', rev = false, version = false,
+    attempts = false, lateResults = false, stage = false, lastProvenStage = false, execution = false, admittedAt = false,
+    connectDeadline = false, deadline = false, expectedInstanceId = false, nodeId = false, queuedOn = false,
+    queuedAt = false, queuedBytes = false, place = false, boundInstanceId = false, dispatchedAt = false,
+    markedBy = false, state = false, whole = false,
   }
   local wait = {
     number = a[10], node = a[11], waitFor = a[12], most = tonumber(a[3]), digest = rec.digest,

@@ -30,6 +30,7 @@ acts['commands-end'] = function(a)
     dispatchedAt = true, queuedAt = true, admittedAt = string.match(a[4], '^%Z*%z(%Z*)%z'),
     userId = a[20], clientId = a[21], commandId = a[2], sh = a[22], scopeId = a[23], sth = a[24],
     traceId = given(a[25]), parentSpanId = given(a[26]), forgetAt = text(now + settings.terminalMs),
+    resultIn = false, queuedBytes = false, span = false, state = false, whole = false,
   }
   lib.commands_held().of[rec.name] = nil
   -- No deduplication mark is set: the record has the sighting, and commands-finish finds it there. If this act is

@@ -131,13 +131,13 @@ end
 -- payload, spill, bytes.
 lib.commands_retain = function(rec, part)
   local settings = lib.commands_settings
-  part.userId, part.clientId, part.commandId = rec.userId, rec.clientId, rec.commandId
-  part.suffix, part.uh, part.sth = 'clients/' .. rec.clientId, rec.uh, rec.sth
-  part.traceId, part.parentSpanId = rec.traceId, rec.parentSpanId
-  part.instanceId = part.instanceId or rec.boundInstanceId
-  part.retentionMs, part.streamMessages = settings.retentionMs, settings.streamMessages
-  part.streamsPerUser, part.shares = settings.streamsPerUser, settings.shares.h
-  return lib.history_retain(part)
+  return lib.history_retain({
+    id = part.id, kind = part.kind, payload = part.payload, spill = part.spill, bytes = part.bytes, error = part.error,
+    instanceId = part.instanceId or rec.boundInstanceId, userId = rec.userId, clientId = rec.clientId, commandId = rec.commandId,
+    suffix = 'clients/' .. rec.clientId, uh = rec.uh, sth = rec.sth, traceId = rec.traceId, parentSpanId = rec.parentSpanId,
+    retentionMs = settings.retentionMs, streamMessages = settings.streamMessages, streamsPerUser = settings.streamsPerUser,
+    shares = settings.shares.h,
+  })
 end
 
 -- Removes a command from the keys of live commands.
