@@ -3,8 +3,8 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** The lowest port that is returned. */
-const FIRST = 10_000;
+/** The lowest port that is returned. It is above all ports to which `fetch` and browsers refuse to connect (10,080). */
+const FIRST = 11_000;
 /**
  * The end of the range. Systems give higher ports to outgoing connections and to servers on port 0: Linux from 32,768,
  * others from 49,152. So none of these takes a returned port before its server listens.
