@@ -67,10 +67,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     this.#writer.close(reason);
   }
 
-  /**
-   * Runs once per gateway beat: sends pings, and closes the link if it is silent, behind for too long or its token
-   * expired.
-   */
+  /** Runs once per gateway beat. Sends pings. Closes a silent link, one too long behind, and one whose token expired. */
   onBeat(): void {
     if (!this.#writer.open || this.#expired()) return;
     // While reading is paused, the peer's frames cannot arrive: its silence does not count.
