@@ -20,8 +20,8 @@ type Definition = {
 type DocumentFile = { readonly document?: { readonly definitions: readonly object[] } };
 
 /**
- * Keeps the operations in SENT, the command line's own operations and all fragments. It removes the directive `@rest`,
- * which the served schema does not have, and descriptions, which the relay need not read.
+ * Keeps all fragments, the command line's own operations, and of the other operations those in SENT. Removes the
+ * directive `@rest`, which the served schema does not have, and descriptions, which the relay need not read.
  */
 export function keepSent<File extends DocumentFile>({ documents }: { readonly documents: readonly File[] }): File[] {
   return documents.map((file) => ({

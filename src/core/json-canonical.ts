@@ -125,7 +125,10 @@ const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d+))?$/;
 /** The most digits of an exponent that a double holds exactly. */
 const SHORT_EXPONENT = 15;
 
-/** Returns the digits without leading and trailing zeros, followed by `e` and the power of ten if that is not 0. */
+/**
+ * Returns a number in its one canonical form: the sign, the digits without leading and trailing zeros, then `e` and the
+ * power of ten if that is not 0.
+ */
 function canonicalNumber(written: string): string {
   if (PLAIN_INTEGER.test(written)) return written;
   const [, sign = '', whole = '', fraction = '', exponentSign = '', exponent = '0'] = NUMBER.exec(written) ?? [];

@@ -14,7 +14,7 @@ afterAll(() => at[Symbol.asyncDispose]());
 type Ask = (ids: Ids) => { readonly header: UpHeader; readonly payload?: object };
 const key = ({ user, client, command }: Ids) => ({ user_id: user, client_id: client, command_id: command });
 
-/** The frames with which a caller names a command or a client, by the name of the test case. */
+/** The frames in which a caller refers to a command or a client. The keys are the names of the test cases. */
 const FRAMES: Readonly<Record<string, Ask>> = {
   invoke: (ids) => ({
     header: { type: 'invoke', ref: 'r', ...key(ids), action: ids.action },

@@ -1,6 +1,6 @@
 /**
- * Carries out the faults of the folder of large payloads: files that are removed, damaged or replaced by links, and a
- * folder that cannot be written.
+ * Carries out the faults of the folder of large payloads: files that are removed, damaged or replaced by symbolic links,
+ * and a folder that cannot be written.
  */
 import {
   closeSync,

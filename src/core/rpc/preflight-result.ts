@@ -15,7 +15,7 @@ export const PREFLIGHT_LAYERS = [
 export type PreflightLayerName = (typeof PREFLIGHT_LAYERS)[number];
 
 /**
- * What one layer would answer. `unknown`: the relay cannot tell without doing it. `skipped`: the layer was not asked,
+ * What one layer would answer. `unknown`: only a real invocation would show it. `skipped`: the layer was not asked,
  * because an earlier one refuses or because it does not apply.
  */
 export type PreflightVerdict = 'pass' | 'refuse' | 'unknown' | 'skipped';

@@ -61,7 +61,7 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
       const userId = readScope(requester, owner);
       const listing = sitesListing(requester, userId);
       const rows = backend.sites.list(userId, cursors.request(listing, page));
-      // Whether a host is connected is known from the last report of its node.
+      // The state of a host comes from the last report of its node, so the list has a gap for each silent node.
       const found = await Promise.all([rows, silentSources(deps, 'sites')]);
       return views(cursors.page(listing, withGaps(...found), source(), (row) => row));
     },

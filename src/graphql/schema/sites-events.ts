@@ -1,4 +1,7 @@
-/** Events of a site: the subscription of viewers, and the actions that they may invoke. */
+/**
+ * Declares what a viewer of a site may do: subscribe to the site's events (`siteEvents`), and invoke its actions
+ * (`invokeSiteAction`).
+ */
 import { notFound } from '../../core/errors.ts';
 import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';

@@ -30,8 +30,8 @@ export type MutationWriter = {
   /** When the writing returns null after the field was resolved, call `replay` with the same context. */
   readonly prepare: Prepare;
   /**
-   * Returns the result of graphql-js, with the field's outcome in place of its resolver. Null when the field was not
-   * resolved with this context, or when its answer was written.
+   * Lets graphql-js execute the mutation without calling the resolver again: the field has the value or the error of
+   * the first call. Returns null if the field was not resolved with this context, or if its answer was written.
    */
   replay(context: unknown, variables: Readonly<Record<string, unknown>>): MaybePromise<ExecutionResult> | null;
 };

@@ -189,7 +189,7 @@ lib.history_pad = function(number)
   return string.sub('0000000000000000', #digits + 1) .. digits
 end
 
--- Returns the row that the arguments from `first` on contain: names and values in turn.
+-- Builds a row from the arguments, starting at index `first`. They are names and values, alternating.
 lib.history_row = function(a, first)
   local row = {}
   for i = first, #a, 2 do row[a[i]] = given(a[i + 1]) end
