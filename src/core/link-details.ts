@@ -1,4 +1,4 @@
-/** What a row of a user's link history says about the link. */
+/** The details of a link in a row of its user's link history, and the id of such a row. */
 import type { ClientType, DisconnectCause } from './connections/connection.ts';
 
 /** The details of a client link that opened or ended. */

@@ -1,4 +1,4 @@
-/** The calls on an admitted command: await and cancel. */
+/** Lets callers await and cancel a command that was admitted. */
 import type { RecordedAct } from '../audit/trail.ts';
 import { subjectOf, type Principal } from '../auth/principal.ts';
 import type { AwaitRequest, CancelReceipt, Invocation, Requester } from '../core.ts';

@@ -1,4 +1,4 @@
--- The rules by which an admission is refused. They write nothing, so commands-preview uses them too.
+-- The rules by which a command is not admitted. They write nothing, so commands-preview uses them too.
 -- needs: lib-commands, lib-shares, lib-waiters
 
 -- Returns why a wait may not attach to this command, or nil. The second result says whether the wait must be
