@@ -1,4 +1,4 @@
-/** Holds one retained message in few bytes, with a reference to its stream. Only history-rows.ts adds and drops rows. */
+/** Holds one retained message in few bytes, and names its stream. Only history-rows.ts adds and drops rows. */
 import type { Message, NewMessage, StoredPayload } from '../../core/history/message.ts';
 import { utf8Length } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';

@@ -1,4 +1,4 @@
-/** Everything about one command in one GraphQL type: its delivery, history, sightings and waits, and its live updates. */
+/** Everything about one command in one GraphQL type: its delivery, history, sightings and waits; and its updates. */
 import type { AuditSubject } from '../../core/audit/row.ts';
 import type { CommandUpdate } from '../../core/core.ts';
 import type { Command, Sighting } from '../../core/delivery/command.ts';

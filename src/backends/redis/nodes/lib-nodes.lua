@@ -54,7 +54,7 @@ lib.nodes_post = function(node, kind, fields)
   return true
 end
 
--- Begins the entry that a call adds to a mailbox at its end. `words`: the words of the command, and `count` their number.
+-- Begins the entry that a call adds to a mailbox at its end. `words`: the words of the XADD command; `count`: how many.
 lib.nodes_entry = function(mailbox)
   local entry = { words = { 'XADD', mailbox, '*' }, count = 3 }
   atEnd(function() call(unpack(entry.words, 1, entry.count)) end)

@@ -199,8 +199,8 @@ local function size(name)
   return count
 end
 
--- Returns what `read(name, more)` returns, which is never nil. In a call of grouped acts, `read` runs only once for each
--- kind and name.
+-- Returns what `read(name, more)` returns, which is never nil. In a call of grouped acts, `read` runs only once for
+-- each kind and name.
 local function fact(kind, name, read, more)
   if not grouping then return read(name, more) end
   local value = facts[kind] and facts[kind][name]
