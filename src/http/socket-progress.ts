@@ -1,4 +1,4 @@
-/** Tells how much of a response a peer has received. It changes no socket. */
+/** Tells how many bytes of a response the system has accepted for a peer. It changes no socket. */
 import { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';

@@ -12,7 +12,7 @@ const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, mi
 
 type Losing = TestCore & AsyncDisposable & { readonly lose: NodeListener['lost'] };
 
-/** Opens a core whose store can report a loss of data. `attach` replaces that method of the store's waiters. */
+/** Opens a core whose store can report a loss of data. `attach` and `commands` replace methods of the store. */
 async function losingCore(
   attach?: Backend['waiters']['attach'],
   commands: Partial<Backend['commands']> = {},

@@ -71,7 +71,7 @@ export type AdmitRefusal =
  * `outdated`: nothing was written.
  */
 export type AdmitResult =
-  /** `dispatch`: the dispatch that was recorded for the claim. `command`: the record before that dispatch. */
+  /** `dispatch`: the dispatch that was recorded for the request's `claim`. `command`: the record before it. */
   | { readonly kind: 'admitted'; readonly command: Command; readonly dispatch?: MarkedDispatch }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }

@@ -37,7 +37,7 @@ export function createCost(
     const key = keyOf(sizes, leaves, variables);
     const remembered = key === null ? undefined : known.get(key);
     if (remembered !== undefined) return remembered;
-    // `complexityFromQuery` coerces the variables too, and would collect every error.
+    // Checked before, because `coerceVariables` stops at the first error. `complexityFromQuery` would collect them all.
     if (coerceVariables(schema, operation, variables).errors) return 0;
     try {
       const { complexity } = complexityFromQuery(alone, { schema, ctx: {}, variables: { ...variables } });

@@ -9,7 +9,7 @@ import { RECIPES } from '../kit/recipes.ts';
 import { CLIENT, CONTEXTS, openClient, openWorld, USERS, type World } from '../kit/world.ts';
 
 type Row = Readonly<Record<string, any>>;
-/** The rows that the app shows: the latest props of each row, by component. */
+/** The latest props with which each component of the app was rendered. */
 type Shown = {
   contexts: { readonly contexts: readonly Row[]; readonly hasNext: boolean; readonly loadNext: (n: number) => void };
   readonly users: Map<string, { readonly user: Row; readonly refetch: (variables: Row, options: Row) => void }>;

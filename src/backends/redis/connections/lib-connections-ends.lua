@@ -8,10 +8,10 @@ lib.connections_end_cause = function(row)
   return row.disconnectCause or (silent and 'heartbeat_lost' or 'replaced')
 end
 
--- The most earlier instances of a client that its row lists (limits.ts: PREDECESSORS). `connections_predecessors`
+-- The maximum number of earlier instances that a client's row lists (limits.ts: PREDECESSORS). `connections_predecessors`
 -- returns the list for the instance that replaces this row, the latest first, separated by newlines. Each item has,
--- separated by NULs: instance, node, when it was replaced (ms), and why its link was down by then (`replaced` if it was
--- up).
+-- separated by NULs: instance, node, when it was replaced (ms), and why its link ended (`replaced` if it was still
+-- up when it was replaced).
 lib.connections_predecessors_most = 10
 lib.connections_predecessors = function(previous)
   local cause = lib.connections_end_cause(previous)

@@ -51,8 +51,8 @@ export function predecessorsOf(text: Reply | undefined): readonly Predecessor[] 
 }
 
 /**
- * Returns a connection with these stamps as it is at this time: down if its node's lease is over. Returns null if it is
- * due to be forgotten.
+ * Returns the connection in its state at the time of `leases`, computed from the stamps. It is down if its node's lease
+ * is over. Returns null if the connection is due to be forgotten.
  */
 export function asOf(
   connection: Connection | null,

@@ -1,5 +1,5 @@
 -- Finds the clients of this partition that reconnected most in the last hour. Looks only at the clients that
--- reconnected most in each slot.
+-- reconnected most in each slot of time.
 -- a: 1 how many clients of each slot to read, 2 the most clients of a slot.
 -- Returns {'1' if all clients were read, else ''; then in turn each client (user NUL client) and how often it
 -- reconnected}, in no particular order.
