@@ -8,11 +8,11 @@ lib.connections_end_cause = function(row)
   return row.disconnectCause or (silent and 'heartbeat_lost' or 'replaced')
 end
 
--- The maximum number of earlier instances that a client's row lists (limits.ts: PREDECESSORS). `connections_predecessors`
--- returns the list for the instance that replaces this row, the latest first, separated by newlines. Each item has,
--- separated by NULs: instance, node, when it was replaced (ms), and why its link ended (`replaced` if it was still
--- up when it was replaced).
+-- The maximum number of earlier instances that a client's row lists (limits.ts: PREDECESSORS).
 lib.connections_predecessors_most = 10
+-- Returns the list for the instance that replaces this row, the latest first, separated by newlines. Each item has,
+-- separated by NULs: instance, node, when it was replaced (ms), and why its link ended (`replaced` if it was still up
+-- when it was replaced).
 lib.connections_predecessors = function(previous)
   local cause = lib.connections_end_cause(previous)
   local found = { table.concat({ previous.instanceId, previous.nodeId, text(now), cause }, '\0') }
