@@ -1,4 +1,4 @@
-/** Reads the sampled gauges of this process, and combines their samples over time. */
+/** Reads the sampled gauges of this process, and tells how the samples of each are combined over time. */
 import { SAMPLED_GAUGES, type SampledGaugeName, type SampleReader } from '../core/metrics.ts';
 import type { Counts } from './counts.ts';
 

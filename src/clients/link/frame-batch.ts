@@ -6,8 +6,8 @@ import type { Welcome } from './status.ts';
 const UNIT_BYTES = 3;
 
 /**
- * Joins frames into messages. Before `allow` is called, each frame is sent at once. If the relay accepts only one frame
- * in a message, each frame is always sent at once.
+ * Joins frames into messages. Before `allow` is called, each frame is sent alone and immediately. If the relay
+ * accepts only one frame in a message, this stays so.
  */
 export class FrameBatch {
   readonly #write: (message: string) => boolean;

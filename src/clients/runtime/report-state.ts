@@ -32,12 +32,12 @@ export class ReportState<T> {
     this.#options = options;
   }
 
-  /** Replaces all rows. Throws TypeError and then changes nothing. */
+  /** Replaces all rows. If one of them is invalid, throws TypeError and changes nothing. */
   replace(given: readonly T[]): void {
     this.#keep(this.#read(given, 'rows'), [...this.#rows.keys()]);
   }
 
-  /** Applies changes. Throws TypeError and then changes nothing. */
+  /** Applies changes. If one of them is invalid, throws TypeError and changes nothing. */
   change({ set = [], removed = [] }: ReportChanges<T>): void {
     for (const [i, id] of removed.entries()) {
       if (typeof id !== 'string' || !ID.test(id)) throw new TypeError(`${this.#options.kind}.removed[${i}]: not an id`);

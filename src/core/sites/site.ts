@@ -1,4 +1,4 @@
-/** A site's definition and its events. */
+/** The types of a site's definition and of its events. */
 import type { JsonText } from '../json.ts';
 
 /** The address of a site: its owner, and the id that the owner chose. */

@@ -60,8 +60,8 @@ export class AnswerBudget {
   }
 
   /**
-   * Does the same as `page`, for fields that write the rows. Every call after the first counts the rows again, because
-   * an answer may hold one page several times.
+   * Does the same as `page`, for a field whose rows are written into the text of the answer at each call. An answer may
+   * have one page several times, so each repeated call takes the page's bytes from the budget again.
    */
   written<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
     this.#write(this.#partOf(page, page.nodes, size));

@@ -4,7 +4,8 @@
 -- 0. Counting seldom costs a further command, because nearly every call writes the meta key anyway.
 lib.shares_borrowed = 0.75
 
--- Returns the field of a user's amount of a share, or of a span. The fields of this call are made once.
+-- Returns the name of the meta key's field that has a user's amount. `name`: a share, or a span. Each name is built
+-- once in a call.
 lib.shares_fields = {}
 lib.shares_field = function(name, uh)
   local of = lib.shares_fields[name]
