@@ -37,7 +37,7 @@ const STDERR_CHARS = 4_000;
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
-/** Starts this Node on `file` and resolves when it is ready for requests. */
+/** Runs `file` in a child process, with the same Node.js as this process. Resolves when it is ready for requests. */
 export async function startChild(
   file: string,
   { args = [], execArgv = [], env = {} }: ChildOptions = {},

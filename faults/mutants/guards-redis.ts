@@ -5,7 +5,6 @@
 import type { GuardMutant } from './mutant.ts';
 
 const COMMANDS = 'backends/redis/commands';
-const HISTORY = 'backends/redis/history';
 const WAITERS = 'backends/redis/waiters';
 
 /** The guard mutants of the Redis backend: each leaves out one check that protects what several relays share. */
@@ -25,30 +24,6 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     find: "if not lib.commands_starts(get(client, 'b'), a[3]) or not lib.commands_starts(get(client, state), a[4]) then return false end",
     replace: 'if not get(client, state) then return false end',
     judge: { test: 'test/backends/redis-predicted.test.ts' },
-  },
-  {
-    name: 'block-trimmed-by-entry',
-    says: 'a block is removed although its last rows are within the bound of the stream',
-    file: `${HISTORY}/lib-history-blocks.lua`,
-    find: '          return trimmed and keep.id, false',
-    replace: '          return block.id, false',
-    judge: { test: 'test/contract/redis-history.test.ts' },
-  },
-  {
-    name: 'blocks-shown-whole',
-    says: 'rows beyond the bound of a stream are shown as long as their block is there',
-    file: `${HISTORY}/messages.ts`,
-    find: '    if (seq < least) return false;',
-    replace: '',
-    judge: { test: 'test/contract/redis-history.test.ts' },
-  },
-  {
-    name: 'stream-forgotten-by-index',
-    says: 'a stream is forgotten when it was first due, although it was written since',
-    file: `${HISTORY}/lib-history.lua`,
-    find: 'if head and head.at + retentionMs > now then call',
-    replace: 'if false then call',
-    judge: { test: 'test/contract/redis-history.test.ts' },
   },
   {
     name: 'repeated-end-counted-anew',

@@ -4,6 +4,7 @@ import { HTTP_GUARDS } from './guards-http.ts';
 import { JSON_GUARDS } from './guards-json.ts';
 import { LINKS_GUARDS } from './guards-links.ts';
 import { REDIS_GUARDS } from './guards-redis.ts';
+import { REDIS_HISTORY_GUARDS } from './guards-redis-history.ts';
 import { SHARES_GUARDS } from './guards-shares.ts';
 import { STORED_GUARDS } from './guards-stored.ts';
 import type { GuardMutant } from './mutant.ts';
@@ -17,4 +18,5 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...SHARES_GUARDS,
   ...STORED_GUARDS,
   ...REDIS_GUARDS,
+  ...REDIS_HISTORY_GUARDS,
 ];

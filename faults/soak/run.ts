@@ -5,7 +5,16 @@
  * times during a run. Prints a table in Markdown.
  */
 import { parseArgs } from 'node:util';
-import { judgeSlope, STORE_BYTES, STORE_KEYS, WARM_UP_MINUTES, type Sample } from './slope.ts';
+import {
+  HEAP,
+  inMib,
+  judgeSlope,
+  STORE_BYTES,
+  STORE_KEYS,
+  WARM_UP_MINUTES,
+  type Measure,
+  type Sample,
+} from './slope.ts';
 import { soak } from './soak.ts';
 
 const { values } = parseArgs({
@@ -21,7 +30,6 @@ const { values } = parseArgs({
 });
 
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
-const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
 
 /**
  * The fraction of requests that may be repeated, in thousandths. A few repetitions are normal: a connection may close
@@ -30,8 +38,8 @@ const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
 const RESENT_PER_THOUSAND = 0.1;
 
 function row({ minute, calls, heapBytes, rssBytes, store, worstTurnMs, stalledMs }: Sample): string {
-  const relay = [minute, calls, mib(heapBytes), mib(rssBytes), worstTurnMs.toFixed(0), stalledMs.toFixed(0)];
-  return `| ${[...relay, ...(store ? [store.keys, mib(store.bytes)] : [])].join(' | ')} |`;
+  const relay = [minute, calls, inMib(heapBytes), inMib(rssBytes), worstTurnMs.toFixed(0), stalledMs.toFixed(0)];
+  return `| ${[...relay, ...(store ? [store.keys, inMib(store.bytes)] : [])].join(' | ')} |`;
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
@@ -48,21 +56,15 @@ const { samples, calls, resent, wrong } = await soak({
   onSample: (sample) => write(row(sample)),
 });
 const warm = Number(values.warm);
-const heap = judgeSlope(samples, warm);
-const keys = judgeSlope(samples, warm, STORE_KEYS);
-const memory = judgeSlope(samples, warm, STORE_BYTES);
+const measures: readonly Measure[] = values.shared ? [HEAP, STORE_KEYS, STORE_BYTES] : [HEAP];
+const judged = measures.map((measure) => ({ measure, ...judgeSlope(samples, warm, measure) }));
 write(`\n${calls} calls, ${wrong.length === 0 ? 'all' : 'not all'} as they should be`);
 for (const problem of wrong) write(`  ${problem}`);
-write(
-  `growth of the best line through the ${heap.samples} samples from minute ${warm} on, and the most that is permitted:`,
-);
-write(`  heap: ${mib(heap.grown)} of ${mib(heap.most)} MiB`);
-if (values.shared) {
-  write(`  keys in Redis: ${keys.grown.toFixed(0)} of ${keys.most.toFixed(0)}`);
-  write(`  memory of Redis: ${mib(memory.grown)} of ${mib(memory.most)} MiB`);
-}
+write(`growth of the best line through the samples from minute ${warm} on, and the most that is permitted:`);
+for (const { measure, grown, most, samples: count } of judged)
+  write(`  ${measure.name}: ${measure.text(grown)} of ${measure.text(most)}, ${count} samples`);
 write(`${resent} requests were sent again because their connection broke`);
-const flat = heap.flat && keys.flat && memory.flat;
+const flat = judged.every((measure) => measure.flat);
 const green = flat && wrong.length === 0 && resent * 1000 <= calls * RESENT_PER_THOUSAND;
 write(green ? 'green' : 'RED');
 process.exitCode = green ? 0 : 1;

@@ -29,14 +29,36 @@ export const WARM_UP_MINUTES = 10;
 const GROWTH_PART = 0.05;
 const MIB = 1024 * 1024;
 
-/** A value of the samples, and the growth of it that is noise. */
-export type Measure = { readonly of: (sample: Sample) => number; readonly noise: number };
+export const inMib = (bytes: number): string => (bytes / MIB).toFixed(1);
+const withUnit = (bytes: number): string => `${inMib(bytes)} MiB`;
+
+/** A value of the samples, the growth of it that is noise, and its text. */
+export type Measure = {
+  readonly name: string;
+  readonly of: (sample: Sample) => number;
+  readonly noise: number;
+  readonly text: (value: number) => string;
+};
 
 /** The heap. A growth by less than 3 MiB is noise of the garbage collector. */
-export const HEAP: Measure = { of: ({ heapBytes }) => heapBytes, noise: 3 * MIB };
-/** The keys of Redis. They are counted while spans of time begin and end, each with a few keys for each user. */
-export const STORE_KEYS: Measure = { of: ({ store }) => store?.keys ?? 0, noise: 100 };
-export const STORE_BYTES: Measure = { of: ({ store }) => store?.bytes ?? 0, noise: 3 * MIB };
+export const HEAP: Measure = { name: 'heap', of: ({ heapBytes }) => heapBytes, noise: 3 * MIB, text: withUnit };
+/**
+ * The keys of Redis, for samples with a store. They are counted while spans of time begin and end, each with a few keys
+ * for each user.
+ */
+export const STORE_KEYS: Measure = {
+  name: 'keys in Redis',
+  of: ({ store }) => store?.keys ?? NaN,
+  noise: 100,
+  text: (keys) => keys.toFixed(0),
+};
+/** The memory of Redis, for samples with a store. */
+export const STORE_BYTES: Measure = {
+  name: 'memory of Redis',
+  of: ({ store }) => store?.bytes ?? NaN,
+  noise: 3 * MIB,
+  text: withUnit,
+};
 
 export type Judged = {
   readonly flat: boolean;

@@ -1,4 +1,7 @@
-/** The members of a `report` payload, shared by the relay, which reads them, and the client, which sends them. */
+/**
+ * The members of a `report` payload, in which a client reports its contexts and windows. The relay reads them, and the
+ * client sends them.
+ */
 import { checkFields, type FieldsOf, type Table } from './fields.ts';
 
 /** One execution context. Besides these members, it may have `metadata`: any JSON of at most METADATA_MAX_BYTES. */

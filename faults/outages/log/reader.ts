@@ -23,7 +23,10 @@ const LATE = 'late_result';
 export type Reader = {
   /** Reads and logs every record of a command. */
   records(): Promise<void>;
-  /** Reads each client's history. Logs the number of ends of each command, and the canaries of other users. */
+  /**
+   * Reads each client's history. Logs the number of ends of each command, and every canary of another user that is
+   * found there, which is a leak.
+   */
   history(clients: readonly Pick<Key, 'user' | 'client'>[]): Promise<void>;
   /** Reads and logs reservations, and the use of limited resources. */
   bounds(): Promise<void>;

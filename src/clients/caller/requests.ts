@@ -29,8 +29,9 @@ export type PendingRequest = {
   /** Whether the frame of `again` was sent. */
   resumed: boolean;
   /**
-   * The `outcome` frame with which the relay ended this wait before its stage and before `endsAt`; null without one.
-   * Such a frame means that the relay is shutting down. The wait continues over the next link.
+   * The `outcome` frame with which the relay ended this wait too early: before the stage of `waitFor` and before
+   * `endsAt`. Null without one. The relay does so when it shuts down, so the wait continues over the next link. If the
+   * link stays up for EARLY_MS, this frame is the answer.
    */
   early: OutcomeFrame | null;
   readonly onStage: ((stage: string) => void) | undefined;

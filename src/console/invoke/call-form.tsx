@@ -34,7 +34,7 @@ export function CallForm({ userId, clientId, actionName, action, onBack }: CallF
   const call = { userId, clientId, action: actionName, commandId, ...budgets };
   const submit = (): void => {
     if (broken) return;
-    // The call that was just sent has used the id, so the next call gets another one.
+    // `call` keeps the id that it was made with. The new id is for the next call.
     setCommandId(createCommandId(Date.now()));
     void sendCall(call, params, (latest) =>
       setSent((was) => [latest, ...was.filter((other) => other.commandId !== latest.commandId)]),

@@ -1,4 +1,4 @@
-/** Loads values by key in one of two ways: in batches, or each at once. */
+/** Loads values by key: collected into batches in shared mode, each key immediately in direct mode. */
 import DataLoader from 'dataloader';
 import { CallboardError } from '../../core/errors.ts';
 import { LazyMap } from '../../core/lazy.ts';

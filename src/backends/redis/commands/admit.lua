@@ -65,8 +65,8 @@ end
 
 reads['commands-admit'] = function(a)
   lib.commands_want(a[15], a[16], a[17])
-  lib.history_want(a[17], a[19], a[16])
   lib.commands_use(a[13])
+  lib.history_want(a[17], a[19], a[16], lib.commands_settings.retentionMs)
   lib.shares_want('m', a[17], (lib.spans_of_names(lib.commands_settings.terminalMs)))
   if a[31] ~= '0' then lib.shares_want('q', a[17]) end
 end

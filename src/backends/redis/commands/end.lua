@@ -13,9 +13,9 @@
 -- grouped: yes
 reads['commands-end'] = function(a)
   want(key('client', a[1]), 'n', 's' .. a[2], 'a' .. a[2], 'w' .. a[2])
-  lib.history_want(a[3], a[24], a[2])
-  if a[11] == '' then return end
   lib.commands_use(a[19])
+  lib.history_want(a[3], a[24], a[2], lib.commands_settings.retentionMs)
+  if a[11] == '' then return end
   lib.shares_want('r', a[3], (lib.ended_span_of_results(lib.commands_settings)))
 end
 

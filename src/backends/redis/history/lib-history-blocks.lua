@@ -3,7 +3,7 @@
 -- value the rows one after the other. Each row is its fields in this order, each followed by a NUL: id, kind, clientId,
 -- instanceId, commandId, traceId, parentSpanId, bytes of the payload, error (JSON), spill (JSON), payload.
 -- history/rows.ts reads the same format.
--- needs: lib-history, lib-history-bytes
+-- needs: lib-history, lib-history-bytes, lib-history-commands
 
 -- The most rows of a block, and their most bytes: readers read whole blocks.
 lib.history_block_rows = 64
@@ -11,6 +11,9 @@ lib.history_block_bytes = 32768
 -- How many ids of blocks one read ahead gets, and how many such reads one call makes at most.
 lib.history_ahead = 16
 lib.history_ahead_most = 32
+
+-- A pattern that matches each row of a block, and captures the command's id.
+lib.history_command_of_row = string.rep('%Z*%z', 4) .. '(%Z*)%z' .. string.rep('%Z*%z', 6)
 
 lib.history_text = function(row)
   local nul = '\0'
@@ -69,11 +72,18 @@ lib.history_bound = function(row, info)
   }
 end
 
--- Finds the oldest blocks of a stream for which `bound.beyond` returns true, and subtracts them from the counts of the
--- stream. The last block of the stream is never one of them. Returns the id of the oldest block that stays if the
--- caller must remove the blocks before it, else false. The second result says whether `beyond` may return true for
--- later blocks too.
+-- Finds the oldest blocks of a stream for which `bound.beyond` returns true, subtracts them from the counts of the
+-- stream and removes their rows from the index of commands. The last block of the stream is never one of them. Returns
+-- the id of the oldest block that stays if the caller must remove the blocks before it, else false. The second result
+-- says whether `beyond` may return true for later blocks too.
 lib.history_trim = function(row, info, bound)
+  local oldest, more = lib.history_find_beyond(row, info, bound)
+  if oldest then lib.history_unplace(row, '(' .. oldest) end
+  return oldest, more
+end
+
+-- Finds those blocks and subtracts them, with the results of history_trim.
+lib.history_find_beyond = function(row, info, bound)
   if not bound.any then return false, false end
   local heads, field = key('streamheads', row.uh), 'c' .. row.sth
   local known, keep, trimmed = get(heads, field) or '', nil, false

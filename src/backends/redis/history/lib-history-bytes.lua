@@ -2,7 +2,7 @@
 -- not counted, because they have limits of their own. A row's `shares`: the guarantee of a user, and the total of this
 -- partition or cjson.null; nil if nothing is removed for this row. `historyover` has the users that were over their
 -- guarantee when they last appended a row, by their bytes at that time.
--- needs: lib-history, lib-history-blocks, lib-shares
+-- needs: lib-history, lib-history-blocks, lib-history-commands, lib-shares
 
 -- The most streams that one act shortens.
 lib.history_evictions = 64
@@ -83,9 +83,10 @@ lib.history_shorten = function(row, excess)
   lib.history_note(row, head)
 end
 
--- Forgets a stream. `shown`: its head, if it was still shown. In this case the time of its newest row is added to
--- `evicted`.
+-- Forgets a stream before its rows are too old. `shown`: its head, if it was still shown. In this case the time of its
+-- newest row is added to `evicted`.
 lib.history_drop = function(row, shown)
+  lib.history_unplace(row, '+')
   lib.history_forget(lib.history_member(row))
   if shown then lib.history_evicted(row, shown.at) end
 end

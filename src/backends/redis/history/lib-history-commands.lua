@@ -1,65 +1,86 @@
 -- Maintains the index that finds a command's rows in history. A row's place is its time, the suffix of its stream and
 -- its seq. The HASH `cmdrows` of a user and a span of time has, for each command, its first places in that span as one
--- text. The further places of a command are in a ZSET of its own, `cmdmore`.
--- needs: lib-history, lib-shares
-lib.history_span = 43200000
+-- text. The further places of a command are in a ZSET of its own, `cmdmore`. A place is removed with its row, except if
+-- the row is removed because of its age: then the span is removed soon.
+-- needs: lib-history, lib-history-blocks, lib-history-spans, lib-shares
+
 -- The most places that the HASH has of a command and span.
 lib.history_few = 16
 -- The most places that the ZSET of a command has.
 lib.history_command_rows = 100000
 
-lib.history_places_key = function(uh, span)
-  return key('cmdrows', uh, text(span))
-end
-
 lib.history_more_key = function(uh, commandId)
   return key('cmdmore', uh .. ':' .. redis.sha1hex(commandId))
 end
 
+-- Returns a place as it is in the HASH, and as it is in the ZSET.
+lib.history_few_place = function(at, suffix, seq)
+  return text(at) .. '\0' .. suffix .. '\0' .. text(seq) .. '\0'
+end
+lib.history_more_place = function(at, suffix, seq)
+  return lib.history_pad(at) .. '\0' .. suffix .. '\0' .. lib.history_pad(seq)
+end
+
 -- Declares what an act will read if it appends a row of a command to this stream.
-lib.history_want = function(uh, sth, commandId)
+lib.history_want = function(uh, sth, commandId, retentionMs)
   want(key('streamheads', uh), sth, 't', 's')
   lib.shares_want('h', uh)
-  want(lib.history_places_key(uh, math.floor(now / lib.history_span)), commandId)
+  want(lib.history_span_key(uh, lib.history_span_start(now, retentionMs)), commandId)
 end
 
 -- Adds the place of a row to the index, if it is a command's row.
 lib.history_by_command = function(row, at, seq)
   if not row.commandId then return end
-  local span = math.floor(at / lib.history_span)
-  local name = lib.history_places_key(row.uh, span)
-  lib.history_open_span(row, span)
+  local name = lib.history_span_key(row.uh, lib.history_open_span(row, at))
   local places, count = get(name, row.commandId) or '', 0
   if places ~= '' then count = select(2, string.gsub(places, '%z', '')) end
   if count >= 3 * lib.history_few then return lib.history_more(row, at, seq) end
-  set(name, row.commandId, places .. text(at) .. '\0' .. row.suffix .. '\0' .. text(seq) .. '\0')
-end
-
--- Registers a span of a user when the user's first row in it is appended, and sets when the span is removed.
-lib.history_open_span = function(row, span)
-  local heads = key('streamheads', row.uh)
-  if tonumber(get(heads, 's') or 0) >= span then return end
-  set(heads, 's', text(span))
-  local over = (span + 1) * lib.history_span + row.retentionMs
-  call('ZADD', key('rowspans'), text(over), row.uh .. '\0' .. text(span))
-  expire(lib.history_places_key(row.uh, span), over + lib.history_grace - now)
+  set(name, row.commandId, places .. lib.history_few_place(at, row.suffix, seq))
 end
 
 -- Adds the place of a row to the ZSET of its command.
 lib.history_more = function(row, at, seq)
   local name = lib.history_more_key(row.uh, row.commandId)
-  call('ZADD', name, 0, lib.history_pad(at) .. '\0' .. row.suffix .. '\0' .. lib.history_pad(seq))
+  call('ZADD', name, 0, lib.history_more_place(at, row.suffix, seq))
   call('PEXPIRE', name, text(row.retentionMs + lib.history_grace))
   local count = call('ZCARD', name)
   if count > 100 then call('ZREMRANGEBYLEX', name, '-', '(' .. lib.history_pad(math.max(0, now - row.retentionMs + 1))) end
   if count > lib.history_command_rows then call('ZREMRANGEBYRANK', name, 0, count - lib.history_command_rows - 1) end
 end
 
--- Removes at most `count` spans whose time is over.
-lib.history_sweep_spans = function(count)
-  for _, member in ipairs(call('ZRANGEBYSCORE', key('rowspans'), '-inf', text(now), 'LIMIT', 0, count)) do
-    local uh, span = string.match(member, '^(.*)%z(.*)$')
-    call('UNLINK', lib.history_places_key(uh, tonumber(span)))
-    call('ZREM', key('rowspans'), member)
+-- Removes the places of the rows in a stream's oldest blocks, which the caller is about to remove. `to`: the last of
+-- these blocks, as the end of an XRANGE. `row`: its user, suffix and hashes, and its `retentionMs` if blocks may be
+-- removed because of their age. Reads no more blocks than history_trim; the places that are left go with their span.
+lib.history_unplace = function(row, to)
+  local from = row.retentionMs and text(math.max(0, now - row.retentionMs + 1)) or '-'
+  for _ = 1, lib.history_ahead_most do
+    local blocks = call('XRANGE', key('stream', row.sth), from, to, 'COUNT', lib.history_ahead)
+    for _, entry in ipairs(blocks) do lib.history_unplace_block(row, entry) end
+    if #blocks < lib.history_ahead then return end
+    from = '(' .. blocks[#blocks][1]
   end
+end
+
+lib.history_unplace_block = function(row, entry)
+  local at, seq = string.match(entry[1], '^(%d+)-(%d+)$')
+  at, seq = tonumber(at), tonumber(seq)
+  for commandId in string.gmatch(entry[2][2], lib.history_command_of_row) do
+    if commandId ~= '' then lib.history_unplace_row(row, commandId, at, seq) end
+    seq = seq + 1
+  end
+end
+
+lib.history_unplace_row = function(row, commandId, at, seq)
+  local span = lib.history_span_of(lib.history_spans(row.uh), at)
+  -- A span that is over is only removed. If this call removes it, a later write would create it again.
+  if not span or span.over <= now then return end
+  local name = lib.history_span_key(row.uh, span.start)
+  local places = get(name, commandId) or ''
+  local first, last = string.find(places, lib.history_few_place(at, row.suffix, seq), 1, true)
+  if not first then
+    call('ZREM', lib.history_more_key(row.uh, commandId), lib.history_more_place(at, row.suffix, seq))
+    return
+  end
+  local left = string.sub(places, 1, first - 1) .. string.sub(places, last + 1)
+  set(name, commandId, left ~= '' and left)
 end

@@ -1,5 +1,5 @@
 -- Functions that the acts which read history share.
--- needs: lib-history, lib-history-blocks, lib-history-commands
+-- needs: lib-history, lib-history-blocks, lib-history-commands, lib-history-spans
 
 -- Decodes the position of a message in history, as its deduplication mark has it. Returns {seq, at}.
 lib.history_placed = function(place)
@@ -14,12 +14,11 @@ lib.history_due = 500
 -- `cmdmore`.
 lib.history_few_of = function(uh, commandId, oldest)
   local found = {}
-  -- If a clock went back, some rows have a time in the future.
-  for span = math.floor(oldest / lib.history_span), math.floor(now / lib.history_span) + 1 do
-    local places = call('HGET', lib.history_places_key(uh, span), commandId) or ''
+  for _, span in ipairs(lib.history_spans(uh)) do
+    local places = call('HGET', lib.history_span_key(uh, span.start), commandId) or ''
     for at, suffix, seq in string.gmatch(places, '(%Z*)%z(%Z*)%z(%Z*)%z') do
       if tonumber(at) >= oldest then
-        found[#found + 1] = lib.history_pad(tonumber(at)) .. '\0' .. suffix .. '\0' .. lib.history_pad(tonumber(seq))
+        found[#found + 1] = lib.history_more_place(tonumber(at), suffix, tonumber(seq))
       end
     end
   end

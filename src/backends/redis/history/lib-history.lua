@@ -3,8 +3,8 @@
 -- them. A stream is forgotten as soon as its newest row is too old. The HASH `streamheads` of a user has for each of
 -- its streams: `<hash>` the head (last seq, its time, and more: see history_head) and `c<hash>` its oldest
 -- blocks. It also has `t`: the number of the user's last write, `f`: the highest seq of a stream that was forgotten,
--- `s`: the newest span of `cmdrows`.
--- needs: lib-history-blocks, lib-history-bytes, lib-history-commands
+-- `s`: the spans of `cmdrows` (lib-history-spans).
+-- needs: lib-history-blocks, lib-history-bytes, lib-history-commands, lib-history-spans
 
 -- The most streams of a user, for rows that do not give `streamsPerUser`.
 lib.history_streams_per_user = 10000

@@ -166,7 +166,7 @@ local function get(name, field)
     value = call('HGET', name, field)
     seen[field] = value
   end
-  -- Most fields are absent or a text.
+  -- A function was given to `set`, and returns the text as it is now.
   if value and type(value) == 'function' then return value() end
   return value
 end

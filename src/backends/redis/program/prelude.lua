@@ -11,34 +11,28 @@ local call = redis.call
 local acts = {}
 local lib = {}
 
--- Returns the name of a key, as in keys.ts: the kind, then one or two more parts if there are any. Lua hashes every
--- byte of each text that it makes, so each name is made only once.
-local names = {}
-local function key(kind, hash, rest)
-  local known = names[kind]
-  if not known then
-    known = { plain = T .. ':' .. kind, of = {}, rest = {} }
-    names[kind] = known
-  end
-  if not hash then return known.plain end
-  if not rest then
-    local name = known.of[hash]
-    if not name then
-      name = known.plain .. ':' .. hash
-      known.of[hash] = name
-    end
-    return name
-  end
-  local of = known.rest[hash]
+-- Returns two texts joined by a colon. Lua hashes every byte of each text that it makes, so each text is made only once
+-- in a call.
+local joins = {}
+local function joined(first, second)
+  local of = joins[first]
   if not of then
     of = {}
-    known.rest[hash] = of
+    joins[first] = of
   end
-  local name = of[rest]
-  if not name then
-    name = known.plain .. ':' .. hash .. ':' .. rest
-    of[rest] = name
+  local whole = of[second]
+  if not whole then
+    whole = first .. ':' .. second
+    of[second] = whole
   end
+  return whole
+end
+
+-- Returns the name of a key, as in keys.ts: the kind, then one or two more parts if there are any.
+local function key(kind, hash, rest)
+  local name = joined(T, kind)
+  if hash then name = joined(name, hash) end
+  if rest then name = joined(name, rest) end
   return name
 end
 

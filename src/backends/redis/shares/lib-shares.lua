@@ -4,26 +4,9 @@
 -- 0. Counting seldom costs a further command, because nearly every call writes the meta key anyway.
 lib.shares_borrowed = 0.75
 
--- Returns the name of the meta key's field that has a user's amount. `name`: a share, or a span. Each name is built
--- once in a call.
-lib.shares_fields = {}
-lib.shares_field = function(name, uh)
-  local of = lib.shares_fields[name]
-  if not of then
-    of = {}
-    lib.shares_fields[name] = of
-  end
-  local field = of[uh]
-  if not field then
-    field = name .. ':' .. uh
-    of[uh] = field
-  end
-  return field
-end
-
 -- Declares that an act may count amounts of a user. `span`: see shares_take.
 lib.shares_want = function(share, uh, span)
-  want(KEYS[1], share, lib.shares_field(share, uh), span and lib.shares_field(span, uh))
+  want(KEYS[1], share, joined(share, uh), span and joined(span, uh))
 end
 
 -- Reads the amount in a field: `held`, and `text`, a function that returns what the field must be at the end of the
@@ -45,7 +28,7 @@ end
 
 -- Returns the amount of all users, or of one user if `uh` is given.
 lib.shares_held = function(share, uh)
-  return lib.shares_amount(uh and lib.shares_field(share, uh) or share).held
+  return lib.shares_amount(uh and joined(share, uh) or share).held
 end
 
 -- Returns why a user may not take `amount` more of a share: 'share_exceeded', 'store_full', or nil. `bound`: the
@@ -65,8 +48,8 @@ end
 lib.shares_take = function(share, uh, amount, span)
   if amount == 0 then return end
   lib.shares_add(share, amount)
-  lib.shares_add(lib.shares_field(share, uh), amount)
-  if span then lib.shares_add(lib.shares_field(span, uh), amount) end
+  lib.shares_add(joined(share, uh), amount)
+  if span then lib.shares_add(joined(span, uh), amount) end
 end
 
 -- Gives back everything that was counted for a span of a user. Called when the span is removed.
