@@ -287,6 +287,14 @@ const BROKEN: readonly Broken[] = [
     'grower',
   ],
   [
+    'memory that grows much in a short run',
+    'I11',
+    'memory that grows',
+    () =>
+      storyWith(after({ event: 'cap' }, ...growth(2.4, 5)), changed({ event: 'phase', phase: 'quiet' }, { at: HOUR })),
+    'grower',
+  ],
+  [
     'a key that nothing will ever remove',
     'I11',
     'a key without an expiry',
@@ -320,8 +328,8 @@ function crowd(size: number) {
 /** One hour in nanoseconds. It is longer than the time that `growth` covers. */
 const HOUR = 3_600e9;
 
-function growth(mibPerMinute: number) {
-  return Array.from({ length: 60 }, (_, n) => ({
+function growth(mibPerMinute: number, minutes = 15) {
+  return Array.from({ length: 4 * minutes }, (_, n) => ({
     event: 'memory' as const,
     of: 'grower',
     bytes: (100 + (n * mibPerMinute) / 4) * MIB,
@@ -402,6 +410,14 @@ describe('the checker', () => {
       'memory that grows no more than it may',
       () =>
         storyWith(after({ event: 'cap' }, ...growth(0.5)), changed({ event: 'phase', phase: 'quiet' }, { at: HOUR })),
+    ],
+    [
+      'memory that grows by less than its noise',
+      () =>
+        storyWith(
+          after({ event: 'cap' }, ...growth(1.4, 5)),
+          changed({ event: 'phase', phase: 'quiet' }, { at: HOUR }),
+        ),
     ],
     [
       'memory that grows after the load, while records are read',

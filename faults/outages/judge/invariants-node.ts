@@ -10,6 +10,11 @@ const MIB = 1024 * 1024;
 const RSS_MAX = 512 * MIB;
 /** The maximum growth of a relay's memory, in bytes per minute. */
 const SLOPE_MAX_PER_MINUTE = MIB;
+/**
+ * The growth that says nothing, in bytes. The resident memory of a relay whose heap is flat (`npm run soak -- --shared`)
+ * varies by this much.
+ */
+const NOISE = 3 * MIB;
 /** One minute in nanoseconds, the unit of the logs. */
 const MINUTE = 60e9;
 
@@ -85,7 +90,8 @@ function grows(samples: readonly Memory[]): boolean {
   const from = last.at - (last.at - first.at) / 3;
   if (last.at - from < MINUTE) return false;
   const rest = samples.filter(({ at }) => at >= from);
-  return slope(rest.map(({ at, bytes }) => [(at - from) / MINUTE, bytes])) >= SLOPE_MAX_PER_MINUTE;
+  const perMinute = slope(rest.map(({ at, bytes }) => [(at - from) / MINUTE, bytes]));
+  return perMinute >= SLOPE_MAX_PER_MINUTE && perMinute * ((last.at - from) / MINUTE) >= NOISE;
 }
 
 function slope(points: readonly (readonly [number, number])[]): number {
