@@ -1,42 +1,50 @@
 /**
  * `npm run neighbours`: attacks of a hostile user on relays in processes of their own. An honest user of the same
  * relays must not notice the attacks.
- *
- * npm run neighbours                                       each attack for a minute, in both modes
- * npm run neighbours -- --attack large-results,bad-tokens --mode direct --seconds 10
- * npm run neighbours -- --source <folder>                  the relays run from there instead of from src
- *
- * Prints a table in Markdown for docs/neighbours.md.
  */
-import { parseArgs } from 'node:util';
-import { ATTACKS, attackOf } from './attacks/attacks.ts';
+import { namesOf, positiveNumber, readOptions } from '../lib/options.ts';
+import { ATTACKS } from './attacks/attacks.ts';
 import { runEpisode } from './episode.ts';
 import { faultsOf, tableOf, type Episode } from './verdict.ts';
 
-const { values } = parseArgs({
-  options: {
-    attack: { type: 'string' },
-    mode: { type: 'string' },
-    seconds: { type: 'string', default: '60' },
-    alone: { type: 'string', default: '15' },
-    source: { type: 'string' },
-  },
-});
-
 const MODES = ['direct', 'shared'] as const;
+const NAMES = ATTACKS.map(({ name }) => name);
+const HELP = `npm run neighbours [-- <options>]
+
+Prints a table in Markdown for docs/neighbours.md.
+  --attack a,b   only these attacks: ${NAMES.join(', ')}
+  --mode m       only this mode
+  --seconds n    length of each attack (60)
+  --alone n      length of the time before each attack in which the honest user is alone (15)
+  --source f     the relays run from there instead of from src
+`;
+const OPTIONS = {
+  attack: { type: 'string' },
+  mode: { type: 'string' },
+  seconds: { type: 'string', default: '60' },
+  alone: { type: 'string', default: '15' },
+  source: { type: 'string' },
+} as const;
+
+const { attacks, modes, timing } = readOptions({ help: HELP, options: OPTIONS }, (values) => ({
+  attacks: namesOf('attack', values.attack, NAMES),
+  modes: namesOf('mode', values.mode, MODES),
+  timing: {
+    seconds: positiveNumber('seconds', values.seconds),
+    aloneSeconds: positiveNumber('alone', values.alone),
+    source: values.source,
+  },
+}));
+
 const TIMING = { timing: true };
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
-const attacks = values.attack?.split(',').map((name) => attackOf(name).name) ?? ATTACKS.map(({ name }) => name);
-const modes = MODES.filter((mode) => values.mode === undefined || values.mode === mode);
-if (modes.length === 0) throw new Error(`--mode is one of ${MODES.join(', ')}`);
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 const episodes: Episode[] = [];
 let green = true;
 for (const mode of modes) {
   for (const attack of attacks) {
-    const { seconds, alone, source } = values;
-    const episode = await runEpisode({ attack, mode, seconds: Number(seconds), aloneSeconds: Number(alone), source });
+    const episode = await runEpisode({ attack, mode, ...timing });
     episodes.push(episode);
     const faults = faultsOf(episode, TIMING);
     green &&= faults.length === 0;

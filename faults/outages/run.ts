@@ -1,50 +1,73 @@
 /**
  * `npm run faults`: three relays over one Redis with honest clients and callers, under faults drawn from a seed. Prints
  * what became of every command.
- *
- * npm run faults -- --plan F1,F3 --commands 50000 --kills 20 --rate 500 --seed 1
- * npm run faults -- --gate               the runs before a release: each plan at its size, one after the other
- * npm run faults -- --gate --seed 100    the same runs with other seeds: the number is added to each
- * npm run faults -- --direct             one relay without Redis, without faults
- * npm run faults -- --mutants [--only a,b]  planted mistakes, each of which must be caught
- * npm run faults -- --source <folder>    the relays run from there instead of from src
  */
-import { parseArgs } from 'node:util';
+import { namesOf, positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
 import { runEpisode, type Episode, type EpisodeOptions } from './episode.ts';
 import { releaseRuns, type ReleaseRun } from './release-runs.ts';
 import type { Mutant } from './mutants/mutant.ts';
 import { MUTANTS } from './mutants/mutants.ts';
 import { plantMutant } from './mutants/plant.ts';
-import { planOf } from './plan/plans.ts';
+import { planOf, PLANS } from './plan/plans.ts';
 
-const { values } = parseArgs({
-  options: {
-    plan: { type: 'string' },
-    seed: { type: 'string' },
-    commands: { type: 'string', default: '2000' },
-    rate: { type: 'string', default: '500' },
-    kills: { type: 'string' },
-    direct: { type: 'boolean', default: false },
-    gate: { type: 'boolean', default: false },
-    mutants: { type: 'boolean', default: false },
-    only: { type: 'string' },
-    source: { type: 'string' },
-  },
-});
+const HELP = `npm run faults [-- <options>]
 
-const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
-const direct = values.direct;
+  --plan a,b     the faults (F0): ${PLANS.map(({ name }) => name).join(', ')}
+  --commands n   commands of each plan (2000)
+  --rate n       the highest number of commands a second (500)
+  --kills n      how many faults (those of the plan)
+  --seed n       the faults and the commands are drawn from it (random)
+  --direct       one relay without Redis, without faults
+  --gate         the runs before a release: each plan at its size, one after the other; --seed is added to each seed
+  --mutants      planted mistakes, each of which must be caught; with --only a,b only these
+  --source f     the relays run from there instead of from src
+`;
+const OPTIONS = {
+  plan: { type: 'string', default: 'F0' },
+  seed: { type: 'string' },
+  commands: { type: 'string', default: '2000' },
+  rate: { type: 'string', default: '500' },
+  kills: { type: 'string' },
+  direct: { type: 'boolean', default: false },
+  gate: { type: 'boolean', default: false },
+  mutants: { type: 'boolean', default: false },
+  only: { type: 'string' },
+  source: { type: 'string' },
+} as const;
+
+const given = readOptions({ help: HELP, options: OPTIONS }, (values) => ({
+  plans: namesOf(
+    'plan',
+    values.plan,
+    PLANS.map(({ name }) => name),
+  ),
+  seed: values.seed === undefined ? null : wholeNumber('seed', values.seed),
+  commands: wholeNumber('commands', values.commands),
+  rate: positiveNumber('rate', values.rate),
+  faults: values.kills === undefined ? {} : { faults: wholeNumber('kills', values.kills) },
+  direct: values.direct,
+  gate: values.gate,
+  mutants: values.mutants,
+  only: namesOf(
+    'only',
+    values.only,
+    MUTANTS.map(({ name }) => name),
+  ),
+  source: values.source,
+}));
+const { direct, source } = given;
+const seed = given.seed ?? Math.floor(Math.random() * 1e9);
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 
 function optionsOf({ plan: name, seed, commands, rate, faults }: ReleaseRun): EpisodeOptions {
   const plan = planOf(name);
-  return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, source: values.source };
+  return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, source };
 }
 
 /** Returns the run of this plan with the options of the command line. */
 function asked(plan: string): ReleaseRun {
-  const faults = values.kills === undefined ? {} : { faults: Number(values.kills) };
-  return { plan, seed, commands: Number(values.commands), rate: Number(values.rate), ...faults };
+  const { commands, rate, faults } = given;
+  return { plan, seed, commands, rate, ...faults };
 }
 
 const WIDTHS = [8, 9, 7, 9, 9, 10, 8, 8, 10, 8, 6, 6, 6, 8, 7];
@@ -78,7 +101,7 @@ function tell({ plan, seed }: ReleaseRun, { report, faults, seconds, folder }: E
 }
 
 async function runPlans(): Promise<boolean> {
-  const runs = values.gate ? releaseRuns(Number(values.seed ?? 0)) : (values.plan ?? 'F0').split(',').map(asked);
+  const runs = given.gate ? releaseRuns(given.seed ?? 0) : given.plans.map(asked);
   if (direct) write('direct mode');
   write(line(HEAD.split(' ')));
   let reds = 0;
@@ -92,10 +115,7 @@ async function runPlans(): Promise<boolean> {
 }
 
 async function runMutants(): Promise<boolean> {
-  const wanted = values.only?.split(',');
-  const own = MUTANTS.filter(
-    ({ mode, name }) => mode === (direct ? 'direct' : 'shared') && (wanted?.includes(name) ?? true),
-  );
+  const own = MUTANTS.filter(({ mode, name }) => mode === (direct ? 'direct' : 'shared') && given.only.includes(name));
   write(`seed ${seed}: ${own.length} mutants`);
   let caught = own.length > 0;
   for (const mutant of own) caught = (await isCaught(mutant)) && caught;
@@ -103,7 +123,7 @@ async function runMutants(): Promise<boolean> {
 }
 
 async function isCaught(mutant: Mutant): Promise<boolean> {
-  await using planted = plantMutant(mutant, values.source);
+  await using planted = plantMutant(mutant, source);
   const { report, folder, seconds } = await runEpisode({ ...optionsOf(asked(mutant.plan)), source: planted.source });
   const by = [...new Set(report.violations.map(({ invariant }) => invariant))];
   const caught = by.some((invariant) => mutant.caughtBy.includes(invariant));
@@ -115,4 +135,4 @@ async function isCaught(mutant: Mutant): Promise<boolean> {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
-process.exitCode = (await (values.mutants ? runMutants() : runPlans())) ? 0 : 1;
+process.exitCode = (await (given.mutants ? runMutants() : runPlans())) ? 0 : 1;

@@ -1,10 +1,5 @@
-/**
- * `npm run soak -- --minutes 60 --rate 300`: runs a relay under a steady load, and samples its heap each minute after
- * garbage collection. With `--shared` it runs over a Redis, whose keys and memory are sampled too; otherwise in direct
- * mode. Data that is kept for an hour by default is kept for five minutes (`--hour-seconds`), so that it expires many
- * times during a run. Prints a table in Markdown.
- */
-import { parseArgs } from 'node:util';
+/** `npm run soak`: runs a relay under a steady load, and judges whether what it holds keeps growing. */
+import { positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
 import {
   HEAP,
   inMib,
@@ -17,17 +12,36 @@ import {
 } from './slope.ts';
 import { soak } from './soak.ts';
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '60' },
-    rate: { type: 'string', default: '300' },
-    every: { type: 'string', default: '1' },
-    warm: { type: 'string', default: String(WARM_UP_MINUTES) },
-    shared: { type: 'boolean', default: false },
-    'hour-seconds': { type: 'string', default: '300' },
-    source: { type: 'string' },
-  },
-});
+const HELP = `npm run soak [-- <options>]
+
+Samples the heap of the relay after garbage collection, and prints a table in Markdown.
+  --shared           over a Redis, whose keys and memory are sampled too; otherwise in direct mode
+  --minutes n        length of the run (60)
+  --rate n           calls a second (300)
+  --every n          minutes between two samples (1)
+  --warm n           minutes at the start that are not judged (${WARM_UP_MINUTES})
+  --hour-seconds n   what is kept for an hour by default is kept for so long, and so expires many times in a run (300)
+  --source f         the relay runs from there instead of from src
+`;
+const OPTIONS = {
+  minutes: { type: 'string', default: '60' },
+  rate: { type: 'string', default: '300' },
+  every: { type: 'string', default: '1' },
+  warm: { type: 'string', default: String(WARM_UP_MINUTES) },
+  shared: { type: 'boolean', default: false },
+  'hour-seconds': { type: 'string', default: '300' },
+  source: { type: 'string' },
+} as const;
+
+const { warm, ...asked } = readOptions({ help: HELP, options: OPTIONS }, (values) => ({
+  minutes: positiveNumber('minutes', values.minutes),
+  rate: positiveNumber('rate', values.rate),
+  everyMinutes: positiveNumber('every', values.every),
+  hourMs: positiveNumber('hour-seconds', values['hour-seconds']) * 1000,
+  shared: values.shared,
+  source: values.source,
+  warm: wholeNumber('warm', values.warm),
+}));
 
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -44,19 +58,13 @@ function row({ minute, calls, heapBytes, rssBytes, store, worstTurnMs, stalledMs
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 const heads = ['minute', 'calls', 'heap after collections, MiB', 'resident, MiB', 'worst turn, ms of CPU'];
-heads.push('longest stall, ms', ...(values.shared ? ['keys in Redis', 'memory of Redis, MiB'] : []));
+heads.push('longest stall, ms', ...(asked.shared ? ['keys in Redis', 'memory of Redis, MiB'] : []));
 write(`| ${heads.join(' | ')} |\n|${' --- |'.repeat(heads.length)}`);
 const { samples, calls, resent, wrong } = await soak({
-  minutes: Number(values.minutes),
-  rate: Number(values.rate),
-  everyMinutes: Number(values.every),
-  hourMs: Number(values['hour-seconds']) * 1000,
-  shared: values.shared,
-  source: values.source,
+  ...asked,
   onSample: (sample) => write(row(sample)),
 });
-const warm = Number(values.warm);
-const measures: readonly Measure[] = values.shared ? [HEAP, STORE_KEYS, STORE_BYTES] : [HEAP];
+const measures: readonly Measure[] = asked.shared ? [HEAP, STORE_KEYS, STORE_BYTES] : [HEAP];
 const judged = measures.map((measure) => ({ measure, ...judgeSlope(samples, warm, measure) }));
 write(`\n${calls} calls, ${wrong.length === 0 ? 'all' : 'not all'} as they should be`);
 for (const problem of wrong) write(`  ${problem}`);
