@@ -64,7 +64,7 @@ describe('the index of commands over Redis', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(write, { minLength: 20, maxLength: 60, size: 'max' }), async (writes) => {
         const bounds = shareBounds({ history_bytes: { guarantee: 15_000, total: 45_000 } });
-        const opened = await bench({ bounds, retentionMs: RETENTION_MS, streamMessages: 30, streamsPerUser: 2 });
+        const opened = await bench({ bounds, retentionMs: RETENTION_MS, streamMessages: 32, streamsPerUser: 2 });
         for (const { rows, bytes, ms, ...ids } of writes) {
           const payload = toJson('x'.repeat(bytes));
           const message = newMessage({ ...ids, payload });

@@ -60,13 +60,18 @@ lib.history_write = function(row, info)
   lib.history_note(row, info)
 end
 
+-- The most rows beyond the limit on rows that stay for a while, so that blocks are removed together.
+lib.history_slack = 256
+
 -- Decides which blocks of a stream are removed when rows are appended: those whose rows are all beyond the limit on
--- rows and, from time to time, those that are too old.
+-- rows, as soon as they are a thirty-second of it or `history_slack` rows, and, from time to time, those that are too
+-- old. Readers do not show the rows that stay beyond the limit.
 lib.history_bound = function(row, info)
   local oldest, before = info.seq - row.streamMessages + 1, -1
+  local slack = math.min(lib.history_slack, math.floor(row.streamMessages / 32))
   if info.renewed > 0 and lib.history_is_stale(row, info) then before = now - row.retentionMs end
   return {
-    any = oldest >= info.next or before >= 0,
+    any = oldest >= info.next + slack or before >= 0,
     -- `at`: the time of a block; `upcoming`: the seq of the first row of the block after it.
     beyond = function(at, upcoming) return upcoming <= oldest or at <= before end,
   }

@@ -44,7 +44,8 @@ lib.history_more = function(row, at, seq)
   call('ZADD', name, 0, lib.history_more_place(at, row.suffix, seq))
   call('PEXPIRE', name, text(row.retentionMs + lib.history_grace))
   local count = call('ZCARD', name)
-  if count > 100 then call('ZREMRANGEBYLEX', name, '-', '(' .. lib.history_pad(math.max(0, now - row.retentionMs + 1))) end
+  local oldest = lib.history_pad(math.max(0, now - row.retentionMs + 1))
+  if count > 100 then call('ZREMRANGEBYLEX', name, '-', '(' .. oldest) end
   if count > lib.history_command_rows then call('ZREMRANGEBYRANK', name, 0, count - lib.history_command_rows - 1) end
 end
 
@@ -55,26 +56,41 @@ lib.history_unplace = function(row, to)
   local from = row.retentionMs and text(math.max(0, now - row.retentionMs + 1)) or '-'
   for _ = 1, lib.history_ahead_most do
     local blocks = call('XRANGE', key('stream', row.sth), from, to, 'COUNT', lib.history_ahead)
-    for _, entry in ipairs(blocks) do lib.history_unplace_block(row, entry) end
+    lib.history_unplace_rows(row, lib.history_placed_rows(row, blocks))
     if #blocks < lib.history_ahead then return end
     from = '(' .. blocks[#blocks][1]
   end
 end
 
-lib.history_unplace_block = function(row, entry)
-  local at, seq = string.match(entry[1], '^(%d+)-(%d+)$')
-  at, seq = tonumber(at), tonumber(seq)
-  for commandId in string.gmatch(entry[2][2], lib.history_command_of_row) do
-    if commandId ~= '' then lib.history_unplace_row(row, commandId, at, seq) end
-    seq = seq + 1
+-- Returns the rows of these blocks that the index has: of each the command, time, seq and the HASH of its span. Leaves
+-- out spans that are over. They are only removed: if this call removes one, a later write would create it again.
+lib.history_placed_rows = function(row, blocks)
+  local found, spans = {}, lib.history_spans(row.uh)
+  for _, entry in ipairs(blocks) do
+    local at, seq = string.match(entry[1], '^(%d+)-(%d+)$')
+    at, seq = tonumber(at), tonumber(seq)
+    local span = lib.history_span_of(spans, at)
+    local name = span and span.over > now and lib.history_span_key(row.uh, span.start)
+    for commandId in string.gmatch(entry[2][2], lib.history_command_of_row) do
+      if name and commandId ~= '' then
+        found[#found + 1] = { commandId = commandId, at = at, seq = seq, name = name }
+      end
+      seq = seq + 1
+    end
   end
+  return found
 end
 
-lib.history_unplace_row = function(row, commandId, at, seq)
-  local span = lib.history_span_of(lib.history_spans(row.uh), at)
-  -- A span that is over is only removed. If this call removes it, a later write would create it again.
-  if not span or span.over <= now then return end
-  local name = lib.history_span_key(row.uh, span.start)
+lib.history_unplace_rows = function(row, rows)
+  if grouping then
+    for _, placed in ipairs(rows) do want(placed.name, placed.commandId) end
+    fetchWanted()
+  end
+  for _, placed in ipairs(rows) do lib.history_unplace_row(row, placed) end
+end
+
+lib.history_unplace_row = function(row, placed)
+  local name, commandId, at, seq = placed.name, placed.commandId, placed.at, placed.seq
   local places = get(name, commandId) or ''
   local first, last = string.find(places, lib.history_few_place(at, row.suffix, seq), 1, true)
   if not first then

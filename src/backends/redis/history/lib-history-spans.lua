@@ -1,7 +1,7 @@
--- Divides the index of commands' rows into spans of time. Each span of a user has a HASH `cmdrows`, which is removed
--- as a whole when the rows of the span are too old. A span is named by its start. Field `s` of a user's `streamheads` lists
--- the user's spans as `<start>:<time of removal>`, oldest first and separated by blanks. The ZSET `rowspans` has the
--- spans of all users, by their time of removal.
+-- Divides the index of commands' rows into spans of time. Each span of a user has a HASH `cmdrows`, which is removed as
+-- a whole when the rows of the span are too old. A span is named by its start. Field `s` of a user's `streamheads`
+-- lists the user's spans as `<start>:<time of removal>`, oldest first and separated by blanks. The ZSET `rowspans` has
+-- the spans of all users, by their time of removal.
 -- needs: lib-history
 
 -- The length of a span is an eighth of the retention, and at most 12 hours.
