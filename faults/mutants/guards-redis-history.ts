@@ -20,8 +20,8 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
     name: 'place-outlives-its-row',
     says: 'the index of commands keeps the places of rows that were removed',
     file: `${HISTORY}/lib-history-blocks.lua`,
-    find: '  if oldest then lib.history_unplace',
-    replace: '  if false then lib.history_unplace',
+    find: '  if oldest then lib.history_remove_places',
+    replace: '  if false then lib.history_remove_places',
     judge: { test: 'test/backends/redis-history-places.test.ts' },
   },
   {

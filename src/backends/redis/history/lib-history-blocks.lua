@@ -83,7 +83,7 @@ end
 -- says whether `beyond` may return true for later blocks too.
 lib.history_trim = function(row, info, bound)
   local oldest, more = lib.history_find_beyond(row, info, bound)
-  if oldest then lib.history_unplace(row, '(' .. oldest) end
+  if oldest then lib.history_remove_places(row, '(' .. oldest) end
   return oldest, more
 end
 

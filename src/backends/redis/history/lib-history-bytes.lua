@@ -86,7 +86,7 @@ end
 -- Forgets a stream before its rows are too old. `shown`: its head, if it was still shown. In this case the time of its
 -- newest row is added to `evicted`.
 lib.history_drop = function(row, shown)
-  lib.history_unplace(row, '+')
+  lib.history_remove_places(row, '+')
   lib.history_forget(lib.history_member(row))
   if shown then lib.history_evicted(row, shown.at) end
 end

@@ -52,11 +52,11 @@ end
 -- Removes the places of the rows in a stream's oldest blocks, which the caller is about to remove. `to`: the last of
 -- these blocks, as the end of an XRANGE. `row`: its user, suffix and hashes, and its `retentionMs` if blocks may be
 -- removed because of their age. Reads no more blocks than history_trim; the places that are left go with their span.
-lib.history_unplace = function(row, to)
+lib.history_remove_places = function(row, to)
   local from = row.retentionMs and text(math.max(0, now - row.retentionMs + 1)) or '-'
   for _ = 1, lib.history_ahead_most do
     local blocks = call('XRANGE', key('stream', row.sth), from, to, 'COUNT', lib.history_ahead)
-    lib.history_unplace_rows(row, lib.history_placed_rows(row, blocks))
+    lib.history_remove_places_of(row, lib.history_indexed_rows(row, blocks))
     if #blocks < lib.history_ahead then return end
     from = '(' .. blocks[#blocks][1]
   end
@@ -64,7 +64,7 @@ end
 
 -- Returns the rows of these blocks that the index has: of each the command, time, seq and the HASH of its span. Leaves
 -- out spans that are over. They are only removed: if this call removes one, a later write would create it again.
-lib.history_placed_rows = function(row, blocks)
+lib.history_indexed_rows = function(row, blocks)
   local found, spans = {}, lib.history_spans(row.uh)
   for _, entry in ipairs(blocks) do
     local at, seq = string.match(entry[1], '^(%d+)-(%d+)$')
@@ -81,16 +81,17 @@ lib.history_placed_rows = function(row, blocks)
   return found
 end
 
-lib.history_unplace_rows = function(row, rows)
+-- Removes the places of these rows. Grouped acts read the texts of all of them with one command for each span.
+lib.history_remove_places_of = function(row, rows)
   if grouping then
-    for _, placed in ipairs(rows) do want(placed.name, placed.commandId) end
+    for _, indexed in ipairs(rows) do want(indexed.name, indexed.commandId) end
     fetchWanted()
   end
-  for _, placed in ipairs(rows) do lib.history_unplace_row(row, placed) end
+  for _, indexed in ipairs(rows) do lib.history_remove_place(row, indexed) end
 end
 
-lib.history_unplace_row = function(row, placed)
-  local name, commandId, at, seq = placed.name, placed.commandId, placed.at, placed.seq
+lib.history_remove_place = function(row, indexed)
+  local name, commandId, at, seq = indexed.name, indexed.commandId, indexed.at, indexed.seq
   local places = get(name, commandId) or ''
   local first, last = string.find(places, lib.history_few_place(at, row.suffix, seq), 1, true)
   if not first then
