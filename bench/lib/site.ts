@@ -1,4 +1,7 @@
-/** Opens a site of the relay with sessions for its viewers, and writes the viewers' requests. */
+/**
+ * Registers a site on a measured relay, opens sessions for its viewers, and builds the text of the HTTP requests with
+ * which viewers open event streams. Does not send these requests.
+ */
 import { z } from 'zod';
 import { askJson, userToken, type Relay } from './callboard.ts';
 import { EVENT_NAME, FAN_QUERY } from './fan-event.ts';

@@ -89,7 +89,10 @@ function readWindow(where: string, item: JsonText): ReportedWindow {
   };
 }
 
-/** Reads the fields that the table names; each value is a string, a number or a boolean. */
+/**
+ * Reads the fields that the table names, without checking them. An absent field is null; an object or a list becomes
+ * `{}`, which is refused later.
+ */
 function fieldsIn(members: Members, table: Table): Record<string, unknown> {
   return Object.fromEntries(Object.keys(table).map((field) => [field, scalarOf(members.get(field) ?? null)]));
 }

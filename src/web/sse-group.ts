@@ -19,8 +19,8 @@ export type EventEncoder<T> = {
 };
 
 /**
- * An event and its encoded text. The event is kept, because it is encoded again for a member that missed earlier
- * events. That text contains the number of missed events.
+ * An event, and its text as encoded for members that missed nothing. The event is kept because a member that missed
+ * earlier events gets its next frame encoded again, with the number of missed events.
  */
 type Frame<T> = { readonly event: T; readonly text: string };
 

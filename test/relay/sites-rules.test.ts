@@ -58,8 +58,8 @@ const busy = (at: BoardRelay): Promise<unknown> => {
 };
 
 /**
- * The rules, each with what is wrong and with the expected answer. A site of another mode than cooperative cannot be
- * registered; only the store can contain one.
+ * The rules that an invocation of a site's action must meet, in order. Each entry breaks one rule and gives the expected
+ * refusal.
  */
 const RULES: readonly Rule[] = [
   {
@@ -73,6 +73,7 @@ const RULES: readonly Rule[] = [
     name: 'cooperative',
     code: 'site_mode_denied',
     status: 403,
+    // A registration always sets the mode `cooperative`, so another mode is written directly to the store.
     break: async ({ backend }) => {
       const [site] = await backend.sites.get([{ userId: 'alice', siteId: 'board' }]);
       if (site) await backend.sites.put({ ...site, mode: 'observed' });

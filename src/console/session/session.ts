@@ -7,8 +7,8 @@ import { signal } from '@preact/signals';
 const KEY = 'callboard:token';
 
 /**
- * The reason why the tab is not signed in. `none`: it has no token yet. `expired`: the relay no longer accepts the
- * token. `refused`: the relay refused it.
+ * The reason why the tab is not signed in. `none`: it has had no token yet, or the user signed out. `expired`: its token
+ * expired, or the relay rejected it. `refused`: a sign-in link did not work; `message` says why.
  */
 export type SignedOut = { readonly why: 'none' | 'expired' | 'refused'; readonly message: string | null };
 

@@ -66,8 +66,8 @@ export interface LinkSession {
   /** Stores what the client reports of its contexts and windows: all of it is accepted, or nothing. */
   report(report: ContextReport): Promise<ReportOutcome>;
   /**
-   * Records a sign of life. False: this link is no longer the bound one and its client is not leaving, so the gateway
-   * closes it.
+   * Records a sign of life. Resolves to false if the client is no longer bound to this link; the gateway then closes the
+   * link. Always true once the client is leaving.
    */
   alive(): Promise<boolean>;
   /**

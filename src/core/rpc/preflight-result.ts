@@ -42,7 +42,10 @@ export type Preflight = {
   readonly firstRefusal: PreflightLayer | null;
   /** The results of all layers, in the order of PREFLIGHT_LAYERS. */
   readonly layers: readonly PreflightLayer[];
-  /** The command that the invocation would attach to or replay; null if there is none, or only its mark is left. */
+  /**
+   * The command that has the id already: the invocation would attach to it, or replay its outcome. Null if there is
+   * none, if the store would refuse the invocation, or if the record is gone and only its CommandMark is left.
+   */
   readonly command: Command | null;
   readonly asOf: number;
 };

@@ -58,8 +58,8 @@ async function inShell(shell: string, folder: string, program: string): Promise<
 const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ');
 
 /**
- * The text of a program for each shell, which completes a line and prints the proposals. It replaces the functions that
- * only an interactive shell has.
+ * For each shell, a script that completes the given words and prints the proposals. Those for bash and zsh replace the
+ * functions that only an interactive shell has.
  */
 const PROGRAMS: Readonly<Record<string, (words: readonly string[]) => string>> = {
   bash: (words) =>
