@@ -6,19 +6,13 @@ import { cpus, totalmem } from 'node:os';
 import { positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
 import { measureConsole } from './measure.ts';
 
-const HELP = `npm run console:measure [-- <options>]
-
-  --connections n   connected clients (10000)
-  --rate n          calls a second (100)
-  --minutes n       length of the run (10)
-`;
 const OPTIONS = {
-  connections: { type: 'string', default: '10000' },
-  rate: { type: 'string', default: '100' },
-  minutes: { type: 'string', default: '10' },
+  connections: { type: 'string', default: '10000', takes: 'n', says: 'connected clients' },
+  rate: { type: 'string', default: '100', takes: 'n', says: 'calls a second' },
+  minutes: { type: 'string', default: '10', takes: 'n', says: 'length of the run' },
 } as const;
 
-const asked = readOptions({ help: HELP, options: OPTIONS }, (values) => ({
+const asked = readOptions({ program: 'npm run console:measure', about: null, options: OPTIONS }, (values) => ({
   connections: wholeNumber('connections', values.connections),
   rate: positiveNumber('rate', values.rate),
   minutes: positiveNumber('minutes', values.minutes),

@@ -7,31 +7,19 @@ import { TURN_MS } from './engine.ts';
 import { fuzz } from './fuzz.ts';
 import { KIND_NAMES, type KindName } from './kinds.ts';
 
-const HELP = `npm run fuzz [-- <options>]
-
-  --seed n        the inputs are made from it (random)
-  --frames n      frames of links (1000000)
-  --requests n    HTTP requests (200000)
-  --documents n   GraphQL documents (50000)
-  --only a,b      only these kinds: ${KIND_NAMES.join(', ')}
-  --at n          sends only the input with this number, and prints it whole
-  --findings n    stops after so many findings (20)
-  --warm n        inputs before the memory is first measured (4000)
-  --source f      the relay runs from there instead of from src
-`;
 const OPTIONS = {
-  seed: { type: 'string' },
-  frames: { type: 'string', default: '1000000' },
-  requests: { type: 'string', default: '200000' },
-  documents: { type: 'string', default: '50000' },
-  only: { type: 'string' },
-  at: { type: 'string' },
-  findings: { type: 'string', default: '20' },
-  warm: { type: 'string', default: '4000' },
-  source: { type: 'string' },
+  seed: { type: 'string', takes: 'n', says: 'the inputs are made from it (random)' },
+  frames: { type: 'string', default: '1000000', takes: 'n', says: 'frames of links' },
+  requests: { type: 'string', default: '200000', takes: 'n', says: 'HTTP requests' },
+  documents: { type: 'string', default: '50000', takes: 'n', says: 'GraphQL documents' },
+  only: { type: 'string', takes: 'a,b', says: `only these kinds: ${KIND_NAMES.join(', ')}` },
+  at: { type: 'string', takes: 'n', says: 'sends only the input with this number, and prints it whole' },
+  findings: { type: 'string', default: '20', takes: 'n', says: 'stops after so many findings' },
+  warm: { type: 'string', default: '4000', takes: 'n', says: 'inputs before the memory is first measured' },
+  source: { type: 'string', takes: 'f', says: 'the relay runs from there instead of from src' },
 } as const;
 
-const asked = readOptions({ help: HELP, options: OPTIONS }, (values) => {
+const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIONS }, (values) => {
   const one = values.at !== undefined;
   const counted = namesOf('only', values.only, KIND_NAMES).map((name): readonly [KindName, number] => [
     name,

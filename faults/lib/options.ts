@@ -1,27 +1,49 @@
 /** Reads the options of a program of this folder. A wrong option ends the program with one sentence and its help. */
-import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { parseArgs } from 'node:util';
 
-type Options = NonNullable<ParseArgsConfig['options']>;
+/**
+ * An option as parseArgs takes it, with its line of the help. `takes`: a name for its value; a flag takes none. `says`
+ * ends without the default, which is added.
+ */
+export type Option =
+  | { readonly type: 'string'; readonly takes: string; readonly says: string; readonly default?: string }
+  | { readonly type: 'boolean'; readonly says: string; readonly default: false };
+type Options = Readonly<Record<string, Option>>;
 type Values<T extends Options> = ReturnType<typeof parseArgs<{ options: T }>>['values'];
+
+/** A program as its help describes it. `about`: what must be known besides the options, or null. */
+export type Usage<T extends Options> = {
+  readonly program: string;
+  readonly about: string | null;
+  readonly options: T;
+};
 
 /** A value on the command line that the program does not accept. Its message is for the person at the terminal. */
 export class UsageError extends Error {}
 
 /**
- * Reads the options with `read`, which may throw a UsageError. Prints `help` and exits with 0 if `--help` is given. For
- * an unknown option or a UsageError prints the reason and `help` to standard error, and exits with 2.
+ * Reads the options with `read`, which may throw a UsageError. Prints the help and exits with 0 if `--help` is given.
+ * For an unknown option or a UsageError prints the reason and the help to standard error, and exits with 2.
  */
-export function readOptions<const T extends Options, R>(
-  { help, options }: { readonly help: string; readonly options: T },
-  read: (values: Values<T>) => R,
-): R {
+export function readOptions<const T extends Options, R>(usage: Usage<T>, read: (values: Values<T>) => R): R {
+  const help = helpOf(usage);
   try {
     if (process.argv.includes('--help')) exit(0, help);
-    return read(parseArgs({ options }).values as Values<T>);
+    return read(parseArgs({ options: usage.options }).values as Values<T>);
   } catch (error) {
     if (!(error instanceof UsageError) && !isParseError(error)) throw error;
     return exit(2, `${error.message}\n\n${help}`);
   }
+}
+
+function helpOf({ program, about, options }: Usage<Options>): string {
+  const rows = Object.entries(options).map(([name, option]) => ({
+    form: option.type === 'string' ? `--${name} ${option.takes}` : `--${name}`,
+    says: option.type === 'string' && option.default ? `${option.says} (${option.default})` : option.says,
+  }));
+  const width = Math.max(...rows.map(({ form }) => form.length));
+  const lines = rows.map(({ form, says }) => `  ${form.padEnd(width)}   ${says}\n`);
+  return `${program} [-- <options>]\n\n${about ? `${about}\n` : ''}${lines.join('')}`;
 }
 
 function exit(code: number, text: string): never {

@@ -3,16 +3,15 @@ import { namesOf, readOptions } from '../lib/options.ts';
 import { GUARD_MUTANTS } from './guards.ts';
 import { caught, failsUnharmed } from './judge.ts';
 
-const HELP = `npm run mutants [-- --only <name>,...] [--source <folder>]
-
-Each missing guard must be noticed, and the judging tests must pass on a copy without a mutant.
-  --only a,b   only these mutants
-  --source f   uses a copy of that src, judged by the tests beside it
-`;
+const ABOUT = 'Each missing guard must be noticed, and the judging tests must pass on a copy without a mutant.';
 const NAMES = GUARD_MUTANTS.map(({ name }) => name);
+const OPTIONS = {
+  only: { type: 'string', takes: 'a,b', says: 'only these mutants' },
+  source: { type: 'string', takes: 'f', says: 'uses a copy of that src, judged by the tests beside it' },
+} as const;
 
 const { wanted, source } = readOptions(
-  { help: HELP, options: { only: { type: 'string' }, source: { type: 'string' } } },
+  { program: 'npm run mutants', about: ABOUT, options: OPTIONS },
   ({ only, source }) => ({ wanted: namesOf('only', only, NAMES), source }),
 );
 const mutants = GUARD_MUTANTS.filter(({ name }) => wanted.includes(name));

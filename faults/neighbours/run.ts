@@ -9,32 +9,31 @@ import { faultsOf, tableOf, type Episode } from './verdict.ts';
 
 const MODES = ['direct', 'shared'] as const;
 const NAMES = ATTACKS.map(({ name }) => name);
-const HELP = `npm run neighbours [-- <options>]
-
-Prints a table in Markdown for docs/neighbours.md.
-  --attack a,b   only these attacks: ${NAMES.join(', ')}
-  --mode m       only this mode
-  --seconds n    length of each attack (60)
-  --alone n      length of the time before each attack in which the honest user is alone (15)
-  --source f     the relays run from there instead of from src
-`;
 const OPTIONS = {
-  attack: { type: 'string' },
-  mode: { type: 'string' },
-  seconds: { type: 'string', default: '60' },
-  alone: { type: 'string', default: '15' },
-  source: { type: 'string' },
+  attack: { type: 'string', takes: 'a,b', says: `only these attacks: ${NAMES.join(', ')}` },
+  mode: { type: 'string', takes: 'm', says: `only these modes: ${MODES.join(', ')}` },
+  seconds: { type: 'string', default: '60', takes: 'n', says: 'length of each attack' },
+  alone: {
+    type: 'string',
+    default: '15',
+    takes: 'n',
+    says: 'length of the time before each attack in which the honest user is alone',
+  },
+  source: { type: 'string', takes: 'f', says: 'the relays run from there instead of from src' },
 } as const;
 
-const { attacks, modes, timing } = readOptions({ help: HELP, options: OPTIONS }, (values) => ({
-  attacks: namesOf('attack', values.attack, NAMES),
-  modes: namesOf('mode', values.mode, MODES),
-  timing: {
-    seconds: positiveNumber('seconds', values.seconds),
-    aloneSeconds: positiveNumber('alone', values.alone),
-    source: values.source,
-  },
-}));
+const { attacks, modes, timing } = readOptions(
+  { program: 'npm run neighbours', about: 'Prints a table in Markdown for docs/neighbours.md.', options: OPTIONS },
+  (values) => ({
+    attacks: namesOf('attack', values.attack, NAMES),
+    modes: namesOf('mode', values.mode, MODES),
+    timing: {
+      seconds: positiveNumber('seconds', values.seconds),
+      aloneSeconds: positiveNumber('alone', values.alone),
+      source: values.source,
+    },
+  }),
+);
 
 const TIMING = { timing: true };
 const write = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -10,37 +10,27 @@ import { MUTANTS } from './mutants/mutants.ts';
 import { plantMutant } from './mutants/plant.ts';
 import { planOf, PLANS } from './plan/plans.ts';
 
-const HELP = `npm run faults [-- <options>]
-
-  --plan a,b     the faults (F0): ${PLANS.map(({ name }) => name).join(', ')}
-  --commands n   commands of each plan (2000)
-  --rate n       the highest number of commands a second (500)
-  --kills n      how many faults (those of the plan)
-  --seed n       the faults and the commands are drawn from it (random)
-  --direct       one relay without Redis, without faults
-  --gate         the runs before a release: each plan at its size, one after the other; --seed is added to each seed
-  --mutants      planted mistakes, each of which must be caught; with --only a,b only these
-  --source f     the relays run from there instead of from src
-`;
+const PLAN_NAMES = PLANS.map(({ name }) => name);
+const MUTANT_NAMES = MUTANTS.map(({ name }) => name);
 const OPTIONS = {
-  plan: { type: 'string', default: 'F0' },
-  seed: { type: 'string' },
-  commands: { type: 'string', default: '2000' },
-  rate: { type: 'string', default: '500' },
-  kills: { type: 'string' },
-  direct: { type: 'boolean', default: false },
-  gate: { type: 'boolean', default: false },
-  mutants: { type: 'boolean', default: false },
-  only: { type: 'string' },
-  source: { type: 'string' },
+  plan: { type: 'string', default: 'F0', takes: 'a,b', says: `the faults: ${PLAN_NAMES.join(', ')}` },
+  seed: { type: 'string', takes: 'n', says: 'the faults and the commands are drawn from it (random)' },
+  commands: { type: 'string', default: '2000', takes: 'n', says: 'commands of each plan' },
+  rate: { type: 'string', default: '500', takes: 'n', says: 'the highest number of commands a second' },
+  kills: { type: 'string', takes: 'n', says: 'how many faults (those of the plan)' },
+  direct: { type: 'boolean', default: false, says: 'one relay without Redis, without faults' },
+  gate: {
+    type: 'boolean',
+    default: false,
+    says: 'the runs before a release: each plan at its size, one after the other; --seed is added to each seed',
+  },
+  mutants: { type: 'boolean', default: false, says: 'planted mistakes, each of which must be caught' },
+  only: { type: 'string', takes: 'a,b', says: 'with --mutants: only these' },
+  source: { type: 'string', takes: 'f', says: 'the relays run from there instead of from src' },
 } as const;
 
-const given = readOptions({ help: HELP, options: OPTIONS }, (values) => ({
-  plans: namesOf(
-    'plan',
-    values.plan,
-    PLANS.map(({ name }) => name),
-  ),
+const given = readOptions({ program: 'npm run faults', about: null, options: OPTIONS }, (values) => ({
+  plans: namesOf('plan', values.plan, PLAN_NAMES),
   seed: values.seed === undefined ? null : wholeNumber('seed', values.seed),
   commands: wholeNumber('commands', values.commands),
   rate: positiveNumber('rate', values.rate),
@@ -48,11 +38,7 @@ const given = readOptions({ help: HELP, options: OPTIONS }, (values) => ({
   direct: values.direct,
   gate: values.gate,
   mutants: values.mutants,
-  only: namesOf(
-    'only',
-    values.only,
-    MUTANTS.map(({ name }) => name),
-  ),
+  only: namesOf('only', values.only, MUTANT_NAMES),
   source: values.source,
 }));
 const { direct, source } = given;

@@ -12,36 +12,46 @@ import {
 } from './slope.ts';
 import { soak } from './soak.ts';
 
-const HELP = `npm run soak [-- <options>]
-
-Samples the heap of the relay after garbage collection, and prints a table in Markdown.
-  --shared           over a Redis, whose keys and memory are sampled too; otherwise in direct mode
-  --minutes n        length of the run (60)
-  --rate n           calls a second (300)
-  --every n          minutes between two samples (1)
-  --warm n           minutes at the start that are not judged (${WARM_UP_MINUTES})
-  --hour-seconds n   what is kept for an hour by default is kept for so long, and so expires many times in a run (300)
-  --source f         the relay runs from there instead of from src
-`;
 const OPTIONS = {
-  minutes: { type: 'string', default: '60' },
-  rate: { type: 'string', default: '300' },
-  every: { type: 'string', default: '1' },
-  warm: { type: 'string', default: String(WARM_UP_MINUTES) },
-  shared: { type: 'boolean', default: false },
-  'hour-seconds': { type: 'string', default: '300' },
-  source: { type: 'string' },
+  minutes: { type: 'string', default: '60', takes: 'n', says: 'length of the run' },
+  rate: { type: 'string', default: '300', takes: 'n', says: 'calls a second' },
+  every: { type: 'string', default: '1', takes: 'n', says: 'minutes between two samples' },
+  warm: {
+    type: 'string',
+    default: String(WARM_UP_MINUTES),
+    takes: 'n',
+    says: 'minutes at the start that are not judged',
+  },
+  shared: {
+    type: 'boolean',
+    default: false,
+    says: 'over a Redis, whose keys and memory are sampled too; otherwise in direct mode',
+  },
+  'hour-seconds': {
+    type: 'string',
+    default: '300',
+    takes: 'n',
+    says: 'what is kept for an hour by default is kept for so long, and so expires many times in a run',
+  },
+  source: { type: 'string', takes: 'f', says: 'the relay runs from there instead of from src' },
 } as const;
 
-const { warm, ...asked } = readOptions({ help: HELP, options: OPTIONS }, (values) => ({
-  minutes: positiveNumber('minutes', values.minutes),
-  rate: positiveNumber('rate', values.rate),
-  everyMinutes: positiveNumber('every', values.every),
-  hourMs: positiveNumber('hour-seconds', values['hour-seconds']) * 1000,
-  shared: values.shared,
-  source: values.source,
-  warm: wholeNumber('warm', values.warm),
-}));
+const { warm, ...asked } = readOptions(
+  {
+    program: 'npm run soak',
+    about: 'Samples the heap of the relay after garbage collection, and prints a table in Markdown.',
+    options: OPTIONS,
+  },
+  (values) => ({
+    minutes: positiveNumber('minutes', values.minutes),
+    rate: positiveNumber('rate', values.rate),
+    everyMinutes: positiveNumber('every', values.every),
+    hourMs: positiveNumber('hour-seconds', values['hour-seconds']) * 1000,
+    shared: values.shared,
+    source: values.source,
+    warm: wholeNumber('warm', values.warm),
+  }),
+);
 
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 

@@ -55,6 +55,26 @@ describe('history over Redis', () => {
     expect(there).toEqual(here);
   });
 
+  it('stores at most a thirty-second more messages than it shows', async () => {
+    await using stack = new AsyncDisposableStack();
+    const full = await redisBench({ partitions: 1, retentionMs: HOUR, streamMessages: 320 });
+    stack.defer(() => full.close());
+    const { history } = full.backend;
+    const lengths: number[] = [];
+    for (let i = 0; i < 500; i++) {
+      await history.retain(newMessage({ commandId: 'c1' }));
+      // Each message is retained alone, so each is a block of its own.
+      const [length] = await full.store.read([
+        ['XLEN', full.store.key(0, 'stream', full.store.hash('alice', 'clients/tab'))],
+      ]);
+      lengths.push(Number(length));
+    }
+    expect(Math.max(...lengths)).toBe(320 + 320 / 32);
+    expect(Math.min(...lengths.slice(320))).toBe(320);
+    const shown = values(await history.messages('alice', 'clients/tab', EVERY, ALL));
+    expect(shown).toHaveLength(320);
+  });
+
   it('ends a page early after PAGE_READ_BYTES of payloads, and the next pages bring the rest in order', async () => {
     await using stack = new AsyncDisposableStack();
     const large = await redisBench({ retentionMs: HOUR, streamMessages: 1_000 });
