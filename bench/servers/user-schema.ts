@@ -60,7 +60,9 @@ const SDL = /* GraphQL */ `
 export function userSchema(users: Readonly<Record<string, User>>): GraphQLSchema {
   const schema = buildSchema(SDL);
   const query = schema.getQueryType()?.getFields();
-  if (query?.['user']) query['user'].resolve = (_, { userId }: { userId: string }) => users[userId] ?? null;
+  // The query asks for `userId` under the name `id`, and that is how the answer that is served has it.
+  const served = new Map(Object.entries(users).map(([userId, user]) => [userId, { ...user, userId }]));
+  if (query?.['user']) query['user'].resolve = (_, { userId }: { userId: string }) => served.get(userId) ?? null;
   const user = schema.getType('User');
   if (user && 'getFields' in user) {
     const connections = user.getFields()['connections'];

@@ -3,11 +3,11 @@ import type { ReportedContext, ReportedWindow } from '../core/contexts/context.t
 import type { ContextReport, ReportPart } from '../core/contexts/store.ts';
 import { invalid } from '../core/errors.ts';
 import { id } from '../core/ids.ts';
-import { checkedJson, utf8Length, type JsonText, type Members } from '../core/json.ts';
+import { utf8Length, type JsonText, type Members } from '../core/json.ts';
 import { CLIENT_CONTEXTS, METADATA_BYTES } from '../core/limits.ts';
 import type { Table } from '../protocol/fields.ts';
 import { CONTEXT, parseRow, WINDOW } from '../protocol/report.ts';
-import { arrayOf, flagIn, memberIn, objectOf, scalarOf } from './payload.ts';
+import { arrayOf, flagIn, memberIn, objectOf, payloadMembers, scalarOf } from './payload.ts';
 
 /**
  * The most items that one list of a report may hold. It exceeds what a client may have, so a report over that limit is
@@ -20,9 +20,7 @@ const ROWS = 2 * CLIENT_CONTEXTS;
  * members are ignored.
  */
 export function readReport(payload: string | null): ContextReport {
-  const json = payload === null ? null : checkedJson(payload);
-  if (json === null) return invalid('payload', 'expected JSON that is not nested too deeply');
-  const members = objectOf('payload', json);
+  const members = payloadMembers(payload);
   return {
     contexts: readPart('contexts', memberIn(members, 'contexts'), { read: readContext, idOf: (row) => row.contextId }),
     windows: readPart('windows', memberIn(members, 'windows'), { read: readWindow, idOf: (row) => row.windowId }),

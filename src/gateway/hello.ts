@@ -2,10 +2,10 @@
 import type { ActionAdvertisement, ActionEffects, ActionGuards } from '../core/connections/connection.ts';
 import { invalid } from '../core/errors.ts';
 import { name as actionName } from '../core/ids.ts';
-import { checkedJson, isArrayText, isObjectText, itemsOf, utf8Length, type JsonText } from '../core/json.ts';
+import { isArrayText, isObjectText, itemsOf, utf8Length, type JsonText } from '../core/json.ts';
 import { ACTION_BYTES, CLIENT_ACTIONS, METADATA_BYTES } from '../core/limits.ts';
 import type { ActionLists } from './action-lists.ts';
-import { flagIn, memberIn, objectOf, textIn } from './payload.ts';
+import { flagIn, memberIn, objectOf, payloadMembers, textIn } from './payload.ts';
 
 /** The metadata and actions that a client advertises; the JSON texts are exactly as received. */
 export type Advertisement = { readonly metadata: JsonText | null; readonly actions: readonly ActionAdvertisement[] };
@@ -16,7 +16,7 @@ export type Advertisement = { readonly metadata: JsonText | null; readonly actio
  */
 export function readAdvertisement(payload: string | null, lists: ActionLists): Advertisement {
   if (payload === null) return { metadata: null, actions: [] };
-  const members = objectOf('payload', checkedJson(payload) ?? invalid('payload', 'not JSON, or nested too deeply'));
+  const members = payloadMembers(payload);
   const metadata = memberIn(members, 'metadata');
   if (metadata !== null && utf8Length(metadata) > METADATA_BYTES)
     invalid('metadata', `at most ${METADATA_BYTES} bytes are kept`);

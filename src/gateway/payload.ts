@@ -6,6 +6,7 @@ import {
   isObjectText,
   itemsOf,
   membersOf,
+  readMembers,
   type JsonText,
   type Members,
 } from '../core/json.ts';
@@ -33,6 +34,15 @@ export function payloadOf({ payload }: { readonly payload: string | null }): Jso
 export function objectOf(where: string, json: JsonText): Members {
   if (!isObjectText(json)) return invalid(where, 'an object was expected');
   return membersOf(json, ENVELOPE_PARTS) ?? invalid(where, `at most ${ENVELOPE_PARTS} members are allowed`);
+}
+
+/** Does the same as `objectOf`, for the payload of a frame, which has not been checked yet. */
+export function payloadMembers(payload: string | null): Members {
+  const members = payload === null ? 'syntax' : readMembers(payload, ENVELOPE_PARTS);
+  if (members === null) return invalid('payload', 'an object was expected');
+  if (members === 'members') return invalid('payload', `at most ${ENVELOPE_PARTS} members are allowed`);
+  if (typeof members === 'string') return invalid('payload', 'not JSON, or nested too deeply');
+  return members;
 }
 
 /**

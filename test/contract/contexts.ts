@@ -5,7 +5,7 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { contextStatus, windowStatus } from '../../src/core/contexts/context.ts';
-import { toJson } from '../../src/core/json.ts';
+import { toJson, trustJson } from '../../src/core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
 import { SCAN_BUDGET } from '../../src/core/page.ts';
 import { hello } from './kit/connections.ts';
@@ -80,6 +80,15 @@ function reporting(bench: () => Bench): void {
     expect(rows.map(({ row }) => row)).toEqual([{ ...full, ...stamp, taskAssignedAt: bench().now() }]);
     const window = await bench().backend.contexts.window('alice', 'w1');
     expect(window?.window).toEqual({ ...browserWindow('w1'), ...stamp });
+  });
+
+  it('keeps metadata exactly as they were received', async () => {
+    const tab = await join(bench());
+    const texts = ['{\n  "lines": "a\\nb|c",\r\n "quoted": "\\"\\\\"}', ' [1e5, -0, 12345678901234567890]', 'null'];
+    const rows = texts.map((text, i) => context(`c${i}`, { metadata: trustJson(text), title: 'one|two' }));
+    expect(await tab.report(report(snapshot(...rows)))).toBe('taken');
+    const found = await bench().backend.contexts.list(ANY_CONTEXT, { first: 10, after: null });
+    expect(found.rows.map(({ row }) => [row.metadata, row.title])).toEqual(texts.map((text) => [text, 'one|two']));
   });
 
   it('replaces all rows by a snapshot, and only the named ones by a delta', async () => {

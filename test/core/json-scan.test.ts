@@ -125,6 +125,42 @@ describe('the scanner', () => {
     );
   });
 
+  it('agrees with JSON.parse beyond the lengths that one match of its expressions covers', () => {
+    const escape = fc.constantFrom('\\n', '\\u0041', '\\\\');
+    const run = fc.tuple(escape, fc.integer({ min: 990, max: 2_010 })).map(([one, times]) => one.repeat(times));
+    const longString = fc.tuple(run, run).map(([one, two]) => `"${one} plain ${two}"`);
+    const value = fc.oneof({ weight: 30, arbitrary: leaf }, longString, fc.constantFrom('{}', '[[1]]', '{"a":{}}'));
+    const spoilt = fc.tuple(run, fc.constantFrom('\\x', '\n', '\\')).map(([one, last]) => `"${one}${last}"`);
+    const wrong = fc.oneof(spoilt, fc.constantFrom('', '01', 'x', '1 2', '{', ']', '1,'));
+    const texts = fc
+      .tuple(fc.array(value, { minLength: 195, maxLength: 420 }), fc.nat(), fc.option(wrong), fc.boolean())
+      .map(([values, place, fault, isObject]) => {
+        const all = fault === null ? values : values.with(place % values.length, fault);
+        const inside = all.map((text, i) => (isObject ? `"k${i}": ${text}` : text)).join(' ,\n');
+        return isObject ? `{${inside}}` : `[${inside}]`;
+      });
+    const verdicts = { good: 0, bad: 0 };
+    fc.assert(
+      fc.property(texts, (text) => {
+        verdicts[parses(text) ? 'good' : 'bad']++;
+        expect(jsonFault(text)).toBe(parses(text) ? null : 'syntax');
+      }),
+      { ...RUNS, numRuns: 400 },
+    );
+    expect(verdicts.good).toBeGreaterThan(20);
+    expect(verdicts.bad).toBeGreaterThan(20);
+  });
+
+  it('reads long texts without an error of the stack, whatever they consist of', () => {
+    const long = 3_000_000;
+    const texts = ['x', '\\n', '\\u0041', '\u00e9'].map((part) => part.repeat(long / part.length));
+    for (const text of texts) {
+      expect(jsonFault(`["${text}",{"a":"${text}","b":[]}]`)).toBeNull();
+      expect(jsonFault(`["${text}`)).toBe('syntax');
+    }
+    expect(jsonFault(`[${'1'.repeat(long)},0.${'1'.repeat(long)}${' '.repeat(long)}]`)).toBeNull();
+  });
+
   it('bounds the depth, and reports it', () => {
     const nest = (levels: number, open = '[', close = ']'): string => open.repeat(levels) + close.repeat(levels);
     expect(jsonFault(nest(JSON_DEPTH))).toBeNull();

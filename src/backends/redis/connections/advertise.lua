@@ -1,6 +1,7 @@
 -- Replaces the actions that a client advertises, if its link is up under this epoch.
--- a: 1 client hash, 2 epoch, 3 actions, 4 their revision
--- Returns the row as a flat list; null if the link is not up.
+-- a: 1 client hash, 2 epoch, 3 actions, 4 their revision, 5 '1' if the calling process knows the rest of the row
+-- Returns null if the link is not up; its last sign of life, if the calling process knows the rest; or the row as a
+-- flat list.
 -- class: grow
 -- needs: lib-commands, lib-connections
 acts['connections-advertise'] = function(a)
@@ -12,5 +13,6 @@ acts['connections-advertise'] = function(a)
     link.rev = a[4]
     lib.commands_bind_to(a[1], link)
   end
+  if a[5] == '1' then return call('HGET', key('conn', a[1]), 'lastSeenAt') end
   return call('HGETALL', key('conn', a[1]))
 end

@@ -48,8 +48,11 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
       return connectionOf(reply);
     },
     async advertise(key, epoch, actions) {
-      const reply = await act('connections-advertise', key, [epoch, JSON.stringify(actions), revision(actions)]);
-      return connectionOf(reply);
+      const before = known.of(key, epoch);
+      const advertised = [JSON.stringify(actions), revision(actions)];
+      const reply = await act('connections-advertise', key, [epoch, ...advertised, before ? '1' : '']);
+      if (typeof reply !== 'string' || !before) return connectionOf(reply);
+      return known.note({ ...before, actions, lastSeenAt: Number(reply) });
     },
     async disconnect(key, epoch, cause) {
       known.forget(key, epoch);

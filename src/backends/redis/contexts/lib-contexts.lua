@@ -1,14 +1,28 @@
 -- Stores the contexts and windows that a client reports: each as `<reported at>|<task assigned
--- at>|<place>|<task>|<row>`. Task and place are the `tasks` and `places` of contexts-report; neither contains a bar.
+-- at>|<place>|<task>|<row>`. Task, place and row are those of contexts-report; task and place contain no bar.
 -- needs: lib-connections
 
--- Decodes a part of a report. Adds `before`: the stored values of the ids that the part names. Adds `size`: the number
--- of rows that the client would have after the report.
-lib.contexts_part = function(json, at)
-  local part = cjson.decode(json)
-  part.name = key(at.kind, at.ch)
-  part.at = at
-  part.before = {}
+-- Reads the contexts or the windows of a report from the arguments `a`. The argument `first` describes them, and their
+-- rows begin at the argument `from`. Returns the part, or nil if the report does not mention it, and then the argument
+-- after its rows.
+lib.contexts_part = function(a, first, from, at)
+  if not given(a[first]) then return nil, from end
+  local snapshot, rows, gone = string.match(a[first], '^(%d):(%d+):(%d+)$')
+  rows, gone = tonumber(rows), tonumber(gone)
+  local part = {
+    name = key(at.kind, at.ch), at = at, snapshot = snapshot == '1', ids = {}, tasks = {}, places = {}, rows = {}, removed = {}, before = {},
+  }
+  for i = 1, rows do
+    part.ids[i], part.tasks[i], part.places[i], part.rows[i] = a[from], a[from + 1], a[from + 2], a[from + 3]
+    from = from + 4
+  end
+  for i = 1, gone do part.removed[i] = a[from + i - 1] end
+  return lib.contexts_before(part), from + gone
+end
+
+-- Adds `before` to a part: the stored values of the ids that it names; and `size`: the number of rows that the client
+-- would have after the report.
+lib.contexts_before = function(part)
   local held = 0
   lib.contexts_slices(#part.ids, function(from, to)
     local values = call('HMGET', part.name, unpack(part.ids, from, to))

@@ -9,40 +9,46 @@ import type {
   ReportedWindow,
   WindowCounts,
 } from '../../../core/contexts/context.ts';
-import type { ReportPart } from '../../../core/contexts/store.ts';
+import type { ContextReport, ReportPart } from '../../../core/contexts/store.ts';
 import type { ClientKey } from '../../../core/ids.ts';
+import { trustJson } from '../../../core/json.ts';
 import type { LeaseView } from '../connections/look.ts';
 import { stampsAt, stampsOf } from '../connections/rows.ts';
 import type { Reply } from '../types.ts';
 
-/** Encodes the contexts of a report as an argument of the act. */
-export function contextsText(part: ReportPart<ReportedContext> | null): string {
-  if (part === null) return '';
-  const { snapshot, set, removed } = part;
-  return JSON.stringify({
-    snapshot,
-    removed,
-    ids: set.map(({ contextId }) => contextId),
-    rows: set.map((row) => JSON.stringify(row)),
-    tasks: set.map(({ taskId }) => encodeURIComponent(taskId ?? '')),
-    places: set.map(placeOf),
-  });
+/** One part of a report as arguments of the act: what describes the part, and the texts of its rows. */
+type PartArgs = { readonly shape: string; readonly texts: readonly string[] };
+
+/** Encodes a report as the last arguments of the act contexts-report. */
+export function reportArgs({ contexts, windows }: ContextReport): readonly string[] {
+  const parts = [
+    partArgs(contexts, (context) => [
+      context.contextId,
+      encodeURIComponent(context.taskId ?? ''),
+      placeOf(context),
+      contextText(context),
+    ]),
+    partArgs(windows, (window) => [window.windowId, '', '', JSON.stringify(window)]),
+  ];
+  return [...parts.map(({ shape }) => shape), ...parts.flatMap(({ texts }) => texts)];
 }
 
-/** Encodes the windows of a report as an argument of the act. */
-export function windowsText(part: ReportPart<ReportedWindow> | null): string {
-  if (part === null) return '';
+function partArgs<T>(part: ReportPart<T> | null, textsOf: (row: T) => readonly string[]): PartArgs {
+  if (part === null) return { shape: '', texts: [] };
   const { snapshot, set, removed } = part;
-  const none = set.map(() => '');
-  const ids = set.map(({ windowId }) => windowId);
-  return JSON.stringify({
-    snapshot,
-    removed,
-    ids,
-    rows: set.map((row) => JSON.stringify(row)),
-    tasks: none,
-    places: none,
-  });
+  return {
+    shape: `${snapshot ? 1 : 0}:${set.length}:${removed.length}`,
+    texts: [...set.flatMap(textsOf), ...removed],
+  };
+}
+
+/**
+ * Encodes a context as JSON without its metadata, a line break, and the metadata as they were received. They are most
+ * of a context, and as a JSON string they would grow with each quotation mark.
+ */
+function contextText({ metadata, ...row }: ReportedContext): string {
+  const text = JSON.stringify(row);
+  return metadata === null ? text : `${text}\n${metadata}`;
 }
 
 /**
@@ -92,30 +98,37 @@ export function reporterOf(key: ClientKey, values: readonly Reply[], leases: Lea
   );
 }
 
-type Kept<T> = { readonly reportedAt: number; readonly taskAssignedAt: number | null; readonly row: T };
+type Kept = { readonly reportedAt: number; readonly taskAssignedAt: number | null; readonly row: string };
 
 /**
  * Reads `<reported at>|<task assigned at>|<place>|<task>|<row>`, as lib-contexts.lua writes it. Only the row may
  * contain a bar.
  */
-function keptOf<T>(value: string): Kept<T> {
+function keptOf(value: string): Kept {
   const [reportedAt = '', assignedAt = '', place = '', task = ''] = value.split('|', 4);
   const start = reportedAt.length + assignedAt.length + place.length + task.length + 4;
   return {
     reportedAt: Number(reportedAt),
     taskAssignedAt: assignedAt === '' ? null : Number(assignedAt),
-    row: JSON.parse(value.slice(start)) as T,
+    row: value.slice(start),
   };
 }
 
 export function contextOf({ reportsContexts: _, ...reporter }: Reporter, value: string): ExecutionContext {
-  const { row, reportedAt, taskAssignedAt } = keptOf<ReportedContext>(value);
-  return { ...reporter, reportedAt, ...row, taskAssignedAt };
+  const { row, reportedAt, taskAssignedAt } = keptOf(value);
+  return { ...reporter, reportedAt, ...contextIn(row), taskAssignedAt };
+}
+
+/** Decodes what `contextText` encoded. JSON.stringify writes no line break, so the first one ends the row. */
+function contextIn(text: string): ReportedContext {
+  const end = text.indexOf('\n');
+  const row = JSON.parse(end < 0 ? text : text.slice(0, end)) as Omit<ReportedContext, 'metadata'>;
+  return { ...row, metadata: end < 0 ? null : trustJson(text.slice(end + 1)) };
 }
 
 export function windowOf({ reportsContexts: _, ...reporter }: Reporter, value: string): BrowserWindow {
-  const { row, reportedAt } = keptOf<ReportedWindow>(value);
-  return { ...reporter, reportedAt, ...row };
+  const { row, reportedAt } = keptOf(value);
+  return { ...reporter, reportedAt, ...(JSON.parse(row) as ReportedWindow) };
 }
 
 /** Reads `<workers>:<busy>`; both are 0 if there is no text. */

@@ -14,7 +14,7 @@ import { partitionsOf } from '../connections/store.ts';
 import { createLooker, type Looker } from '../connections/look.ts';
 import { countRows, firstRow, scanPage, type Listing, type Member } from '../connections/scan.ts';
 import { createContextLoader, type ContextLoader } from './load.ts';
-import { contextsText, windowsText } from './rows.ts';
+import { reportArgs } from './rows.ts';
 import type { KeyKind } from '../keys.ts';
 import type { Store } from '../store/store.ts';
 
@@ -32,9 +32,9 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
   const windows = (filter: WindowFilter, page: PageRequest): Promise<Scan<CountedWindow>> =>
     scanPage(looker, windowListing(context, filter), page);
   return {
-    async report(key, epoch, { contexts, windows }) {
-      const parts = [contextsText(contexts), windowsText(windows)];
-      const args = [store.hash(key.userId, key.clientId), epoch, CLIENT_CONTEXTS, CLIENT_WINDOWS, ...parts];
+    async report(key, epoch, report) {
+      const bounds = [CLIENT_CONTEXTS, CLIENT_WINDOWS];
+      const args = [store.hash(key.userId, key.clientId), epoch, ...bounds, ...reportArgs(report)];
       const outcome = await store.act(store.partitionOfUser(key.userId), 'contexts-report', args);
       return outcome as ReportOutcome;
     },
