@@ -46,7 +46,15 @@ describe('the bus over a cluster', () => {
     const store = createStore({ ...options, scopeOf: (userId) => userId });
     const system = new FakeClock();
     const limits = { retentionMs: 1, streamMessages: 1, leaseMs: 1 };
-    const bus = createRedisBus({ store, log: silentLog, sha256, system, connect, ...limits });
+    const bus = createRedisBus({
+      store,
+      log: silentLog,
+      sha256,
+      system,
+      connect,
+      read: () => Promise.resolve(null),
+      ...limits,
+    });
     const node = { bus, store, client, system };
     nodes.push(node);
     await bus.ready();

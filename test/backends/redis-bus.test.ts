@@ -4,6 +4,8 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus/bus.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
+import type { Connection } from '../../src/core/connections/connection.ts';
+import type { ClientKey } from '../../src/core/ids.ts';
 import type { Bus, CommandHint, ConnectionEvent } from '../../src/core/bus.ts';
 import type { Log } from '../../src/core/log.ts';
 import { toJson } from '../../src/core/json.ts';
@@ -25,6 +27,13 @@ type Node = RedisBus & {
 
 function eventOf(name: string): SiteEvent {
   return { name, data: toJson({ text: 'a\nb' }), messageId: `m-${name}`, publishedAt: 1 };
+}
+
+function connectionOf(userId: string, clientId: string, actions: Connection['actions'] = []): Connection {
+  const stamps = { connectedAt: 1, lastSeenAt: 1, disconnectedAt: null, disconnectCause: null };
+  const replaced = { replacedInstanceId: null, replacedAt: null, predecessors: [] };
+  const link = { instanceId: 'i', nodeId: 'n', epoch: 1, clientType: 'web', host: false, metadata: null } as const;
+  return { userId, clientId, ...link, actions, ...stamps, ...replaced };
 }
 
 /** Records everything that arrives on a site topic, and waits for an event by name. */
@@ -51,8 +60,16 @@ describe('the bus over Redis, between two nodes', () => {
   let nodes: Node[];
   let a: Node;
   let b: Node;
+  /** The rows of clients in the store, by client id. Reading one rejects if it is an Error. */
+  let rows: Map<string, Connection | Error>;
+  const read = async ({ clientId }: ClientKey): Promise<Connection | null> => {
+    const row = rows.get(clientId) ?? null;
+    if (row instanceof Error) throw row;
+    return row;
+  };
   beforeEach(async () => {
     bench = await redisBench();
+    rows = new Map();
     control = bench.connect();
     await control.connect();
     nodes = [];
@@ -80,7 +97,7 @@ describe('the bus over Redis, between two nodes', () => {
       clients.push(client);
       return client;
     };
-    const bus = createRedisBus({ ...bench.parts, system, log, connect });
+    const bus = createRedisBus({ ...bench.parts, system, log, connect, read });
     const node = { ...bus, system, clients, warnings, name };
     nodes.push(node);
     return node;
@@ -146,13 +163,67 @@ describe('the bus over Redis, between two nodes', () => {
     });
     const ended = new Promise<null>((done) => void b.subscribe('session:As1', done));
     for (const userId of users) {
-      const connection = { userId, clientId: 'tab' } as ConnectionEvent['connection'];
-      a.publish('connections', { change: 'connected', connection, cause: null, at: 1 });
+      a.publish('connections', { change: 'connected', connection: connectionOf(userId, 'tab'), cause: null, at: 1 });
     }
     a.publish('session:As1', null);
     await promise;
     expect(received.sort()).toEqual(users.map((user) => `connected ${user}`).sort());
     expect(await ended).toBeNull();
+  });
+
+  describe('the event of a client that advertises much', () => {
+    const large = (fill: string): Connection => {
+      const action = { name: 'draw', summary: null, description: fill.repeat(20_000), version: null };
+      return connectionOf('alice', 'tab', [{ ...action, checksArguments: null, schema: null, metadata: null }]);
+    };
+    const eventAt = (at: number, connection: Connection): ConnectionEvent => {
+      return { change: 'actions_changed', connection, cause: null, at };
+    };
+    /** Records the events that b receives, and resolves at the one of a small client at this time. */
+    const received = (until: number): { readonly events: ConnectionEvent[]; readonly all: Promise<void> } => {
+      const { promise: all, resolve } = Promise.withResolvers<void>();
+      const events: ConnectionEvent[] = [];
+      b.subscribe('connections', (event) => {
+        events.push(event);
+        if (event.at === until) resolve();
+      });
+      return { events, all };
+    };
+
+    it('arrives whole and in order, although its message does not carry the actions', async () => {
+      const messages: string[] = [];
+      const spy = bench.connect();
+      await spy.connect();
+      spy.on('message', (_channel: string, text: string) => void messages.push(text));
+      await spy.subscribe(bench.store.key(bench.store.partitionOfUser('alice'), 'bus'));
+      const sent = [
+        eventAt(1, connectionOf('alice', 'small')),
+        eventAt(2, large('x')),
+        eventAt(3, connectionOf('alice', 'small')),
+      ];
+      rows.set('tab', large('x'));
+      const { events, all } = received(3);
+      for (const event of sent) a.publish('connections', event);
+      await all;
+      expect(events).toEqual(sent);
+      const carried = messages.filter((text) => text.includes(' connections\n'));
+      expect(carried).toHaveLength(3);
+      for (const text of carried) expect(text.length).toBeLessThan(2_000);
+      spy.disconnect();
+    });
+
+    it.each([
+      ['is gone', () => rows.delete('tab')],
+      ['has advertised others since', () => rows.set('tab', large('y'))],
+      ['cannot be read', () => rows.set('tab', new Error('away'))],
+    ])('is dropped if the client %s, and later ones arrive', async (_why, change) => {
+      change();
+      const { events, all } = received(2);
+      a.publish('connections', eventAt(1, large('x')));
+      a.publish('connections', eventAt(2, connectionOf('alice', 'small')));
+      await all;
+      expect(events.map(({ at }) => at)).toEqual([2]);
+    });
   });
 
   it('subscribes to a command only while it has listeners, and first tells them to read the command again', async () => {
@@ -327,7 +398,7 @@ describe('the bus over Redis, between two nodes', () => {
     const away = { ...bench.store, act: () => Promise.reject(new Error('away')) };
     const warnings: string[] = [];
     const log: Log = { debug() {}, info() {}, warn: (_fields, text) => void warnings.push(text), error() {} };
-    const alone = createRedisBus({ ...bench.parts, store: away, log });
+    const alone = createRedisBus({ ...bench.parts, store: away, log, read });
     const own = listen(alone, 'site:alice/board');
     for (const name of ['x', 'y', 'z']) alone.publish('site:alice/board', eventOf(name));
     await settle();

@@ -27,8 +27,8 @@ import { sharesInUse } from './shares/store.ts';
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
   const { held = createHeldCommands(), ownEnds = createOwnEnds(), waits = createLocalWaits() } = parts;
   const nodes = createRedisNodes({ ...parts, held, ownEnds, waits });
-  const bus = createRedisBus(parts);
   const connections = createRedisConnections(parts);
+  const bus = createRedisBus({ ...parts, read: async (key) => (await connections.get([key]))[0] ?? null });
   return {
     nodes,
     waiters: createRedisWaiters({ ...parts, waits }),

@@ -3,15 +3,19 @@
  * stores nothing.
  */
 import { randomUUID } from 'node:crypto';
-import type { Bus } from '../../../core/bus.ts';
-import type { Log } from '../../../core/log.ts';
+import type { Bus, ConnectionEvent } from '../../../core/bus.ts';
+import type { Connection } from '../../../core/connections/connection.ts';
+import type { ClientKey } from '../../../core/ids.ts';
 import type { RedisParts } from '../parts.ts';
 import { createCommandChannels, type CommandTopic } from './command-channels.ts';
+import { createWholeEvents, lightEvent } from './connection-events.ts';
 import { createListeners, type Listeners } from './listeners.ts';
 import { createProbe } from './probe.ts';
 import { createSubscriber } from './subscriber.ts';
 import { decodeMessage, encodeMessage, placeOf, type Place } from './topics.ts';
 import { createWatch } from './watch.ts';
+
+const CONNECTIONS = 'connections';
 
 /** The time between two probes on every partition's channel, milliseconds. */
 const PROBE_MS = 5_000;
@@ -31,7 +35,10 @@ export type RedisBus = Bus & {
   close(): void;
 };
 
-export function createRedisBus(parts: RedisParts): RedisBus {
+/** `read`: reads the present row of a client; null if there is none. */
+type BusParts = RedisParts & { readonly read: (key: ClientKey) => Promise<Connection | null> };
+
+export function createRedisBus(parts: BusParts): RedisBus {
   const { store, log, system, connect } = parts;
   const origin = randomUUID();
   const send = createSender(parts, origin);
@@ -54,7 +61,7 @@ export function createRedisBus(parts: RedisParts): RedisBus {
     connect: () => connect('bus'),
     fixed: Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'bus')),
     log,
-    onMessage: createReceiver({ log, origin, listeners, own: (topic) => probe.received(topic) }),
+    onMessage: createReceiver({ ...parts, origin, listeners, own: (topic) => probe.received(topic) }),
     onSubscribed: (channels) => lookAgain(commands.among(channels)),
   });
   const probe = createProbe({
@@ -76,7 +83,8 @@ export function createRedisBus(parts: RedisParts): RedisBus {
       const place = placeOf(store, topic, event);
       if (place.kind === 'hint' && !store.watched(place.partition)) return;
       // Delivered at most once: a listener that misses a hint reads the record again by itself.
-      send(place, topic, JSON.stringify(event)).catch(() => undefined);
+      const sent = topic === CONNECTIONS ? lightEvent(store, event as ConnectionEvent) : event;
+      send(place, topic, JSON.stringify(sent)).catch(() => undefined);
     },
     hasSubscribers: () => true,
     subscribe: (topic, listener) => listeners.add(topic, listener),
@@ -88,8 +96,7 @@ export function createRedisBus(parts: RedisParts): RedisBus {
   };
 }
 
-type ReceiverOptions = {
-  readonly log: Log;
+type ReceiverOptions = BusParts & {
   readonly origin: string;
   readonly listeners: Listeners;
   /** Called with the topic of a message that this process published. Its listeners got the event at that time. */
@@ -97,7 +104,10 @@ type ReceiverOptions = {
 };
 
 /** Receives the messages of the channels. An event without a listener in this process is not decoded. */
-function createReceiver({ log, origin, listeners, own }: ReceiverOptions): (text: string) => void {
+function createReceiver(options: ReceiverOptions): (text: string) => void {
+  const { log, origin, listeners, own } = options;
+  const deliver = (event: ConnectionEvent): void => listeners.deliver(CONNECTIONS, event);
+  const takeConnection = createWholeEvents({ ...options, deliver });
   return (text) => {
     const message = decodeMessage(text);
     if (!message) return log.warn({ characters: text.length }, 'a message on the bus cannot be read');
@@ -106,6 +116,7 @@ function createReceiver({ log, origin, listeners, own }: ReceiverOptions): (text
     if (!listeners.has(topic)) return;
     const event = parsed(json);
     if (event === undefined) log.warn({ topic, characters: json.length }, 'an event on the bus cannot be read');
+    else if (topic === CONNECTIONS) takeConnection(event as ConnectionEvent);
     else listeners.deliver(topic, event);
   };
 }

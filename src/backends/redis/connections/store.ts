@@ -10,7 +10,7 @@ import type { RedisParts } from '../parts.ts';
 import { getConnections } from './get.ts';
 import { createKnown } from './known.ts';
 import { createLooker, partOf, type Looker } from './look.ts';
-import { revisionOf } from './revision.ts';
+import { advertisementOf, revisionOf } from './revision.ts';
 import { decodeConnection, predecessorsOf } from './rows.ts';
 import { streamHash } from '../history/rows.ts';
 import { mergedMembers, scanPage, type Listing } from './scan.ts';
@@ -49,8 +49,8 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
     },
     async advertise(key, epoch, actions) {
       const before = known.of(key, epoch);
-      const advertised = [JSON.stringify(actions), revision(actions)];
-      const reply = await act('connections-advertise', key, [epoch, ...advertised, before ? '1' : '']);
+      const advertised = [...advertisementOf(store, actions), before ? '1' : ''];
+      const reply = await act('connections-advertise', key, [epoch, ...advertised]);
       if (typeof reply !== 'string' || !before) return connectionOf(reply);
       return known.note({ ...before, actions, lastSeenAt: Number(reply) });
     },
@@ -68,7 +68,7 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
 
 function connectArgs(parts: RedisParts, request: ConnectRequest): string[] {
   const { userId, clientId, instanceId, nodeId, clientType, host, metadata, actions } = request;
-  const reported = [host ? '1' : '', metadata ?? '', JSON.stringify(actions), revisionOf(parts.store, actions)];
+  const reported = [host ? '1' : '', metadata ?? '', ...advertisementOf(parts.store, actions)];
   return [userId, clientId, instanceId, nodeId, clientType, ...reported, linksOf(parts, userId)];
 }
 
