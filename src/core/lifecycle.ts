@@ -3,7 +3,6 @@
  * other.
  */
 import type { Cancel } from './clock.ts';
-import { createStaleWatch } from './connections/watch.ts';
 import type { Core } from './core.ts';
 import type { DeliveryActs } from './delivery/acts.ts';
 import type { Dispatcher } from './delivery/dispatcher.ts';
@@ -49,7 +48,7 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
     isDraining,
     async start() {
       const loops = await startLoops(loopsOf(parts, { drain, isDraining }));
-      cancels = [loops, createStaleWatch(deps).start(), series.start(), () => deps.events.close()];
+      cancels = [loops, series.start(), () => deps.events.close()];
     },
     drain,
     async close() {

@@ -136,10 +136,10 @@ export class FrameRouter {
     });
   }
 
-  /** Tells core that the socket is no longer behind. */
-  drained(): void {
+  /** Tells core that the socket is no longer behind, or that nothing has arrived from the peer for STALE_MS. */
+  tell(what: 'drained' | 'silent'): void {
     const session = this.#session;
-    if (session) this.#run({}, () => session.drained());
+    if (session) this.#run({}, () => session[what]());
   }
 
   /** Releases the share and ends the waits and the session, once. Resolves when core recorded the end, or failed to. */

@@ -1,6 +1,6 @@
 /** Decides when one link must be pinged, or closed because it is silent or does not read. Has no timer. */
 import type { Clock } from '../core/clock.ts';
-import { BACK_PRESSURE_MS, DEAD_MS, PING_MS } from '../core/limits.ts';
+import { BACK_PRESSURE_MS, DEAD_MS, PING_MS, STALE_MS } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { CloseReason } from '../protocol/close.ts';
 
@@ -12,6 +12,11 @@ export const BEAT_MS = 1_000;
 const PING = PING_MS / BEAT_MS;
 const DEAD = DEAD_MS / BEAT_MS;
 const BEHIND = BACK_PRESSURE_MS / BEAT_MS;
+/**
+ * The number of beats after which a peer counts as silent. The last frame arrived during its beat, and the store has
+ * its time a little later, so the connection is shown as stale at this beat and not before.
+ */
+const SILENT = STALE_MS / BEAT_MS + 2;
 
 /** What a link must do at this beat. A close reason means that it must close with this reason. */
 export type HeartbeatAction = 'nothing' | 'ping' | CloseReason;
@@ -49,6 +54,11 @@ export class Heartbeat {
   ponged({ clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics }): void {
     if (this.#pingedAt !== null) metrics.observe('client_rtt_seconds', clock.now() - this.#pingedAt);
     this.#pingedAt = null;
+  }
+
+  /** Whether the peer counts as silent from this beat on. */
+  becameSilent(beat: number): boolean {
+    return beat - this.#lastFrameBeat === SILENT;
   }
 
   due(beat: number, behind: boolean): HeartbeatAction {

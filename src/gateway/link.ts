@@ -75,6 +75,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     const due = this.#heartbeat.due(this.#parts.beat(), this.#writer.behind);
     if (due === 'ping') this.#ping();
     else if (due !== 'nothing') this.close(due);
+    if (this.#heartbeat.becameSilent(this.#parts.beat())) this.#router?.tell('silent');
     this.#drained();
   }
 
@@ -239,7 +240,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   #drained(): void {
     if (!this.#drainedDue || this.#writer.behind || !this.#writer.open) return;
     this.#drainedDue = false;
-    this.#router?.drained();
+    this.#router?.tell('drained');
   }
 
   get #router(): FrameRouter | null {

@@ -4,7 +4,7 @@ import { connectionStatus } from '../../src/core/connections/connection.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { changed } from '../kit/changed.ts';
 import { settle } from '../kit/clock.ts';
-import { user } from '../kit/core.ts';
+import { admin, user } from '../kit/core.ts';
 import { caller, client, startGateway, Peer, type TestGateway } from './kit/test-gateway.ts';
 
 const KEY = { userId: 'alice', clientId: 'tab' };
@@ -128,6 +128,36 @@ describe('the heartbeat', () => {
     await at.clock.advance(15_000);
     expect(await peer.end()).toMatchObject({ code: 4440, bye: { reason: 'heartbeat_lost', reconnect: true } });
     expect(await shown(at)).toMatchObject({ disconnectCause: 'heartbeat_lost' });
+  });
+
+  test('publishes once for each silence of a client that it is silent, before the link is lost', async () => {
+    await using at = await startGateway();
+    const [peer, lively] = [await client(at), await client(at, { client_id: 'lively' })];
+    const events = at.core.connections.events(admin, null);
+    /** Returns the next change other than `connected`, which may arrive late from another node. */
+    const next = async () => {
+      for (;;) {
+        const { change, connection } = (await events.next()).value.event;
+        if (change !== 'connected') return [change, connection.clientId, connectionStatus(connection, at.clock.now())];
+      }
+    };
+    const seconds = async (count: number): Promise<void> => {
+      for (let second = 0; second < count; second++) {
+        await at.clock.advance(1_000);
+        lively.send({ type: 'pong' });
+        await lively.sync();
+      }
+    };
+    await seconds(55);
+    expect(await next()).toEqual(['stale', 'tab', 'stale']);
+    peer.send({ type: 'pong' });
+    await peer.sync();
+    await seconds(48);
+    expect(await next()).toEqual(['stale', 'tab', 'stale']);
+    await seconds(13);
+    expect((await peer.end()).code).toBe(4440);
+    expect(await next()).toEqual(['disconnected', 'tab', 'disconnected']);
+    await events.return();
   });
 
   test('ends a half-open socket that accepts everything and sends nothing', async () => {

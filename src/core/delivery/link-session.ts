@@ -125,6 +125,18 @@ export class ClientSession implements LinkSession {
     return (await this.#parts.deps.backend.connections.touch(client, binding.epoch)) !== null;
   }
 
+  async silent(): Promise<void> {
+    const { deps } = this.#parts;
+    const { client, binding } = this.#linkQueue;
+    try {
+      const [connection] = await deps.backend.connections.get([client]);
+      if (connection?.epoch !== binding.epoch || connection.disconnectedAt !== null) return;
+      publishChange(deps, 'stale', { connection, cause: null });
+    } catch (error) {
+      if (!isStoreUnavailable(error)) deps.log.warn({ err: error }, 'could not publish that a link is silent');
+    }
+  }
+
   drained(): void {
     this.#parts.dispatcher.pump(this.#linkQueue);
   }

@@ -71,6 +71,11 @@ export interface LinkSession {
    */
   alive(): Promise<boolean>;
   /**
+   * Publishes that the client is silent. Called once for each silence of STALE_MS. Never rejects; nothing is published
+   * while the store is unavailable.
+   */
+  silent(): Promise<void>;
+  /**
    * Handles a client that leaves. Its connection then counts as disconnected (`client_closed`). No further dispatch
    * begins on this link, and undispatched commands wait for the client's next link. Resolves once nothing more will be
    * written to the link. Returns the ids of the commands that were dispatched on it and have not ended; their reports
