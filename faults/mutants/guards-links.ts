@@ -31,6 +31,14 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/core/byte-rate.test.ts' },
   },
   {
+    name: 'silence-of-a-client-that-left',
+    says: 'a client that has left is announced as silent',
+    file: 'core/delivery/link-session.ts',
+    find: ' || connection.disconnectedAt !== null) return;',
+    replace: ') return;',
+    judge: { test: 'test/core/silent-links.test.ts' },
+  },
+  {
     name: 'leaving-unbounded',
     says: 'a client may keep any number of leaving links',
     file: 'core/delivery/link-queues.ts',

@@ -186,6 +186,14 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/redis-seen.test.ts' },
   },
   {
+    name: 'event-with-other-actions',
+    says: 'an event of a connection is delivered with actions that the client advertised later',
+    file: 'backends/redis/bus/connection-events.ts',
+    find: ' || revisionOf(store, row.actions) !== revision',
+    replace: '',
+    judge: { test: 'test/backends/redis-bus.test.ts' },
+  },
+  {
     name: 'marked-before-those-that-wait',
     says: 'an admission marks its command although others wait for the client',
     file: `${COMMANDS}/lib-mark.lua`,

@@ -10,6 +10,7 @@ import { startJsonRelay, type JsonRelay } from './kit/json-texts.ts';
  */
 const KEYS = `{${Array.from({ length: 70_000 }, (_, i) => `"key${i}":1`).join()}}`;
 const ITEMS = `[${'1,'.repeat(500_000)}1]`;
+const ROW = '{"context_id":"c1","status":"idle","ownership":"worker"}';
 const ACTION = '/connections/alice/tab/actions/open';
 const INVOKE = `mutation ($params: JSON) { invokeAction(input: { userId: "alice", clientId: "tab", action: "open", params: $params }) { __typename } }`;
 
@@ -96,6 +97,7 @@ describe('JSON with very many members or items', () => {
     ['a list of actions', 'actions', `{"actions":${ITEMS}}`],
     ['a report', 'report', `{"contexts":{"set":${ITEMS}}}`],
     ['a row of a report', 'report', `{"contexts":{"set":[${KEYS}]}}`],
+    ['what a row has besides its members', 'report', `{"contexts":{"set":[${ROW.slice(0, -1)},${KEYS.slice(1)}]}}`],
     ['a member of a row', 'report', `{"contexts":{"set":[{"context_id":${KEYS}}]}}`],
   ])('is refused in a frame that the relay reads: %s', async (_, type, payload) => {
     at.peer.raw(`{"type":"${type}"}\n${payload}`);
