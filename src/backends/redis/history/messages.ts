@@ -17,10 +17,13 @@ import {
 } from './rows.ts';
 import { listOf } from '../replies.ts';
 
-/** The most blocks that a filtered scan reads at once. */
+/** The most blocks that are read at once. */
 const BATCH = 256;
-/** The most blocks in the first read of a page. Their size decides how many blocks the next reads get. */
-const FIRST_BATCH = 16;
+/**
+ * The most blocks in the first read of a page. A block has up to 64 rows. The rows and bytes of these blocks decide how
+ * many the next reads get.
+ */
+const FIRST_BATCH = 2;
 /** The payload bytes that each later read should have: Redis and this process block while they handle a read. */
 const BATCH_BYTES = 1024 * 1024;
 
@@ -112,8 +115,8 @@ async function* rowsOf(parts: HistoryParts, name: StreamName, asked: Asked): Asy
   const { at, seq } = placeOf(start.slice(1));
   const reads = asked.beyond === null || backwards ? [] : [blockAt(stream, at, seq)];
   for (;;) {
-    const wanted = asked.filter.kinds === null ? asked.first + 1 - seen.rows : BATCH;
-    const count = batchOf(Math.max(1, wanted), seen);
+    const wanted = asked.filter.kinds === null ? asked.first + 1 - seen.rows : Infinity;
+    const count = batchOf(wanted, seen);
     const [command, from, to] = backwards ? (['XREVRANGE', end, start] as const) : (['XRANGE', start, end] as const);
     const replies = await store.read([...reads.splice(0), [command, stream, from, to, 'COUNT', count]]);
     const blocks = replies.flatMap((reply) => decodeBlocks(name, reply));
@@ -140,10 +143,12 @@ function shownOf({ rows }: Block, { least, beyond, order }: Asked): readonly Sto
 
 type Seen = { rows: number; blocks: number; bytes: number };
 
-/** Returns how many of the wanted blocks to read next, by the size of the blocks read so far. At least one. */
-function batchOf(wanted: number, { blocks, bytes }: Seen): number {
-  const fitting = blocks === 0 ? FIRST_BATCH : Math.floor((BATCH_BYTES * blocks) / Math.max(1, bytes));
-  return Math.max(1, Math.min(wanted, fitting));
+/** Returns how many blocks to read next for this many more rows, by the blocks read so far. At least one. */
+function batchOf(wanted: number, { rows, blocks, bytes }: Seen): number {
+  if (blocks === 0) return FIRST_BATCH;
+  const needed = Math.ceil(wanted / Math.max(1, rows / blocks));
+  const fitting = Math.floor((BATCH_BYTES * blocks) / Math.max(1, bytes));
+  return Math.max(1, Math.min(needed, fitting, BATCH));
 }
 
 function bytesOf({ rows }: Block): number {
