@@ -66,7 +66,6 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
   {
     files: [
       'at-time',
-      'document-cache',
       'documents',
       'linter',
       'request-bodies',

@@ -23,6 +23,11 @@ export class SteppedClock implements Clock {
     return this.#now;
   }
 
+  /** The wall clock of a relay under test is never set back, so both readings are the same. */
+  monotonic(): number {
+    return this.#now;
+  }
+
   after(ms: number, run: () => void): Cancel {
     return this.#add({ at: this.#now + ms, every: null, run, cancelled: false });
   }

@@ -66,8 +66,8 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
     name: 'anonymous-unlimited',
     says: 'an address may ask for GraphQL without a token at any rate',
     file: 'http/anonymous-rate.ts',
-    find: 'if (tokens < 1) {',
-    replace: 'if (tokens < -1e9) {',
+    find: 'if (retryAfterMs === 0) return;',
+    replace: 'return;',
     judge: { test: 'test/http/anonymous-rate.test.ts' },
   },
   {

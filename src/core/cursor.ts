@@ -1,4 +1,5 @@
 /** Makes and checks signed cursors, and makes pages of listings with them. */
+import { BoundedMap } from './bounded-map.ts';
 import type { Crypto } from './crypto.ts';
 import { fail, invalid } from './errors.ts';
 import { canonicalJson } from './json.ts';
@@ -35,7 +36,7 @@ export class Cursors {
    * The cached cursors, by the text that was signed. A page that is read repeatedly needs the same end cursor each
    * time.
    */
-  readonly #sealed = new Map<string, string>();
+  readonly #sealed = new BoundedMap<string, string>({ most: REMEMBERED });
   /** By the rows of a first page: the latest requester, and the end cursor that was made for that requester. */
   readonly #ends = new WeakMap<readonly unknown[], { readonly requester: string; readonly cursor: string }>();
 
@@ -133,7 +134,6 @@ export class Cursors {
     if (known !== undefined) return known;
     const body = this.#crypto.toBase64Url(text);
     const cursor = `${VERSION}.${body}.${this.#mac(prefix, body)}`;
-    if (this.#sealed.size >= REMEMBERED) this.#sealed.clear();
     this.#sealed.set(prefix + text, cursor);
     return cursor;
   }

@@ -1,4 +1,5 @@
 /** Keeps the lists of actions that clients advertised most recently, so that equal lists are one object. */
+import { BoundedMap } from '../core/bounded-map.ts';
 import type { ActionAdvertisement } from '../core/connections/connection.ts';
 import type { JsonText } from '../core/json.ts';
 
@@ -20,8 +21,7 @@ type Parsed = {
  * one parsed object, and a list that is known is not parsed again when the tabs reconnect.
  */
 export class ActionLists {
-  /** In the order of last use, oldest first. */
-  readonly #lists = new Map<string, readonly ActionAdvertisement[]>();
+  readonly #lists = new BoundedMap<string, readonly ActionAdvertisement[]>({ most: LISTS, order: 'used' });
 
   /**
    * Returns the list for this text, which is part of `payload`. Calls `parse` if the list is not remembered. If `parse`
@@ -29,21 +29,14 @@ export class ActionLists {
    */
   get(json: JsonText, { payload, parse }: Parsed): readonly ActionAdvertisement[] {
     if (payload.length > PAYLOAD_CHARS) return parse(json);
-    const list = this.#lists.get(json) ?? parse(json);
-    this.#lists.delete(json);
+    const known = this.#lists.get(json);
+    if (known) return known;
+    const list = parse(json);
     this.#lists.set(json, list);
-    if (this.#lists.size > LISTS) this.#dropOldest();
     return list;
   }
 
   get size(): number {
     return this.#lists.size;
-  }
-
-  #dropOldest(): void {
-    for (const json of this.#lists.keys()) {
-      this.#lists.delete(json);
-      return;
-    }
   }
 }

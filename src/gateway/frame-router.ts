@@ -62,7 +62,7 @@ export class FrameRouter {
     this.#kind = session ? 'client' : 'caller';
     this.#principal = principal;
     this.#holdings = holdings;
-    this.#openedAt = parts.clock.now();
+    this.#openedAt = parts.clock.monotonic();
     if (!session) parts.log.debug({ requester: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
   }
 
@@ -157,7 +157,7 @@ export class FrameRouter {
   #callerLeft(cause: DisconnectCause): void {
     const { clock, core, log, metrics } = this.#parts;
     metrics.count('links_closed', cause);
-    const durationMs = Math.max(0, clock.now() - this.#openedAt);
+    const durationMs = clock.monotonic() - this.#openedAt;
     log.debug({ requester: subjectOf(this.#principal), nodeId: core.nodeId, cause, durationMs }, 'caller link closed');
   }
 

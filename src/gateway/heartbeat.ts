@@ -52,7 +52,7 @@ export class Heartbeat {
 
   /** Measures the time since the ping that this pong answers, if there was one. */
   ponged({ clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics }): void {
-    if (this.#pingedAt !== null) metrics.observe('client_rtt_seconds', clock.now() - this.#pingedAt);
+    if (this.#pingedAt !== null) metrics.observe('client_rtt_seconds', clock.monotonic() - this.#pingedAt);
     this.#pingedAt = null;
   }
 

@@ -234,7 +234,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     // No frame is sent before `welcome`.
     if (!this.#router) return;
     this.#writer.send({ type: 'ping' });
-    this.#heartbeat.pinged(this.#parts.clock.now());
+    this.#heartbeat.pinged(this.#parts.clock.monotonic());
   }
 
   #drained(): void {

@@ -1,5 +1,5 @@
 /** Handles what clients report about their commands, and recognizes unexpected reports. */
-import { ChurnMap } from '../core/churn.ts';
+import { BoundedMap } from '../core/bounded-map.ts';
 import type { Command } from '../core/delivery/command.ts';
 import type { FinishResult } from '../core/delivery/commands.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
@@ -46,7 +46,7 @@ export class Reports {
   readonly #writer: FrameWriter;
   readonly #limits: FrameLimits;
   /** The commands that were written to this link, by id; null before the first command. */
-  #window: ChurnMap<string, 'written' | 'acknowledged'> | null = null;
+  #window: BoundedMap<string, 'written' | 'acknowledged'> | null = null;
 
   constructor(writer: FrameWriter, limits: FrameLimits) {
     this.#writer = writer;
@@ -58,11 +58,8 @@ export class Reports {
    * reports about the command are expected.
    */
   expect({ commandId }: Command): void {
-    const window = (this.#window ??= new ChurnMap());
-    window.set(commandId, 'written');
-    if (window.size <= REMEMBERED) return;
-    const [oldest] = window.first() ?? [];
-    if (oldest !== undefined) window.delete(oldest);
+    this.#window ??= new BoundedMap({ most: REMEMBERED });
+    this.#window.set(commandId, 'written');
   }
 
   /** Returns whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */

@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../core/errors.ts';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
-import { createTtlCache } from './ttl-cache.ts';
+import { RateTable, TokenBucket } from '../core/rates.ts';
 
-/** The greatest number of addresses that are remembered. Beyond it, the oldest is forgotten. */
+/** The greatest number of addresses that are remembered. Beyond it, the least recently used is forgotten. */
 const ADDRESSES = 10_000;
 
 /** Limits GraphQL requests without a token, by address. */
@@ -17,23 +17,15 @@ export type AnonymousRate = {
   take(address: string): void;
 };
 
-/**
- * Keeps one token bucket per address, for at most 10 000 addresses: beyond that it drops the least recently counted.
- */
+/** Creates the limit, with one token bucket per address. */
 export function createAnonymousRate(clock: Clock): AnonymousRate {
-  // After this long without requests a bucket is full again, so it may be dropped.
-  const ms = Math.ceil((ANONYMOUS_BURST / ANONYMOUS_RATE) * 1000);
-  const buckets = createTtlCache<{ readonly tokens: number; readonly at: number }>({ clock, size: ADDRESSES, ms });
+  const rate = { perSecond: ANONYMOUS_RATE, burst: ANONYMOUS_BURST };
+  const buckets = new RateTable(ADDRESSES, () => new TokenBucket(clock, rate));
   return {
     take(address) {
-      const now = clock.now();
-      const { tokens: before, at } = buckets.get(address) ?? { tokens: ANONYMOUS_BURST, at: now };
-      const tokens = Math.min(ANONYMOUS_BURST, before + ((now - at) / 1000) * ANONYMOUS_RATE);
-      if (tokens < 1) {
-        const retryAfterMs = Math.ceil(((1 - tokens) / ANONYMOUS_RATE) * 1000);
-        fail('rate_limited', 'Too many GraphQL requests without a token from this address.', { retryAfterMs });
-      }
-      buckets.set(address, { tokens: tokens - 1, at: now });
+      const retryAfterMs = buckets.of(address).take();
+      if (retryAfterMs === 0) return;
+      fail('rate_limited', 'Too many GraphQL requests without a token from this address.', { retryAfterMs });
     },
   };
 }

@@ -4,12 +4,12 @@ import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
 import { parseAdminToken } from '../core/auth/admin-token.ts';
 import type { AdminPrincipal, Authenticator, Principal } from '../core/auth/principal.ts';
+import { BoundedMap } from '../core/bounded-map.ts';
 import type { Clock } from '../core/clock.ts';
 import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import { DEFAULT_CLAIMS, principalOf, TOLERANCE_SECONDS, type ClaimRules } from './claims.ts';
 import { createKeySet, type KeySet } from './key-set.ts';
-import { createTtlCache, type TtlCache } from './ttl-cache.ts';
 
 export type AuthOptions = {
   /** The administrators' tokens. Each is a bare token or `name=token`; see `parseAdminToken`. */
@@ -88,10 +88,9 @@ export interface ReplaceableAuthenticator extends BearerAuthenticator {
  * in constant time. Throws `store_unavailable` when the key set is needed and cannot be fetched.
  */
 export function createAuthenticator(options: AuthOptions): ReplaceableAuthenticator {
-  const verifiedTokens = createTtlCache<Principal>({
-    clock: options.clock,
-    size: VERIFIED_CACHE_SIZE,
-    ms: VERIFIED_CACHE_MS,
+  const verifiedTokens = new BoundedMap<string, Principal>({
+    most: VERIFIED_CACHE_SIZE,
+    ttl: { ms: VERIFIED_CACHE_MS, clock: options.clock },
   });
   let admin = createAdminCheck(options.adminTokens);
   const keySet = options.jwksUrl === null ? null : createKeySet(options.jwksUrl, options.clock);
@@ -126,7 +125,7 @@ export function createAuthenticator(options: AuthOptions): ReplaceableAuthentica
   };
 }
 
-function verifiedOf(verifiedTokens: TtlCache<Principal>, token: string, clock: Clock): Principal | null {
+function verifiedOf(verifiedTokens: BoundedMap<string, Principal>, token: string, clock: Clock): Principal | null {
   const principal = verifiedTokens.get(hash('sha256', token, 'base64'));
   if (!principal) return null;
   return principal.expiresAt !== null && principal.expiresAt <= clock.now() ? null : principal;

@@ -23,16 +23,16 @@ const RETRY_MS = 1_000;
 /** How long the identity provider may take to send its keys, in milliseconds. */
 const FETCH_MS = 5_000;
 
-type Keys = { readonly find: JWTVerifyGetKey; readonly fetchedAt: number };
+type Keys = { readonly find: JWTVerifyGetKey; /** By `Clock.monotonic`. */ readonly fetchedAt: number };
 
-export function createKeySet(url: string, clock: Pick<Clock, 'now'>): KeySet {
+export function createKeySet(url: string, clock: Pick<Clock, 'monotonic'>): KeySet {
   let keys: Keys | null = null;
   let failure: CallboardError | null = null;
   let triedAt = -Infinity;
   let pending: Promise<void> | null = null;
   const load = async (): Promise<void> => {
     try {
-      keys = { find: createLocalJWKSet(await fetchKeys(url)), fetchedAt: clock.now() };
+      keys = { find: createLocalJWKSet(await fetchKeys(url)), fetchedAt: clock.monotonic() };
       failure = null;
     } catch (error) {
       failure = unreachable(error);
@@ -40,13 +40,13 @@ export function createKeySet(url: string, clock: Pick<Clock, 'now'>): KeySet {
   };
   /** Callers that need a fetch at the same time share one. */
   const fetchAgain = (pauseMs: number): Promise<void> => {
-    if (!pending && clock.now() - triedAt >= pauseMs) {
-      triedAt = clock.now();
+    if (!pending && clock.monotonic() - triedAt >= pauseMs) {
+      triedAt = clock.monotonic();
       pending = load().finally(() => (pending = null));
     }
     return pending ?? Promise.resolve();
   };
-  const isYoungerThan = (ms: number): boolean => keys !== null && clock.now() - keys.fetchedAt < ms;
+  const isYoungerThan = (ms: number): boolean => keys !== null && clock.monotonic() - keys.fetchedAt < ms;
   const usable = async (): Promise<JWTVerifyGetKey> => {
     if (!isYoungerThan(FRESH_MS)) await fetchAgain(RETRY_MS);
     if (keys && isYoungerThan(USABLE_MS)) return keys.find;

@@ -23,11 +23,12 @@ export type SignIn = {
 };
 
 /** Creates codes with which a page gets `token`. */
-export function createSignIn(token: string, clock: Pick<Clock, 'now'> = systemClock): SignIn {
+export function createSignIn(token: string, clock: Pick<Clock, 'monotonic'> = systemClock): SignIn {
+  /** Until when each code is valid, by `Clock.monotonic`. */
   const codes = new Map<string, number>();
   const issue = (): string => {
     const code = randomBytes(24).toString('base64url');
-    codes.set(code, clock.now() + SIGN_IN_MS);
+    codes.set(code, clock.monotonic() + SIGN_IN_MS);
     return code;
   };
   return {
@@ -36,7 +37,7 @@ export function createSignIn(token: string, clock: Pick<Clock, 'now'> = systemCl
     redeem(given) {
       let found: string | null = null;
       for (const [code, until] of codes)
-        if (timingSafeEqual(digest(given), digest(code)) && clock.now() < until) found = code;
+        if (timingSafeEqual(digest(given), digest(code)) && clock.monotonic() < until) found = code;
       if (found !== null) codes.delete(found);
       return found === null ? null : token;
     },

@@ -4,8 +4,8 @@ import type { Cancel, Clock } from '../core/clock.ts';
 import { READ_NOTHING_MS } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
+import { TokenBucket } from '../core/rates.ts';
 import { networkOf } from '../gateway/address.ts';
-import { Bucket } from '../gateway/rate.ts';
 import { isEventStream } from '../web/sse-stream.ts';
 import { takenBytes } from './socket-progress.ts';
 
@@ -36,8 +36,8 @@ type Watched = {
   /** The number of bytes that the system had accepted for the peer when `stalledSince` was set. */
   taken: number;
   /**
-   * The time since when the peer has read nothing although bytes wait; null: nothing waits, or the socket is not
-   * checked.
+   * Since when the peer has read nothing although bytes wait, by `Clock.monotonic`; null: nothing waits, or the socket
+   * is not checked.
    */
   stalledSince: number | null;
 };
@@ -50,7 +50,7 @@ export class Sockets {
   readonly #options: SocketsOptions;
   readonly #open = new Map<Socket, Watched>();
   readonly #unauthenticated = new Map<string, number>();
-  readonly #lines: Bucket;
+  readonly #lines: TokenBucket;
   readonly #stop: Cancel;
   /** The one listener of all sockets, so that an idle link holds none of its own. */
   readonly #onClose: (this: Socket) => void;
@@ -59,7 +59,7 @@ export class Sockets {
 
   constructor(options: SocketsOptions) {
     this.#options = options;
-    this.#lines = new Bucket(options.clock, LINES);
+    this.#lines = new TokenBucket(options.clock, LINES);
     this.#stop = options.clock.every(CHECK_MS, () => this.#cutStalled());
     const forget = (socket: Socket): void => this.#forget(socket);
     this.#onClose = function () {
@@ -130,14 +130,14 @@ export class Sockets {
   #refuse(socket: Socket, address: string, bound: 'address' | 'all'): void {
     socket.destroy();
     this.#options.metrics.count('sockets_refused', bound);
-    if (this.#lines.take() !== 'ok') return void this.#suppressed++;
+    if (this.#lines.take() > 0) return void this.#suppressed++;
     const fields = { address, bound, ...(this.#suppressed > 0 && { suppressed: this.#suppressed }) };
     this.#suppressed = 0;
     this.#options.log.warn(fields, 'a connection was refused: too many are open without a valid token');
   }
 
   #cutStalled(): void {
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.monotonic();
     for (const [socket, watched] of this.#open) {
       if (watched.upgraded || socket.writableLength === 0 || isEventStream(socket)) {
         watched.stalledSince = null;

@@ -4,12 +4,18 @@ import type { Clock } from '../core/clock.ts';
 import { CallboardError, type TokenFault } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
+import { RateTable, SlidingWindow, TokenBucket } from '../core/rates.ts';
 import { networkOf } from '../gateway/address.ts';
-import { Bucket } from '../gateway/rate.ts';
 import type { BearerAuthenticator } from './auth.ts';
-import { createAuthRateLimit } from './auth-rate-limit.ts';
 import { VerifyQueue } from './verify-queue.ts';
 
+/** The limit of failed tokens per minute of one address. Beyond it, a failure is answered with `rate_limited`. */
+export const FAILURES_A_MINUTE = 20;
+/** The limit of failed tokens per minute over all addresses. Beyond it, a failure is answered with `rate_limited`. */
+export const FAILURES_IN_ALL_A_MINUTE = 1_000;
+/** The greatest number of addresses that are remembered. Beyond it, the least recently used is forgotten. */
+const ADDRESSES = 10_000;
+const WINDOW_MS = 60_000;
 /** The rate of log lines about single refused tokens; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 10, burst: 20 };
 /** The faults that are not the caller's: the key set is unavailable, or does not have the key yet. */
@@ -33,7 +39,7 @@ export type TokenGuard = {
 };
 
 export function createTokenGuard({ clock, log, metrics }: TokenGuardOptions): TokenGuard {
-  const failures = createAuthRateLimit(clock);
+  const failures = countFailures(clock);
   const queue = new VerifyQueue();
   const note = createNotes({ clock, log });
   const explain = (error: unknown, address: string): unknown => {
@@ -70,12 +76,31 @@ export function createTokenGuard({ clock, log, metrics }: TokenGuardOptions): To
   };
 }
 
+/** Counts failed tokens per address and in total, in sliding windows of one minute. */
+function countFailures(clock: Clock) {
+  const inAll = new SlidingWindow(clock, { most: FAILURES_IN_ALL_A_MINUTE, ms: WINDOW_MS });
+  const windows = new RateTable(ADDRESSES, () => new SlidingWindow(clock, { most: FAILURES_A_MINUTE, ms: WINDOW_MS }));
+  return {
+    /** Whether this address has reached its limit of failed tokens. */
+    over: (address: string): boolean => (windows.find(address)?.waitMs ?? 0) > 0,
+    /**
+     * Counts one failed token. Returns 0 within the limits. Beyond a limit, returns the number of milliseconds for
+     * which failures are answered with `rate_limited`.
+     */
+    count(address: string): number {
+      const wait = windows.of(address).take();
+      const waitOfAll = inAll.take();
+      return wait > 0 ? wait : waitOfAll;
+    },
+  };
+}
+
 /** Writes log lines about refused tokens, at the rate LINES. */
 function createNotes({ clock, log }: Pick<TokenGuardOptions, 'clock' | 'log'>) {
-  const bucket = new Bucket(clock, LINES);
+  const bucket = new TokenBucket(clock, LINES);
   let suppressed = 0;
   return (reason: TokenFault, address: string, error: CallboardError): void => {
-    if (bucket.take() !== 'ok') return void suppressed++;
+    if (bucket.take() > 0) return void suppressed++;
     const fields = { reason, address, ...(suppressed > 0 && { suppressed }) };
     suppressed = 0;
     if (reason === 'keys_unavailable')

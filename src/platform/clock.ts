@@ -4,9 +4,10 @@ import type { Cancel, Clock } from '../core/clock.ts';
 /** The longest delay that a Node timer accepts, in milliseconds. A timer with a longer delay fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** The wall clock of the process (epoch milliseconds), with timers that do not keep the process alive. */
+/** The clocks of the process, with timers that do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   after,
   every(ms, run) {
     const timer = setInterval(run, Math.min(ms, LONGEST_MS));

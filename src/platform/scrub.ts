@@ -1,4 +1,5 @@
 /** Redacts credentials and user data in log entries. */
+import { BoundedMap } from '../core/bounded-map.ts';
 
 const REDACTED = '[redacted]';
 /** The names of fields that contain credentials or user data. Compared in lower case and without separators. */
@@ -138,14 +139,13 @@ function put(target: Record<string, unknown>, key: string, value: unknown): void
   if (key !== '__proto__') target[key] = value;
 }
 
-const nameCache = new Map<string, boolean>();
-const NAME_CACHE_MAX = 1_000;
+/** Whether a name is sensitive, by the name. Our own fields have few names; names from outside may be many. */
+const nameCache = new BoundedMap<string, boolean>({ most: 1_000, order: 'used' });
 
 function isSensitive(key: string): boolean {
   const known = nameCache.get(key);
   if (known !== undefined) return known;
   const sensitive = SENSITIVE_NAMES.has(key.toLowerCase().replaceAll(/[^a-z]/g, ''));
-  // The cache is bounded, because names from outside must not fill it. Our own fields have few names.
-  if (nameCache.size < NAME_CACHE_MAX) nameCache.set(key, sensitive);
+  nameCache.set(key, sensitive);
   return sensitive;
 }

@@ -135,7 +135,7 @@ export class SseStream {
    */
   ping(): void {
     if (this.#blockedAt === null) this.write(PING);
-    else if (this.#host.clock.now() - this.#blockedAt >= SSE_STALL_MS) this.#res.destroy();
+    else if (this.#host.clock.monotonic() - this.#blockedAt >= SSE_STALL_MS) this.#res.destroy();
   }
 
   /** Ends the response. A client that received no `complete` treats this as a lost connection and reconnects. */
@@ -146,7 +146,7 @@ export class SseStream {
   }
 
   #block(): void {
-    this.#blockedAt = this.#host.clock.now();
+    this.#blockedAt = this.#host.clock.monotonic();
     this.#out.once('drain', () => this.#drain());
   }
 

@@ -206,7 +206,7 @@ describe('the share of each user in the memory history', () => {
 describe('time in the memory history', () => {
   it('does not advance while the clock is behind it, so the orders by time and by sequence agree', async () => {
     let now = 1_000_000;
-    const clock = { now: () => now, after: () => () => {}, every: () => () => {} };
+    const clock = { now: () => now, monotonic: () => now, after: () => () => {}, every: () => () => {} };
     const history = createMemoryHistory({ clock });
     const at = (id: string, time: number): number => {
       now = time;

@@ -48,7 +48,12 @@ export function auditContract(name: string, make: () => Promise<AuditBench>): vo
     const add = async (entry: AuditEntry, over: Partial<AuditAppend> = {}) =>
       bench.stores[0].append(await next(entry, over));
     const trail = (nodeId: string, store: AuditStore, bounds: Partial<AuditBounds> = {}): AuditTrail => {
-      const clock = { now: () => bench.now(), after: () => () => {}, every: () => () => {} };
+      const clock = {
+        now: () => bench.now(),
+        monotonic: () => bench.now(),
+        after: () => () => {},
+        every: () => () => {},
+      };
       const quiet = { log: silentLog, metrics: silentMetrics };
       return createAuditTrail({ store, clock, ...quiet, nodeId, sign, maxRows: 1000, keepMs: 1e12, ...bounds });
     };

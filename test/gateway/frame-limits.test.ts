@@ -1,6 +1,7 @@
 /** Tests malformed frames, and the limits of frames. */
 import { describe, expect, test } from 'vitest';
-import { BadFrames, Bucket } from '../../src/gateway/rate.ts';
+import { BAD_FRAMES, BAD_FRAMES_MS } from '../../src/core/limits.ts';
+import { SlidingWindow, TokenBucket } from '../../src/core/rates.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { caller, client, startGateway } from './kit/test-gateway.ts';
 
@@ -65,13 +66,13 @@ describe('malformed frames', () => {
 
   test('four in each minute are tolerated permanently', async () => {
     const clock = new FakeClock();
-    const bad = new BadFrames(clock);
+    const bad = new SlidingWindow(clock, { most: BAD_FRAMES - 1, ms: BAD_FRAMES_MS });
     for (let minute = 0; minute < 10; minute++) {
-      for (let i = 0; i < 4; i++) expect(bad.add()).toBe(false);
+      for (let i = 0; i < 4; i++) expect(bad.take()).toBe(0);
       await clock.advance(60_000);
     }
-    for (let i = 0; i < 4; i++) bad.add();
-    expect(bad.add()).toBe(true);
+    for (let i = 0; i < 4; i++) bad.take();
+    expect(bad.take()).toBe(60_000);
   });
 });
 
@@ -165,28 +166,27 @@ describe('frame limits', () => {
 
   test('a peer slightly above the rate is closed in time; one that exceeds it once is not', async () => {
     const clock = new FakeClock();
-    const steady = new Bucket(clock, { perSecond: 100, burst: 200 });
-    const verdicts = new Set<string>();
+    const steady = new TokenBucket(clock, { perSecond: 100, burst: 200 });
+    let floods = 0;
     for (let tenth = 0; tenth < 100; tenth++) {
-      for (let i = 0; i < 15; i++) verdicts.add(steady.take());
+      for (let i = 0; i < 15; i++) if (steady.take() > 0 && steady.refused >= 200) floods++;
       await clock.advance(100);
     }
-    expect(verdicts).toContain('flood');
-    const once = new Bucket(clock, { perSecond: 100, burst: 200 });
+    expect(floods).toBeGreaterThan(0);
+    const once = new TokenBucket(clock, { perSecond: 100, burst: 200 });
     for (let round = 0; round < 5; round++) {
-      for (let i = 0; i < 350; i++) expect(once.take()).not.toBe('flood');
+      for (let i = 0; i < 350; i++) expect(once.take() > 0 && once.refused >= 200).toBe(false);
       await clock.advance(2_000);
     }
   });
 
   test('a wall clock that is set back blocks no link for longer than the bucket takes to fill', async () => {
-    let now = 1_000_000;
-    const clock = { now: () => now, after: () => () => {}, every: () => () => {} };
-    const bucket = new Bucket(clock, { perSecond: 100, burst: 200 });
+    const clock = new FakeClock();
+    const bucket = new TokenBucket(clock, { perSecond: 100, burst: 200 });
     for (let i = 0; i < 200; i++) bucket.take();
-    now -= 3_600_000;
-    expect(bucket.take()).toBe('over');
-    now += 1_000;
-    expect(bucket.take()).toBe('ok');
+    clock.stepWall(-3_600_000);
+    expect(bucket.take()).toBe(10);
+    await clock.advance(1_000);
+    expect(bucket.take()).toBe(0);
   });
 });

@@ -12,6 +12,7 @@ describe('a deadline', () => {
     const waits: number[] = [];
     const watched: Clock = {
       now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
       every: (ms, run) => clock.every(ms, run),
       after: (ms, run) => (waits.push(ms), clock.after(ms, run)),
     };

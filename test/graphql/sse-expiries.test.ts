@@ -13,7 +13,12 @@ function setUp() {
     const cancel = clock.after(ms, () => (waiting.delete(timer), run()));
     return () => (waiting.delete(timer), cancel());
   };
-  const expiries = createExpiries({ now: () => clock.now(), after, every: clock.every.bind(clock) });
+  const expiries = createExpiries({
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    after,
+    every: clock.every.bind(clock),
+  });
   const ended: string[] = [];
   const start = clock.now();
   const add = (name: string, ms: number | null): Ending => {

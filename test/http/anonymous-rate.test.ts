@@ -25,6 +25,19 @@ describe('the rate of GraphQL without a token', () => {
     expect(() => rate.take('a')).toThrow();
   });
 
+  it.each([-3_600_000, 3_600_000])('is the same after the wall clock was set by %i ms', async (step) => {
+    const clock = new FakeClock();
+    const rate = createAnonymousRate(clock);
+    const wait = 1000 / ANONYMOUS_RATE;
+    const refused = expect.objectContaining({ details: { retryAfterMs: wait } });
+    times(ANONYMOUS_BURST, () => rate.take('a'));
+    clock.stepWall(step);
+    expect(() => rate.take('a')).toThrow(refused);
+    await clock.advance(wait);
+    rate.take('a');
+    expect(() => rate.take('a')).toThrow(refused);
+  });
+
   it('answers 429 with the retry time, and does not affect requests with a token', async () => {
     await using at = await startHttpRelay();
     const ask = (token: string | null) => at.ask('/graphql', postJson({ query: '{ __typename }' }, { token }));

@@ -106,6 +106,18 @@ describe('the keys of an issuer', () => {
     await expect(relay.authenticate(await tokenOf(first))).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 
+  it('are fetched as often, and used as long, when the wall clock is set back', async () => {
+    await relay.authenticate(await tokenOf(first));
+    clock.stepWall(-60 * MINUTE);
+    await clock.advance(5_000);
+    publish(second);
+    expect(await relay.authenticate(await tokenOf(second))).toMatchObject({ userId: 'alice' });
+    expect(issuer.asked).toBe(2);
+    await clock.advance(10 * MINUTE);
+    await relay.authenticate(await tokenOf(second));
+    expect(issuer.asked).toBe(3);
+  });
+
   it('serve for an hour while they cannot be fetched again', async () => {
     await relay.authenticate(await tokenOf(first));
     issuer.status = 503;

@@ -188,7 +188,7 @@ describe('the other commands', () => {
   it('spill-clean removes expired objects from the directory, reports how many, and keeps the others', async () => {
     const root = await mkdtemp(join(tmpdir(), 'callboard-clean-'));
     const now = Date.now();
-    const clock = { now: () => now - 3 * 3600_000, after: () => () => {}, every: () => () => {} };
+    const clock = { now: () => now - 3 * 3600_000, monotonic: () => now, after: () => () => {}, every: () => () => {} };
     const store = createDirectorySpill({ root, clock, log: silentLog });
     const text = trustJson('"payload"');
     for (const hours of [-2, -1.5, 5]) await store.put(text, now + hours * 3600_000, 'alice');

@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CallboardError, type TokenFault } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/log.ts';
 import type { BearerAuthenticator } from '../../src/http/auth.ts';
-import { FAILURES_A_MINUTE, FAILURES_IN_ALL_A_MINUTE } from '../../src/http/auth-rate-limit.ts';
-import { createTokenGuard } from '../../src/http/token-guard.ts';
+import { createTokenGuard, FAILURES_A_MINUTE, FAILURES_IN_ALL_A_MINUTE } from '../../src/http/token-guard.ts';
 import { VerifyQueue } from '../../src/http/verify-queue.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
@@ -33,6 +32,18 @@ describe('failed tokens', () => {
     for (let i = 0; i < FAILURES_A_MINUTE; i++) expect(await show('a')).toBe('unauthenticated');
     expect(await show('a')).toBe('rate_limited');
     expect(await show('b')).toBe('unauthenticated');
+    await clock.advance(60_000);
+    expect(await show('a')).toBe('unauthenticated');
+  });
+
+  it.each([-3_600_000, 3_600_000])('are slowed for a minute when the wall clock is set by %i ms', async (step) => {
+    const { clock, guard, show } = open();
+    for (let i = 0; i < FAILURES_A_MINUTE; i++) await show('a');
+    clock.stepWall(step);
+    const error: unknown = await guard
+      .check('a', () => Promise.reject(new CallboardError('unauthenticated', 'no', { tokenFault: 'signature' })))
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'rate_limited', details: { retryAfterMs: 60_000 } });
     await clock.advance(60_000);
     expect(await show('a')).toBe('unauthenticated');
   });

@@ -5,28 +5,40 @@ type Timer = { at: number; readonly every: number | null; readonly run: () => vo
 
 /**
  * A clock that moves only when a test moves it. `advance` runs all due timers in order of time, and lets the promises
- * that each timer settles run before the next timer.
+ * that each timer settles run before the next timer. `stepWall` moves the wall clock alone, as an administrator does.
  */
 export class FakeClock implements Clock {
-  #now: number;
+  /** The time that elapsed, in milliseconds. Timers run by it. */
+  #elapsed = 0;
+  /** The wall time at which nothing had elapsed. */
+  #start: number;
   #order = 0;
   readonly #timers = new Set<Timer>();
   #awaited: () => Promise<void> = turns;
 
   constructor(start = Date.UTC(2026, 0, 1)) {
-    this.#now = start;
+    this.#start = start;
   }
 
   now(): number {
-    return this.#now;
+    return this.#start + this.#elapsed;
+  }
+
+  monotonic(): number {
+    return this.#elapsed;
+  }
+
+  /** Sets the wall clock forward (or back, if `ms` is negative). No time elapses and no timer runs. */
+  stepWall(ms: number): void {
+    this.#start += ms;
   }
 
   after(ms: number, run: () => void): Cancel {
-    return this.#add({ at: this.#now + ms, every: null, run, order: this.#order++ });
+    return this.#add({ at: this.#elapsed + ms, every: null, run, order: this.#order++ });
   }
 
   every(ms: number, run: () => void): Cancel {
-    return this.#add({ at: this.#now + ms, every: ms, run, order: this.#order++ });
+    return this.#add({ at: this.#elapsed + ms, every: ms, run, order: this.#order++ });
   }
 
   /**
@@ -38,26 +50,26 @@ export class FakeClock implements Clock {
   }
 
   async advance(ms: number): Promise<void> {
-    const end = this.#now + ms;
+    const end = this.#elapsed + ms;
     await this.#awaited();
     for (let timer = this.#next(end); timer; timer = this.#next(end)) {
-      this.#now = Math.max(this.#now, timer.at);
+      this.#elapsed = Math.max(this.#elapsed, timer.at);
       if (timer.every === null) this.#timers.delete(timer);
       else timer.at += timer.every;
       timer.run();
       await this.#awaited();
     }
-    this.#now = end;
+    this.#elapsed = end;
     await this.#awaited();
   }
 
   /** Like `advance`, but as if the process had been suspended: each due timer runs once, at the end. */
   async leap(ms: number): Promise<void> {
     await this.#awaited();
-    this.#now += ms;
-    for (const timer of [...this.#timers].filter(({ at }) => at <= this.#now)) {
+    this.#elapsed += ms;
+    for (const timer of [...this.#timers].filter(({ at }) => at <= this.#elapsed)) {
       if (timer.every === null) this.#timers.delete(timer);
-      else timer.at = this.#now + timer.every;
+      else timer.at = this.#elapsed + timer.every;
       timer.run();
       await this.#awaited();
     }

@@ -50,6 +50,7 @@ export async function createStoreClock(options: StoreClockOptions): Promise<Stor
   const stop: Cancel = system.every(MEASURE_MS, turn);
   return {
     now,
+    monotonic: () => system.monotonic(),
     after: (ms, run) => system.after(ms, run),
     every: (ms, run) => system.every(ms, run),
     ahead: () => now() - system.now(),

@@ -43,12 +43,12 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
   const room = createRoom(root, shares);
   let cleanedAt = -Infinity;
   const clean = async (): Promise<number> => {
-    cleanedAt = clock.now();
-    const freed = await files.removePast(root, cleanedAt);
+    cleanedAt = clock.monotonic();
+    const freed = await files.removePast(root, clock.now());
     for (const [owner, bytes] of freed.bytes) room.free(owner, bytes);
     return freed.objects;
   };
-  const isTimeToClean = (): boolean => clock.now() - cleanedAt >= SPILL_CLEAN_MS;
+  const isTimeToClean = (): boolean => clock.monotonic() - cleanedAt >= SPILL_CLEAN_MS;
   const makeRoom = async (owner: string, bytes: number): Promise<void> => {
     const refused = await room.take(owner, bytes);
     if (refused === null) return;

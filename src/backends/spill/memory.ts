@@ -52,8 +52,9 @@ export function createMemorySpill(
   };
   const clean = (): number => {
     const before = objects.size;
-    cleanedAt = clock.now();
-    for (const object of objects.values()) if (object.expiresAt <= cleanedAt) drop(object);
+    cleanedAt = clock.monotonic();
+    const now = clock.now();
+    for (const object of objects.values()) if (object.expiresAt <= now) drop(object);
     return before - objects.size;
   };
   const add = (object: Held): void => {
@@ -78,7 +79,7 @@ export function createMemorySpill(
       const bytes = utf8Length(text);
       const refusal = refusalOf(bytes);
       if (refusal) throw refusal;
-      if (shares.used('spilled_bytes') + bytes > total || clock.now() - cleanedAt >= SPILL_CLEAN_MS) clean();
+      if (shares.used('spilled_bytes') + bytes > total || clock.monotonic() - cleanedAt >= SPILL_CLEAN_MS) clean();
       const object: Held = {
         ...{ name: crypto.randomId(), text, bytes, expiresAt },
         holdings: shares.of(userId),

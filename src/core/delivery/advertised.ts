@@ -99,12 +99,12 @@ export class Advertised {
   closed(client: ClientKey): void {
     const advertiser = this.#advertisers.get(client);
     if (!advertiser || --advertiser.links > 0) return;
-    advertiser.closedAt = this.#parts.clock.now();
+    advertiser.closedAt = this.#parts.clock.monotonic();
     this.#closed.set(advertiser, client);
   }
 
   #forget(): void {
-    const due = this.#parts.clock.now() - FORGET_MS;
+    const due = this.#parts.clock.monotonic() - FORGET_MS;
     for (const [advertiser, client] of this.#closed) {
       if (advertiser.closedAt > due) return;
       this.#closed.delete(advertiser);

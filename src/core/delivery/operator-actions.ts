@@ -63,10 +63,10 @@ function notConnected(): never {
 
 /** Reads until `done` holds, for at most OPERATOR_CONFIRM_MS, because nodes process their mailboxes asynchronously. */
 async function pollUntil<T>({ clock }: Deps, read: () => MaybePromise<T>, done: (seen: T) => boolean): Promise<T> {
-  const end = clock.now() + OPERATOR_CONFIRM_MS;
+  const end = clock.monotonic() + OPERATOR_CONFIRM_MS;
   for (;;) {
     const seen = await read();
-    if (done(seen) || clock.now() >= end) return seen;
+    if (done(seen) || clock.monotonic() >= end) return seen;
     await new Promise<void>((resolve) => void clock.after(OPERATOR_POLL_MS, resolve));
   }
 }

@@ -1,4 +1,5 @@
 /** Brings the reports of clients into the form that history keeps. */
+import { BoundedMap } from '../bounded-map.ts';
 import type { Deps } from '../deps.ts';
 import { isLarge, type PayloadStorage } from '../history/payload-storage.ts';
 import type { StoredPayload } from '../history/message.ts';
@@ -28,9 +29,9 @@ export type StoredReports = {
 const REMEMBERED = 10_000;
 
 export function createStoredReports({ backend, clock }: Deps, keeper: PayloadStorage): StoredReports {
-  const spilledAt = new Map<string, number>();
+  /** The commands with a large progress report in the last PROGRESS_ROW_MS. */
+  const spilled = new BoundedMap<string, true>({ most: REMEMBERED, ttl: { ms: PROGRESS_ROW_MS, clock } });
   const find = async (key: CommandKey): Promise<Command | null> => (await backend.commands.get([key]))[0] ?? null;
-  const isDue = (text: string): boolean => clock.now() - (spilledAt.get(text) ?? -Infinity) >= PROGRESS_ROW_MS;
   const largeEnd = async (key: CommandKey, end: Omit<End, 'kept'>): Promise<StoredPayload> => {
     const command = await find(key);
     return command && makesRow(command, end) ? keeper.keepAnyway(end.payload, key.userId) : keeper.note(end.payload);
@@ -38,9 +39,9 @@ export function createStoredReports({ backend, clock }: Deps, keeper: PayloadSto
   const largeProgress = async (key: CommandKey, report: Omit<Report, 'kept'>): Promise<StoredPayload | null> => {
     const command = await find(key);
     const text = commandKeyText(key);
-    if (!command || isTerminal(command) || command.boundInstanceId !== report.instanceId || !isDue(text)) return null;
-    spilledAt.set(text, clock.now());
-    if (spilledAt.size > REMEMBERED) forgetFirst(spilledAt);
+    if (!command || isTerminal(command) || command.boundInstanceId !== report.instanceId || spilled.get(text))
+      return null;
+    spilled.set(text, true);
     return keeper.keepAnyway(report.payload, key.userId);
   };
   return {
@@ -50,7 +51,7 @@ export function createStoredReports({ backend, clock }: Deps, keeper: PayloadSto
       return large(report.payload) ? largeProgress(key, report) : keeper.note(report.payload);
     },
     forget(key) {
-      if (spilledAt.size > 0) spilledAt.delete(commandKeyText(key));
+      if (spilled.size > 0) spilled.delete(commandKeyText(key));
     },
   };
 }
@@ -66,11 +67,4 @@ function makesRow({ sightings, commandId }: Command, end: Omit<End, 'kept'>): bo
 
 function large(text: JsonText | null): text is JsonText {
   return text !== null && isLarge(text);
-}
-
-function forgetFirst(times: Map<string, number>): void {
-  for (const oldest of times.keys()) {
-    times.delete(oldest);
-    return;
-  }
 }

@@ -1,61 +1,13 @@
-/** Limits the bytes per second that each user may send. */
+/** Keeps the rate of bytes per second of each user. */
 import type { Clock } from '../clock.ts';
+import { TokenBucket } from '../rates.ts';
 
 /**
- * Limits the bytes that one user may send per second, with a token bucket that holds the bytes of one second. Bytes
- * that have arrived are always charged, so the balance may become negative. The sender must then wait until it is not.
- * The clock is read only when the balance is used up. In any `t` seconds at most `(t + 2) * perSecond` bytes pass, plus
- * the bytes that had arrived when the balance was used up.
+ * The bytes that one user may send per second: a token bucket that holds the bytes of one second. Bytes that have
+ * arrived are always charged, so the balance may become negative; the sender must then wait until it is not. In any `t`
+ * seconds at most `(t + 2) * perSecond` bytes pass, plus the bytes that had arrived when the balance was used up.
  */
-export class ByteRate {
-  readonly #clock: Clock;
-  readonly #perSecond: number;
-  #balance: number;
-  #refilledAt: number;
-
-  /** `perSecond`: the bytes that may be sent per second, at least 1. */
-  constructor(clock: Clock, perSecond: number) {
-    this.#clock = clock;
-    this.#perSecond = perSecond;
-    this.#balance = perSecond;
-    this.#refilledAt = clock.now();
-  }
-
-  /** Charges bytes that have arrived. Returns the milliseconds until the balance is no longer negative; 0: continue. */
-  charge(bytes: number): number {
-    this.#balance -= bytes;
-    return this.#balance >= 0 ? 0 : this.#wait();
-  }
-
-  /**
-   * Charges announced bytes and returns 0. If the balance is negative, charges nothing and returns the milliseconds
-   * until it is no longer negative.
-   */
-  admit(bytes: number): number {
-    const wait = this.#balance >= 0 ? 0 : this.#wait();
-    if (wait === 0) this.#balance -= bytes;
-    return wait;
-  }
-
-  /** Whether the bucket is full, as a new one is. */
-  get full(): boolean {
-    this.#refill();
-    return this.#balance === this.#perSecond;
-  }
-
-  #wait(): number {
-    this.#refill();
-    return this.#balance >= 0 ? 0 : Math.ceil((-this.#balance * 1000) / this.#perSecond);
-  }
-
-  #refill(): void {
-    const now = this.#clock.now();
-    // If the wall clock was set back, the balance neither grows nor shrinks.
-    const elapsed = Math.max(0, now - this.#refilledAt);
-    this.#refilledAt = now;
-    this.#balance = Math.min(this.#perSecond, this.#balance + (elapsed * this.#perSecond) / 1000);
-  }
-}
+export type ByteRate = Pick<TokenBucket, 'charge' | 'admit' | 'full'>;
 
 /** The rate of one user, and the number of links that hold it. All links of the user use the same object. */
 export class HeldRate {
@@ -118,7 +70,7 @@ export class ByteRates {
     const known = this.#rates.get(userId);
     if (known) return known;
     if (this.#rates.size >= this.#sweepAt) this.#sweep();
-    const made = new HeldRate(new ByteRate(this.#clock, this.#perSecond));
+    const made = new HeldRate(new TokenBucket(this.#clock, { perSecond: this.#perSecond, burst: this.#perSecond }));
     this.#rates.set(userId, made);
     return made;
   }

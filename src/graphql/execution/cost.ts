@@ -10,12 +10,13 @@ import {
   type GraphQLSchema,
   type OperationDefinitionNode,
 } from 'graphql';
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { JSON_SCALAR } from '../variables/misfit.ts';
 import { coerceVariables } from '../variables/coerce-variables.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
 
-/** The most costs that are remembered for one operation, each for other variables. Beyond that, all are forgotten. */
+/** The most costs that are remembered for one operation, each for other variables. */
 const REMEMBERED = 100;
 
 /**
@@ -32,7 +33,7 @@ export function createCost(
   const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments] };
   const sizes = argumentVariables(alone);
   const leaves = jsonVariables(schema, operation);
-  const known = new Map<string, number>();
+  const known = new BoundedMap<string, number>({ most: REMEMBERED });
   return (variables) => {
     const key = keyOf(sizes, leaves, variables);
     const remembered = key === null ? undefined : known.get(key);
@@ -41,7 +42,6 @@ export function createCost(
     if (coerceVariables(schema, operation, variables).errors) return 0;
     try {
       const { complexity } = complexityFromQuery(alone, { schema, ctx: {}, variables: { ...variables } });
-      if (known.size >= REMEMBERED) known.clear();
       if (key !== null) known.set(key, complexity);
       return complexity;
     } catch {

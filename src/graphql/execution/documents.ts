@@ -1,5 +1,6 @@
 /** Parses, validates and caches the documents of requests. It executes nothing. */
 import { GraphQLError, parse, validate, type DocumentNode, type GraphQLSchema } from 'graphql';
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { CallboardError, type Code } from '../../core/errors.ts';
 import {
   QUERY_CACHE,
@@ -9,7 +10,6 @@ import {
   QUERY_NESTING,
   QUERY_TOKENS,
 } from '../../core/limits.ts';
-import { createDocumentCache } from './document-cache.ts';
 import { isNestedDeeper } from './limits-nesting.ts';
 import { shapeFaults } from './limits-shape.ts';
 import { shortened, toGraphQLError } from './mask.ts';
@@ -32,12 +32,13 @@ export type Documents = {
 type Parsed = { readonly document: DocumentNode } | { readonly error: unknown };
 
 export function createDocuments(schema: GraphQLSchema): Documents {
-  const parsed = createDocumentCache<Parsed>({ most: QUERY_CACHE, longest: QUERY_CACHE_CHARS });
+  const parsed = new BoundedMap<string, Parsed>({ most: QUERY_CACHE, order: 'used' });
   const validated = new WeakMap<DocumentNode, readonly GraphQLError[]>();
   const documents: Documents = {
     parse(text) {
-      let entry = parsed.get(text);
-      if (!entry) parsed.set(text, (entry = parsedOf(text)));
+      const known = parsed.get(text);
+      const entry = known ?? parsedOf(text);
+      if (!known && text.length <= QUERY_CACHE_CHARS) parsed.set(text, entry);
       if ('error' in entry) throw entry.error;
       return entry.document;
     },

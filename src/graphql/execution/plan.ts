@@ -1,9 +1,9 @@
 /** Compiles the operations of a document once, and caches the result. It executes nothing itself. */
 import { getOperationAST, type DocumentNode, type GraphQLSchema, type OperationDefinitionNode } from 'graphql';
 import { createVariablesReader, VariablesText, type GivenVariables } from '../variables/request-variables.ts';
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { createJsonCaches, type JsonCaches } from '../writer/json-cache.ts';
 import { createBinder, type Bound } from './bound.ts';
-import { createDocumentCache } from './document-cache.ts';
 import { rootFields } from './plan-roots.ts';
 
 /** How one operation of one document is executed. Created once and kept as long as the document. */
@@ -57,7 +57,7 @@ const BOUND = { most: 500, longest: 4096 };
  */
 export function createPlans(schema: GraphQLSchema, { fast = true, keep = true }: PlansOptions = {}): Plans {
   const fragments = keep ? createJsonCaches(FRAGMENT_CHARS) : null;
-  const bound = createDocumentCache<Bound>(BOUND);
+  const bound = new BoundedMap<string, Bound>({ most: BOUND.most, order: 'used' });
   const plans = new WeakMap<OperationDefinitionNode, Plan>();
   let number = 0;
   const create = (source: Source): Plan => createPlan(source, { fast, fragments, bound, number: number++ });
@@ -84,7 +84,7 @@ type PlanParts = {
   readonly bound: BoundCache;
   readonly number: number;
 };
-type BoundCache = ReturnType<typeof createDocumentCache<Bound>>;
+type BoundCache = BoundedMap<string, Bound>;
 
 function createPlan(source: Source, { bound, number, ...parts }: PlanParts): Plan {
   const { schema, document, operation } = source;
@@ -102,7 +102,7 @@ function createPlan(source: Source, { bound, number, ...parts }: PlanParts): Pla
       const known = bound.get(key);
       if (known) return known;
       const made = binder(read(given));
-      bound.set(key, made);
+      if (key.length <= BOUND.longest) bound.set(key, made);
       return made;
     },
   };

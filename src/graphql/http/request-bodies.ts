@@ -1,6 +1,6 @@
 /** Reads bodies of GraphQL requests, with a cache for bodies with equal bytes. */
+import { BoundedMap } from '../../core/bounded-map.ts';
 import type { JsonText } from '../../core/json.ts';
-import { createDocumentCache } from '../execution/document-cache.ts';
 import { readRequestBody } from './request.ts';
 
 /** The most bodies that are cached, and the most bytes of one. Dashboards send the same few bodies again and again. */
@@ -11,7 +11,7 @@ const BODIES = { most: 500, longest: 4096 };
  * does not parse a short body again that was received before, because parsing is a sixth of the cost of a small query.
  */
 export function createBodyReader(parse: (bytes: Buffer) => JsonText): (bytes: Buffer) => unknown {
-  const bodies = createDocumentCache<object>(BODIES);
+  const bodies = new BoundedMap<string, object>({ most: BODIES.most, order: 'used' });
   return (bytes) => {
     if (bytes.length > BODIES.longest) return readRequestBody(parse(bytes));
     const text = bytes.toString('latin1');

@@ -1,4 +1,5 @@
 /** A cache of connections as this process last read them, so that Redis need not send them again. */
+import { BoundedMap } from '../../../core/bounded-map.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
 import { clientKeyText, type ClientKey } from '../../../core/ids.ts';
 
@@ -21,7 +22,7 @@ const KNOWN = 20_000;
 
 /** Creates an empty cache. `most`: the most connections in it. Beyond that the oldest are dropped. */
 export function createKnown(most = KNOWN): Known {
-  const known = new Map<string, Connection>();
+  const known = new BoundedMap<string, Connection>({ most });
   const last = (key: ClientKey): Connection | null => known.get(clientKeyText(key)) ?? null;
   const of = (key: ClientKey, epoch: number): Connection | null => {
     const connection = last(key);
@@ -30,11 +31,7 @@ export function createKnown(most = KNOWN): Known {
   return {
     note(connection) {
       if (connection === null || connection.disconnectedAt !== null) return connection;
-      const text = clientKeyText(connection);
-      known.delete(text);
-      known.set(text, connection);
-      const [oldest] = known.keys();
-      if (known.size > most && oldest !== undefined) known.delete(oldest);
+      known.set(clientKeyText(connection), connection);
       return connection;
     },
     last,

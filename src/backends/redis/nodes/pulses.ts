@@ -2,6 +2,7 @@
  * Counts the rows of each pulse. A pulse is one row that a node posts into its own mailbox in each partition. Once all
  * these rows were delivered, the node knows that it reads all its mailboxes.
  */
+import { BoundedMap } from '../../../core/bounded-map.ts';
 
 /** The most unfinished pulses that are remembered. */
 const MOST = 64;
@@ -9,7 +10,7 @@ const MOST = 64;
 /** The pulses of a node that have not arrived from all partitions yet. */
 export class Pulses {
   readonly #partitions: number;
-  readonly #arrived = new Map<string, number>();
+  readonly #arrived = new BoundedMap<string, number>({ most: MOST });
 
   constructor(partitions: number) {
     this.#partitions = partitions;
@@ -23,8 +24,6 @@ export class Pulses {
       return true;
     }
     this.#arrived.set(token, seen);
-    const oldest = this.#arrived.keys().next();
-    if (this.#arrived.size > MOST && !oldest.done) this.#arrived.delete(oldest.value);
     return false;
   }
 }

@@ -39,8 +39,8 @@ export function watchRights(options: RightsOptions & { readonly system: Clock; r
     check,
     noticed(error) {
       if (!(error instanceof Error) || !isRefusal(error.message)) return;
-      if (system.now() - checkedAt < CHECK_MS) return;
-      checkedAt = system.now();
+      if (system.monotonic() - checkedAt < CHECK_MS) return;
+      checkedAt = system.monotonic();
       // The check logs what is missing. If Redis cannot be asked, its connection logs that.
       check().catch(() => {});
     },

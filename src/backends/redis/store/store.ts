@@ -2,6 +2,7 @@
  * Gives the stores of the Redis backend their access to Redis: it runs acts and reads in a partition. Only mailboxes
  * and the bus use a connection directly.
  */
+import { BoundedMap } from '../../../core/bounded-map.ts';
 import { createBatches } from './batches.ts';
 import { hashOf, keyOf, partitionOf, tagsOf, type KeyKind } from '../keys.ts';
 import type { Programs } from '../program/program.ts';
@@ -95,11 +96,10 @@ export function createStore(options: StoreOptions): Store {
 const CACHED_HASHES = 10_000;
 
 function cached(digest: (text: string) => string): (text: string) => string {
-  const known = new Map<string, string>();
+  const known = new BoundedMap<string, string>({ most: CACHED_HASHES });
   return (text) => {
     const found = known.get(text);
     if (found !== undefined) return found;
-    if (known.size === CACHED_HASHES) known.clear();
     const made = digest(text);
     known.set(text, made);
     return made;

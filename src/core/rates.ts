@@ -1,0 +1,155 @@
+/**
+ * Limits of rates: a token bucket, a count in a sliding window, and a bounded table of either by name. All measure
+ * elapsed time (`Clock.monotonic`), so a step of the wall clock neither refuses longer nor allows more.
+ */
+import { BoundedMap } from './bounded-map.ts';
+import type { Clock } from './clock.ts';
+
+type Elapsed = Pick<Clock, 'monotonic'>;
+
+/** What the rounding of fractions may add up to, in tokens and in milliseconds. It counts as nothing. */
+const ROUNDING = 1e-6;
+
+/** The rate of a token bucket. `burst`: the most tokens that it holds; it starts full. */
+export type BucketRate = { readonly perSecond: number; readonly burst: number };
+
+/**
+ * A token bucket. Tokens are requests, frames, lines or bytes. In any `t` seconds `take` grants at most
+ * `burst + t * perSecond` tokens.
+ */
+export class TokenBucket {
+  readonly #clock: Elapsed;
+  readonly #rate: BucketRate;
+  #tokens: number;
+  #refilledAt: number;
+  #refused = 0;
+
+  constructor(clock: Elapsed, rate: BucketRate) {
+    this.#clock = clock;
+    this.#rate = rate;
+    this.#tokens = rate.burst;
+    this.#refilledAt = clock.monotonic();
+  }
+
+  /** Takes one token and returns 0. If there is none, takes nothing and returns the milliseconds until there is one. */
+  take(): number {
+    this.#refill();
+    if (this.#tokens >= 1 - ROUNDING) {
+      this.#tokens = Math.max(0, this.#tokens - 1);
+      return 0;
+    }
+    this.#refused++;
+    return this.#msUntil(1);
+  }
+
+  /**
+   * Takes tokens for what has happened already, also more than there are: the balance may become negative. Returns the
+   * milliseconds until it no longer is; 0: it is not. A negative number gives tokens back. The clock is read only while
+   * the balance is negative, so that in `t` seconds up to `2 * burst + t * perSecond` tokens pass without a wait.
+   */
+  charge(tokens: number): number {
+    this.#tokens -= tokens;
+    return this.#tokens >= 0 ? 0 : this.#debtMs();
+  }
+
+  /**
+   * Takes tokens as `charge` does, and returns 0, unless the balance is negative already: then it takes nothing and
+   * returns the milliseconds until it no longer is.
+   */
+  admit(tokens: number): number {
+    const wait = this.#tokens >= 0 ? 0 : this.#debtMs();
+    if (wait === 0) this.#tokens -= tokens;
+    return wait;
+  }
+
+  /** How often `take` refused since the bucket was last full. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  /** Whether the bucket is full, as a new one is. */
+  get full(): boolean {
+    this.#refill();
+    return this.#tokens >= this.#rate.burst;
+  }
+
+  #debtMs(): number {
+    this.#refill();
+    return this.#tokens >= 0 ? 0 : this.#msUntil(0);
+  }
+
+  /** Returns a whole number of milliseconds, at least 1, after which there are this many tokens. */
+  #msUntil(tokens: number): number {
+    return Math.max(1, Math.ceil(((tokens - this.#tokens) * 1000) / this.#rate.perSecond - ROUNDING));
+  }
+
+  #refill(): void {
+    const { perSecond, burst } = this.#rate;
+    const now = this.#clock.monotonic();
+    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#refilledAt) * perSecond) / 1000);
+    this.#refilledAt = now;
+    if (this.#tokens === burst) this.#refused = 0;
+  }
+}
+
+/** At most `most` events in any `ms` milliseconds. */
+export type WindowRate = { readonly most: number; readonly ms: number };
+
+/** Grants at most `most` events in any window of `ms` milliseconds. It remembers the times of at most `most` events. */
+export class SlidingWindow {
+  readonly #clock: Elapsed;
+  readonly #rate: WindowRate;
+  /** The times of the granted events of the current window, oldest first. */
+  #times: number[] = [];
+
+  constructor(clock: Elapsed, rate: WindowRate) {
+    this.#clock = clock;
+    this.#rate = rate;
+  }
+
+  /** Counts an event and returns 0. If the window is full, counts nothing and returns the milliseconds until it is not. */
+  take(): number {
+    const wait = this.waitMs;
+    if (wait === 0) this.#times.push(this.#clock.monotonic());
+    return wait;
+  }
+
+  /** What `take` would return now. Counts nothing. */
+  get waitMs(): number {
+    const { most, ms } = this.#rate;
+    const since = this.#clock.monotonic() - ms;
+    const [oldest] = this.#times;
+    if (oldest === undefined || this.#times.length < most) return 0;
+    if (oldest > since) return Math.max(1, Math.ceil(oldest - since));
+    this.#times = this.#times.filter((at) => at > since);
+    return 0;
+  }
+}
+
+/**
+ * The rates of many names, such as addresses: at most `most`, beyond which the one that was not used for longest is
+ * forgotten, and with it what it had counted.
+ */
+export class RateTable<R> {
+  readonly #create: () => R;
+  readonly #rates: BoundedMap<string, R>;
+
+  constructor(most: number, create: () => R) {
+    this.#create = create;
+    this.#rates = new BoundedMap({ most, order: 'used' });
+  }
+
+  /** Returns the rate of this name, which is created if the table does not have it. */
+  of(name: string): R {
+    const known = this.#rates.get(name);
+    if (known !== undefined) return known;
+    const made = this.#create();
+    this.#rates.set(name, made);
+    return made;
+  }
+
+  /** Returns the rate of this name; undefined if the table does not have it. */
+  find(name: string): R | undefined {
+    return this.#rates.get(name);
+  }
+}
