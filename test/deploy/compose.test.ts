@@ -1,7 +1,9 @@
 /** Tests deploy/compose.yaml: its files, secrets and volumes, what its services may do, and who reaches them. */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ownFolder } from '../kit/folder.ts';
 import { readCompose, type Compose } from './kit/compose.ts';
 import { redisSettings } from './kit/readers.ts';
 import { changed, readTree, ROOT, textOf } from './kit/tree.ts';
@@ -96,6 +98,25 @@ describe('deploy/compose.yaml', () => {
     });
     const gigabytes = Number(/^(\d+)gb$/.exec(redisSettings(tree).get('maxmemory') ?? '')?.[1]);
     expect(services['redis']?.mem_limit).toBe(`${2 * gigabytes}g`);
+  });
+
+  it('gets its credentials from a program that keeps those that exist, in a folder that only its owner may open', () => {
+    const folder = ownFolder();
+    const script = join(folder, 'make-secrets.sh');
+    writeFileSync(script, textOf(tree, 'make-secrets.sh'), { mode: 0o755 });
+    const made = () => {
+      execFileSync(script);
+      const names = readdirSync(join(folder, 'secrets'));
+      return names.map((name) => [name, readFileSync(join(folder, 'secrets', name), 'utf8')]);
+    };
+    const first = made();
+    expect(made()).toEqual(first);
+    expect(statSync(join(folder, 'secrets')).mode & 0o777).toBe(0o700);
+    expect(
+      Object.values(secrets)
+        .map(({ file }) => posix.basename(file))
+        .sort(),
+    ).toEqual(first.map(([name]) => name));
   });
 
   it('keeps its credentials out of the repository', () => {
