@@ -1,13 +1,19 @@
 /** Tests deploy/kubernetes/redis/redis.conf with redis-server and with a relay that uses it. */
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { z } from 'zod';
 import { openCallboard } from '../../src/callboard.ts';
 import { ownFolder } from '../kit/folder.ts';
 import { connectCommands } from '../kit/redis-client.ts';
 import { startRedis } from '../kit/redis.ts';
+import { readCompose } from './kit/compose.ts';
+import { renderTree } from './kit/kustomization.ts';
+import { containerOf, podSpecOf } from './kit/pods.ts';
+import { find } from './kit/programs.ts';
 import { configOf, makeSecrets } from './kit/settings.ts';
 import { changed, readTree, textOf, type Tree } from './kit/tree.ts';
 
@@ -75,5 +81,34 @@ it('is what the relay demands: it does not start over a Redis that evicts, or th
     } finally {
       await redis.stop();
     }
+  }
+});
+
+const PROBE = z.looseObject({ exec: z.object({ command: z.array(z.string()) }) });
+
+// redis-cli comes with Redis in the image, and not with every redis-server.
+it.runIf(find('redis-cli') !== null)('passes its probes with the password, and not with another', async () => {
+  const container = containerOf(
+    podSpecOf(renderTree(tree, 'kubernetes/redis').find(({ kind }) => kind === 'StatefulSet')),
+  );
+  const inPod = ['startupProbe', 'readinessProbe'].map((name) => PROBE.parse(container[name]).exec.command.slice(2));
+  const [form, ...inCompose] = readCompose(tree).services['redis']?.healthcheck?.test ?? [];
+  expect(form).toBe('CMD-SHELL');
+  const texts = [...inPod, inCompose.map((text) => text.replaceAll('$$', '$'))];
+  const redis = await start(tree);
+  try {
+    const password = join(ownFolder(), 'password');
+    const probe = ([text = '', ...rest]: readonly string[]) => {
+      expect(rest).toEqual([]);
+      const here = text.replace(/\/run\/secrets\/(redis\/|redis_)password/, password);
+      const { status } = spawnSync('sh', ['-c', here.replace('redis-cli', `redis-cli -p ${redis.port}`)]);
+      return status;
+    };
+    writeFileSync(password, secrets.get('redis-password') ?? '');
+    expect(texts.map(probe)).toEqual([0, 0, 0]);
+    writeFileSync(password, 'another');
+    expect(texts.map(probe)).toEqual([1, 1, 1]);
+  } finally {
+    await redis.stop();
   }
 });
