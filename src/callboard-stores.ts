@@ -58,7 +58,8 @@ export function auditOptions(
 /** Returns the keys with which rows may have been signed, the present one first; empty if none is configured. */
 export function auditKeys({ audit, auth }: Pick<Settings, 'audit' | 'auth'>): readonly AuditSign[] {
   const { secret = null, previousSecret = null } = auth;
-  return [audit?.key ?? null, secret, previousSecret].filter((text) => text !== null).map(signOf);
+  const { key = null, earlierKeys = [] } = audit ?? {};
+  return [key, ...earlierKeys, secret, previousSecret].filter((text) => text !== null).map(signOf);
 }
 
 /**

@@ -7,13 +7,16 @@ export type AuditConfig = {
   readonly file: string | null;
   /** The key with which rows are signed; null: a key derived from the secret of tokens. */
   readonly key: string | null;
+  /** The keys with which earlier rows were signed. They only verify rows. */
+  readonly earlierKeys: readonly string[];
   readonly days: number;
   readonly maxRows: number;
 };
 
 export function auditOf(settings: SettingValues): AuditConfig {
-  const { AUDIT_FILE: file = null, AUDIT_KEY: key = null, AUDIT_DAYS: days, AUDIT_MAX_ROWS: maxRows } = settings;
-  return { file, key, days, maxRows };
+  const { AUDIT_FILE: file = null, AUDIT_KEY: keys = [], AUDIT_DAYS: days, AUDIT_MAX_ROWS: maxRows } = settings;
+  const [key = null, ...earlierKeys] = keys;
+  return { file, key, earlierKeys, days, maxRows };
 }
 
 /**

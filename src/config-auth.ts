@@ -47,11 +47,12 @@ export function secretsIn({
   audit,
 }: {
   readonly auth: AuthConfig;
-  readonly audit: { readonly key: string | null };
+  readonly audit: { readonly key: string | null; readonly earlierKeys: readonly string[] };
   readonly redis: { readonly url: string } | null;
 }): readonly string[] {
   const tokens = auth.adminTokens.map((text) => parseAdminToken(text).token);
-  const secrets = [auth.secret, auth.previousSecret, auth.metricsToken, audit.key].filter(
+  const keys = [audit.key, ...audit.earlierKeys];
+  const secrets = [auth.secret, auth.previousSecret, auth.metricsToken, ...keys].filter(
     (secret) => typeof secret === 'string',
   );
   const own = [...tokens, ...secrets];

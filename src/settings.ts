@@ -34,6 +34,9 @@ const redisUrl = z.string().superRefine((text, context) => {
   if (message !== null) context.addIssue({ code: 'custom', message });
 });
 
+/** The most lines of AUDIT_KEY: enough for a key that is replaced each month while rows are kept for a year. */
+const AUDIT_KEYS = 12;
+
 /** One row per setting: its name, the parser of its text, and its default. */
 export const SETTINGS = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
@@ -82,7 +85,12 @@ export const SETTINGS = z.object({
   AUDIT_FILE: z.string().min(1).optional(),
   AUDIT_KEY: z
     .string()
-    .refine((text) => Buffer.byteLength(text) >= 32, 'expected at least 32 bytes')
+    .transform((text) => text.split(/\r?\n/))
+    .pipe(
+      z
+        .array(z.string().refine((key) => Buffer.byteLength(key) >= 32, 'expected at least 32 bytes in each line'))
+        .max(AUDIT_KEYS, `expected at most ${AUDIT_KEYS} lines: the key, and the ones before it`),
+    )
     .optional(),
   AUDIT_DAYS: ranged(RANGES.auditDays).default(AUDIT_KEEP_MS / DAY_MS),
   AUDIT_MAX_ROWS: ranged(RANGES.auditMaxRows).default(AUDIT_ROWS),

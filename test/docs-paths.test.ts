@@ -58,6 +58,7 @@ describe('paths in the documents', () => {
     'ARCHITECTURE.md',
     'CONTRIBUTING.md',
     'bench/README.md',
+    'deploy/README.md',
     ...PAGES,
     ...DECISIONS,
   ])('%s links to files that exist', (page) => {

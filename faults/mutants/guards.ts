@@ -1,4 +1,5 @@
 /** Joins the lists of guard mutants: mistakes that each leave out one check of the relay. */
+import { AUDIT_GUARDS } from './guards-audit.ts';
 import { GRAPHQL_GUARDS } from './guards-graphql.ts';
 import { HTTP_GUARDS } from './guards-http.ts';
 import { JSON_GUARDS } from './guards-json.ts';
@@ -17,6 +18,7 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...LINKS_GUARDS,
   ...SHARES_GUARDS,
   ...STORED_GUARDS,
+  ...AUDIT_GUARDS,
   ...REDIS_GUARDS,
   ...REDIS_HISTORY_GUARDS,
 ];

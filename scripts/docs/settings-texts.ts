@@ -37,7 +37,8 @@ export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnS
     SCOPE_PREFIX: 'for tokens of JWKS_URL: what the names of scopes begin with',
     AUDIT_FILE:
       'the file of [the audit](security.md#audit) in direct mode; needs AUDIT_KEY or SECRET; without it the audit is kept in memory',
-    AUDIT_KEY: 'signs the rows of the audit; at least 32 bytes; without it a key is derived from SECRET',
+    AUDIT_KEY:
+      'signs the rows of the audit; at least 32 bytes; further lines are [earlier keys](security.md#audit); else derived from SECRET',
     AUDIT_DAYS: 'days that a row of the audit is kept',
     AUDIT_MAX_ROWS: 'rows of the audit that are kept; 100,000 take about 40 MB of memory in direct mode',
     REVEAL:

@@ -2,14 +2,22 @@
 import { auditKeys } from '../callboard-stores.ts';
 import { readAuditFile } from '../backends/memory/audit-file.ts';
 import { readConfig } from '../config.ts';
-import { ChainVerifier, type ChainReport } from '../core/audit/verify.ts';
+import { ChainVerifier, type ChainReport, type UncheckedRows } from '../core/audit/verify.ts';
 import { splitFlags } from './flags.ts';
 import { UsageError, type Io } from './io.ts';
 
-/** The error for an audit chain that is broken. The process exits with code 1. */
+/** The error for an audit chain that is broken or cannot be read. The process exits with code 1. */
 export class AuditError extends Error {
-  override readonly name = 'AuditError';
+  override readonly name: string = 'AuditError';
 }
+
+/** The error for an audit chain without a fault that has rows whose keys are not given. The process exits with code 8. */
+export class UncheckedAuditError extends AuditError {
+  override readonly name = 'UncheckedAuditError';
+}
+
+/** What an operator must know of a key that is not given: its id alone proves nothing. */
+const UNKNOWN_KEY = 'If no key of yours ever had this id, these rows were forged or changed.';
 
 /**
  * Verifies the chain of an audit file (`--file`, by default AUDIT_FILE), or the chain of a running relay (`--url`, with
@@ -20,7 +28,8 @@ export async function audit([verb, ...argv]: readonly string[], io: Io): Promise
   if (verb !== 'verify') throw new UsageError('audit: expected "verify"');
   const { own, rest } = splitFlags(argv, { values: ['--file', '--url'] });
   const config = readConfig(io.env, rest);
-  const keys = config.generated ? [] : auditKeys(config);
+  // A secret that was generated for this run has signed nothing.
+  const keys = auditKeys(config.generated ? { audit: config.audit, auth: { adminTokens: [] } } : config);
   if (keys.length === 0)
     throw new UsageError('CALLBOARD_AUDIT_KEY or CALLBOARD_SECRET: the key of the rows is required');
   const verifier = new ChainVerifier(keys);
@@ -98,8 +107,22 @@ function parsed(text: string): ChainAnswer {
   }
 }
 
-function printReport({ rows, firstSeq, lastSeq, lastMac, fault }: ChainReport, io: Io): void {
-  if (fault) throw new AuditError(`The audit is broken. ${fault.message}`);
+function printReport({ rows, firstSeq, lastSeq, lastMac, fault, unchecked }: ChainReport, io: Io): void {
+  const missing = unchecked.map((part) => `${missingKey(part)}\n`).join('');
+  if (fault) throw new AuditError(`The audit is broken. ${fault.message}\n${missing}`.trimEnd());
+  if (missing !== '') throw new UncheckedAuditError(`${missing}${verifiedRows(rows, unchecked)}${UNKNOWN_KEY}`);
   if (rows === 0) return io.print('the audit has no rows\n');
   io.print(`${rows} rows verified, ${firstSeq} to ${lastSeq}; the last one ends with ${lastMac}\n`);
+}
+
+function missingKey({ key, rows, firstSeq, lastSeq }: UncheckedRows): string {
+  const signed = `signed with a key that is not given (key id ${key}; set AUDIT_KEY to the key of that time)`;
+  if (rows === 1) return `The audit cannot be checked in full: row ${firstSeq} is ${signed}.`;
+  const which = rows === lastSeq - firstSeq + 1 ? 'rows' : `${rows} of the rows`;
+  return `The audit cannot be checked in full: ${which} ${firstSeq} to ${lastSeq} are ${signed}.`;
+}
+
+function verifiedRows(rows: number, unchecked: readonly UncheckedRows[]): string {
+  const verified = rows - unchecked.reduce((sum, part) => sum + part.rows, 0);
+  return verified === 0 ? '' : `${verified} other rows were verified. `;
 }

@@ -26,4 +26,4 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
+export const EXIT = { ok: 0, failed: 1, usage: 2, unknown: 8 } as const;

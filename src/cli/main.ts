@@ -75,6 +75,10 @@ function report(error: unknown, io: Io): number {
     io.complain(`callboard cannot start: ${error.message} (${reasonOf(error.cause)})\n`);
     return EXIT.failed;
   }
+  if (error instanceof Error && error.name === 'UncheckedAuditError') {
+    io.complain(`${error.message}\n`);
+    return EXIT.unknown;
+  }
   if (error instanceof Error && (error.name === 'HealthError' || error.name === 'AuditError')) {
     io.complain(`${error.message}\n`);
     return EXIT.failed;

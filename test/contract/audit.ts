@@ -1,6 +1,6 @@
 /** Defines the contract tests of the port AuditStore, which keeps the audit log. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openRow, sealRow, type AuditEntry } from '../../src/core/audit/row.ts';
+import { keyIdOf, openRow, sealRow, type AuditEntry, type AuditSign } from '../../src/core/audit/row.ts';
 import type { AuditAppend, AuditStore } from '../../src/core/audit/store.ts';
 import { createAuditTrail, type AuditBounds, type AuditTrail } from '../../src/core/audit/trail.ts';
 import { ChainVerifier, type ChainReport } from '../../src/core/audit/verify.ts';
@@ -21,8 +21,8 @@ export const { sign } = createCrypto('the key of the rows');
 export const OPS: Principal = { kind: 'admin', name: 'ops', expiresAt: null };
 
 /** Reads the whole chain and verifies it. */
-export async function verified(store: AuditStore): Promise<ChainReport> {
-  const verifier = new ChainVerifier([sign]);
+export async function verified(store: AuditStore, keys: readonly AuditSign[] = [sign]): Promise<ChainReport> {
+  const verifier = new ChainVerifier(keys);
   for (const line of await store.lines(0, 100_000)) verifier.add(line);
   return verifier.report();
 }
@@ -47,15 +47,11 @@ export function auditContract(name: string, make: () => Promise<AuditBench>): vo
     };
     const add = async (entry: AuditEntry, over: Partial<AuditAppend> = {}) =>
       bench.stores[0].append(await next(entry, over));
-    const trail = (nodeId: string, store: AuditStore, bounds: Partial<AuditBounds> = {}): AuditTrail => {
-      const clock = {
-        now: () => bench.now(),
-        monotonic: () => bench.now(),
-        after: () => () => {},
-        every: () => () => {},
-      };
+    const trail = (nodeId: string, store: AuditStore, bounds: Partial<AuditBounds> = {}, key = sign): AuditTrail => {
+      const now = (): number => bench.now();
+      const clock = { now, monotonic: now, after: () => () => {}, every: () => () => {} };
       const quiet = { log: silentLog, metrics: silentMetrics };
-      return createAuditTrail({ store, clock, ...quiet, nodeId, sign, maxRows: 1000, keepMs: 1e12, ...bounds });
+      return createAuditTrail({ store, clock, ...quiet, nodeId, sign: key, maxRows: 1000, keepMs: 1e12, ...bounds });
     };
 
     it('is empty at first, and then shows each process all appended rows', async () => {
@@ -142,6 +138,21 @@ export function auditContract(name: string, make: () => Promise<AuditBench>): vo
       expect(report.fault).toBeNull();
       expect(report.rows).toBeLessThanOrEqual(112);
       expect(report.firstSeq).toBeGreaterThan(100);
+    });
+
+    it('goes on under another key, and names the key of each row', async () => {
+      const [old, present] = ['the old key', 'the present key'].map((text) => createCrypto(text).sign);
+      if (!old || !present) throw new Error('no keys');
+      for (const [at, key] of [old, present].entries()) {
+        const act = { action: 'drain', subject: { nodeId: 'n1' } } as const;
+        const store = bench.stores[at] ?? bench.stores[0];
+        await (await trail('n1', store, {}, key).record(OPS, act)).end('requested');
+      }
+      const whole = { rows: 4, firstSeq: 1, lastSeq: 4, fault: null };
+      const [one] = bench.stores;
+      expect(await verified(one, [present, old])).toMatchObject({ ...whole, unchecked: [] });
+      const unchecked = [{ key: keyIdOf(old), rows: 2, firstSeq: 1, lastSeq: 2 }];
+      expect(await verified(one, [present])).toMatchObject({ ...whole, unchecked });
     });
 
     it('removes rows that are too old', async () => {

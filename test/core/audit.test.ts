@@ -1,12 +1,16 @@
 /** Tests the audit of administrators: what is recorded, who sees it, and the verification of its chain. */
 import { describe, expect, it } from 'vitest';
+import { keyIdOf, openRow, sealRow, type AuditSign } from '../../src/core/audit/row.ts';
+import { createAuditTrail } from '../../src/core/audit/trail.ts';
 import { ChainVerifier } from '../../src/core/audit/verify.ts';
 import type { Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { toJson } from '../../src/core/json.ts';
-import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { silentMetrics } from '../../src/core/metrics.ts';
+import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { settle } from '../kit/clock.ts';
+import { FakeClock, settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 
 const alice = user('alice');
@@ -198,7 +202,8 @@ describe('the verification of the chain', () => {
     expect(verify(moved).fault).not.toBeNull();
     expect(verify([...rows, rows[5] ?? '']).fault).toMatchObject({ seq: 6, message: expect.stringContaining('place') });
     expect(verify(['nonsense']).fault).toMatchObject({ seq: null });
-    expect(verify(rows, [createCrypto('other').sign]).fault).toMatchObject({ seq: 1 });
+    const other = verify(rows, [createCrypto('other').sign]);
+    expect(other).toMatchObject({ fault: null, unchecked: [{ key: keyIdOf(sign), rows: 6, firstSeq: 1, lastSeq: 6 }] });
     expect(verify(rows, [createCrypto('new').sign, sign]).fault).toBeNull();
   });
 
@@ -208,5 +213,106 @@ describe('the verification of the chain', () => {
     const mac = createCrypto('guess').sign(forged);
     const line = `${forged.slice(0, -1)},"mac":"${mac}"}`;
     expect(verify([...rows.slice(2), line]).fault).not.toBeNull();
+    const prev = openRow(rows[5] ?? '')?.mac ?? '';
+    const through = { through: 2, throughMac: openRow(rows[1] ?? '')?.mac ?? '' };
+    const row = { seq: 7, prev, at: 0, node: 'n1', kind: 'trim', ...through } as const;
+    const guess = createCrypto('guess').sign;
+    const named = sealRow({ ...row, key: keyIdOf(guess) }, guess).line;
+    expect(verify([...rows.slice(2), named])).toMatchObject({ fault: null, unchecked: [{ rows: 1, firstSeq: 7 }] });
+    expect(verify([...rows.slice(2), sealRow({ ...row, key: keyIdOf(sign) }, guess).line]).fault).not.toBeNull();
+  });
+});
+
+describe('the verification of rows that were signed with several keys', () => {
+  const [first, second] = ['the first key', 'the second key'].map((text) => createCrypto(text).sign);
+  if (!first || !second) throw new Error('no keys');
+  const ids = [first, second].map(keyIdOf);
+  const verify = (chain: readonly string[], ...keys: readonly AuditSign[]) => {
+    const verifier = new ChainVerifier(keys);
+    for (const line of chain) verifier.add(line);
+    return verifier.report();
+  };
+  /** Returns a chain of eight rows: four under the first key, and four under the second. */
+  const rotated = async (): Promise<string[]> => {
+    const { audit: store } = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
+    for (const sign of [first, second]) {
+      const parts = { store, clock, log: silentLog, metrics: silentMetrics, nodeId: 'n1', sign };
+      const trail = createAuditTrail({ ...parts, maxRows: 1000, keepMs: 1e12 });
+      for (let i = 0; i < 2; i++)
+        await (await trail.record(admin, { action: 'drain', subject: { nodeId: `n${i}` } })).end('requested');
+    }
+    return [...(await store.lines(0, 1000))];
+  };
+  const clock = new FakeClock();
+  const altered = (chain: readonly string[], seq: number, change: (line: string) => string): string[] =>
+    chain.map((line, at) => (at === seq - 1 ? change(line) : line));
+
+  it('finds no fault with both keys, in any order, and names the key that is missing', async () => {
+    const chain = await rotated();
+    const whole = { rows: 8, firstSeq: 1, lastSeq: 8, fault: null, unchecked: [] };
+    expect(verify(chain, second, first)).toMatchObject(whole);
+    expect(verify(chain, first, second)).toMatchObject(whole);
+    const old = { key: ids[0], rows: 4, firstSeq: 1, lastSeq: 4 };
+    expect(verify(chain, second)).toMatchObject({ ...whole, unchecked: [old] });
+    const present = { key: ids[1], rows: 4, firstSeq: 5, lastSeq: 8 };
+    expect(verify(chain, first)).toMatchObject({ ...whole, unchecked: [present] });
+    expect(verify(chain, createCrypto('another').sign)).toMatchObject({ ...whole, unchecked: [old, present] });
+  });
+
+  it('finds a changed row under a key that is given, and cannot check one under a key that is not', async () => {
+    const changed = (seq: number) => rotated().then((chain) => altered(chain, seq, (line) => line.replace('n1', 'n9')));
+    expect(verify(await changed(3), first, second)).toMatchObject({ fault: { seq: 3, message: 'Row 3 was changed.' } });
+    expect(verify(await changed(6), second)).toMatchObject({ fault: { seq: 6 }, unchecked: [{ key: ids[0] }] });
+    expect(verify(await changed(3), second)).toMatchObject({ fault: null, unchecked: [{ key: ids[0], rows: 4 }] });
+  });
+
+  it('does not take the id of a missing key for the key: a row that names another key is not checked', async () => {
+    const chain = altered(await rotated(), 6, (line) => line.replace(ids[1] ?? '', 'AAAAAAAAAAAA'));
+    expect(verify(chain, first, second)).toMatchObject({ unchecked: [{ key: 'AAAAAAAAAAAA', rows: 1 }], fault: null });
+    const anonymous = altered(await rotated(), 6, (line) => line.replace(`,"key":"${ids[1]}"`, ''));
+    expect(verify(anonymous, first, second).fault).toMatchObject({ seq: 6 });
+    expect(
+      verify(
+        altered(await rotated(), 6, (line) => line.replace(`"${ids[1]}"`, '7')),
+        second,
+      ).fault,
+    ).not.toBeNull();
+  });
+
+  it('finds what the chain proves without a key: a row that was removed, moved or put between others', async () => {
+    const chain = await rotated();
+    expect(verify(chain.toSpliced(1, 1), second).fault).toMatchObject({
+      seq: 3,
+      message: expect.stringMatching('missing'),
+    });
+    expect(verify(chain.toSpliced(3, 1), second).fault).toMatchObject({
+      seq: 5,
+      message: expect.stringMatching('missing'),
+    });
+    const swapped = [chain[1], chain[0], ...chain.slice(2)].map((line) => line ?? '');
+    expect(verify(swapped, second).fault).not.toBeNull();
+    // The MAC of the last old row is in the first row under the new key.
+    const other = altered(chain, 4, (line) => line.replace(/"mac":"...../, '"mac":"AAAAA'));
+    expect(verify(other, second).fault).toMatchObject({ seq: 5, message: 'Row 5 does not follow row 4.' });
+    const inside = altered(chain, 2, (line) => line.replace(/"mac":"...../, '"mac":"AAAAA'));
+    expect(verify(inside, second).fault).toMatchObject({ seq: 3, message: 'Row 3 does not follow row 2.' });
+  });
+
+  it('accepts rows without the id of a key, which older relays wrote, if a key that is given signed them', async () => {
+    const [row] = (await rotated()).map((line) => openRow(line)?.row);
+    if (!row) throw new Error('no row');
+    const { key: _, ...old } = row;
+    const { line } = sealRow(old, first);
+    expect(verify([line], second, first)).toMatchObject({ rows: 1, fault: null, unchecked: [] });
+    expect(verify([line], second).fault).toMatchObject({ seq: 1, message: expect.stringContaining('another key') });
+  });
+
+  it('gives a key an id that is no MAC of a row, and that two keys do not share', () => {
+    expect(ids).toEqual([expect.stringMatching(/^[A-Za-z0-9_-]{12}$/), expect.stringMatching(/^[A-Za-z0-9_-]{12}$/)]);
+    expect(ids[0]).not.toBe(ids[1]);
+    const signed: string[] = [];
+    keyIdOf((text) => (signed.push(text), first(text)));
+    // The text of every row begins with a brace.
+    expect(signed).toEqual([expect.stringMatching(/^callboard /)]);
   });
 });

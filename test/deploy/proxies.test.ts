@@ -1,10 +1,13 @@
 /** Tests the configurations of deploy/proxies, each run with its real proxy. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
+import { join } from 'node:path';
 import { WebSocket } from 'ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN, startHttpRelay, tokenOf, type HttpRelay } from '../http/kit/http-relay.ts';
 import { temporaryFolder } from './kit/temporary-folder.ts';
-import { makeCertificate } from './kit/programs.ts';
+import { find, makeCertificate } from './kit/programs.ts';
 import { isInstalled, PROXIES, startProxy, type Proxy } from './kit/proxies.ts';
 
 const NAMES = Object.keys(PROXIES) as (keyof typeof PROXIES)[];
@@ -42,6 +45,21 @@ it.each(NAMES)('deploy/proxies: the configuration of %s contains every text that
   makeCertificate(path);
   const program = PROXIES[name].prepare({ folder: path, port: 1, relayPorts: [2, 3], basePath: '' });
   expect(program.join(' ')).toContain(path);
+});
+
+// The names in this file are those of compose.yaml, so Caddy can read it here and not run with it.
+it.runIf(isInstalled('caddy'))('deploy/compose: Caddy reads its configuration', () => {
+  using folder = temporaryFolder();
+  const read = (text: string) => {
+    const file = join(folder.path, 'Caddyfile');
+    writeFileSync(file, text);
+    const args = ['adapt', '--config', file, '--adapter', 'caddyfile'];
+    return spawnSync(find('caddy') ?? '', args, { encoding: 'utf8', env: { HOME: folder.path } });
+  };
+  const text = readFileSync(join(import.meta.dirname, '../../deploy/compose/Caddyfile'), 'utf8');
+  const { status, stdout } = read(text);
+  expect([status, stdout]).toEqual([0, expect.stringContaining('"dial":"relay-b:4400"')]);
+  expect(read(text.replace('health_uri', 'health_url')).status).not.toBe(0);
 });
 
 // Only an installed proxy can run. The test above reads every configuration on any machine.

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ownFolder } from '../kit/folder.ts';
-import { readConfig } from '../../src/config.ts';
+import { readConfig, secretsIn } from '../../src/config.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { SHARE_BOUNDS, SPILL_IN_MEMORY } from '../../src/core/shares/bounds.ts';
 import { SETTING_NAMES } from '../../src/settings.ts';
@@ -192,11 +192,25 @@ describe('configuration', () => {
     },
   );
 
+  it('takes the present key of the audit and the ones before it, which are all kept out of the log', () => {
+    const [present, earlier] = ['p'.repeat(32), 'e'.repeat(32)];
+    const config = readConfig({ CALLBOARD_AUDIT_KEY: `${present}\r\n${earlier}` }, []);
+    expect(config.audit).toMatchObject({ key: present, earlierKeys: [earlier] });
+    expect(secretsIn(config)).toEqual(expect.arrayContaining([present, earlier]));
+    const short = faultsOf({ CALLBOARD_AUDIT_KEY: `${present}\nshort` });
+    expect(short).toEqual({ CALLBOARD_AUDIT_KEY: 'expected at least 32 bytes in each line' });
+    const many = faultsOf({ CALLBOARD_AUDIT_KEY: Array(13).fill(present).join('\n') });
+    expect(many).toEqual({ CALLBOARD_AUDIT_KEY: expect.stringContaining('at most 12 lines') });
+  });
+
   it('needs a key for the rows of an audit file', () => {
     const audit = { CALLBOARD_ADMIN_TOKEN: 'ops=0123456789abcdef', CALLBOARD_AUDIT_FILE: '/audit' };
     expect(faultsOf(audit)).toEqual({ CALLBOARD_AUDIT_FILE: expect.stringContaining('AUDIT_KEY or SECRET') });
     const { audit: read, reveal } = readConfig({ ...audit, CALLBOARD_AUDIT_KEY: 'k'.repeat(32) }, []);
-    expect([read, reveal]).toEqual([{ file: '/audit', key: 'k'.repeat(32), days: 90, maxRows: 100_000 }, 'argument']);
+    expect([read, reveal]).toEqual([
+      { file: '/audit', key: 'k'.repeat(32), earlierKeys: [], days: 90, maxRows: 100_000 },
+      'argument',
+    ]);
   });
 
   it('has every setting as a variable and as a flag', () => {

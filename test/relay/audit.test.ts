@@ -164,4 +164,40 @@ describe.runIf(inject('topology') === 'direct')('callboard audit verify', () => 
     expect((await run(['audit', 'verify'], env))[0]).toBe(2);
     expect((await run(['audit', 'verify', '--file', file], {}))[0]).toBe(2);
   });
+
+  it('names the key that is missing after SECRET was replaced, and takes it on another line of AUDIT_KEY', async () => {
+    const file = join(ownFolder(), 'audit.jsonl');
+    const [old, present] = ['an old secret, 32 bytes at the least', 'the present secret of 32 or more bytes'];
+    for (const secret of [old, present]) {
+      await using relay = await startTestRelay({
+        rawMessages: true,
+        auth: { adminTokens: [ADMIN], secret },
+        audit: { file },
+      });
+      for (let i = 0; i < 2; i++) await relay.rest('/history/raw-messages');
+    }
+    const verify = (env: Record<string, string>) => run(['audit', 'verify', '--file', file], env);
+    const [code, text] = await verify({ CALLBOARD_SECRET: present });
+    expect([code, text]).toEqual([8, expect.stringMatching(/rows 1 to 2 are signed with a key that is not given/i)]);
+    expect(text).toMatch(/\(key id [A-Za-z0-9_-]{12}; set AUDIT_KEY to the key of that time\)/);
+    expect(text).not.toMatch(/broken/);
+    const whole = [0, expect.stringMatching(/^4 rows verified, 1 to 4/)];
+    expect(await verify({ CALLBOARD_SECRET: `${present}\n${old}` })).toEqual(whole);
+    expect(await verify({ CALLBOARD_SECRET: present, CALLBOARD_AUDIT_KEY: old })).toEqual(whole);
+    expect(await verify({ CALLBOARD_AUDIT_KEY: `${present}\n${old}` })).toEqual(whole);
+    const lines = readFileSync(file, 'utf8').split('\n');
+    const change = (row: number): void =>
+      writeFileSync(file, lines.map((line, i) => (i === row - 1 ? line.replace('admin:', 'admin;') : line)).join('\n'));
+    change(3);
+    expect(await verify({ CALLBOARD_SECRET: present })).toEqual([
+      1,
+      expect.stringMatching(/^The audit is broken. Row 3 was changed.\n[^]*rows 1 to 2 .* not given/i),
+    ]);
+    change(1);
+    expect((await verify({ CALLBOARD_SECRET: present }))[0]).toBe(8);
+    expect(await verify({ CALLBOARD_SECRET: `${present}\n${old}` })).toEqual([
+      1,
+      expect.stringContaining('Row 1 was changed.'),
+    ]);
+  });
 });

@@ -38,12 +38,14 @@ export type AuditEntry =
   | { readonly kind: 'torn'; readonly bytes: number; readonly sha256: string };
 
 /**
- * A row of the chain. `seq` grows by one. `prev`: the MAC of the previous row; empty in the first row. `node`: the node
- * that wrote the row. Times are epoch milliseconds.
+ * A row of the chain. `seq` grows by one. `prev`: the MAC of the previous row; empty in the first row. `key`: the id of
+ * the key that signed the row (`keyIdOf`); absent in rows of earlier relays. `node`: the node that wrote the row.
+ * Times are epoch milliseconds.
  */
 export type AuditRow = AuditEntry & {
   readonly seq: number;
   readonly prev: string;
+  readonly key?: string;
   readonly at: number;
   readonly node: string;
 };
@@ -53,6 +55,18 @@ export type SealedRow = { readonly row: AuditRow; readonly mac: string; readonly
 
 /** Signs a text: HMAC-SHA-256 under the key of the audit, base64url. */
 export type AuditSign = (text: string) => string;
+
+/** What a key signs to get its id. The text of a row begins with a brace, so no row has this text. */
+const KEY_ID_TEXT = 'callboard audit key id';
+const KEY_ID_CHARACTERS = 12;
+
+/**
+ * Returns the id of a key: 72 bits of what the key signs, as 12 characters of base64url. The id tells keys apart and
+ * does not reveal them. To test a guess of a key by its id takes one HMAC, as it does by the MAC of a row.
+ */
+export function keyIdOf(sign: AuditSign): string {
+  return sign(KEY_ID_TEXT).slice(0, KEY_ID_CHARACTERS);
+}
 
 const SEALED = /^(\{.*),"mac":"([A-Za-z0-9_-]{43})"\}$/s;
 
@@ -86,6 +100,7 @@ function parsed(text: string): AuditRow | null {
 
 function isRow(value: unknown): value is AuditRow {
   if (typeof value !== 'object' || value === null) return false;
-  const { seq, prev, at, kind } = value as Partial<Record<string, unknown>>;
+  const { seq, prev, at, kind, key } = value as Partial<Record<string, unknown>>;
+  if (key !== undefined && typeof key !== 'string') return false;
   return Number.isSafeInteger(seq) && typeof prev === 'string' && typeof at === 'number' && KINDS.has(kind);
 }

@@ -8,7 +8,8 @@ import { CallboardError, fail } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { logAct } from './log.ts';
-import { openRow, sealRow, type AuditEntry, type AuditSign, type AuditSubject, type OperatorAction } from './row.ts';
+import { keyIdOf, openRow, sealRow } from './row.ts';
+import type { AuditEntry, AuditSign, AuditSubject, OperatorAction } from './row.ts';
 import type { AuditExtent, AuditHead, AuditRate, AuditStore } from './store.ts';
 
 export type AuditedAct = {
@@ -103,12 +104,14 @@ function refuse({ log, metrics }: Pick<AuditTrailParts, 'log' | 'metrics'>, erro
  */
 class Chain {
   readonly #parts: AuditTrailParts;
+  readonly #key: string;
   #head: AuditHead | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #trimmedAt = -Infinity;
 
   constructor(parts: AuditTrailParts) {
     this.#parts = parts;
+    this.#key = keyIdOf(parts.sign);
   }
 
   /** Appends a row and returns its number. */
@@ -128,7 +131,7 @@ class Chain {
     const { store, clock, nodeId, sign } = this.#parts;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const head: AuditHead = this.#head ?? (await store.head());
-      const chained = { seq: head.seq + 1, prev: head.mac, at: clock.now(), node: nodeId };
+      const chained = { seq: head.seq + 1, prev: head.mac, key: this.#key, at: clock.now(), node: nodeId };
       const sealed = sealRow({ ...chained, ...entry }, sign);
       // Until the store answers it is unknown whether the row was written. If no answer comes, the next append reads
       // the head again.

@@ -85,7 +85,7 @@ const AuditFilter = builder.inputType('AuditFilter', {
 
 const AuditChainType = builder.objectRef<AuditChain>('AuditChain').implement({
   description:
-    'A part of the audit as it is stored. Each line is a JSON object; its member `mac` authenticates the others, and `prev` is that of the row before. `callboard audit verify` checks the chain.',
+    'A part of the audit as it is stored. Each line is a JSON object; its member `mac` authenticates the others, `prev` is that of the row before, and `key` is the id of the key that signed it. `callboard audit verify` checks the chain.',
   fields: (t) => ({
     lines: t.exposeStringList('lines', { description: `Rows as they are stored, in order: at most ${PAGE_MAX}.` }),
     lastSeq: t.exposeInt('lastSeq', {

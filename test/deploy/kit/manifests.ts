@@ -7,18 +7,19 @@ import { z } from 'zod';
 import { find } from './programs.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
-const OVERLAYS = join(ROOT, 'deploy', 'kubernetes', 'overlays');
+const KUBERNETES = join(ROOT, 'deploy', 'kubernetes');
 
 /** The module of the package `kubernetes-models` with the type and the schema of each kind of object in deploy/. */
 const MODULES: Readonly<Record<string, string>> = {
   'v1/ConfigMap': 'v1/ConfigMap',
   'v1/Service': 'v1/Service',
+  'apps/v1/StatefulSet': 'apps/v1/StatefulSet',
   'apps/v1/Deployment': 'apps/v1/Deployment',
   'policy/v1/PodDisruptionBudget': 'policy/v1/PodDisruptionBudget',
   'networking.k8s.io/v1/NetworkPolicy': 'networking.k8s.io/v1/NetworkPolicy',
 };
 
-const OBJECT = z.looseObject({ apiVersion: z.string(), kind: z.string() });
+export const OBJECT = z.looseObject({ apiVersion: z.string(), kind: z.string() });
 export type KubernetesObject = z.infer<typeof OBJECT>;
 
 /**
@@ -34,10 +35,10 @@ export function renderer(): readonly string[] | null {
   return kubectl !== null && /Kustomize Version: v[4-9]/.test(text) ? [kubectl, 'kustomize'] : null;
 }
 
-/** Returns the objects of an overlay, as kustomize renders them. Throws the errors of kustomize. */
-export function render(overlay: string): readonly KubernetesObject[] {
+/** Returns the objects of a folder of deploy/kubernetes, as kustomize renders them. Throws the errors of kustomize. */
+export function render(folder: string): readonly KubernetesObject[] {
   const [program = '', ...args] = renderer() ?? [];
-  const { status, stdout, stderr } = spawnSync(program, [...args, join(OVERLAYS, overlay)], { encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(program, [...args, join(KUBERNETES, folder)], { encoding: 'utf8' });
   if (status !== 0 || stderr !== '') throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
   return parseAllDocuments(stdout).map((document) => OBJECT.parse(document.toJS()));
 }

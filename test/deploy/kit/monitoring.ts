@@ -28,21 +28,21 @@ const PANELS = z.object({
   panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).optional() })),
 });
 
-export function readRules(): readonly Rule[] {
-  return GROUPS.parse(parse(read('prometheus/alerts.yml'))).groups.flatMap(({ rules }) => rules);
+export function readRules(text = read('prometheus/alerts.yml')): readonly Rule[] {
+  return GROUPS.parse(parse(text)).groups.flatMap(({ rules }) => rules);
 }
 
 /** Returns the cases of the alert tests: the alert that each is about, and whether it fires. */
-export function readCases(): readonly { readonly alert: string; readonly fires: boolean }[] {
-  return CASES.parse(parse(read('prometheus/alerts.test.yml'))).tests.flatMap(
-    ({ name, promql_expr_test: tests = [] }) => {
-      const alert = name.split(':')[0] ?? '';
-      return tests.map(({ exp_samples: samples }) => ({
-        alert,
-        fires: samples.some(({ labels }) => labels === `{alertname="${alert}"}`),
-      }));
-    },
-  );
+export function readCases(
+  text = read('prometheus/alerts.test.yml'),
+): readonly { readonly alert: string; readonly fires: boolean }[] {
+  return CASES.parse(parse(text)).tests.flatMap(({ name, promql_expr_test: tests = [] }) => {
+    const alert = name.split(':')[0] ?? '';
+    return tests.map(({ exp_samples: samples }) => ({
+      alert,
+      fires: samples.some(({ labels }) => labels === `{alertname="${alert}"}`),
+    }));
+  });
 }
 
 /** Returns the queries of the dashboard, with values in place of Grafana's variables. */
