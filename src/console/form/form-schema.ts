@@ -60,7 +60,7 @@ type Schema = Readonly<Record<string, unknown>>;
 
 function spend({ left }: Place, steps: number): void {
   left.steps -= steps;
-  if (left.steps < 0) throw new TooLarge(`its schema has more than ${FORM_STEPS} names and references`);
+  if (left.steps < 0) throw new TooLarge(`the schema has more than ${FORM_STEPS} names and references`);
 }
 
 /** The keywords that a form cannot show. */
@@ -84,7 +84,7 @@ const COPIED = [
 
 function copyPart(given: unknown, place: Place): FormSchema {
   const { left, depth } = place;
-  if (--left.parts < 0) throw new TooLarge(`its schema has more than ${FORM_PARTS} parts`);
+  if (--left.parts < 0) throw new TooLarge(`the schema has more than ${FORM_PARTS} parts`);
   const schema = resolve(given, place);
   const copy: RJSFSchema = {};
   for (const name of ['title', 'description'] as const) {
@@ -92,8 +92,10 @@ function copyPart(given: unknown, place: Place): FormSchema {
     if (typeof text === 'string') copy[name] = cut(text, TEXTS[name]);
   }
   if (schema === null || depth > FORM_DEPTH || !isFormable(schema, place)) {
-    if (depth === 0) throw new TooLarge('its schema says more than a form can show');
+    if (depth === 0) throw new TooLarge('the schema says more than a form can show');
     if (schema?.['default'] !== undefined) copy.default = copyValue(schema['default'], place);
+    // The forms library draws nothing for a schema without keywords.
+    copy.$comment = 'shown as JSON';
     return { schema: copy, uiSchema: { 'ui:field': 'JsonField' } };
   }
   copyPlain(schema, copy, place);
@@ -238,7 +240,9 @@ function copyValue(value: unknown, place: Place, depth = 0): Json {
   const { left } = place;
   left.chars -= typeof value === 'string' ? value.length + 8 : 8;
   if (left.chars < 0 || depth > FORM_DEPTH)
-    throw new TooLarge(`its choices, constants and defaults are longer than ${FORM_VALUE_CHARS} characters`);
+    throw new TooLarge(
+      `the choices, constants and defaults of the schema are longer than ${FORM_VALUE_CHARS} characters`,
+    );
   if (Array.isArray(value)) return value.map((item) => copyValue(item, place, depth + 1));
   if (isRecord(value)) {
     const entries = Object.entries(value).map(([name, member]) => {

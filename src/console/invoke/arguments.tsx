@@ -50,9 +50,9 @@ export function ArgumentsEditor({ schema, text, faults, unchecked, onChange }: A
           </div>
         )}
       </div>
-      {why !== null && <p class="hint">The arguments are written as JSON: {why}.</p>}
+      {why !== null && <p class="hint hint-above">The arguments are written as JSON: {why}.</p>}
       {unchecked !== null && (
-        <p class="hint" role="status">
+        <p class="hint hint-above" role="status">
           {unchecked}
         </p>
       )}
