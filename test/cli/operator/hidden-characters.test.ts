@@ -21,7 +21,7 @@ import {
 import { operatorOf, type Ended } from './kit/operator.ts';
 
 /** An escape, a control sequence of C1, DEL, an override, an isolate, a space without width, a tag, a separator. */
-const HIDDEN = '\u001b[2J\u009b2J\u007f\u202e\u2066\u061c\u200b\u200f\u{e0041}\u2028\ufeff';
+const HIDDEN = '\nforged line\u001b[2J\u009b2J\u007f\u202e\u2066\u061c\u200b\u200f\u{e0041}\u2028\ufeff';
 /** Matches what must not be written. It is spelled out, so that it does not depend on the code under test. */
 const STEERS =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\udb40/;
@@ -61,7 +61,7 @@ describe('no output has a character that steers a terminal or hides', () => {
         expect(JSON.stringify(JSON.parse(out))).toContain(HIDDEN.slice(-2));
       if (form === 'table' && ['clients actions', 'sites get', 'calls get'].includes(name))
         expect(out).toContain(
-          '\\u001b[2J\\u009b2J\\u007f\\u202e\\u2066\\u061c\\u200b\\u200f\\udb40\\udc41\\u2028\\ufeff',
+          '\\u000aforged line\\u001b[2J\\u009b2J\\u007f\\u202e\\u2066\\u061c\\u200b\\u200f\\udb40\\udc41\\u2028\\ufeff',
         );
     }
   });
