@@ -52,6 +52,14 @@ export const ADVERTISED_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/console/checker.test.ts' },
   },
   {
+    name: 'editor-runs-any-script',
+    says: 'the page of the GraphQL editor may run any script',
+    file: 'graphql/http/graphiql.ts',
+    find: "`script-src 'sha256-${hash}'`",
+    replace: "`script-src 'unsafe-inline' 'unsafe-eval' ${hash.slice(44)}`",
+    judge: { test: 'test/browser/graphiql.test.ts' },
+  },
+  {
     name: 'output-steers-terminal',
     says: 'the command line prints control characters of clients',
     file: 'cli/io.ts',

@@ -201,3 +201,18 @@ it('shows hidden characters of what a client advertises as their codes, wherever
   expect(drawn).not.toMatch(/[\u0080-\u009f\u200b\u202a-\u202e]/);
   expectClean(opened);
 });
+
+it('the policy of the page allows workers of its own files only, and the worker may load and generate nothing', async () => {
+  const policyOf = async (path: string): Promise<string> =>
+    String((await page.request.get(`${bench.relay.url}/console/${path}`)).headers()['content-security-policy']);
+  const policy = await policyOf('');
+  expect(policy).toContain("worker-src 'self'; require-trusted-types-for 'script'; trusted-types callboard-worker");
+  expect(policy).not.toMatch(/unsafe|blob:/);
+  const worker = page.waitForEvent('worker');
+  await advertise(object({ one: { type: 'string' } }));
+  await openForm();
+  const url = (await worker).url();
+  expect(url).toMatch(/\/console\/assets\/check-worker-[\w-]+\.js$/);
+  expect(await policyOf(url.slice(url.indexOf('assets/')))).toBe("default-src 'none'");
+  expectClean(opened);
+});
